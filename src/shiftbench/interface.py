@@ -1,0 +1,162 @@
+"""The one interface: what a stream hands out, what a learner is, what it predicts.
+
+Array convention, everywhere: the first axis of every array is the *seed* (the
+independent repetitions that one job runs side by side, S of them). In a state, in an
+Info and in a prediction the second axis is the *hypothesis* (H of them; 1 for a plain
+learner). Data have no hypothesis axis: all hypotheses see the same data. So a learner
+written once is vectorised over repetitions and over whatever a combinator stacks:
+beams, run lengths, ensemble members.
+
+All arrays that cross this interface are NumPy arrays; a learner that computes with
+TensorFlow converts inside, so that nothing around it has to import TensorFlow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+State = dict[str, np.ndarray]
+"""A flat set of named arrays [S, H, ...]: the checkpoint, the posterior snapshot and
+the test fixture at once. Never changed in place."""
+
+Info = dict[str, np.ndarray]
+"""Named numbers about one update, [S, H] each: elbo, log_evidence, steps, ..."""
+
+
+class Batch(NamedTuple):
+    """Data of one task, for S repetitions side by side.
+
+    inputs: [S, n, *input_shape]; a series without covariates has input_shape (0,).
+    targets: [S, n] integer class labels, or [S, n, d] real values.
+    mask: [S, n] bool; False marks padding, which has no effect on any result.
+    """
+
+    inputs: np.ndarray
+    targets: np.ndarray
+    mask: np.ndarray
+
+
+class Task(NamedTuple):
+    """One step of a stream: data to learn from, and data to be judged on (or None)."""
+
+    train: Batch
+    validation: Batch | None
+    test: Batch | None
+
+
+class Context(NamedTuple):
+    """What the protocol reveals about a task; None for everything it does not reveal.
+
+    boundary: [S] bool, True where the distribution has changed just before this task.
+    task: [S] int, the identity of the task.
+    """
+
+    boundary: np.ndarray | None
+    task: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a learner may know of a stream before it starts: shapes, never data.
+
+    kind: classification (targets are labels below n_outputs) or regression (targets
+        are n_outputs real values).
+    n_train: the number of training rows of the largest task; n_tasks: of tasks.
+    """
+
+    kind: Literal["classification", "regression"]
+    input_shape: tuple[int, ...]
+    n_outputs: int
+    n_train: int
+    n_tasks: int
+
+
+class Categorical(NamedTuple):
+    """A mixture over hypotheses of class probabilities.
+
+    log_weights: [S, H], normalised; probabilities: [S, H, n, C], averaged over the
+    posterior draws of each hypothesis.
+    """
+
+    log_weights: np.ndarray
+    probabilities: np.ndarray
+
+
+class Gaussian(NamedTuple):
+    """A mixture over hypotheses of Gaussians, independent over targets.
+
+    log_weights: [S, H], normalised; mean and variance: [S, H, n, d].
+    """
+
+    log_weights: np.ndarray
+    mean: np.ndarray
+    variance: np.ndarray
+
+
+Predictive = Categorical | Gaussian
+
+
+@dataclass(frozen=True)
+class Broadening:
+    """How a posterior is widened before it serves as a prior (seed 000, 3.2 and Eq. 3).
+
+    temper: q^beta, renormalised. temper-prior: q^beta times the initial prior,
+    renormalised. diffuse: convolution with N(0, variance).
+    """
+
+    kind: Literal["temper", "temper-prior", "diffuse"]
+    beta: float = 1.0
+    variance: float = 0.0
+
+
+def _same_state(state: State, *_: Any) -> State:
+    return state
+
+
+class Learner(NamedTuple):
+    """Pure functions over a state. The harness owns the order in which they are called.
+
+    init(seeds) -> State
+        seeds: [S, 2] integers, see `shiftbench.seeds`.
+    predict(state, inputs, seeds) -> Predictive
+        inputs: [S, n, *input_shape]. Never sees targets.
+    observe(state, batch, seeds) -> (State, Info)
+        Info holds "log_evidence" [S, H] (exact, or the ELBO; nats, summed over the
+        task) where a combinator shall weigh hypotheses.
+    drift(state, seeds) -> State
+        Time update before each task; identity by default.
+    boundary(state, context, seeds) -> State
+        Called only if the learner declares in NEEDS what the protocol reveals.
+    broaden(state, broadening) -> State
+        Widens the posterior; None where the posterior family cannot be widened.
+    """
+
+    init: Callable[[np.ndarray], State]
+    predict: Callable[[State, np.ndarray, np.ndarray], Predictive]
+    observe: Callable[[State, Batch, np.ndarray], tuple[State, Info]]
+    drift: Callable[[State, np.ndarray], State] = _same_state
+    boundary: Callable[[State, Context, np.ndarray], State] = _same_state
+    broaden: Callable[[State, Broadening], State] | None = None
+
+
+def mapped(function: Callable[[np.ndarray], np.ndarray], state: Mapping[str, np.ndarray]) -> State:
+    """The state with `function` applied to each of its arrays."""
+    return {name: function(array) for name, array in state.items()}
+
+
+def prefixed(state: Mapping[str, np.ndarray], prefix: str) -> State:
+    """The state under names that start with `prefix`, to live inside another state."""
+    return {prefix + name: array for name, array in state.items()}
+
+
+def part(state: Mapping[str, np.ndarray], prefix: str) -> State:
+    """The state that lives inside another one under names that start with `prefix`."""
+    return {k.removeprefix(prefix): a for k, a in state.items() if k.startswith(prefix)}
+
+
+class LearnerError(ValueError):
+    """A learner cannot go on with this input; the run is kept as failed, with the reason."""
