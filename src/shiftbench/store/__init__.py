@@ -1,0 +1,1 @@
+"""What is kept on disk: zarr stores, raw files with checksums, checkpoints."""

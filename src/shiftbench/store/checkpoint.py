@@ -1,0 +1,102 @@
+"""Checkpoints: named arrays and a few JSON values in one file, safe against a kill.
+
+A save writes a new generation and renames it into place; the two newest are kept, so that
+a damaged file costs one step back and no more. The format is NumPy's .npz without pickles.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+GENERATIONS = 2
+_META = "meta.json"
+_log = logging.getLogger(__name__)
+
+
+def save(folder: Path, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> None:
+    """Writes a new generation to `folder`; only the newest two are kept.
+
+    meta: whatever JSON can hold. ValueError for an array of objects.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    present = _generations(folder)
+    number = _number(present[0]) + 1 if present else 0
+    temporary = folder / f"{number:08d}.tmp"
+    with temporary.open("wb") as file:
+        _write(file, arrays, meta)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, folder / f"{number:08d}.npz")
+    _sync(folder)
+    for path in _generations(folder)[GENERATIONS:]:
+        path.unlink()
+
+
+def load(folder: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
+    """The arrays and the meta data of the newest sound generation, None without one.
+
+    A damaged generation is deleted, so that it does not take the place of a sound one.
+    """
+    for path in _generations(folder):
+        try:
+            return _read(path)
+        except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, KeyError) as error:
+            _log.warning("checkpoint %s is damaged (%s): an older one is tried", path, error)
+            path.unlink()
+    return None
+
+
+def remove(folder: Path) -> None:
+    """Deletes the folder with all its generations; nothing happens without one."""
+    if folder.exists():
+        shutil.rmtree(folder)
+
+
+def _generations(folder: Path) -> list[Path]:
+    """The files of finished generations, newest first."""
+    return sorted(folder.glob("*.npz"), key=_number, reverse=True)
+
+
+def _number(path: Path) -> int:
+    return int(path.stem)
+
+
+def _write(file: Any, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> None:
+    # Not np.savez: it reserves some names, and pickles objects.
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(_META, json.dumps(meta))
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                np.lib.format.write_array(entry, np.asanyarray(array), allow_pickle=False)
+
+
+def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    with zipfile.ZipFile(path) as archive:
+        meta = json.loads(archive.read(_META))
+        arrays = {}
+        for name in archive.namelist():
+            if name != _META:
+                with archive.open(name) as entry:
+                    array = np.lib.format.read_array(entry, allow_pickle=False)
+                    entry.read()  # to the end of the entry, where its checksum is compared
+                arrays[name.removesuffix(".npy")] = array
+    return arrays, meta
+
+
+def _sync(folder: Path) -> None:
+    """Makes the rename outlive a power cut."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

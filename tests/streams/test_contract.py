@@ -1,0 +1,119 @@
+"""What every stream must hold to; a new stream is tested by being in the folder."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from shiftbench.interface import Batch, Task
+from shiftbench.planning import components
+from shiftbench.store import zarr_zip
+
+STREAMS = components.names("streams")
+every_stream = pytest.mark.parametrize("name", STREAMS)
+
+
+@functools.cache
+def built(name: str, realisations: int) -> xr.Dataset:
+    stream = components.load("streams", name)
+    settings = replace(stream.Settings(), realisations=realisations)
+    return stream.build(settings, Path("no-raw-files-for-the-default"))
+
+
+def tasks(name: str) -> list[Task]:
+    store, stream = built(name, 3), components.load("streams", name)
+    first = -store.attrs["warm_up"]
+    return [stream.task(store, [2, 0], t) for t in range(first, store.sizes["task"])]
+
+
+def batches(name: str) -> list[Batch]:
+    return [batch for task in tasks(name) for batch in task if batch is not None]
+
+
+@every_stream
+def test_building_twice_gives_the_same(name):
+    again = built.__wrapped__(name, 3)
+    xr.testing.assert_identical(built(name, 3), again)
+
+
+@every_stream
+def test_a_realisation_does_not_depend_on_how_many_there_are(name):
+    xr.testing.assert_identical(
+        built(name, 3).isel(realisation=slice(2)), built(name, 2).isel(realisation=slice(2))
+    )
+
+
+@every_stream
+def test_a_repetition_does_not_depend_on_its_neighbours(name):
+    store, stream = built(name, 3), components.load("streams", name)
+    together, alone = stream.task(store, [2, 0], 4), stream.task(store, [0], 4)
+    for one, other in zip(together, alone, strict=True):
+        if one is not None:
+            for left, right in zip(one, other, strict=True):
+                np.testing.assert_array_equal(left[1:], right)
+
+
+@every_stream
+def test_realisations_differ(name):
+    store, stream = built(name, 3), components.load("streams", name)
+    train = stream.task(store, [2, 0], 4).train
+    assert (train.inputs[0] != train.inputs[1]).any() or (
+        train.targets[0] != train.targets[1]
+    ).any()
+
+
+@every_stream
+def test_store_says_what_it_is(name):
+    store = built(name, 3)
+    assert store["shift"].dims == ("realisation", "task") and store["shift"].dtype == bool
+    assert not store["shift"].values[:, 0].any() and store["shift"].values.any()
+    assert store.attrs["warm_up"] in (0, 1)
+    assert store.attrs["title"] and store.attrs["licence"]
+    for label in store.variables:
+        assert {"long_name", "units"} <= store[label].attrs.keys(), label
+
+
+@every_stream
+def test_store_survives_the_disk(name, tmp_path):
+    zarr_zip.write(built(name, 3), tmp_path / "stream.zarr.zip")
+    xr.testing.assert_identical(zarr_zip.read(tmp_path / "stream.zarr.zip"), built(name, 3))
+
+
+@every_stream
+def test_shapes_are_those_of_the_problem(name):
+    problem = components.load("streams", name).problem(built(name, 3))
+    assert problem.n_tasks == built(name, 3).sizes["task"]
+    for batch in batches(name):
+        rows = batch.mask.shape
+        assert len(rows) == 2 and rows[0] == 2
+        assert batch.inputs.shape == (*rows, *problem.input_shape)
+        extra = (problem.n_outputs,) if problem.kind == "regression" else ()
+        assert batch.targets.shape == rows + extra
+    assert max(task.train.mask.shape[1] for task in tasks(name)) == problem.n_train
+
+
+@every_stream
+def test_data_are_finite_and_labels_are_in_range(name):
+    problem = components.load("streams", name).problem(built(name, 3))
+    for batch in batches(name):
+        assert batch.mask.dtype == bool and batch.mask.any(axis=1).all()
+        assert np.isfinite(batch.inputs).all() and np.isfinite(batch.targets).all()
+        if problem.kind == "classification":
+            assert batch.targets.dtype.kind == "i"
+            assert batch.targets.min() >= 0 and batch.targets.max() < problem.n_outputs
+
+
+@every_stream
+def test_truth_is_not_in_the_tasks(name):
+    """Changing all that is truth, and only that, changes no task."""
+    store, stream = built(name, 3), components.load("streams", name)
+    blind = store.assign({"shift": ~store["shift"]})
+    one, other = stream.task(store, [1], 5), stream.task(blind, [1], 5)
+    assert type(one) is Task and one._fields == ("train", "validation", "test")
+    np.testing.assert_array_equal(one.train.inputs, other.train.inputs)
+    np.testing.assert_array_equal(one.train.targets, other.train.targets)
