@@ -1,0 +1,1 @@
+"""Functions from a learner to a learner, one file a combinator."""

@@ -1,0 +1,62 @@
+"""Forget before every task: the independent baselines of seed 000, Table 1.
+
+`pretrained` goes back to the posterior after the first task that was observed (the
+warm-up on untransformed data; what the authors' code does); `scratch` to the initial
+prior (what the paper's text implies).
+
+State: those of the learner as base.*; home.*, the state to go back to; step [S, 1].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from shiftbench.interface import (
+    Batch,
+    Info,
+    Learner,
+    Predictive,
+    Problem,
+    State,
+    part,
+    prefixed,
+)
+
+NEEDS: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Settings:
+    to: Literal["scratch", "pretrained"] = "scratch"
+    """What the learner falls back to before each task."""
+
+
+def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
+    """The learner without a memory beyond the task at hand."""
+
+    def init(seeds: np.ndarray) -> State:
+        home = learner.init(seeds)
+        return _pack(home, home, np.zeros((len(seeds), 1), dtype=np.int64))
+
+    def drift(state: State, seeds: np.ndarray) -> State:
+        home = part(state, "home.")
+        return _pack(learner.drift(home, seeds), home, state["step"])
+
+    def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
+        return learner.predict(part(state, "base."), inputs, seeds)
+
+    def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
+        base, info = learner.observe(part(state, "base."), batch, seeds)
+        home = part(state, "home.")
+        if settings.to == "pretrained" and state["step"].max() == 0:
+            home = base
+        return _pack(base, home, state["step"] + 1), info
+
+    return Learner(init, predict, observe, drift=drift)
+
+
+def _pack(base: State, home: State, step: np.ndarray) -> State:
+    return {"step": step} | prefixed(base, "base.") | prefixed(home, "home.")

@@ -1,0 +1,1 @@
+"""Learning methods, one file a method; files with a leading underscore are shared parts."""

@@ -1,0 +1,133 @@
+"""What a model is: named linear layers, and how they are composed.
+
+A model never multiplies by a weight itself. It asks for `linear(layer, x)`, which the
+learner supplies: exactly x W + b for a point estimate, a Flipout or locally
+reparameterised draw for variational learners, a recording one where per-example
+gradients are needed. So dense and convolutional networks are written once, and every
+learner works with each of them.
+
+All weights and biases of a network form one flat vector [..., P]: elementwise work
+(Adam, divergences, penalties) is one operation whatever the number of layers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+from shiftbench.seeds import generator
+
+tfd = tfp.distributions
+
+Linear = Callable[["Layer", Any], Any]
+
+
+class Layer(NamedTuple):
+    """A linear map: [..., fan_in] -> [..., fan_out], and where its parameters lie."""
+
+    name: str
+    fan_in: int
+    fan_out: int
+    start: int
+
+    @property
+    def weights(self) -> slice:
+        return slice(self.start, self.start + self.fan_in * self.fan_out)
+
+    @property
+    def biases(self) -> slice:
+        return slice(self.weights.stop, self.weights.stop + self.fan_out)
+
+
+class Model(NamedTuple):
+    """A network with a likelihood.
+
+    forward(linear, inputs): inputs [S, H or 1, n, *input_shape] -> [S, H, n, n_outputs],
+        logits or means.
+    likelihood: categorical, or gaussian with standard deviation noise_sd.
+    """
+
+    layers: tuple[Layer, ...]
+    forward: Callable[[Linear, Any], Any]
+    likelihood: Literal["categorical", "gaussian"]
+    noise_sd: float = 1.0
+
+    @property
+    def size(self) -> int:
+        """The number P of parameters."""
+        return self.layers[-1].biases.stop
+
+    def is_bias(self) -> np.ndarray:
+        """[P] bool, True at the biases."""
+        flags = np.zeros(self.size, dtype=bool)
+        for layer in self.layers:
+            flags[layer.biases] = True
+        return flags
+
+
+def chain(shapes: list[tuple[str, int, int]]) -> tuple[Layer, ...]:
+    """The layers for (name, fan_in, fan_out) in order, laid out one after the other."""
+    layers: list[Layer] = []
+    start = 0
+    for name, fan_in, fan_out in shapes:
+        layers.append(Layer(name, fan_in, fan_out, start))
+        start = layers[-1].biases.stop
+    return tuple(layers)
+
+
+def weights_of(layer: Layer, parameters: tf.Tensor) -> tf.Tensor:
+    """The weights [S, H, fan_in, fan_out] of a layer in flat vectors [S, H, P]."""
+    flat = parameters[..., layer.weights]
+    return tf.reshape(flat, [*parameters.shape[:-1], layer.fan_in, layer.fan_out])
+
+
+def biases_of(layer: Layer, parameters: tf.Tensor) -> tf.Tensor:
+    """The biases [S, H, fan_out] of a layer in flat vectors [S, H, P]."""
+    return parameters[..., layer.biases]
+
+
+def product(x: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+    """x W for x [S, H or 1, n, (positions,) fan_in] and W [S, H, fan_in, fan_out]."""
+    rows = tf.reshape(x, [*x.shape[:2], -1, x.shape[-1]])
+    out = tf.matmul(rows, weights)
+    return tf.reshape(out, [*out.shape[:2], *x.shape[2:-1], weights.shape[-1]])
+
+
+def per_example(values: tf.Tensor, like: tf.Tensor) -> tf.Tensor:
+    """[S, H, n, k] or [S, H, 1, k] made to broadcast against [S, H, n, (positions,) k]."""
+    if like.shape.rank == values.shape.rank:
+        return values
+    return values[:, :, :, tf.newaxis, :]
+
+
+def point(parameters: tf.Tensor) -> Linear:
+    """The deterministic linear map x W + b."""
+
+    def linear(layer: Layer, x: tf.Tensor) -> tf.Tensor:
+        out = product(x, weights_of(layer, parameters))
+        return out + per_example(biases_of(layer, parameters)[:, :, tf.newaxis], out)
+
+    return linear
+
+
+def log_likelihood(model: Model, outputs: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
+    """log p(target | outputs) [S, H, n]; targets [S, n] labels or [S, n, d] reals."""
+    targets = targets[:, tf.newaxis]
+    if model.likelihood == "categorical":
+        return tfd.Categorical(logits=outputs).log_prob(targets)
+    return tf.reduce_sum(tfd.Normal(outputs, model.noise_sd).log_prob(targets), -1)
+
+
+def glorot(model: Model, seeds: np.ndarray) -> np.ndarray:
+    """Start values [S, 1, P]: Glorot's uniform weights, zero biases (seed 000, C.2)."""
+    start = np.zeros((len(seeds), 1, model.size), dtype=np.float32)
+    for s, seed in enumerate(seeds):
+        draws = generator(seed)
+        for layer in model.layers:
+            bound = np.sqrt(6.0 / (layer.fan_in + layer.fan_out))
+            start[s, 0, layer.weights] = draws.uniform(-bound, bound, layer.fan_in * layer.fan_out)
+    return start

@@ -1,0 +1,64 @@
+"""Small convolutional network: pairs of 3x3 convolutions with max-pooling, then one dense layer.
+
+With filters (32, 64) it is the network of seed 000, Table 2. Its two dropout layers are
+left out on purpose: in the authors' code they never act.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import tensorflow as tf
+from annotated_types import Ge
+
+from shiftbench.interface import Problem
+from shiftbench.models._model import Layer, Linear, Model, chain
+
+
+@dataclass(frozen=True)
+class Settings:
+    filters: tuple[Annotated[int, Ge(1)], ...] = (32, 64)
+    """Filters of each block of two convolutions and a 2x2 max-pooling."""
+
+
+def build(settings: Settings, problem: Problem) -> Model:
+    """The network for images [height, width, channels]."""
+    height, width, channels = problem.input_shape
+    shapes = []
+    for i, filters in enumerate(settings.filters, 1):
+        shapes.append((f"conv{i}a", 9 * channels, filters))
+        shapes.append((f"conv{i}b", 9 * filters, filters))
+        height, width, channels = -(-height // 2), -(-width // 2), filters
+    shapes.append(("dense", height * width * channels, problem.n_outputs))
+    layers = chain(shapes)
+
+    def forward(linear: Linear, inputs: Any) -> Any:
+        x = inputs
+        for first, second in zip(layers[:-1:2], layers[1:-1:2]):
+            x = tf.nn.relu(_convolve(linear, second, tf.nn.relu(_convolve(linear, first, x))))
+            x = _pool(x)
+        return linear(layers[-1], tf.reshape(x, [*x.shape[:3], layers[-1].fan_in]))
+
+    likelihood = "categorical" if problem.kind == "classification" else "gaussian"
+    return Model(layers, forward, likelihood)
+
+
+def _convolve(linear: Linear, layer: Layer, x: Any) -> Any:
+    """A 3x3 convolution with zero padding, [S, H, n, h, w, c] -> [S, H, n, h, w, filters].
+
+    As a product of patches and a matrix: it broadcasts over seeds and hypotheses, which
+    TensorFlow's convolution does not, and its gradient needs no scatter.
+    """
+    h, w = x.shape[3], x.shape[4]
+    padded = tf.pad(x, [[0, 0]] * 3 + [[1, 1], [1, 1], [0, 0]])
+    shifts = [padded[..., i : i + h, j : j + w, :] for i in range(3) for j in range(3)]
+    patches = tf.reshape(tf.concat(shifts, -1), [*x.shape[:3], h * w, layer.fan_in])
+    out = linear(layer, patches)
+    return tf.reshape(out, [*out.shape[:3], h, w, layer.fan_out])
+
+
+def _pool(x: Any) -> Any:
+    flat = tf.reshape(x, [-1, *x.shape[3:]])
+    pooled = tf.nn.max_pool2d(flat, 2, 2, "SAME")
+    return tf.reshape(pooled, [*x.shape[:3], *pooled.shape[1:]])

@@ -1,0 +1,31 @@
+"""Linear (softmax) regression: one layer, the model with exact answers to test against."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import tensorflow as tf
+from annotated_types import Gt
+
+from shiftbench.interface import Problem
+from shiftbench.models._model import Linear, Model, chain
+
+
+@dataclass(frozen=True)
+class Settings:
+    noise_sd: Annotated[float, Gt(0)] = 1.0
+    """Standard deviation of the Gaussian likelihood; regression only."""
+
+
+def build(settings: Settings, problem: Problem) -> Model:
+    """outputs = inputs W + b."""
+    size = math.prod(problem.input_shape)
+    layers = chain([("dense1", size, problem.n_outputs)])
+
+    def forward(linear: Linear, inputs: Any) -> Any:
+        return linear(layers[0], tf.reshape(inputs, [*inputs.shape[:3], size]))
+
+    likelihood = "categorical" if problem.kind == "classification" else "gaussian"
+    return Model(layers, forward, likelihood, settings.noise_sd)

@@ -1,0 +1,39 @@
+"""Multilayer perceptron with rectified linear units.
+
+Seed 001 uses 784-100-100-10, seed 003 four layers of 200.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import tensorflow as tf
+from annotated_types import Ge, Gt
+
+from shiftbench.interface import Problem
+from shiftbench.models._model import Linear, Model, chain
+
+
+@dataclass(frozen=True)
+class Settings:
+    hidden: tuple[Annotated[int, Ge(1)], ...] = (100, 100)
+    """Units of each hidden layer."""
+    noise_sd: Annotated[float, Gt(0)] = 1.0
+    """Standard deviation of the Gaussian likelihood; regression only."""
+
+
+def build(settings: Settings, problem: Problem) -> Model:
+    """The network for a problem: inputs are flattened, outputs are logits or means."""
+    sizes = (math.prod(problem.input_shape), *settings.hidden, problem.n_outputs)
+    layers = chain([(f"dense{i}", a, b) for i, (a, b) in enumerate(zip(sizes, sizes[1:]), 1)])
+
+    def forward(linear: Linear, inputs: Any) -> Any:
+        x = tf.reshape(inputs, [*inputs.shape[:3], sizes[0]])
+        for layer in layers[:-1]:
+            x = tf.nn.relu(linear(layer, x))
+        return linear(layers[-1], x)
+
+    likelihood = "categorical" if problem.kind == "classification" else "gaussian"
+    return Model(layers, forward, likelihood, settings.noise_sd)

@@ -1,0 +1,1 @@
+"""Posterior families, one file a family: broadening, divergence, start values."""

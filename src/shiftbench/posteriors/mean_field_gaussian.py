@@ -1,0 +1,38 @@
+"""Mean-field Gaussian: independent N(mean, sd^2) for each parameter.
+
+Broadening: seed 000, section 3.2 and Eq. 3; notes on what the authors' code does in
+each of its experiments are in the docstring of `broaden`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shiftbench.interface import Broadening
+
+
+def broaden(
+    mean: np.ndarray,
+    variance: np.ndarray,
+    broadening: Broadening,
+    prior_mean: float | np.ndarray = 0.0,
+    prior_variance: float | np.ndarray = 1.0,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of the widened Gaussian, elementwise, any shape.
+
+    temper: q^beta, variance / beta (image experiments of seed 000); the entropy of each
+    dimension grows by -log(beta) / 2. temper-prior: q^beta N(prior), which cannot become
+    wider than the prior (its word embeddings). diffuse: variance + D (its toy).
+    """
+    if broadening.kind == "temper":
+        return mean, variance / broadening.beta
+    if broadening.kind == "diffuse":
+        return mean, variance + broadening.variance
+    precision = broadening.beta / variance + 1.0 / prior_variance
+    weighted = broadening.beta * mean / variance + prior_mean / prior_variance
+    return weighted / precision, 1.0 / precision
+
+
+def entropy(variance: np.ndarray) -> np.ndarray:
+    """Differential entropy in nats of each N(., variance): log(2 pi e variance) / 2."""
+    return 0.5 * np.log(2 * np.pi * np.e * variance)

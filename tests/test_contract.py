@@ -1,0 +1,213 @@
+"""What every learner and combinator promises, checked for each one that is found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shiftbench import seeds
+from shiftbench.interface import Batch, Broadening, Learner, Problem
+from shiftbench.planning import components
+
+QUICK = {"epochs": 2, "prediction_draws": 3, "elbo_draws": 2, "size": 2, "batch_size": 8}
+CLASSES = Problem("classification", (4,), 3, 20, 3)
+SERIES = Problem("regression", (0,), 1, 1, 3)
+S = 2
+
+
+def settings(kind: str, name: str, **fields):
+    """The component's defaults, with small budgets where it has any."""
+    made = components.load(kind, name).Settings
+    known = {k: v for k, v in (QUICK | fields).items() if k in made.__dataclass_fields__}
+    return made(**known)
+
+
+def learner_of(name: str, forward_calls: list | None = None) -> tuple[Learner, Problem]:
+    if not components.constant("learners", name, "MODEL"):
+        return components.load("learners", name).build(settings("learners", name), SERIES, None), SERIES
+    mlp = components.load("models", "mlp")
+    model = mlp.build(mlp.Settings(hidden=(6,)), CLASSES)
+    if forward_calls is not None:
+        inner = model.forward
+        model = model._replace(forward=lambda *a: forward_calls.append(1) or inner(*a))
+    return components.load("learners", name).build(settings("learners", name), CLASSES, model), CLASSES
+
+
+def wrapped(name: str) -> tuple[Learner, Problem]:
+    learner, problem = learner_of("map")
+    module = components.load("combinators", name)
+    return module.build(settings("combinators", name), problem, learner), problem
+
+
+CASES = [("learners", n) for n in components.names("learners")]
+CASES += [("combinators", n) for n in components.names("combinators")]
+
+
+@pytest.fixture(params=CASES, ids=lambda case: "-".join(case))
+def case(request):
+    kind, name = request.param
+    return learner_of(name) if kind == "learners" else wrapped(name)
+
+
+def batch_of(problem: Problem, n: int = 20, seed: int = 0) -> Batch:
+    rng = np.random.default_rng(seed)
+    if problem.kind == "regression":
+        return Batch(np.zeros((S, 1, 0)), rng.normal(size=(S, 1, 1)), np.ones((S, 1), bool))
+    targets = rng.integers(0, problem.n_outputs, (S, n))
+    centres = 2 * np.eye(problem.n_outputs, 4)
+    inputs = centres[targets] + 0.3 * rng.normal(size=(S, n, 4))
+    return Batch(inputs.astype(np.float32), targets, np.ones((S, n), bool))
+
+
+def key(*names) -> np.ndarray:
+    return seeds.block(range(S), "contract", *names)
+
+
+def after(learner: Learner, problem: Problem, tasks: int, state=None, first: int = 0):
+    """State and infos after some tasks, driven as the harness drives it."""
+    state = learner.init(key("init")) if state is None else state
+    infos = []
+    for t in range(first, tasks):
+        state = learner.drift(state, key("drift", t))
+        state, info = learner.observe(state, batch_of(problem, seed=t), key("observe", t))
+        infos.append(info)
+    return state, infos
+
+
+def same(one: dict, two: dict) -> bool:
+    return one.keys() == two.keys() and all(np.array_equal(one[k], two[k]) for k in one)
+
+
+def test_states_are_named_arrays_with_seed_and_hypothesis_axes(case):
+    learner, problem = case
+    for state in (learner.init(key("init")), after(learner, problem, 2)[0]):
+        for name, array in state.items():
+            assert isinstance(name, str) and type(array) is np.ndarray
+            assert array.shape[0] == S and array.ndim >= 2
+
+
+def test_is_pure_and_deterministic(case):
+    learner, problem = case
+    state, _ = after(learner, problem, 1)
+    copy = {k: a.copy() for k, a in state.items()}
+    batch = batch_of(problem, seed=9)
+    one, info_one = learner.observe(state, batch, key("o"))
+    learner.predict(state, batch.inputs, key("p"))
+    two, info_two = learner.observe(state, batch, key("o"))
+    assert same(state, copy)
+    assert same(one, two) and same(info_one, info_two)
+
+
+def test_going_on_from_a_saved_state_equals_an_uninterrupted_run(case):
+    learner, problem = case
+    whole, _ = after(learner, problem, 3)
+    saved, _ = after(learner, problem, 1)
+    fresh = {k: a.copy() for k, a in saved.items()}
+    assert same(after(learner, problem, 3, fresh, first=1)[0], whole)
+
+
+def test_the_state_does_not_grow(case):
+    learner, problem = case
+    sizes = [{k: a.shape for k, a in after(learner, problem, t)[0].items()} for t in (1, 2, 3)]
+    assert sizes[0] == sizes[1] == sizes[2]
+
+
+def test_predictions_normalise(case):
+    learner, problem = case
+    state, _ = after(learner, problem, 2)
+    predictive = learner.predict(state, batch_of(problem).inputs, key("p"))
+    np.testing.assert_allclose(np.exp(predictive.log_weights).sum(axis=1), 1, rtol=1e-6)
+    if problem.kind == "classification":
+        assert predictive.probabilities.shape[2:] == (20, 3)
+        np.testing.assert_allclose(predictive.probabilities.sum(axis=-1), 1, rtol=1e-4)
+    else:
+        assert (predictive.variance > 0).all()
+
+
+def test_infos_are_numbers_per_seed_and_hypothesis(case):
+    learner, problem = case
+    _, infos = after(learner, problem, 3)
+    assert infos[0].keys() == infos[2].keys()
+    for name, array in infos[2].items():
+        assert array.shape[0] == S and array.ndim >= 2, name
+        assert np.isfinite(array).all() or name == "log_weight", name
+
+
+def test_a_batch_of_one_and_masked_rows(case):
+    learner, problem = case
+    if problem.kind == "regression":
+        masked = batch_of(problem)._replace(mask=np.zeros((S, 1), bool))
+        state = learner.init(key("init"))
+        assert same(learner.observe(state, masked, key("o"))[0], state)
+        return
+    batch = batch_of(problem)
+    mask = np.zeros((S, 20), bool)
+    mask[:, 3] = True
+    other = Batch(np.where(mask[..., None], batch.inputs, 7), np.where(mask, batch.targets, 0), mask)
+    state = learner.drift(learner.init(key("init")), key("d"))
+    one, _ = learner.observe(state, batch._replace(mask=mask), key("o"))
+    two, _ = learner.observe(state, other, key("o"))
+    data = {"inputs", "targets"}
+    assert all(np.array_equal(one[k], two[k]) for k in one.keys() - data)
+
+
+def test_hypotheses_do_not_touch_each_other(case):
+    """A learner on two stacked states gives what it gives on each of them."""
+    learner, problem = case
+    if learner.broaden is None:
+        pytest.skip("a combinator owns the hypothesis axis")
+    state, _ = after(learner, problem, 1)
+    wide = learner.broaden(state, Broadening("temper", beta=0.5))
+    both = {k: np.concatenate([state[k], wide[k]], axis=1) for k in state}
+    batch = batch_of(problem, seed=5)
+    together, _ = learner.observe(both, batch, key("o"))
+    for slot, alone in enumerate((state, wide)):
+        found, _ = learner.observe(alone, batch, key("o"))
+        for k in found:
+            np.testing.assert_allclose(together[k][:, slot], found[k][:, 0], rtol=2e-3, atol=2e-4)
+
+
+def test_seeds_do_not_touch_each_other(case):
+    learner, problem = case
+    batch = batch_of(problem, seed=5)
+    state = learner.drift(learner.init(key("init")), key("d"))
+    one, _ = learner.observe(state, batch, key("o"))
+    changed = batch._replace(inputs=batch.inputs.copy(), targets=batch.targets.copy())
+    changed.inputs[1] += 1.0
+    changed.targets[1] = changed.targets[1, ::-1]
+    two, _ = learner.observe(state, changed, key("o"))
+    for k in one:
+        np.testing.assert_array_equal(one[k][0], two[k][0])
+
+
+def test_shuffled_labels_are_not_learnt(case):
+    learner, problem = case
+    if problem.kind == "regression":
+        pytest.skip("no labels")
+    state = learner.drift(learner.init(key("init")), key("d"))
+    correct = []
+    for trial in range(10):
+        batch = batch_of(problem, seed=trial)
+        rng = np.random.default_rng(trial)
+        noise = batch._replace(targets=rng.permuted(batch.targets, axis=1))
+        trained, _ = learner.observe(state, noise, key("o", trial))
+        test = batch_of(problem, seed=100 + trial)
+        predictive = learner.predict(trained, test.inputs, key("p", trial))
+        mixed = np.exp(predictive.log_weights)[..., None, None] * predictive.probabilities
+        correct.append(mixed.sum(axis=1).argmax(axis=-1) == test.targets)
+    # 400 predictions at chance 1/3, in clusters: five standard errors of 40 independent ones.
+    assert np.mean(correct) < 1 / 3 + 5 * np.sqrt(2 / 9 / 40)
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in components.names("learners") if components.constant("learners", n, "MODEL")]
+)
+def test_a_graph_is_traced_once(name):
+    calls: list[int] = []
+    learner, problem = learner_of(name, calls)
+    state, _ = after(learner, problem, 1)
+    learner.predict(state, batch_of(problem).inputs, key("p"))
+    traced = len(calls)
+    state, _ = after(learner, problem, 3, state, first=1)
+    learner.predict(state, batch_of(problem).inputs, key("p"))
+    assert len(calls) == traced > 0
