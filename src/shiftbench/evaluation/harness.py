@@ -1,0 +1,331 @@
+"""Runs one learner on one stream, for a block of seeds side by side.
+
+The harness owns the order: time update, predict, reveal, observe, predict. A learner is
+never given targets that it has not predicted, nor anything that the protocol keeps back.
+Scores are taken of the prediction before a task is observed (prequential) or after, on
+the task's test data, as each metric says.
+
+A run can be stopped at any time (SIGTERM, 90 % of the time limit, kill -9) and goes on
+from the last task that was saved. All randomness is folded from names and numbers, so
+the result is the same to the last byte.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from shiftbench import seeds as seeding
+from shiftbench.evaluation.cost import Meter, versions
+from shiftbench.evaluation.progress import Progress
+from shiftbench.interface import (
+    Context,
+    Info,
+    Learner,
+    LearnerError,
+    Predictive,
+    Problem,
+    State,
+    Task,
+    part,
+    prefixed,
+)
+from shiftbench.planning import components
+from shiftbench.store import checkpoint
+
+log = logging.getLogger("shiftbench")
+
+SECONDS_BETWEEN_CHECKPOINTS = 5.0
+SHARE_OF_TIME_LIMIT = 0.9
+
+
+class Stopped(Exception):
+    """The run was told to stop, and is saved; running it again goes on from there."""
+
+
+class Position(NamedTuple):
+    """Where a run stands: all that the next task depends on, and all that was found so far.
+
+    next_task: the task to come (-1: the warm-up). records: name -> one array [S, ...] a
+    task. failures: one reason a seed, empty while it is well.
+    """
+
+    next_task: int
+    state: State
+    records: dict[str, list[np.ndarray]]
+    failures: list[str]
+
+
+def run_job(
+    spec: dict, stream: xr.Dataset, scratch: Path, minutes: float, threads: int = 1
+) -> tuple[xr.Dataset, dict]:
+    """The run's store and its cost. Raises Stopped when it has to end before it is done.
+
+    spec: see planning/specs.py. scratch: folder of the checkpoint, keyed by the spec's
+    digest; it survives this process and is removed when the run is complete.
+    """
+    started = time.monotonic()
+    os.environ["SHIFTBENCH_THREADS"] = str(threads)
+    experiment = Experiment(spec, stream)
+    position, meter = _resume(experiment, scratch)
+    progress = Progress(experiment.name, experiment.problem.n_tasks, max(position.next_task, 0))
+    saved = time.monotonic()
+    _catch_signals()
+    try:
+        while position.next_task < experiment.problem.n_tasks and not all(position.failures):
+            position = experiment.advance(position, meter)
+            if position.next_task > 0:
+                progress.advance(experiment.note(position))
+            if time.monotonic() - started > SHARE_OF_TIME_LIMIT * 60 * minutes:
+                raise Stopped(f"{SHARE_OF_TIME_LIMIT:.0%} of the limit of {minutes:g} min is over")
+            if time.monotonic() - saved > SECONDS_BETWEEN_CHECKPOINTS:
+                _save(scratch, position, meter)
+                saved = time.monotonic()
+    except Stopped:
+        _save(scratch, position, meter)
+        raise
+    finally:
+        progress.close()
+    return experiment.store(position), meter.reading()
+
+
+class Experiment:
+    """The parts of a run, put together from its spec: stream, learner, metrics, seeds."""
+
+    def __init__(self, spec: dict, stream: xr.Dataset) -> None:
+        self.spec, self.stream = spec, stream
+        self.name = f"{spec['study']}/{spec['stream']['name']}/{spec['variant']}"
+        self.reader = components.load("streams", spec["stream"]["family"])
+        self.problem: Problem = self.reader.problem(stream)
+        first, last = spec["seeds"]
+        self.numbers = list(range(first, last + 1))
+        realisations = stream.sizes["realisation"]
+        self.realisations = [number % realisations for number in self.numbers]
+        key = (spec["study"], spec["stream"]["name"], spec["variant"])
+        self.seeds = seeding.block(self.numbers, *key)
+        self.metrics: dict[str, ModuleType] = {
+            name: components.load("metrics", name) for name in spec["metrics"]
+        }
+        self.learner = assemble(spec["learner"], spec["model"], self.problem)
+        self.needs = {
+            need
+            for kind, name in _kinds(spec["learner"])
+            for need in components.constant(kind, name, "NEEDS", ())
+        }
+
+    def start(self) -> Position:
+        """The position before the first task."""
+        warm_up = int(self.stream.attrs["warm_up"])
+        state = self.learner.init(seeding.fold_each(self.seeds, "init"))
+        return Position(-warm_up, state, {}, [""] * len(self.numbers))
+
+    def advance(self, position: Position, meter: Meter) -> Position:
+        """One task: drift, predict, reveal, observe, predict; pure in the position."""
+        t = position.next_task
+        task = self.reader.task(self.stream, self.realisations, t)
+        failures = list(position.failures)
+        try:
+            state, scores, info = self._learn(position.state, task, t, meter)
+        except (LearnerError, ArithmeticError) as error:
+            log.error("%s: task %d\n%s", self.name, t, traceback.format_exc())
+            reason = f"{type(error).__name__} at task {t}: {error}"
+            return position._replace(failures=[old or reason for old in failures])
+        broken = _not_finite(state, scores)
+        for s in np.flatnonzero(broken.any):
+            if not failures[s]:
+                failures[s] = f"{broken.where[s]} not finite after task {t}; {REMEDY}"
+                log.error("%s: seed %d failed: %s", self.name, self.numbers[s], failures[s])
+        if t < 0:
+            return Position(t + 1, state, position.records, failures)
+        well = np.array([not reason for reason in failures])
+        found = {f"score/{m}": np.where(well, values, np.nan) for m, values in scores.items()}
+        found |= {f"info/{name}": np.asarray(values) for name, values in info.items()}
+        records = {k: [*position.records.get(k, []), values] for k, values in found.items()}
+        return Position(t + 1, state, records, failures)
+
+    def _learn(
+        self, state: State, task: Task, t: int, meter: Meter
+    ) -> tuple[State, dict[str, np.ndarray], Info]:
+        def seeds(purpose: str) -> np.ndarray:
+            return seeding.fold_each(self.seeds, t, purpose)
+
+        scores: dict[str, np.ndarray] = {}
+        with meter:
+            if t >= 0:
+                state = self.learner.drift(state, seeds("drift"))
+            if self.needs:
+                state = self.learner.boundary(state, self._context(t), seeds("boundary"))
+            if t >= 0 and self._staged("before"):
+                predictive = self.learner.predict(state, task.train.inputs, seeds("before"))
+                scores |= self._score("before", predictive, task.train)
+            state, info = self.learner.observe(state, task.train, seeds("observe"))
+            if t >= 0 and self._staged("after") and task.test is not None:
+                predictive = self.learner.predict(state, task.test.inputs, seeds("after"))
+                scores |= self._score("after", predictive, task.test)
+        return state, scores, info
+
+    def _context(self, t: int) -> Context:
+        """What the study reveals and the learner declares that it needs; None for the rest."""
+        shown = self.needs & set(self.spec["reveals"])
+        shift = self.stream["shift"].values[self.realisations]
+        boundary = shift[:, max(t, 0)] & (t >= 0) if "boundaries" in shown else None
+        if "task_identity" not in shown:
+            return Context(boundary, None)
+        identity = shift[:, : t + 1].sum(axis=1) if t >= 0 else np.zeros(len(shift), np.int64)
+        return Context(boundary, identity)
+
+    def _staged(self, stage: str) -> dict[str, ModuleType]:
+        return {name: module for name, module in self.metrics.items() if module.STAGE == stage}
+
+    def _score(self, stage: str, predictive: Predictive, batch) -> dict[str, np.ndarray]:
+        return {
+            name: module.score(predictive, batch) for name, module in self._staged(stage).items()
+        }
+
+    def note(self, position: Position) -> str:
+        """The first metric of the last task, for people who watch."""
+        scores = [name for name in position.records if name.startswith("score/")]
+        if not scores:
+            return ""
+        values = position.records[scores[0]][-1]
+        well = values[np.isfinite(values)]
+        mean = well.mean() if well.size else np.nan
+        return f"{scores[0].removeprefix('score/')} {mean:.3f}"
+
+    def store(self, position: Position) -> xr.Dataset:
+        """What is published of the run: scores, infos, status; no times, no host."""
+        done = len(next(iter(position.records.values()), []))
+        names = [f"score/{name}" for name in self.metrics]
+        stacked = {k: _stacked(v, self.problem.n_tasks) for k, v in position.records.items()}
+        empty = np.full((len(self.numbers), self.problem.n_tasks), np.nan)
+        scores = np.array([stacked.get(name, empty) for name in names]).reshape(-1, *empty.shape)
+        status = [f"failed: {reason}" if reason else "ok" for reason in position.failures]
+        variables = {
+            "score": (("metric", "seed", "task"), scores),
+            "status": ("seed", np.array(status, dtype=str)),
+            "realisation": ("seed", np.array(self.realisations)),
+        }
+        for name, array in stacked.items():
+            if name.startswith("info/"):
+                rest = tuple(f"{name[5:]}_{i}" for i in range(array.ndim - 3))
+                dims = ("seed", "task", "hypothesis", *rest)
+                variables[f"info_{name[5:]}"] = (dims, array)
+        coords = {
+            "metric": np.array(list(self.metrics), dtype=str),
+            "seed": self.numbers,
+            "task": np.arange(self.problem.n_tasks),
+        }
+        log.info("%s: %d tasks done, status %s", self.name, done, sorted(set(status)))
+        attrs = {
+            "title": self.name,
+            "spec": json.dumps(self.spec, sort_keys=True),
+            "code": self.spec["code"],
+            "versions": json.dumps(versions(), sort_keys=True),
+            "licence": self.stream.attrs.get("licence", ""),
+            "data": self.stream.attrs.get("data", ""),
+        }
+        return xr.Dataset(variables, coords=coords, attrs=attrs)
+
+
+def assemble(pipeline: Sequence, model_spec: Sequence | None, problem: Problem) -> Learner:
+    """The learner of a variant: combinators, outermost first, around a learner on a model."""
+    model = None
+    if model_spec is not None:
+        model = _build("models", *model_spec)(problem)
+    *outer, (name, settings) = pipeline
+    learner = _build("learners", name, settings)(problem, model)
+    for combinator, combinator_settings in reversed(outer):
+        learner = _build("combinators", combinator, combinator_settings)(problem, learner)
+    return learner
+
+
+def _build(kind: str, name: str, settings: dict):
+    module = components.load(kind, name)
+    made = module.Settings(**{k: _tuples(v) for k, v in settings.items()})
+    return lambda *arguments: module.build(made, *arguments)
+
+
+def _tuples(value):
+    """Lists of a spec (JSON has no other sequence) as the tuples that settings hold."""
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
+
+
+def _kinds(pipeline: Sequence) -> list[tuple[str, str]]:
+    *outer, (name, _) = pipeline
+    return [("combinators", combinator) for combinator, _ in outer] + [("learners", name)]
+
+
+REMEDY = "lower the learning rate or look at the data; the run's log has the details"
+
+
+class _Broken(NamedTuple):
+    any: np.ndarray
+    where: list[str]
+
+
+def _not_finite(state: State, scores: dict[str, np.ndarray]) -> _Broken:
+    """Which seeds [S] hold a NaN, or an infinity that is not a log of zero, and where."""
+    size = len(next(iter(state.values())))
+    where = [""] * size
+    named = [(f"state '{k}'", a, k.endswith("log_weight")) for k, a in state.items()]
+    named += [(f"metric '{k}'", a, False) for k, a in scores.items()]
+    for name, array, logarithm in named:
+        if array.dtype.kind != "f":
+            continue
+        bad = np.isnan(array) | (array == np.inf) if logarithm else ~np.isfinite(array)
+        for s in np.flatnonzero(bad.reshape(size, -1).any(axis=1)):
+            where[s] = where[s] or name
+    return _Broken(np.array([bool(w) for w in where]), where)
+
+
+def _stacked(values: list[np.ndarray], n_tasks: int) -> np.ndarray:
+    """[S, task, ...], filled with NaN where a run ended early."""
+    array = np.stack(values, axis=1)
+    missing = n_tasks - array.shape[1]
+    if missing == 0:
+        return array
+    filler = np.full((array.shape[0], missing, *array.shape[2:]), np.nan)
+    return np.concatenate([array.astype(float), filler], axis=1)
+
+
+def _resume(experiment: Experiment, scratch: Path) -> tuple[Position, Meter]:
+    found = checkpoint.load(scratch)
+    if found is None:
+        return experiment.start(), Meter()
+    arrays, meta = found
+    records = {k: list(a.swapaxes(0, 1)) for k, a in part(arrays, "records/").items()}
+    log.info("%s: resumed at task %d", experiment.name, meta["next_task"])
+    position = Position(meta["next_task"], part(arrays, "state/"), records, meta["failures"])
+    return position, Meter(meta["cost"])
+
+
+def _save(scratch: Path, position: Position, meter: Meter) -> None:
+    records = {name: np.stack(values, axis=1) for name, values in position.records.items()}
+    arrays = prefixed(position.state, "state/") | prefixed(records, "records/")
+    meta = {
+        "next_task": position.next_task,
+        "failures": position.failures,
+        "cost": meter.reading(),
+    }
+    checkpoint.save(scratch, arrays, meta)
+    log.info("saved before task %d", position.next_task)
+
+
+def _catch_signals() -> None:
+    def stop(number: int, _frame: object) -> None:
+        raise Stopped(f"signal {signal.Signals(number).name}")
+
+    for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
+        signal.signal(number, stop)
