@@ -47,7 +47,7 @@ from shiftbench.store import checkpoint
 
 log = logging.getLogger("shiftbench")
 
-SECONDS_BETWEEN_CHECKPOINTS = 5.0
+SECONDS_BETWEEN_CHECKPOINTS = 1.0
 SHARE_OF_TIME_LIMIT = 0.9
 
 

@@ -1,0 +1,22 @@
+"""Several files of one artefact, written all or none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+
+def write_beside(stem: Path, writers: Mapping[str, Callable[[Path], Any]]) -> None:
+    """Writes STEM.KIND with each writer: all files beside their places first, then in place."""
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    scratch = {kind: stem.with_name(f".{stem.name}.{os.getpid()}.{kind}") for kind in writers}
+    try:
+        for kind, write in writers.items():
+            write(scratch[kind])
+        for kind, path in scratch.items():
+            os.replace(path, stem.with_name(f"{stem.name}.{kind}"))
+    finally:
+        for path in scratch.values():
+            path.unlink(missing_ok=True)

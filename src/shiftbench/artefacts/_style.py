@@ -1,0 +1,106 @@
+"""One look for all figures, and files that have the same bytes whenever they are drawn."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
+
+from shiftbench.artefacts._files import write_beside
+
+PALETTE: tuple[tuple[float, float, float], ...] = tuple(sns.color_palette("colorblind"))
+"""Ten colours that people with colour-vision deficiency can tell apart."""
+MARKERS = "osD^vPX"
+INK = "0.15"
+MUTED = "0.45"
+
+WIDTH = 11.0
+"""Width of a figure in inches."""
+DPI = 150
+FOOT_INCHES = 0.17
+"""Height of one foot line."""
+FOOT_CHARACTERS = 190
+
+RC = {
+    "figure.dpi": DPI,
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "axes.labelsize": 9,
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.8,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "lines.linewidth": 1.6,
+    "savefig.facecolor": "white",
+    "svg.fonttype": "path",
+    # Names of clip paths and glyphs in an SVG are otherwise random.
+    "svg.hashsalt": "shiftbench",
+}
+
+styled: Callable[[Callable[..., Any]], Callable[..., Any]] = matplotlib.rc_context(RC)  # type: ignore[arg-type]
+"""Decorator of a function that draws or saves: the settings above hold inside it."""
+
+
+def figure(height: float, foot: str) -> Figure:
+    """An empty figure, `height` inches plus the foot lines, which say budget and coverage."""
+    lines = textwrap.wrap(foot, FOOT_CHARACTERS)
+    margin = FOOT_INCHES * len(lines) + 0.08
+    drawn = Figure(figsize=(WIDTH, height + margin))
+    FigureCanvasAgg(drawn)
+    share = margin / (height + margin)
+    drawn.set_layout_engine("constrained", rect=(0, share, 1, 1 - share))
+    drawn.text(0.008, 0.01, "\n".join(lines), size=7.5, color=MUTED, va="bottom")
+    return drawn
+
+
+def title(axes: Axes, letter: str, text: str) -> None:
+    """A panel's title, with its letter."""
+    axes.set_title(f"$\\bf{{{letter}}}$  {text}")
+
+
+@styled
+def save(drawn: Figure, stem: Path) -> None:
+    """Writes STEM.svg and STEM.png, each at once; equal figures give equal bytes.
+
+    The layout of `drawn` is fixed by this.
+    """
+    _freeze(drawn)
+
+    def write(kind: str, undated: dict[str, None], path: Path) -> None:
+        drawn.savefig(path, format=kind, metadata=undated, dpi=DPI)
+
+    writers = {
+        "svg": partial(write, "svg", {"Date": None, "Creator": None}),
+        "png": partial(write, "png", {"Software": None}),
+    }
+    write_beside(Path(stem), writers)
+
+
+def _freeze(drawn: Figure) -> None:
+    """Lays the figure out once, to six digits: the solver's last bits differ between runs."""
+    drawn.draw_without_rendering()
+    drawn.set_layout_engine("none")
+    for block in drawn.subfigs:
+        block.bbox_relative.set_points(block.bbox_relative.get_points().round(6))
+    for axes in drawn.get_axes():
+        axes.set_position(Bbox(axes.get_position(original=True).get_points().round(6)))

@@ -1,0 +1,198 @@
+"""Accuracy over tasks relative to VCL, with example images and true and inferred shifts.
+
+Fig. 3 of seed 000: to account for the different difficulty of tasks, the accuracy of VCL on
+the same task and seed is subtracted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+
+from shiftbench.artefacts import _style
+from shiftbench.errors import UserError
+from shiftbench.evaluation import lineage, provenance, statistics
+from shiftbench.evaluation.metrics import _shifts
+from shiftbench.evaluation.results import StudyResults
+
+KIND = "figure"
+
+BASELINE = "vcl"
+METRIC = "accuracy"
+EXAMPLES = 12
+"""At most so many segments show an image; more would be too small to see."""
+
+
+@_style.styled
+def draw(study: StudyResults) -> Figure:
+    """The figure, one block a stream; UserError without the baseline or the metric."""
+    _check(study)
+    detectors = _detectors(study)
+    height = 5.0 + 0.22 * len(detectors)
+    drawn = _style.figure(height * len(study.streams), caption(study))
+    blocks = drawn.subfigures(len(study.streams), 1, squeeze=False)[:, 0]
+    for block, stream in zip(blocks, study.streams, strict=True):
+        _draw_stream(block, study, stream, detectors)
+    return drawn
+
+
+def caption(study: StudyResults) -> str:
+    """What the figure shows, on how many runs, and what is cut."""
+    detectors = _detectors(study)
+    inferred = (
+        "strip below: share of seeds for which the most likely hypothesis at the end places a "
+        "shift before this task"
+        if detectors
+        else "no learner of this study infers shifts"
+    )
+    return (
+        f"Accuracy minus that of {BASELINE} on the same task and seed. Left: mean over seeds, "
+        "bands: 95 % interval (Student t, paired). Right: the same of the mean over all tasks. "
+        "Dotted lines: true shifts; images: the same test image under the map of each segment, "
+        f"for the first seed; {inferred}. {study.budget()}"
+    )
+
+
+def _check(study: StudyResults) -> None:
+    remedy = "add it, or take the figure out of the study's artefacts"
+    if BASELINE not in study.learners:
+        raise UserError(
+            f"study {study.name}: the figure relative-accuracy compares with a learner named "
+            f"{BASELINE}, which the study does not have; {remedy}"
+        )
+    if METRIC not in study.metrics:
+        raise UserError(
+            f"study {study.name}: the figure relative-accuracy needs the metric {METRIC}; {remedy}"
+        )
+    for stream in study.streams:
+        if not study.run(stream, BASELINE).sizes["seed"]:
+            raise UserError(
+                f"study {study.name}: every run of {BASELINE} on {stream} failed, so that "
+                "relative-accuracy has nothing to compare with; see the status in summary.csv"
+            )
+
+
+def _detectors(study: StudyResults) -> list[str]:
+    """The learners that decide about shifts."""
+    stream = next(iter(study.streams))
+    runs = {name: study.run(stream, name) for name in study.learners}
+    return [name for name, run in runs.items() if run.sizes["seed"] and lineage.decides(run)]
+
+
+def _draw_stream(block: SubFigure, study: StudyResults, stream: str, detectors: list[str]) -> None:
+    panels = _panels(block, len(detectors))
+    true = _true_shifts(study, stream)
+    _draw_images(panels["images"], study, stream)
+    _draw_lines(panels["lines"], study, stream)
+    _draw_means(panels["means"], study, stream)
+    if detectors:
+        _draw_strip(panels["strip"], study, stream, detectors)
+    over_tasks = [panels[name] for name in ("images", "lines", "strip") if name in panels]
+    for axes in over_tasks:
+        axes.set_xlim(-0.5, len(true) - 0.5)
+    for axes in over_tasks[1:]:
+        for task in np.flatnonzero(true):
+            axes.axvline(task - 0.5, color=_style.MUTED, lw=0.8, ls=":", alpha=true[task], zorder=0)
+    over_tasks[-1].set_xlabel("task")
+    for axes in over_tasks[:-1]:
+        axes.tick_params(labelbottom=False)
+
+
+def _panels(block: SubFigure, detectors: int) -> dict[str, Axes]:
+    """Axes by name; a strip of shifts only where a learner infers some."""
+    rows: list[Any] = [["images", "."], ["lines", "means"]]
+    heights = [0.75, 3.4]
+    if detectors:
+        rows.append(["strip", "means"])
+        heights.append(0.22 * detectors)
+    return block.subplot_mosaic(rows, width_ratios=[4, 1], height_ratios=heights)
+
+
+def _true_shifts(study: StudyResults, stream: str) -> np.ndarray:
+    """Share of the seeds [task] whose realisation shifts before the task."""
+    return _shifts.truth(study.run(stream, BASELINE), study.streams[stream]).mean(axis=0)
+
+
+def _draw_images(axes: Axes, study: StudyResults, stream: str) -> None:
+    store = study.streams[stream]
+    run = study.run(stream, BASELINE)
+    realisation = int(run["realisation"].values[0])
+    own = store["shift"].values[realisation]
+    starts = np.array([0, *np.flatnonzero(own)])
+    middles = (starts + np.array([*starts[1:], len(own)]) - 1) / 2
+    every = -(-len(starts) // EXAMPLES)
+    wide = 0.8 * every * len(own) / len(starts)
+    read = provenance.reader(store).task
+    for start, middle in list(zip(starts, middles, strict=True))[::every]:
+        task = read(store, [realisation], int(start))
+        image = (task.train if task.test is None else task.test).inputs[0, 0]
+        inset = axes.inset_axes(
+            (middle - wide / 2, 0, wide, 1), transform=axes.get_xaxis_transform()
+        )
+        grey = image.shape[-1] == 1
+        inset.imshow(image[..., 0] if grey else image, cmap="gray", vmin=0, vmax=1)
+        inset.set_axis_off()
+    axes.set_axis_off()
+    _style.title(axes, "a", f"{stream}: {store.attrs['title']}")
+
+
+def _difference(study: StudyResults, stream: str, learner: str) -> np.ndarray:
+    """Percentage points [seed, task] above the baseline."""
+    baseline = study.by_task(stream, BASELINE, METRIC)
+    return 100 * (study.by_task(stream, learner, METRIC) - baseline)
+
+
+def _look(study: StudyResults, learner: str) -> dict[str, Any]:
+    """Colour and marker of a learner, by its place in the study."""
+    place = [name for name in study.learners if name != BASELINE].index(learner)
+    return {
+        "color": _style.PALETTE[place % len(_style.PALETTE)],
+        "marker": _style.MARKERS[place % len(_style.MARKERS)],
+    }
+
+
+def _draw_lines(axes: Axes, study: StudyResults, stream: str) -> None:
+    axes.axhline(0, color="black", lw=1.2)
+    for learner in study.learners:
+        if learner == BASELINE:
+            continue
+        band = statistics.band(_difference(study, stream, learner))
+        task, look = np.arange(len(band.mean)), _look(study, learner)
+        axes.plot(task, band.mean, **look, ms=3.5, lw=1.4)
+        axes.fill_between(task, band.low, band.high, color=look["color"], alpha=0.13, lw=0)
+    axes.set_ylabel(f"accuracy minus {BASELINE}'s\n(percentage points)")
+    _style.title(axes, "b", "by task")
+
+
+def _draw_means(axes: Axes, study: StudyResults, stream: str) -> None:
+    """The mean over tasks with its paired interval; the labels are the legend of the lines."""
+    axes.axvline(0, color="black", lw=1.2)
+    for place, learner in enumerate(study.learners):
+        if learner == BASELINE:
+            axes.plot(0, place, "D", color="black", ms=4)
+            continue
+        scores = (100 * study.score(stream, name, METRIC) for name in (learner, BASELINE))
+        of_seeds = statistics.paired_difference(*scores)
+        reach = [[of_seeds.mean - of_seeds.low], [of_seeds.high - of_seeds.mean]]
+        look = _look(study, learner)
+        axes.errorbar(of_seeds.mean, place, xerr=reach, **look, ms=4.5, capsize=2)
+    axes.set_yticks(range(len(study.learners)), study.learners)
+    for label, learner in zip(axes.get_yticklabels(), study.learners, strict=True):
+        label.set_color("black" if learner == BASELINE else _look(study, learner)["color"])
+        label.set_fontweight("bold")
+    axes.invert_yaxis()
+    axes.set_xlabel("percentage points")
+    _style.title(axes, "c", "mean over tasks")
+
+
+def _draw_strip(axes: Axes, study: StudyResults, stream: str, detectors: list[str]) -> None:
+    share = np.array([lineage.shifts(study.run(stream, name)).mean(axis=0) for name in detectors])
+    extent = (-0.5, share.shape[1] - 0.5, len(detectors) - 0.5, -0.5)
+    shown = axes.imshow(share, cmap="Greys", vmin=0, vmax=1, aspect="auto", extent=extent)
+    axes.set_yticks(range(len(detectors)), detectors)
+    scale = axes.figure.colorbar(shown, cax=axes.inset_axes((1.01, 0, 0.012, 1)), ticks=[0, 1])
+    scale.outline.set_visible(False)
+    _style.title(axes, "d", "inferred shifts, share of seeds")

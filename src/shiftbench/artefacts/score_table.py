@@ -1,0 +1,56 @@
+"""Every metric of every learner: mean over seeds and 95 % interval.
+
+For any study; the numbers are those of summary.csv, in a form to read.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from shiftbench.artefacts import _tables
+from shiftbench.evaluation.results import StudyResults
+from shiftbench.planning import components
+
+KIND = "table"
+
+
+def tabulate(study: StudyResults) -> pd.DataFrame:
+    """One row a stream and learner, one column a metric: "mean [low, high]".
+
+    A number that rests on fewer seeds than the learner has runs says so: "(n = 3)". Empty
+    where the metric does not apply to the learner.
+    """
+    rows = []
+    for (stream, learner), of_learner in study.summary.groupby(["stream", "learner"], sort=False):
+        most = int(of_learner["n"].max())
+        cells = {_header(row.metric): _cell(row, most) for row in of_learner.itertuples()}
+        rows.append({"stream": stream, "learner": learner, "runs": most} | cells)
+    return pd.DataFrame(rows)
+
+
+def caption(study: StudyResults) -> str:
+    """What the cells are, on how many runs, and what is cut."""
+    better = [
+        f"{name} ({'higher' if up else 'lower'} is better)"
+        for name in study.metrics
+        if (up := components.constant("metrics", name, "HIGHER_IS_BETTER")) is not None
+    ]
+    return (
+        "Mean over seeds [95 % interval, Student t]; (n = ...): seeds for which the metric is "
+        f"defined, where not all; -: does not apply. Metrics: {', '.join(better)}. "
+        f"{study.budget()}"
+    )
+
+
+def _header(metric: str) -> str:
+    unit = components.constant("metrics", metric, "UNIT", "")
+    return metric if unit in ("", "fraction") else f"{metric} ({unit})"
+
+
+def _cell(row: Any, most: int) -> str:
+    if row.n == 0:
+        return ""
+    words = _tables.interval(row.mean, row.ci_low, row.ci_high)
+    return words if row.n == most else f"{words} (n = {row.n})"

@@ -1,0 +1,1 @@
+"""Metrics, one file each; files with a leading underscore are shared parts."""

@@ -1,0 +1,104 @@
+"""What an artefact is drawn from: the scores, the runs and the streams of one study."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from shiftbench.evaluation.summarise import coverage, succeeded
+from shiftbench.store import zarr_zip
+
+STORE_SUFFIX = ".zarr.zip"
+
+
+@dataclass(frozen=True)
+class StudyResults:
+    """The results of one study, all in memory.
+
+    cuts: what is reduced against the paper; origin: where hyper-parameters come from; both
+    may be empty. scores: the tree of `evaluation.summarise`. summary: its table.
+    """
+
+    name: str
+    title: str
+    cuts: str
+    origin: str
+    scores: xr.DataTree
+    summary: pd.DataFrame
+    streams: Mapping[str, xr.Dataset]
+
+    @property
+    def cube(self) -> xr.Dataset:
+        """score, score_by_task and status over stream, learner, metric, seed and task."""
+        return _dataset(self.scores, "scores")
+
+    @property
+    def learners(self) -> list[str]:
+        """Names of the learners, in the study's order."""
+        return self.cube["learner"].values.tolist()
+
+    @property
+    def metrics(self) -> list[str]:
+        """Names of the metrics, in the study's order."""
+        return self.cube["metric"].values.tolist()
+
+    def run(self, stream: str, learner: str) -> xr.Dataset:
+        """The run store of a learner on a stream, without the seeds that failed."""
+        return succeeded(_dataset(self.scores, f"runs/{stream}/{learner}"))
+
+    def score(self, stream: str, learner: str, metric: str) -> np.ndarray:
+        """Scores [seed]; NaN for failed seeds."""
+        place = {"stream": stream, "learner": learner, "metric": metric}
+        return self.cube["score"].sel(place).values
+
+    def by_task(self, stream: str, learner: str, metric: str) -> np.ndarray:
+        """Scores [seed, task] over the stream's tasks; NaN for failed seeds."""
+        place = {"stream": stream, "learner": learner, "metric": metric}
+        tasks = self.streams[stream].sizes["task"]
+        return self.cube["score_by_task"].sel(place).isel(task=slice(tasks)).values
+
+    def coverage(self, stream: str) -> str:
+        """How many runs each number on this stream rests on, and which failed, in words."""
+        status = self.cube["status"].sel(stream=stream)
+        words = {name: coverage(status.sel(learner=name).values) for name in self.learners}
+        common = max(words.values(), key=list(words.values()).count)
+        others = [f"{name} {text}" for name, text in words.items() if text != common]
+        return ", but ".join([f"{common} per learner", *others])
+
+    def budget(self, streams: Sequence[str] | None = None) -> str:
+        """The coverage on these streams (all if None) and the study's cuts, in words."""
+        chosen = list(self.streams) if streams is None else streams
+        covered = [f"{stream}: {self.coverage(stream)}" for stream in chosen]
+        return ". ".join([*covered, *([self.cuts.strip().rstrip(".")] if self.cuts else [])]) + "."
+
+
+def load(
+    spec: Mapping[str, Any], scores: Path, summary: Path, streams: Sequence[Path]
+) -> StudyResults:
+    """The results of a study from its files.
+
+    spec: `study`, `title` and, where given, `cuts` and `origin`. streams: the stream
+    stores, named NAME.zarr.zip. UserError for a missing or damaged store.
+    """
+    stores = {Path(path).name.removesuffix(STORE_SUFFIX): zarr_zip.read(path) for path in streams}
+    return StudyResults(
+        name=spec["study"],
+        title=spec["title"],
+        cuts=spec.get("cuts") or "",
+        origin=spec.get("origin") or "",
+        scores=zarr_zip.read_tree(scores),
+        summary=pd.read_csv(summary),
+        streams=stores,
+    )
+
+
+def _dataset(tree: xr.DataTree, path: str) -> xr.Dataset:
+    node = tree[path]
+    assert isinstance(node, xr.DataTree)
+    return node.to_dataset(inherit=False)

@@ -1,0 +1,166 @@
+"""From the runs of a study to its labelled cube of scores and its summary table.
+
+The tree of scores: `/scores` with score[stream, learner, metric, seed] (means over tasks,
+or the metric of the whole run), score_by_task[..., task] (NaN for metrics of whole runs)
+and status[stream, learner, seed]; `/runs/STREAM/LEARNER` with the run stores, all seeds
+together. A failed seed keeps its status; its scores are NaN and enter no mean.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from shiftbench.errors import UserError
+from shiftbench.evaluation import provenance, published, statistics
+from shiftbench.planning import components
+
+COLUMNS = (
+    "study",
+    "stream",
+    "learner",
+    "metric",
+    "mean",
+    "sd",
+    "ci_low",
+    "ci_high",
+    "n",
+    "published",
+    "status",
+)
+
+
+def summarise(
+    spec: Mapping[str, Any], streams: Mapping[str, xr.Dataset], runs: Sequence[xr.Dataset]
+) -> tuple[xr.DataTree, pd.DataFrame]:
+    """The tree of scores and the summary (one row a stream, learner and metric) of a study.
+
+    spec: names `study`, and in their order `streams`, `learners`, `metrics`. runs: the run
+    stores, one a block of seeds, in any order. UserError where a learner has no run.
+    """
+    grouped = {
+        (stream, learner): _joined(spec["study"], stream, learner, runs)
+        for stream in spec["streams"]
+        for learner in spec["learners"]
+    }
+    scores = _cube(spec, streams, grouped)
+    children = {f"/runs/{stream}/{name}": run for (stream, name), run in grouped.items()}
+    tree = xr.DataTree.from_dict({"/scores": scores} | children)
+    return tree, _table(spec, streams, scores)
+
+
+def succeeded(run: xr.Dataset) -> xr.Dataset:
+    """The seeds of a run that did not fail."""
+    return run.isel(seed=run["status"].values == "ok")
+
+
+def coverage(status: np.ndarray) -> str:
+    """Words for the statuses [seed] of a learner's runs: how many there are, what failed."""
+    known = [text for text in np.asarray(status, dtype=str) if text]
+    failed = [text.removeprefix("failed: ") for text in known if text != "ok"]
+    words = f"{len(known) - len(failed)} of {len(known)} runs"
+    if failed:
+        words += f"; {len(failed)} failed: {'; '.join(dict.fromkeys(failed))}"
+    return words
+
+
+def _joined(study: str, stream: str, learner: str, runs: Sequence[xr.Dataset]) -> xr.Dataset:
+    """The blocks of seeds of one learner on one stream as one run, by seed."""
+    blocks = [run for run in runs if _about(run) == (stream, learner)]
+    if not blocks:
+        raise UserError(
+            f"study {study}: no run of learner {learner} on stream {stream} among the files "
+            "given; run the workflow, which makes them all"
+        )
+    whole = xr.concat(
+        blocks, "seed", data_vars="minimal", coords="minimal", compat="override", join="outer",
+        combine_attrs="override",
+    ).sortby("seed")  # fmt: skip
+    seeds = [int(whole["seed"].min()), int(whole["seed"].max())]
+    return whole.assign_attrs(spec=json.dumps(provenance.spec(blocks[0]) | {"seeds": seeds}))
+
+
+def _about(run: xr.Dataset) -> tuple[str, str]:
+    spec = provenance.spec(run)
+    return spec["stream"]["name"], spec["variant"]
+
+
+def _cube(
+    spec: Mapping[str, Any],
+    streams: Mapping[str, xr.Dataset],
+    grouped: Mapping[tuple[str, str], xr.Dataset],
+) -> xr.Dataset:
+    """score, score_by_task and status of all runs, under common labels."""
+    by_stream = []
+    for stream in spec["streams"]:
+        parts = [
+            _scored(grouped[stream, learner], streams[stream], spec["metrics"])
+            for learner in spec["learners"]
+        ]
+        labels = pd.Index(list(spec["learners"]), name="learner")
+        by_stream.append(_stacked(parts, labels))
+    cube = _stacked(by_stream, pd.Index(list(spec["streams"]), name="stream"))
+    cube["status"] = cube["status"].astype(str)
+    order = ("stream", "learner", "metric", "seed", "task")
+    cube = cube.transpose(*order).assign_attrs(study=spec["study"])
+    cube["metric"].attrs = {"long_name": "name of the metric"}
+    cube["score"].attrs = {"long_name": "score of a run", "units": "those of the metric"}
+    cube["score_by_task"].attrs = {"long_name": "score of a task", "units": "those of the metric"}
+    return cube
+
+
+def _stacked(parts: Sequence[xr.Dataset], labels: pd.Index) -> xr.Dataset:
+    return xr.concat(
+        parts, labels, data_vars="all", coords="minimal", compat="override", join="outer",
+        fill_value={"score": np.nan, "score_by_task": np.nan, "status": ""},
+    )  # fmt: skip
+
+
+def _scored(run: xr.Dataset, stream: xr.Dataset, metrics: Sequence[str]) -> xr.Dataset:
+    """score [metric, seed], score_by_task [metric, seed, task] and status [seed] of a run."""
+    good = succeeded(run)
+    blank = xr.DataArray(
+        np.full((run.sizes["seed"], run.sizes["task"]), np.nan),
+        {"seed": run["seed"].values, "task": run["task"].values},
+        ("seed", "task"),
+    )
+    score, by_task = [], []
+    for metric in metrics:
+        if components.constant("metrics", metric, "STAGE") == "run":
+            values = components.load("metrics", metric).score(good, stream)
+            one = xr.DataArray(values, {"seed": good["seed"].values}, ("seed",))
+            tasks = blank
+        else:
+            tasks = good["score"].sel(metric=metric, drop=True).reindex_like(blank)
+            one = tasks.mean("task")
+        score.append(one.reindex(seed=blank["seed"]))
+        by_task.append(tasks.transpose("seed", "task"))
+    labels = pd.Index(list(metrics), name="metric")
+    return xr.Dataset(
+        {
+            "score": xr.concat(score, labels, coords="minimal", compat="override"),
+            "score_by_task": xr.concat(by_task, labels, coords="minimal", compat="override"),
+            "status": ("seed", run["status"].values.astype(object)),
+        }
+    )
+
+
+def _table(
+    spec: Mapping[str, Any], streams: Mapping[str, xr.Dataset], scores: xr.Dataset
+) -> pd.DataFrame:
+    rows = []
+    for stream in spec["streams"]:
+        for learner in spec["learners"]:
+            status = coverage(scores["status"].sel(stream=stream, learner=learner).values)
+            for metric in spec["metrics"]:
+                place = {"stream": stream, "learner": learner, "metric": metric}
+                of_seeds = statistics.interval(scores["score"].sel(place).values)
+                paper = published.number(streams[stream], learner, metric)
+                rows.append((spec["study"], *place.values(), *of_seeds, paper, status))
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    return table.astype({"published": float, "n": int})

@@ -1,0 +1,36 @@
+"""The prequential log density against scipy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from shiftbench.errors import UserError
+from shiftbench.evaluation.metrics import log_predictive
+from shiftbench.interface import Batch, Categorical, Gaussian
+
+
+def test_mixture_of_products_of_normals():
+    random = np.random.default_rng(0)
+    mean, variance = random.normal(size=(2, 3, 4, 2)), random.gamma(2.0, size=(2, 3, 4, 2))
+    weights, targets = random.dirichlet(np.ones(3), 2), random.normal(size=(2, 4, 2))
+    mask = np.array([[True] * 4, [True, True, False, False]])
+    targets[1, 2:] = np.nan
+    scored = log_predictive.score(
+        Gaussian(np.log(weights), mean, variance), Batch(np.zeros((2, 4, 0)), targets, mask)
+    )
+    for s, rows in enumerate((4, 2)):
+        density = stats.norm.pdf(
+            targets[s, None, :rows], mean[s, :, :rows], variance[s, :, :rows] ** 0.5
+        )
+        expected = np.log(weights[s] @ density.prod(-1)).mean()
+        assert scored[s] == pytest.approx(expected)
+
+
+def test_class_probabilities_are_refused():
+    predictive = Categorical(np.zeros((1, 1)), np.ones((1, 1, 1, 1)))
+    with pytest.raises(UserError, match="log_predictive"):
+        log_predictive.score(
+            predictive, Batch(np.zeros((1, 1, 0)), np.zeros((1, 1)), np.ones((1, 1)))
+        )
