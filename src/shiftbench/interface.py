@@ -19,6 +19,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from shiftbench.errors import UserError
+
 State = dict[str, np.ndarray]
 """A flat set of named arrays [S, H, ...]: the checkpoint, the posterior snapshot and
 the test fixture at once. Never changed in place."""
@@ -158,5 +160,5 @@ def part(state: Mapping[str, np.ndarray], prefix: str) -> State:
     return {k.removeprefix(prefix): a for k, a in state.items() if k.startswith(prefix)}
 
 
-class LearnerError(ValueError):
+class LearnerError(UserError):
     """A learner cannot go on with this input; the run is kept as failed, with the reason."""

@@ -27,10 +27,5 @@ def uniforms(seeds: tf.Tensor, shape: Sequence[int]) -> tf.Tensor:
     return _each(lambda seed: tf.random.stateless_uniform(shape, seed), seeds)
 
 
-def signs(seeds: tf.Tensor, shape: Sequence[int]) -> tf.Tensor:
-    """Draws [S, *shape] of -1 or 1 with equal probability."""
-    return tf.sign(uniforms(seeds, shape) - 0.5 + 1e-9)
-
-
 def _each(draw, seeds: tf.Tensor) -> tf.Tensor:
     return tf.stack([draw(seed) for seed in tf.unstack(seeds)])

@@ -35,7 +35,7 @@ from shiftbench.interface import (
     State,
 )
 from shiftbench.learners._backend import tf
-from shiftbench.learners._random import fold_in, normals, signs
+from shiftbench.learners._random import fold_in, normals
 from shiftbench.learners._training import Adam, Rows, minimise
 from shiftbench.models._model import (
     Layer,
@@ -249,55 +249,61 @@ def _forward(
 ) -> tf.Tensor:
     """Outputs [S, H, n, n_outputs] with weights drawn anew for every row."""
     draw = _flipout if settings.estimator == "flipout" else _local
-    return model.forward(draw(settings, mean, sd, seeds), inputs)
+    linear = draw(model, mean, sd, inputs.shape[2], fold_in(seeds, 0))
+    bias = _biases(settings, model, mean, sd, inputs.shape[2], fold_in(seeds, 1))
+    return model.forward(lambda layer, x: bias(layer, linear(layer, x)), inputs)
 
 
-def _flipout(settings: Settings, mean: tf.Tensor, sd: tf.Tensor, seeds: tf.Tensor) -> Linear:
+def _flipout(
+    model: Model, mean: tf.Tensor, sd: tf.Tensor, n: int, seeds: tf.Tensor
+) -> Linear:
     """One weight draw for the step, made nearly independent between rows by random signs."""
-    noise = normals(fold_in(seeds, 0), [mean.shape[-1]])[:, tf.newaxis]
+    sizes = [n * (layer.fan_in + layer.fan_out) for layer in model.layers]
+    noise, *flips = tf.split(normals(seeds, [1, model.size + sum(sizes)]), [model.size, *sizes], -1)
+    signs = dict(zip(model.layers, flips))
     perturbation = sd * noise
 
     def linear(layer: Layer, x: tf.Tensor) -> tf.Tensor:
-        layer_seeds = fold_in(seeds, 1 + layer.start)
-        drawn = signs(layer_seeds, [1, x.shape[2], layer.fan_in + layer.fan_out])
-        left, right = tf.split(drawn, [layer.fan_in, layer.fan_out], -1)
-        out = product(x, weights_of(layer, mean))
+        flips = tf.reshape(tf.sign(signs[layer]), [x.shape[0], 1, n, -1])
+        left, right = tf.split(flips, [layer.fan_in, layer.fan_out], -1)
         noisy = product(x * per_example(left, x), weights_of(layer, perturbation))
-        out += noisy * per_example(right, noisy)
-        return out + _bias(settings, layer, mean, sd, out, layer_seeds)
+        return product(x, weights_of(layer, mean)) + noisy * per_example(right, noisy)
 
     return linear
 
 
-def _local(settings: Settings, mean: tf.Tensor, sd: tf.Tensor, seeds: tf.Tensor) -> Linear:
+def _local(model: Model, mean: tf.Tensor, sd: tf.Tensor, n: int, seeds: tf.Tensor) -> Linear:
     """Draws of the layers' outputs instead of their weights; independent between rows."""
+    sizes = [n * layer.fan_out for layer in model.layers]
+    noises = dict(zip(model.layers, tf.split(normals(seeds, [1, sum(sizes)]), sizes, -1)))
     variance = tf.square(sd)
 
     def linear(layer: Layer, x: tf.Tensor) -> tf.Tensor:
-        layer_seeds = fold_in(seeds, 1 + layer.start)
-        out = product(x, weights_of(layer, mean))
         spread = product(tf.square(x), weights_of(layer, variance))
-        noise = normals(layer_seeds, [1, x.shape[2], layer.fan_out])
+        noise = tf.reshape(noises[layer], [x.shape[0], 1, n, layer.fan_out])
         # The floor keeps the gradient of the root finite where all inputs are zero.
-        out += tf.sqrt(spread + 1e-12) * noise
-        return out + _bias(settings, layer, mean, sd, out, layer_seeds)
+        return product(x, weights_of(layer, mean)) + tf.sqrt(spread + 1e-12) * noise
 
     return linear
 
 
-def _bias(
-    settings: Settings,
-    layer: Layer,
-    mean: tf.Tensor,
-    sd: tf.Tensor,
-    like: tf.Tensor,
-    seeds: tf.Tensor,
-) -> tf.Tensor:
-    bias = biases_of(layer, mean)[:, :, tf.newaxis]
-    if settings.biases == "gaussian":
-        noise = normals(fold_in(seeds, 1), [1, like.shape[2], layer.fan_out])
-        bias += biases_of(layer, sd)[:, :, tf.newaxis] * noise
-    return per_example(bias, like)
+def _biases(
+    settings: Settings, model: Model, mean: tf.Tensor, sd: tf.Tensor, n: int, seeds: tf.Tensor
+) -> Callable[[Layer, tf.Tensor], tf.Tensor]:
+    """Adds the biases of a layer to its output, drawn for every row if they are Gaussian."""
+    sizes = [n * layer.fan_out for layer in model.layers]
+    gaussian = settings.biases == "gaussian"
+    drawn = tf.split(normals(seeds, [1, sum(sizes)]), sizes, -1) if gaussian else sizes
+    noises = dict(zip(model.layers, drawn))
+
+    def add(layer: Layer, out: tf.Tensor) -> tf.Tensor:
+        bias = biases_of(layer, mean)[:, :, tf.newaxis]
+        if gaussian:
+            noise = tf.reshape(noises[layer], [out.shape[0], 1, n, layer.fan_out])
+            bias += biases_of(layer, sd)[:, :, tf.newaxis] * noise
+        return out + per_example(bias, out)
+
+    return add
 
 
 def _average(draws: int, seeds: tf.Tensor, function: Callable[[tf.Tensor], tf.Tensor]) -> tf.Tensor:

@@ -1,0 +1,42 @@
+"""python -m shiftbench VERB ...: hands the job to a warm server if there is one.
+
+Decides before anything heavy is imported. `--stack light` or `--stack tensorflow` before
+the verb says which server has preloaded what the job imports.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from shiftbench import warm
+
+# Before TensorFlow is imported anywhere, in this process or in a server.
+for name, value in {
+    "TF_USE_LEGACY_KERAS": "1",  # tensorflow-probability needs Keras 2
+    "TF_CPP_MIN_LOG_LEVEL": "2",  # errors and warnings only
+    "TF_ENABLE_ONEDNN_OPTS": "0",  # the same sums in the same order on every processor
+}.items():
+    os.environ.setdefault(name, value)
+
+
+def main(arguments: list[str]) -> int:
+    """Runs a verb, in a warm server or here; the exit status."""
+    stack = None
+    if arguments[:1] == ["--stack"]:
+        stack, arguments = arguments[1], arguments[2:]
+    status = warm.request(stack, arguments) if stack else None
+    if status is not None:
+        return status
+    from shiftbench import cli
+
+    return cli.main(arguments)
+
+
+def entry() -> None:
+    """The command `shiftbench`."""
+    sys.exit(main(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    entry()

@@ -1,0 +1,294 @@
+"""The command line: python -m shiftbench VERB ...; what the rules call.
+
+Each verb of a job makes its spec from the config anew and refuses to go on if it is not
+the one that was planned. Modules are imported by the verbs that need them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from shiftbench.errors import UserError
+
+log = logging.getLogger("shiftbench")
+
+STOPPED = 75
+"""Exit status of a job that saved its state and wants to be run again (EX_TEMPFAIL)."""
+DEFAULT_CONFIG = Path("config/embedded.yaml")
+
+
+def main(arguments: list[str]) -> int:
+    """Runs one verb. 0 if all is well, 1 for a defect, 2 for what the user can mend."""
+    options = _parser().parse_args(arguments)
+    _open_log(options.log)
+    try:
+        return options.verb(options) or 0
+    except UserError as error:
+        log.error("%s", error)
+        return 2
+    except BrokenPipeError:  # the reader of our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        _tell_unexpected(error, options.log)
+        return 1
+
+
+def check(options: argparse.Namespace) -> None:
+    """Checks a config and prints what it plans."""
+    from shiftbench.planning import config
+
+    found = config.load(options.config)
+    for name, study in found.studies.items():
+        jobs = len(study.streams) * len(study.learners) * len(found.blocks(name))
+        print(f"{name}: {study.title}; {jobs} runs, {len(study.artefacts)} artefacts")
+
+
+def list_names(options: argparse.Namespace) -> None:
+    """Prints the components of a kind, or the studies of a config, with a line each."""
+    from shiftbench.planning import components, config
+
+    if options.kind == "studies":
+        studies = config.load(options.config).studies
+        lines = {name: study.title for name, study in studies.items()}
+    else:
+        names = components.names(options.kind)
+        lines = {name: components.summary(options.kind, name) for name in names}
+    width = max(map(len, lines), default=0)
+    for name, line in lines.items():
+        print(f"{name:{width}}  {line}")
+
+
+def reference(_: argparse.Namespace) -> None:
+    """Prints the reference of all config keys (config/README.md)."""
+    from shiftbench.planning import reference
+
+    print(reference.text(), end="")
+
+
+def fetch(options: argparse.Namespace) -> None:
+    """Gets one raw file of a data set."""
+    from shiftbench.store import raw
+
+    raw.fetch(options.dataset, options.file, options.output)
+
+
+def stream(options: argparse.Namespace) -> None:
+    """Builds the store of a stream from its raw files."""
+    from shiftbench.planning import components, config, specs
+
+    plan = config.load(options.config)
+    _known("stream", options.name, plan.streams)
+    spec = specs.stream(plan, options.name)
+    specs.refuse_other(spec, options.digest)
+
+    from shiftbench.store import raw, zarr_zip
+
+    dataset = spec["settings"].get("dataset")
+    module = components.load("streams", spec["family"])
+    settings = components.configured("streams", spec["family"], spec["settings"])
+    store = module.build(settings, options.raw / (dataset or ""))
+    licence = raw.table()[dataset].licence if dataset else ""
+    zarr_zip.stamp(store, f"stream {options.name}", spec, licence)
+    zarr_zip.write(store, options.output)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs a variant on a stream for a block of seeds; goes on from a saved state."""
+    from shiftbench.planning import config, specs
+
+    plan = config.load(options.config)
+    _known("study", options.study, plan.studies)
+    study = plan.studies[options.study]
+    _known("stream", options.stream, study.streams)
+    _known("learner", options.variant, study.learners)
+    spec = specs.run(plan, options.study, options.stream, options.variant, options.seeds)
+    specs.refuse_other(spec, options.digest)
+
+    from shiftbench.evaluation import harness
+    from shiftbench.store import checkpoint, zarr_zip
+
+    store = zarr_zip.read(options.store)
+    scratch = options.scratch / spec["digest"]
+    try:
+        result, cost = harness.run_job(spec, store, scratch, options.minutes, options.threads)
+    except harness.Stopped as reason:
+        log.warning("%s: stopped, %s; start it again to go on", options.output, reason)
+        return STOPPED
+    _write_text(options.cost, json.dumps(cost, indent=1, sort_keys=True) + "\n")
+    zarr_zip.write(result, options.output)
+    checkpoint.remove(scratch)
+    return 0
+
+
+def summarise(options: argparse.Namespace) -> None:
+    """Joins the runs of a study to its scores and its summary."""
+    from shiftbench.planning import config, specs
+
+    plan = config.load(options.config)
+    _known("study", options.study, plan.studies)
+    spec = specs.scores(plan, options.study)
+    specs.refuse_other(spec, options.digest)
+
+    from shiftbench.evaluation import summarise
+    from shiftbench.store import zarr_zip
+
+    streams = {path.name.removesuffix(".zarr.zip"): path for path in options.streams}
+    scores, summary = summarise.summarise(
+        spec,
+        {name: zarr_zip.read(path) for name, path in streams.items()},
+        [zarr_zip.read(path) for path in options.runs],
+    )
+    _write_text(options.summary, summary.to_csv(index=False, lineterminator="\n"))
+    zarr_zip.write(scores, options.scores)
+
+
+def artefact(options: argparse.Namespace) -> None:
+    """Makes one figure (OUTPUT.svg and .png) or table (OUTPUT.csv and .md)."""
+    from shiftbench.planning import components, config, specs
+
+    plan = config.load(options.config)
+    _known("study", options.study, plan.studies)
+    _known("artefact", options.name, plan.studies[options.study].artefacts)
+    spec = specs.artefact(plan, options.study, options.name)
+    specs.refuse_other(spec, options.digest)
+
+    from shiftbench.artefacts import _style, _tables
+    from shiftbench.evaluation import results
+
+    study = results.load(spec, options.scores, options.summary, options.streams)
+    module = components.load("artefacts", options.name)
+    if components.constant("artefacts", options.name, "KIND") == "figure":
+        _style.save(module.draw(study), options.output)
+    else:
+        _tables.save(module.tabulate(study), options.output, module.caption(study))
+
+
+def warm(options: argparse.Namespace) -> int:
+    """Runs a command with warm servers (see warm.py)."""
+    from shiftbench import warm
+
+    command = options.command[options.command[:1] == ["--"] :]
+    if not command:
+        raise UserError("warm: name a command to run, as in `warm -- snakemake`")
+    return warm.run(command)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="shiftbench",
+        description="Benchmarks of Bayesian learning under distribution shift.",
+    )
+    verbs = parser.add_subparsers(required=True, metavar="VERB")
+    _add(verbs, "check", check, ("config",))
+    listing = _add(verbs, "list", list_names)
+    listing.add_argument("kind", choices=[*_kinds(), "studies"])
+    listing.add_argument("--config", type=Path, default=DEFAULT_CONFIG)
+    _add(verbs, "reference", reference)
+    _add(verbs, "fetch", fetch, ("dataset", "file"), paths=("output",))
+    _add_job(verbs, "stream", stream, ("name",), ("raw", "output"))
+    running = _add_job(
+        verbs, "run", run, ("study", "stream", "variant"), ("store", "output", "cost", "scratch")
+    )
+    running.add_argument("--seeds", type=_block, required=True, help="first-last, as in 0-9")
+    running.add_argument("--minutes", type=float, default=60.0)
+    running.add_argument("--threads", type=int, default=1)
+    joining = _add_job(verbs, "summarise", summarise, ("study",), ("scores", "summary"))
+    joining.add_argument("--runs", type=Path, nargs="+", required=True)
+    joining.add_argument("--streams", type=Path, nargs="+", required=True)
+    drawing = _add_job(
+        verbs, "artefact", artefact, ("study", "name"), ("scores", "summary", "output")
+    )
+    drawing.add_argument("--streams", type=Path, nargs="+", required=True)
+    _add(verbs, "warm", warm).add_argument("command", nargs=argparse.REMAINDER)
+    return parser
+
+
+def _add(
+    verbs: argparse._SubParsersAction,
+    name: str,
+    function: Callable[[argparse.Namespace], int | None],
+    positional: tuple[str, ...] = (),
+    paths: tuple[str, ...] = (),
+) -> argparse.ArgumentParser:
+    """A verb, with positional arguments and required options that are paths."""
+    parser = verbs.add_parser(name, help=function.__doc__, description=function.__doc__)
+    parser.set_defaults(verb=function, log=None)
+    for argument in positional:
+        parser.add_argument(argument)
+    for option in paths:
+        parser.add_argument(f"--{option}", type=Path, required=True)
+    if paths:
+        parser.add_argument("--log", type=Path, help="file for the progress and the details")
+    return parser
+
+
+def _add_job(
+    verbs: argparse._SubParsersAction,
+    name: str,
+    function: Callable[[argparse.Namespace], int | None],
+    positional: tuple[str, ...],
+    paths: tuple[str, ...],
+) -> argparse.ArgumentParser:
+    """A verb whose job is planned from a config."""
+    parser = _add(verbs, name, function, positional, paths)
+    parser.add_argument("--config", type=Path, default=DEFAULT_CONFIG)
+    parser.add_argument("--digest", help="digest of the spec that the job was planned with")
+    return parser
+
+
+def _kinds() -> list[str]:
+    from shiftbench.planning import components
+
+    return list(components.FOLDERS)
+
+
+def _block(text: str) -> tuple[int, int]:
+    first, _, last = text.partition("-")
+    return int(first), int(last)
+
+
+def _known(what: str, name: str, known: object) -> None:
+    from shiftbench.planning.config_checks import unknown
+
+    names = list(known)  # type: ignore[call-overload]
+    if name not in names:
+        raise UserError(unknown(what, name, names))
+
+
+def _open_log(path: Path | None) -> None:
+    """Messages go to the log, if there is one; warnings go to standard error as well."""
+    log.setLevel(logging.INFO)
+    log.handlers.clear()
+    screen = logging.StreamHandler(sys.stderr)
+    screen.setLevel(logging.WARNING)
+    log.addHandler(screen)
+    if path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = logging.FileHandler(path, mode="a", encoding="utf-8")
+        file.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S"))
+        log.addHandler(file)
+
+
+def _tell_unexpected(error: Exception, path: Path | None) -> None:
+    details = traceback.format_exc()
+    if path:
+        log.info("%s", details)
+    if not path or os.environ.get("SHIFTBENCH_DEBUG"):
+        print(details, file=sys.stderr)
+    where = f"; details in {path}" if path else ""
+    log.error("unexpected error: %s: %s%s", type(error).__name__, error, where)
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    scratch.write_text(text, encoding="utf-8")
+    os.replace(scratch, path)

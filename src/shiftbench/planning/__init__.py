@@ -1,0 +1,1 @@
+"""What is to be done, known before anything runs: config, components, specs. No TensorFlow."""

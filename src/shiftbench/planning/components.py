@@ -1,0 +1,148 @@
+"""Components found by their file name, and described without being imported.
+
+A component `gaussian-mean` of the kind `learners` is the file learners/gaussian_mean.py.
+Its summary, constants and Settings are read from its syntax tree, so that checking a
+config does not import TensorFlow; `load` imports it, and nothing else does.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import importlib
+import json
+import typing
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import annotated_types
+from pydantic import ConfigDict, TypeAdapter
+
+from shiftbench.errors import UserError
+
+PACKAGE = Path(__file__).parents[1]
+FOLDERS = {
+    "streams": "streams",
+    "models": "models",
+    "learners": "learners",
+    "combinators": "combinators",
+    "metrics": "evaluation/metrics",
+    "artefacts": "artefacts",
+}
+
+
+@functools.cache
+def names(kind: str) -> list[str]:
+    """The components of a kind, sorted, in the spelling of the config."""
+    files = (PACKAGE / FOLDERS[kind]).glob("[!_]*.py")
+    return sorted(file.stem.replace("_", "-") if kind != "metrics" else file.stem for file in files)
+
+
+def path(kind: str, name: str) -> Path:
+    """The file of a component. UserError for a name that does not exist."""
+    if name not in names(kind):
+        raise UserError(f"there is no {name!r} among the {kind}: {', '.join(names(kind))}")
+    return PACKAGE / FOLDERS[kind] / f"{name.replace('-', '_')}.py"
+
+
+def module_name(kind: str, name: str) -> str:
+    """The dotted name under which the component would be imported."""
+    return ".".join(["shiftbench", *path(kind, name).relative_to(PACKAGE).with_suffix("").parts])
+
+
+def load(kind: str, name: str) -> ModuleType:
+    """Imports a component."""
+    return importlib.import_module(module_name(kind, name))
+
+
+def summary(kind: str, name: str) -> str:
+    """The first line of the component's docstring."""
+    return (ast.get_docstring(_tree(kind, name)) or "").partition("\n")[0]
+
+
+def constant(kind: str, name: str, constant_name: str, default: Any = None) -> Any:
+    """The value of a literal constant of the component's module."""
+    for statement in _tree(kind, name).body:
+        match statement:
+            case (
+                ast.Assign(targets=[ast.Name(id=found)], value=ast.expr() as value)
+                | ast.AnnAssign(target=ast.Name(id=found), value=ast.expr() as value)
+            ) if found == constant_name:
+                return ast.literal_eval(value)
+    return default
+
+
+@functools.cache
+def settings(kind: str, name: str) -> type:
+    """The component's Settings, executed alone; they take no keys but their fields."""
+    node = _settings_node(kind, name)
+    namespace: dict[str, Any] = {"__name__": module_name(kind, name)}
+    namespace |= {"dataclass": dataclasses.dataclass, "field": dataclasses.field}
+    namespace |= {key: getattr(typing, key) for key in typing.__all__}
+    namespace |= {key: getattr(annotated_types, key) for key in annotated_types.__all__}
+    code = compile(ast.Module([node], []), str(path(kind, name)), "exec", dont_inherit=True)
+    exec(code, namespace)
+    found = namespace[node.name]
+    found.__pydantic_config__ = ConfigDict(extra="forbid")
+    return found
+
+
+def check(kind: str, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings with all defaults filled in; pydantic's ValidationError if they are wrong."""
+    adapter: TypeAdapter[Any] = TypeAdapter(settings(kind, name))
+    # Through JSON, where a list stands for a tuple and an integer for a real number, but
+    # nothing else is converted.
+    checked = adapter.validate_json(json.dumps(values, default=str), strict=True)
+    return json.loads(json.dumps(dataclasses.asdict(checked)))
+
+
+def configured(kind: str, name: str, values: Mapping[str, Any]) -> Any:
+    """The Settings of the imported component with these values, as its `build` takes them."""
+    adapter: TypeAdapter[Any] = TypeAdapter(settings(kind, name))
+    checked = adapter.validate_json(json.dumps(values), strict=True)
+    return load(kind, name).Settings(**vars(checked))
+
+
+def fields(kind: str, name: str) -> dict[str, tuple[str, Any, str]]:
+    """Type as written, default (MISSING if required) and documentation of each setting."""
+    body = _settings_node(kind, name).body
+    documents = {}
+    for statement, following in zip(body, [*body[1:], ast.Pass()], strict=True):
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            documents[statement.target.id] = (ast.unparse(statement.annotation), _text(following))
+    return {
+        field.name: (documents[field.name][0], field.default, documents[field.name][1])
+        for field in dataclasses.fields(settings(kind, name))
+    }
+
+
+def syntax_tree(file: Path) -> ast.Module:
+    """The syntax tree of a Python file. UserError if it is missing or no Python."""
+    try:
+        return ast.parse(file.read_text(encoding="utf-8"))
+    except OSError:
+        raise UserError(f"{file} does not exist, but a job needs it") from None
+    except SyntaxError as error:
+        raise UserError(f"{file}, line {error.lineno}: {error.msg}") from None
+
+
+@functools.cache
+def _tree(kind: str, name: str) -> ast.Module:
+    return syntax_tree(path(kind, name))
+
+
+def _settings_node(kind: str, name: str) -> ast.ClassDef:
+    for statement in _tree(kind, name).body:
+        if isinstance(statement, ast.ClassDef) and statement.name == "Settings":
+            return statement
+    raise UserError(f"{path(kind, name)}: a component of this kind needs a dataclass Settings")
+
+
+def _text(statement: ast.stmt) -> str:
+    match statement:
+        case ast.Expr(value=ast.Constant(value=str(text))):
+            return " ".join(text.split())
+    return ""

@@ -1,0 +1,62 @@
+"""The loader of the config file, which reports every error at once.
+
+Each error has its line and its path in the file.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from shiftbench.errors import UserError
+from shiftbench.planning import components, config_checks, yaml_lines
+from shiftbench.planning.schema import Config, one_component
+
+
+class ConfigError(UserError):
+    """All errors of a config file."""
+
+
+def load(path: str | Path) -> Config:
+    """The config with all defaults filled in. ConfigError with every error that it has."""
+    path = Path(path)
+    document = yaml_lines.read(path)
+    found = list(config_checks.problems(document))
+    if found:
+        lines = sorted({(document.line(place), _spelled(place), text) for place, text in found})
+        count = f"{len(lines)} error{'s' * (len(lines) > 1)}"
+        listed = [f"  line {line}, {place}: {text}" for line, place, text in lines]
+        raise ConfigError("\n".join([f"{path}: {count} (every key: config/README.md)", *listed]))
+    return Config.model_validate_json(config_checks.as_json(_filled(document.data)))
+
+
+def _filled(data: dict[str, Any]) -> dict[str, Any]:
+    """The data of a checked config, with the defaults of all components."""
+    streams = {name: _filled_stream(stream) for name, stream in data["streams"].items()}
+    studies = {name: _filled_study(study) for name, study in data["studies"].items()}
+    return data | {"streams": streams, "studies": studies}
+
+
+def _filled_stream(stream: dict[str, Any]) -> dict[str, Any]:
+    settings = {key: value for key, value in stream.items() if key != "family"}
+    return {"family": stream["family"]} | components.check("streams", stream["family"], settings)
+
+
+def _filled_study(study: dict[str, Any]) -> dict[str, Any]:
+    pipelines = study["learners"].items()
+    learners = {
+        variant: [_filled_item(kind, item) for kind, item in config_checks.by_kind(pipeline)]
+        for variant, pipeline in pipelines
+    }
+    model = study.get("model")
+    return study | {"learners": learners, "model": model and _filled_item("models", model)}
+
+
+def _filled_item(kind: str, item: Any) -> dict[str, Any]:
+    name, settings = one_component(item)
+    return {name: components.check(kind, name, settings)}
+
+
+def _spelled(place: yaml_lines.Place) -> str:
+    parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in place]
+    return "".join(parts).lstrip(".") or "the file"

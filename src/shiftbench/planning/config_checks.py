@@ -1,0 +1,182 @@
+"""What can be wrong with a config, found all at once on the data as they were written.
+
+Every check takes the data as far as they have the right form, so that an error in one
+place hides none in another.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import ValidationError
+
+from shiftbench.planning import components
+from shiftbench.planning.schema import Config, Study, one_component
+from shiftbench.planning.yaml_lines import Document, Place
+from shiftbench.store import raw
+
+Problem = tuple[Place, str]
+
+
+def problems(document: Document) -> Iterator[Problem]:
+    """Every error as (place, message)."""
+    data = _mapping(document.data)
+    for place in document.duplicates:
+        yield place, "this key stands here twice"
+    try:
+        Config.model_validate_json(as_json(document.data))
+    except ValidationError as error:
+        yield from _structure(error)
+    streams = _mapping(data.get("streams"))
+    for name, stream in streams.items():
+        yield from _stream(("streams", name), _mapping(stream))
+    for name, study in _mapping(data.get("studies")).items():
+        yield from _study(("studies", name), _mapping(study), streams)
+
+
+def as_json(data: Any) -> str:
+    """Data for a strict model: through JSON, where a list stands for a tuple."""
+    return json.dumps(data, default=str)
+
+
+def by_kind(pipeline: list[Any]) -> Iterator[tuple[str, Any]]:
+    """The items of a pipeline with their kind: combinators, and a learner last."""
+    for position, item in enumerate(pipeline):
+        yield ("learners" if position == len(pipeline) - 1 else "combinators"), item
+
+
+def unknown(what: str, name: Any, known: Iterable[str]) -> str:
+    """The message for a name that is not among the known ones."""
+    known = list(known)
+    close = get_close_matches(str(name), known, 1)
+    hint = f'did you mean "{close[0]}"?' if close else f"known: {', '.join(known) or 'none'}"
+    return f'unknown {what} "{name}"; {hint}'
+
+
+def _structure(error: ValidationError) -> Iterator[Problem]:
+    for item in error.errors(include_url=False):
+        # "[key]" is pydantic's sign for the key itself.
+        place = tuple(part for part in item["loc"] if part != "[key]")
+        if item["type"] == "extra_forbidden":
+            owner = Config if len(place) == 1 else Study
+            yield place, unknown("key", place[-1], owner.model_fields)
+        else:
+            yield place, _message(item)
+
+
+def _message(item: Any) -> str:
+    if item["type"] == "missing":
+        return "this key is missing"
+    if item["type"] == "string_pattern_mismatch":
+        return f'the name "{item["input"]}" may have small letters, digits and hyphens only'
+    text = item["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    if item["type"] == "value_error" or not isinstance(item["input"], str | int | float | None):
+        return text
+    return f"{text} (it is {json.dumps(item['input'])})"
+
+
+def _stream(place: Place, stream: dict) -> Iterator[Problem]:
+    family = stream.get("family")
+    if not isinstance(family, str):
+        return
+    if family not in components.names("streams"):
+        yield (*place, "family"), unknown("family", family, components.names("streams"))
+        return
+    settings = {key: value for key, value in stream.items() if key != "family"}
+    wrong = list(_settings(place, "streams", family, settings))
+    yield from wrong
+    dataset = settings.get("dataset")
+    if not wrong and dataset is not None and dataset not in raw.table():
+        yield (*place, "dataset"), unknown("data set", dataset, raw.table())
+
+
+def _study(place: Place, study: dict, streams: dict) -> Iterator[Problem]:
+    if place[-1] == "all":
+        yield place, 'the name "all" stands for all studies; choose another'
+    for key, what, known in [
+        ("streams", "stream", streams),
+        ("metrics", "metric", components.names("metrics")),
+        ("artefacts", "artefact", components.names("artefacts")),
+    ]:
+        yield from _names((*place, key), what, study.get(key), known)
+    if study.get("model") is not None:
+        yield from _component((*place, "model"), "models", study["model"])
+    for variant, pipeline in _mapping(study.get("learners")).items():
+        items = pipeline if isinstance(pipeline, list) else []
+        for position, (kind, item) in enumerate(by_kind(items)):
+            where = (*place, "learners", variant, position)
+            yield from _component(where, kind, item)
+            yield from _needs(where, kind, item, study)
+
+
+def _names(place: Place, what: str, values: Any, known: Iterable[str]) -> Iterator[Problem]:
+    values = values if isinstance(values, list) else []
+    for position, value in enumerate(values):
+        if isinstance(value, str) and value not in known:
+            yield (*place, position), unknown(what, value, known)
+        if value in values[:position]:
+            yield (*place, position), f'"{value}" stands here twice'
+
+
+def _component(place: Place, kind: str, item: Any) -> Iterator[Problem]:
+    name, settings = _item(item)
+    if name is None:
+        return
+    if name not in components.names(kind):
+        yield (*place, name), _not_here(kind, name)
+    else:
+        where = (*place, name) if isinstance(item, dict) else place
+        yield from _settings(where, kind, name, settings)
+
+
+def _not_here(kind: str, name: str) -> str:
+    if kind == "learners" and name in components.names("combinators"):
+        return f'"{name}" is a combinator; the last item must be a learner'
+    if kind == "combinators" and name in components.names("learners"):
+        return f'"{name}" is a learner; only the last item may be one'
+    return unknown(kind.removesuffix("s"), name, components.names(kind))
+
+
+def _settings(place: Place, kind: str, name: str, settings: dict) -> Iterator[Problem]:
+    try:
+        components.check(kind, name, settings)
+    except ValidationError as error:
+        known = components.fields(kind, name)
+        for item in error.errors(include_url=False):
+            # Only as deep as the setting: below it pydantic names branches of unions.
+            where = (*place, *item["loc"][:1])
+            if item["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+                yield where, unknown(f"setting of {name}", item["loc"][0], known)
+            else:
+                yield where, f"{_message(item)}; the type is {known[str(item['loc'][0])][0]}"
+
+
+def _needs(place: Place, kind: str, item: Any, study: dict) -> Iterator[Problem]:
+    name, _ = _item(item)
+    if name not in components.names(kind):
+        return
+    revealed = study.get("reveals")
+    for need in components.constant(kind, name, "NEEDS", ()):
+        if need not in (revealed if isinstance(revealed, list) else []):
+            yield (
+                (*place, name),
+                f'"{name}" needs to be told "{need}"; add it to the study\'s `reveals`',
+            )
+    wants_model = kind == "learners" and components.constant(kind, name, "MODEL", False)
+    if wants_model and study.get("model") is None:
+        yield (*place, name), f'"{name}" fits a model; give the study a `model`'
+
+
+def _item(item: Any) -> tuple[str | None, dict]:
+    """Name and settings of an item of a pipeline; (None, {}) if it has not their form."""
+    try:
+        return one_component(item)
+    except ValueError:
+        return None, {}
+
+
+def _mapping(value: Any) -> dict:
+    return value if isinstance(value, dict) else {}

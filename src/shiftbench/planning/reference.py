@@ -1,0 +1,127 @@
+"""The reference of every config key, written from the models and the components."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing
+from collections.abc import Iterator
+
+import annotated_types
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from shiftbench.planning import components
+from shiftbench.planning.schema import Config, Stream, Study
+
+HEAD = """\
+# Config reference
+
+<!-- Made by `make reference` from the code; a test compares them. Do not edit. -->
+
+A config is one YAML file; `config/embedded.yaml` is the default, another one is chosen with
+`make run CONFIG=config/OTHER.yaml` or `snakemake --configfile config/OTHER.yaml`. Its stem
+names the folder in `results/`. All of it is checked before anything runs, with
+`python -m shiftbench check CONFIG` too. Names have small letters, digits and hyphens.
+"""
+
+TITLES = {
+    "streams": "Stream families",
+    "models": "Models",
+    "learners": "Learners",
+    "combinators": "Combinators",
+    "metrics": "Metrics",
+    "artefacts": "Artefacts",
+}
+
+
+def text() -> str:
+    """The whole page, in Markdown."""
+    parts = [
+        HEAD,
+        "## Top level\n",
+        _model_table(Config),
+        "## A stream: `streams.NAME`\n",
+        "Beside `family` stand the settings of the family, listed below.\n",
+        _model_table(Stream),
+        "## A study: `studies.NAME`\n",
+        _model_table(Study),
+        *_components(),
+    ]
+    return "\n".join(parts)
+
+
+def _components() -> Iterator[str]:
+    for kind, title in TITLES.items():
+        yield f"## {title}\n"
+        for name in components.names(kind):
+            yield f"### `{name}`\n"
+            yield components.summary(kind, name) + "\n"
+            needs = components.constant(kind, name, "NEEDS", ())
+            if needs:
+                yield f"Needs the study to reveal: {', '.join(needs)}.\n"
+            if kind not in ("metrics", "artefacts"):
+                yield _settings_table(kind, name)
+
+
+def _model_table(model: type[BaseModel]) -> str:
+    rows = [
+        (name, _type(field), _default(field), field.description or "")
+        for name, field in model.model_fields.items()
+    ]
+    return _table(rows)
+
+
+def _settings_table(kind: str, name: str) -> str:
+    fields = components.fields(kind, name)
+    if not fields:
+        return "No settings.\n"
+    rows = [
+        (key, f"`{written}`", _literal(default), document)
+        for key, (written, default, document) in fields.items()
+    ]
+    return _table(rows)
+
+
+def _table(rows: list[tuple[str, str, str, str]]) -> str:
+    lines = ["| key | type | default | meaning |", "|---|---|---|---|"]
+    for key, kind, default, meaning in rows:
+        cells = [f"`{key}`", kind, default, meaning]
+        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    return "\n".join([*lines, ""])
+
+
+def _type(field: FieldInfo) -> str:
+    kind = _words(field.annotation)
+    limits = [
+        f"at least {item.ge}" for item in field.metadata if isinstance(item, annotated_types.Ge)
+    ]
+    return ", ".join([kind, *limits])
+
+
+def _words(annotation: typing.Any) -> str:
+    """A type as a reader of YAML would say it."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    simple = {int: "integer", str: "text", typing.Any: "anything", type(None): "nothing"}
+    if annotation in simple:
+        return simple[annotation]
+    if origin is typing.Literal:
+        return " or ".join(f"`{value}`" for value in arguments)
+    if origin is list:
+        return "list"
+    if origin is dict:
+        return "mapping"
+    if origin is typing.Annotated:
+        return _words(arguments[0])
+    inner = [_words(argument) for argument in arguments if argument is not type(None)]
+    return inner[0] if origin is not tuple else "component"
+
+
+def _default(field: FieldInfo) -> str:
+    return _literal(dataclasses.MISSING if field.is_required() else field.default)
+
+
+def _literal(value: typing.Any) -> str:
+    if value is dataclasses.MISSING:
+        return "required"
+    return "" if value is None else f"`{json.dumps(value)}`"

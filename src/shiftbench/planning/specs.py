@@ -1,0 +1,167 @@
+"""One spec a job: all that its result depends on, and nothing else.
+
+A spec is a dict that JSON can write. It is the only param of its rule, so a job runs again
+exactly when its spec changes; its digest names the folder of checkpoints. Threads, memory
+and time limits are no part of it.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import re
+from typing import Any
+
+from shiftbench.errors import UserError
+from shiftbench.planning import components, digest
+from shiftbench.planning.schema import Config, Study
+from shiftbench.store import raw
+
+Spec = dict[str, Any]
+HARNESS = "shiftbench.evaluation.harness"
+SUMMARISE = "shiftbench.evaluation.summarise"
+DRAWING = tuple(
+    f"shiftbench.{name}" for name in ("evaluation.results", "artefacts._style", "artefacts._tables")
+)
+
+
+def raw_file(dataset: str, file: str) -> Spec:
+    """The spec of fetching a raw file: its content, wherever it comes from."""
+    return {
+        "kind": "raw",
+        "dataset": dataset,
+        "file": file,
+        "sha256": raw.table()[dataset].files[file].sha256,
+    }
+
+
+def stream(config: Config, name: str) -> Spec:
+    """The spec of building a stream."""
+    return _sealed(
+        {"kind": "stream", "stream": name}
+        | _source(config, name)
+        | {"code": digest.code(components.module_name("streams", config.streams[name].family))}
+    )
+
+
+def run(config: Config, study: str, stream: str, variant: str, seeds: tuple[int, int]) -> Spec:
+    """The spec of running one variant on one stream with one block of seeds."""
+    plan = config.studies[study]
+    metrics = [name for name in plan.metrics if stage(name) != "run"]
+    return _sealed(
+        {
+            "kind": "run",
+            "study": study,
+            "stream": {"name": stream} | _source(config, stream),
+            "variant": variant,
+            "learner": [[name, settings] for name, settings in plan.learners[variant]],
+            "model": _model(plan, variant),
+            "seeds": list(seeds),
+            "reveals": plan.reveals,
+            "metrics": metrics,
+            "stack": "tensorflow" if _needs_tensorflow(plan, variant) else "light",
+            "code": digest.code(
+                HARNESS,
+                components.module_name("streams", config.streams[stream].family),
+                *_modules(plan, variant),
+                *(components.module_name("metrics", name) for name in metrics),
+            ),
+        }
+    )
+
+
+def scores(config: Config, study: str) -> Spec:
+    """The spec of summarising a study."""
+    plan = config.studies[study]
+    metrics = [components.module_name("metrics", name) for name in plan.metrics]
+    return _sealed(_of_study(config, study, "scores") | {"code": digest.code(SUMMARISE, *metrics)})
+
+
+def artefact(config: Config, study: str, name: str) -> Spec:
+    """The spec of making one figure or table of a study."""
+    plan = config.studies[study]
+    return _sealed(
+        _of_study(config, study, "artefact")
+        | {
+            "artefact": name,
+            "title": plan.title,
+            "origin": plan.origin,
+            "cuts": plan.cuts,
+            "code": digest.code(*DRAWING, components.module_name("artefacts", name)),
+        }
+    )
+
+
+def stage(metric: str) -> str:
+    """When a metric is taken: before, after or run."""
+    return components.constant("metrics", metric, "STAGE")
+
+
+def refuse_other(spec: Spec, planned: str | None) -> None:
+    """UserError if the spec is not the one that the workflow planned this job with."""
+    if planned is not None and planned != spec["digest"]:
+        raise UserError(
+            "the config or the code changed while the workflow ran; start it again"
+            f" (planned {planned[:12]}, now {spec['digest'][:12]})"
+        )
+
+
+def _modules(plan: Study, variant: str) -> list[str]:
+    """The modules of a variant's model, combinators and learner."""
+    *combinators, (learner, _) = plan.learners[variant]
+    modules = [components.module_name("combinators", name) for name, _ in combinators]
+    modules.append(components.module_name("learners", learner))
+    model = _model(plan, variant)
+    return modules + ([components.module_name("models", model[0])] if model else [])
+
+
+def _needs_tensorflow(plan: Study, variant: str) -> bool:
+    """Which of the two stacks of warm.py a run imports."""
+    return any(digest.imports(module, "tensorflow") for module in _modules(plan, variant))
+
+
+def _model(plan: Study, variant: str) -> list[Any] | None:
+    learner, _ = plan.learners[variant][-1]
+    needs_one = components.constant("learners", learner, "MODEL", False)
+    return list(plan.model) if plan.model and needs_one else None
+
+
+def _of_study(config: Config, study: str, kind: str) -> Spec:
+    plan = config.studies[study]
+    return {
+        "kind": kind,
+        "study": study,
+        "metrics": plan.metrics,
+        "learners": {name: [list(item) for item in plan.learners[name]] for name in plan.learners},
+        "streams": plan.streams,
+        "seeds": plan.seeds,
+    }
+
+
+def _source(config: Config, name: str) -> Spec:
+    """Family, settings and raw files of a stream."""
+    settings = config.streams[name].settings
+    dataset = raw.table()[settings["dataset"]] if settings.get("dataset") else None
+    files = dataset.files if dataset else {}
+    return {
+        "family": config.streams[name].family,
+        "settings": settings,
+        "data": {file: entry.sha256 for file, entry in files.items()},
+    }
+
+
+def _sealed(spec: Spec) -> Spec:
+    spec = spec | {"environment": _environment()}
+    canonical = json.dumps(spec, sort_keys=True)
+    return spec | {"digest": hashlib.sha256(canonical.encode()).hexdigest()}
+
+
+@functools.cache
+def _environment() -> str:
+    """The digest of the locked versions."""
+    lock = digest.SOURCE.parent / "envs" / "requirements.lock"
+    if not lock.exists():
+        raise UserError(f"{lock} is missing; restore it, or make it with `make lock`")
+    versions = re.findall(r"^[\w.-]+==[\w.]+", lock.read_text(encoding="utf-8"), re.MULTILINE)
+    return hashlib.sha256("\n".join(versions).encode()).hexdigest()

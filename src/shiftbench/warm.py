@@ -1,0 +1,98 @@
+"""Warm servers: processes that have TensorFlow imported, and fork one child a job.
+
+`python -m shiftbench warm -- COMMAND` runs COMMAND with SHIFTBENCH_WARM set to a folder
+with one socket a stack. A job started below COMMAND sends its arguments, environment and
+standard streams to the server of its stack (warm_server.py), which imports the stack on
+the first request. Without a server a job runs where it is. Imports the standard library
+only: every job passes here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+FOLDER = "SHIFTBENCH_WARM"
+STACKS = ("light", "tensorflow")
+LENGTH = 8
+"""Bytes of the number that says how long a job's description is."""
+
+
+def run(command: list[str]) -> int:
+    """Runs a command with warm servers around it; its exit status."""
+    folder = Path(tempfile.mkdtemp(prefix="shiftbench-"))
+    server = _start_server(folder)
+    try:
+        child = subprocess.Popen(command, env=os.environ | {FOLDER: str(folder)})
+        signal.signal(signal.SIGTERM, lambda number, _: child.send_signal(number))
+        # A terminal sends Ctrl-C to the command as well, which decides what it means.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        return exit_status(child.wait())
+    finally:
+        if server:
+            server.stdin.close()  # type: ignore[union-attr]  # the sign for the server to end
+            server.wait()
+        shutil.rmtree(folder)
+
+
+def request(stack: str, arguments: list[str]) -> int | None:
+    """Lets a server run the job; the exit status, or None if there is no server."""
+    folder = os.environ.get(FOLDER)
+    if not folder:
+        return None
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.connect(f"{folder}/{stack}")
+    except OSError:
+        return None
+    status = b""
+    with connection, suppress(ConnectionError):
+        job = json.dumps([arguments, os.getcwd(), dict(os.environ)]).encode()
+        socket.send_fds(connection, [len(job).to_bytes(LENGTH, "big")], [0, 1, 2])
+        connection.sendall(job)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+            signal.signal(number, lambda number, _: _pass_on(connection, number))
+        status = connection.recv(1)
+    if not status:
+        print("the warm server ended; start the workflow again", file=sys.stderr)
+    return status[0] if status else 1
+
+
+def exit_status(status: int) -> int:
+    """A process that a signal ended counts as 128 + signal, as in a shell."""
+    return 128 - status if status < 0 else status
+
+
+def _pass_on(connection: socket.socket, number: int) -> None:
+    with suppress(OSError):  # the job is over
+        connection.sendall(bytes([number]))
+
+
+def _start_server(folder: Path) -> subprocess.Popen | None:
+    """A server that has imported nothing yet; None if its sockets cannot be made."""
+    listeners = [socket.socket(socket.AF_UNIX) for _ in STACKS]
+    try:
+        for listener, stack in zip(listeners, STACKS, strict=True):
+            listener.bind(f"{folder}/{stack}")
+            listener.listen(128)
+        descriptors = [listener.fileno() for listener in listeners]
+        code = f"from shiftbench import warm_server; warm_server.serve(*{descriptors})"
+        return subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdin=subprocess.PIPE,
+            pass_fds=descriptors,
+            start_new_session=True,  # signals of the terminal reach jobs through their clients
+        )
+    except OSError:  # such as a folder whose path is too long for a socket
+        return None
+    finally:
+        for listener in listeners:
+            listener.close()
