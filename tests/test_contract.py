@@ -24,13 +24,17 @@ def settings(kind: str, name: str, **fields):
 
 def learner_of(name: str, forward_calls: list | None = None) -> tuple[Learner, Problem]:
     if not components.constant("learners", name, "MODEL"):
-        return components.load("learners", name).build(settings("learners", name), SERIES, None), SERIES
+        return components.load("learners", name).build(
+            settings("learners", name), SERIES, None
+        ), SERIES
     mlp = components.load("models", "mlp")
     model = mlp.build(mlp.Settings(hidden=(6,)), CLASSES)
     if forward_calls is not None:
         inner = model.forward
         model = model._replace(forward=lambda *a: forward_calls.append(1) or inner(*a))
-    return components.load("learners", name).build(settings("learners", name), CLASSES, model), CLASSES
+    return components.load("learners", name).build(
+        settings("learners", name), CLASSES, model
+    ), CLASSES
 
 
 def wrapped(name: str) -> tuple[Learner, Problem]:
@@ -143,7 +147,9 @@ def test_a_batch_of_one_and_masked_rows(case):
     batch = batch_of(problem)
     mask = np.zeros((S, 20), bool)
     mask[:, 3] = True
-    other = Batch(np.where(mask[..., None], batch.inputs, 7), np.where(mask, batch.targets, 0), mask)
+    other = Batch(
+        np.where(mask[..., None], batch.inputs, 7), np.where(mask, batch.targets, 0), mask
+    )
     state = learner.drift(learner.init(key("init")), key("d"))
     one, _ = learner.observe(state, batch._replace(mask=mask), key("o"))
     two, _ = learner.observe(state, other, key("o"))

@@ -23,7 +23,7 @@ from typing import NoReturn
 
 from shiftbench.warm import LENGTH, exit_status
 
-STDIN = 0
+STDIN, STDERR = 0, 2
 
 
 def serve(light: int, tensorflow: int) -> None:
@@ -53,8 +53,16 @@ def _preload_light() -> None:
 
 def _preload_tensorflow() -> None:
     """Runs no operation: TensorFlow's threads would not live on in a fork."""
-    import tensorflow
-    import tensorflow_probability
+    # Before its log has a level, TensorFlow tells everybody who has no GPU so.
+    screen, nowhere = os.dup(STDERR), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, STDERR)
+    try:
+        import tensorflow
+        import tensorflow_probability
+    finally:
+        os.dup2(screen, STDERR)
+        os.close(screen)
+        os.close(nowhere)
 
 
 class _Server:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from shiftbench import seeds
 from shiftbench.combinators import beam
+from shiftbench.evaluation.exact_segmentation import JumpModel, most_likely_jumps
 from shiftbench.interface import Batch, Broadening, LearnerError, Problem
 from shiftbench.learners import gaussian_mean
+from shiftbench.streams import toy_step
 
 # The toy sequence of seed 000's public code (seed 123), rounded; true jumps at 3 and 14.
 GOLDEN = np.array(
-    """.869 .203 .161 -1.026 -1.102 -.01 -1.81 -1.557 -1.224 -.166 -1.072 -1.31 -1.385 -.712
-    -1.937 -2.651 -.896 -1.739 -1.767 -1.638 -1.252 -1.627 -2.55 -2.705 -2.374 -2.492 -2.374
-    -1.88 -2.928 -2.89""".split(),
-    dtype=float,
-)
+    [
+        [0.869, 0.203, 0.161, -1.026, -1.102, -0.01, -1.81, -1.557, -1.224, -0.166],
+        [-1.072, -1.31, -1.385, -0.712, -1.937, -2.651, -0.896, -1.739, -1.767, -1.638],
+        [-1.252, -1.627, -2.55, -2.705, -2.374, -2.492, -2.374, -1.88, -2.928, -2.89],
+    ]
+).ravel()
 LOG_ODDS = float(np.log(0.1 / 0.9))
 SERIES = Problem("regression", (0,), 1, 1, 30)
 
@@ -84,7 +88,7 @@ def test_diversified_selection_equals_brute_force(size):
     log_weight = rng.normal(size=(200, 2 * size)) * 3
     chosen = beam.select(log_weight, size, "diversified")
     keep = min(2 * size, round(4 * size / 3))
-    for row, found in zip(log_weight, chosen):
+    for row, found in zip(log_weight, chosen, strict=True):
         assert set(found) == brute_force(row, size, keep)
         assert (np.diff(row[found]) <= 0).all()
 
@@ -162,3 +166,15 @@ def test_broadening_kinds_of_a_gaussian():
     np.testing.assert_allclose(both["variance"], 1 / (0.25 / 0.5 + 0.5))
     np.testing.assert_allclose(both["mean"], 3.0 * 0.5 / 1.0)
     assert inner.broaden(state, Broadening("diffuse", variance=1.5))["variance"].item() == 2.0
+
+
+def test_a_wide_beam_with_bayes_weights_finds_the_exact_map_sequence():
+    stream = toy_step.build(toy_step.Settings(realisations=100), Path("."))
+    values = stream["value"].values
+    _, infos = run(toy(size=24, weights="bayes"), values)
+    model = JumpModel(0.25, 0.0, 1.0, 1.0, LOG_ODDS)
+    agree = [
+        np.flatnonzero(most_likely_jumps(series, model)).tolist() == lineage(infos, seed=s)
+        for s, series in enumerate(values)
+    ]
+    assert sum(agree) >= 99

@@ -28,7 +28,7 @@ def test_laplace_propagation_is_exact_for_a_linear_gaussian_model_over_two_tasks
     key = seeds.block([0, 1], "laplace")
     state = learner.init(key)
     for _ in range(2):
-        state, info = learner.observe(state, batch, key)
+        state, _ = learner.observe(state, batch, key)
     x = batch.inputs.astype(float)
     information = np.swapaxes(x, 1, 2) @ x / NOISE**2
     precision = np.eye(3) + 2 * information

@@ -38,10 +38,10 @@ def learner(d=3, n=60, **settings):
 
 @pytest.mark.parametrize("estimator", ["flipout", "local"])
 def test_equals_the_exact_mean_field_optimum_of_a_linear_gaussian_model(estimator):
-    batch, design, precision, mean = regression()
+    batch, _, precision, mean = regression()
     vi = learner(estimator=estimator, epochs=3000, learning_rate=0.003)
     key = seeds.block([0, 1], "exact")
-    state, info = vi.observe(vi.init(key), batch, key)
+    state, _ = vi.observe(vi.init(key), batch, key)
     sd = 1 / np.sqrt(np.diagonal(precision, axis1=1, axis2=2))
     # In units of the posterior's sd, so that the bound is the same for every parameter.
     assert np.abs((state["mean"][:, 0] - mean) / sd).max() < 0.25
@@ -49,7 +49,7 @@ def test_equals_the_exact_mean_field_optimum_of_a_linear_gaussian_model(estimato
 
 
 def test_elbo_equals_its_closed_form():
-    batch, design, precision, mean = regression()
+    batch, design, _, _ = regression()
     vi = learner(epochs=200, elbo_draws=2000)
     key = seeds.block([0, 1], "elbo")
     state, info = vi.observe(vi.init(key), batch, key)

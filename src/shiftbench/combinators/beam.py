@@ -145,9 +145,7 @@ def select(
     return np.take_along_axis(chosen, by_rank, axis=1)
 
 
-def _reweigh(
-    weights: str, state: State, evidence: np.ndarray, log_prior: np.ndarray
-) -> np.ndarray:
+def _reweigh(weights: str, state: State, evidence: np.ndarray, log_prior: np.ndarray) -> np.ndarray:
     """Log weights [S, 2K] of the children after a task with evidence [S, 2K] (tempered)."""
     log_weight = state["log_weight"]
     size = log_weight.shape[1] // 2

@@ -16,7 +16,6 @@ import json
 import logging
 import os
 import signal
-import sys
 import time
 import traceback
 from collections.abc import Sequence
@@ -187,7 +186,7 @@ class Experiment:
         return Context(boundary, identity)
 
     def _staged(self, stage: str) -> dict[str, ModuleType]:
-        return {name: module for name, module in self.metrics.items() if module.STAGE == stage}
+        return {name: module for name, module in self.metrics.items() if stage == module.STAGE}
 
     def _score(self, stage: str, predictive: Predictive, batch) -> dict[str, np.ndarray]:
         return {

@@ -43,7 +43,8 @@ def squared_gradients(
     for score in scores:
         deltas = tape.gradient(score, outs)
         parts = [
-            _squares(x, delta, summed) for (x, _), delta in zip(layers.values(), deltas)
+            _squares(x, delta, summed)
+            for (x, _), delta in zip(layers.values(), deltas, strict=True)
         ]
         total += tf.concat(parts, -1)
     return total

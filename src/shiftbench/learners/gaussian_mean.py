@@ -71,9 +71,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
     return Learner(init, predict, observe, broaden=broaden)
 
 
-def _update(
-    state: State, batch: Batch, noise: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _update(state: State, batch: Batch, noise: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Posterior mean and variance [S, H, d] and log evidence [S, H] of a batch."""
     mean, variance = state["mean"], state["variance"]
     weight = batch.mask[:, None, :, None].astype(float)

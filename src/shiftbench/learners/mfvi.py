@@ -84,7 +84,9 @@ class Settings:
 
 def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     """The learner for a model; TensorFlow traces one graph for each size of task."""
-    if settings.estimator == "local" and any(layer.name.startswith("conv") for layer in model.layers):
+    if settings.estimator == "local" and any(
+        layer.name.startswith("conv") for layer in model.layers
+    ):
         raise LearnerError("mfvi: local reparameterisation is for dense layers; use flipout")
     bayesian = np.ones(model.size, dtype=np.float32)
     if settings.biases == "point":
@@ -254,13 +256,11 @@ def _forward(
     return model.forward(lambda layer, x: bias(layer, linear(layer, x)), inputs)
 
 
-def _flipout(
-    model: Model, mean: tf.Tensor, sd: tf.Tensor, n: int, seeds: tf.Tensor
-) -> Linear:
+def _flipout(model: Model, mean: tf.Tensor, sd: tf.Tensor, n: int, seeds: tf.Tensor) -> Linear:
     """One weight draw for the step, made nearly independent between rows by random signs."""
     sizes = [n * (layer.fan_in + layer.fan_out) for layer in model.layers]
     noise, *flips = tf.split(normals(seeds, [1, model.size + sum(sizes)]), [model.size, *sizes], -1)
-    signs = dict(zip(model.layers, flips))
+    signs = dict(zip(model.layers, flips, strict=True))
     perturbation = sd * noise
 
     def linear(layer: Layer, x: tf.Tensor) -> tf.Tensor:
@@ -275,7 +275,8 @@ def _flipout(
 def _local(model: Model, mean: tf.Tensor, sd: tf.Tensor, n: int, seeds: tf.Tensor) -> Linear:
     """Draws of the layers' outputs instead of their weights; independent between rows."""
     sizes = [n * layer.fan_out for layer in model.layers]
-    noises = dict(zip(model.layers, tf.split(normals(seeds, [1, sum(sizes)]), sizes, -1)))
+    drawn = tf.split(normals(seeds, [1, sum(sizes)]), sizes, -1)
+    noises = dict(zip(model.layers, drawn, strict=True))
     variance = tf.square(sd)
 
     def linear(layer: Layer, x: tf.Tensor) -> tf.Tensor:
@@ -294,7 +295,7 @@ def _biases(
     sizes = [n * layer.fan_out for layer in model.layers]
     gaussian = settings.biases == "gaussian"
     drawn = tf.split(normals(seeds, [1, sum(sizes)]), sizes, -1) if gaussian else sizes
-    noises = dict(zip(model.layers, drawn))
+    noises = dict(zip(model.layers, drawn, strict=True))
 
     def add(layer: Layer, out: tf.Tensor) -> tf.Tensor:
         bias = biases_of(layer, mean)[:, :, tf.newaxis]

@@ -35,7 +35,7 @@ def build(settings: Settings, problem: Problem) -> Model:
 
     def forward(linear: Linear, inputs: Any) -> Any:
         x = inputs
-        for first, second in zip(layers[:-1:2], layers[1:-1:2]):
+        for first, second in zip(layers[:-1:2], layers[1::2], strict=True):
             x = tf.nn.relu(_convolve(linear, second, tf.nn.relu(_convolve(linear, first, x))))
             x = _pool(x)
         return linear(layers[-1], tf.reshape(x, [*x.shape[:3], layers[-1].fan_in]))

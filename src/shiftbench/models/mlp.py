@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Annotated, Any
 
 import tensorflow as tf
@@ -27,7 +28,7 @@ class Settings:
 def build(settings: Settings, problem: Problem) -> Model:
     """The network for a problem: inputs are flattened, outputs are logits or means."""
     sizes = (math.prod(problem.input_shape), *settings.hidden, problem.n_outputs)
-    layers = chain([(f"dense{i}", a, b) for i, (a, b) in enumerate(zip(sizes, sizes[1:]), 1)])
+    layers = chain([(f"dense{i}", a, b) for i, (a, b) in enumerate(pairwise(sizes), 1)])
 
     def forward(linear: Linear, inputs: Any) -> Any:
         x = tf.reshape(inputs, [*inputs.shape[:3], sizes[0]])
