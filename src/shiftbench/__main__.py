@@ -15,7 +15,6 @@ from shiftbench import warm
 for name, value in {
     "TF_USE_LEGACY_KERAS": "1",  # tensorflow-probability needs Keras 2
     "TF_CPP_MIN_LOG_LEVEL": "3",  # else every job complains that there is no GPU
-    "TF_ENABLE_ONEDNN_OPTS": "0",  # the same sums in the same order on every processor
 }.items():
     os.environ.setdefault(name, value)
 

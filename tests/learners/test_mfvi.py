@@ -11,6 +11,7 @@ from shiftbench import seeds
 from shiftbench.interface import Batch, Broadening, LearnerError, Problem
 from shiftbench.learners import mfvi
 from shiftbench.models import convnet, linear
+from shiftbench.models._model import point
 
 tfd = tfp.distributions
 NOISE = 0.5
@@ -109,3 +110,18 @@ def test_local_reparameterisation_refuses_convolutions():
     model = convnet.build(convnet.Settings(filters=(2,)), problem)
     with pytest.raises(LearnerError, match="flipout"):
         mfvi.build(mfvi.Settings(estimator="local"), problem, model)
+
+
+def test_flipout_through_convolutions_predicts_as_explicit_weight_draws():
+    problem = Problem("classification", (4, 4, 1), 3, 10, 1)
+    model = convnet.build(convnet.Settings(filters=(2,)), problem)
+    settings = mfvi.Settings(prediction_draws=3000)
+    vi = mfvi.build(settings, problem, model)
+    rng = np.random.default_rng(0)
+    mean = rng.normal(size=(1, 1, model.size)).astype(np.float32)
+    sd = np.where(model.is_bias(), 0, 0.5).astype(np.float32)[None, None]
+    images = rng.normal(size=(1, 5, 4, 4, 1)).astype(np.float32)
+    found = vi.predict({"mean": mean, "sd": sd}, images, seeds.block([0], "conv"))
+    draws = mean + sd * rng.normal(size=(1, 3000, model.size)).astype(np.float32)
+    explicit = tf.nn.softmax(model.forward(point(tf.constant(draws)), images[:, None]))
+    np.testing.assert_allclose(found.probabilities[0, 0], np.mean(explicit[0], axis=0), atol=0.03)

@@ -81,7 +81,7 @@ def run_job(
     position, meter = _resume(experiment, scratch)
     progress = Progress(experiment.name, experiment.problem.n_tasks, max(position.next_task, 0))
     saved = time.monotonic()
-    _catch_signals()
+    received = _catch_signals()
     try:
         while position.next_task < experiment.problem.n_tasks and not all(position.failures):
             position = experiment.advance(position, meter)
@@ -92,9 +92,10 @@ def run_job(
             if time.monotonic() - saved > SECONDS_BETWEEN_CHECKPOINTS:
                 _save(scratch, position, meter)
                 saved = time.monotonic()
-    except Stopped:
+    except Stopped as stop:
         _save(scratch, position, meter)
-        raise
+        # TensorFlow wraps what is raised in the middle of a trace, and hides why.
+        raise Stopped(received[0] if received else str(stop)) from None
     finally:
         progress.close()
     return experiment.store(position), meter.reading()
@@ -322,9 +323,14 @@ def _save(scratch: Path, position: Position, meter: Meter) -> None:
     log.info("saved before task %d", position.next_task)
 
 
-def _catch_signals() -> None:
+def _catch_signals() -> list[str]:
+    """Lets signals to stop raise Stopped; the list that will hold which one came."""
+    received: list[str] = []
+
     def stop(number: int, _frame: object) -> None:
-        raise Stopped(f"signal {signal.Signals(number).name}")
+        received.append(f"signal {signal.Signals(number).name}")
+        raise Stopped(received[0])
 
     for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
         signal.signal(number, stop)
+    return received

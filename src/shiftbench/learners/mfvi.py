@@ -69,7 +69,7 @@ class Settings:
     start: Literal["fresh", "prior"] = "fresh"
     """fresh: means near zero for every task, as in seed 000; prior: from the prior, warm."""
     start_mean_sd: Annotated[float, Ge(0)] = 0.1
-    """fresh: standard deviation of the means' start values."""
+    """fresh: standard deviation of the means' start values; layers of few inputs need more."""
     start_sd: Annotated[float, Gt(0)] = 0.0486
     """fresh: start value of the posterior standard deviations (softplus(-3))."""
     prior_sd: Annotated[float, Gt(0)] = 1.0

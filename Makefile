@@ -1,0 +1,61 @@
+# Everything from a bare machine with git, make and Python 3.11 to 3.13.
+PYTHON ?= python3
+CONFIG ?= config/embedded.yaml
+# More options for snakemake, as in ARGS="--cores 1"
+ARGS ?=
+
+BIN := .venv/bin
+STAMP := .venv/.installed
+REPORT := results/$(basename $(notdir $(CONFIG)))/report.html
+PYTHON_FILES := src tests benchmarks
+
+.PHONY: help run test lint format check reference lock clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
+
+run: $(STAMP) ## Run the workflow on CONFIG (config/embedded.yaml) and make its report
+	@$(BIN)/python -m shiftbench check $(CONFIG)
+	@$(BIN)/python -m shiftbench warm -- $(BIN)/snakemake --configfile $(CONFIG) \
+		--report $(REPORT) --report-after-run $(ARGS)
+
+test: $(STAMP) ## Run the tests
+	@$(BIN)/python -m pytest -q $(ARGS)
+
+lint: $(STAMP) ## Check style, types and rules
+	@$(BIN)/ruff check $(PYTHON_FILES)
+	@$(BIN)/ruff format --check $(PYTHON_FILES)
+	@$(BIN)/snakefmt --check Snakefile workflow
+	@$(BIN)/mypy
+	@$(BIN)/snakemake --lint --quiet all
+
+format: $(STAMP) ## Format Python and rules
+	@$(BIN)/ruff check --fix $(PYTHON_FILES)
+	@$(BIN)/ruff format $(PYTHON_FILES)
+	@$(BIN)/snakefmt Snakefile workflow
+
+reference: $(STAMP) ## Write config/README.md anew from the code
+	@$(BIN)/python -m shiftbench reference > config/README.md.new
+	@mv config/README.md.new config/README.md
+
+lock: $(STAMP) ## Make envs/requirements.lock anew from envs/requirements.in
+	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
+		--generate-hashes --no-annotate --no-header \
+		envs/requirements.in --output-file envs/requirements.lock
+
+clean: ## Remove the environment and caches; data and results stay
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .snakemake
+
+# uv, which installs the rest in seconds, is taken from the same lock, with its hashes.
+$(STAMP): envs/requirements.lock
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or sys.exit( \
+		"shiftbench needs Python 3.11 to 3.13, but $(PYTHON) is %d.%d; " \
+		"name another one: make PYTHON=python3.12" % v)'
+	@echo "Setting up .venv"
+	@rm -rf .venv
+	@$(PYTHON) -m venv .venv
+	@awk '/^[a-z]/ {on = /^uv==/} on' envs/requirements.lock > .venv/uv.lock
+	@$(BIN)/python -m pip install --quiet --require-hashes -r .venv/uv.lock
+	@$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes envs/requirements.lock
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --offline -e .
+	@touch $@

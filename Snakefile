@@ -1,0 +1,5 @@
+include: "workflow/Snakefile"
+
+
+# An included file cannot set the default target.
+workflow.default_target = "all"

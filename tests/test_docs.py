@@ -1,0 +1,105 @@
+"""Every command of the README runs, and the files of CONTRIBUTING.md are what they claim."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+QUICK = """
+seeds_per_job: 2
+streams:
+  toy: {family: toy-step, realisations: 2}
+studies:
+  toy-step:
+    title: A quick stand-in
+    streams: [toy]
+    seeds: 2
+    metrics: [log_predictive]
+    artefacts: [score-table]
+    learners:
+      vbs-k2: [{beam: {size: 2, broadening: diffuse}}, gaussian-mean]
+"""
+
+
+def blocks(document: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", document, re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture
+def checkout(tmp_path) -> Path:
+    """A copy of the repository with this environment, in which every config is quick."""
+    names = (".git", ".venv", ".snakemake", "data", "__pycache__", ".*cache")
+    ignored = shutil.ignore_patterns(*names)
+    copy = tmp_path / "shiftbench"
+    shutil.copytree(ROOT, copy, ignore=ignored)
+    shutil.rmtree(copy / "results")
+    binaries = copy / ".venv" / "bin"
+    binaries.parent.mkdir()
+    binaries.symlink_to(Path(sys.executable).parent)
+    (copy / ".venv" / ".installed").touch()
+    for config in (copy / "config").glob("*.yaml"):
+        config.write_text(QUICK)
+    return copy
+
+
+def shell(command: str, folder: Path) -> str:
+    """Output of a command that must succeed. The tests that it starts are only collected."""
+    environment = os.environ | {
+        "PYTHONPATH": str(folder / "src"),
+        "PYTEST_ADDOPTS": "--collect-only",
+    }
+    environment.pop("PYTEST_CURRENT_TEST", None)
+    done = subprocess.run(
+        command, shell=True, cwd=folder, env=environment, text=True, capture_output=True
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+    return done.stdout + done.stderr
+
+
+def test_every_command_of_the_readme(checkout):
+    commands = "".join(blocks((ROOT / "README.md").read_text(), "sh")).splitlines()
+    said = {command: shell(command, checkout) for command in commands}
+    assert (checkout / "results" / "embedded" / "report.html").stat().st_size > 1e6
+    assert (checkout / "results" / "cpu" / "studies" / "toy-step" / "summary.csv").exists()
+    assert "tests collected" in said["make test"]
+    assert "gaussian-mean" in said[".venv/bin/shiftbench list learners"]
+    assert "Nothing to be done" in said[".venv/bin/snakemake toy-step"]
+    slurm = next(text for command, text in said.items() if "slurm" in command)
+    assert re.search(r"run_learner\s+1", slurm)
+
+
+def test_links_of_the_documents_lead_somewhere():
+    for name in ("README.md", "CONTRIBUTING.md", "results/README.md"):
+        path = ROOT / name
+        for target in re.findall(r"\]\(([^)#]+)\)", path.read_text()):
+            assert (path.parent / target).exists(), f"{name} links to {target}"
+
+
+def test_the_files_of_contributing_are_found_and_run(checkout):
+    document = (ROOT / "CONTRIBUTING.md").read_text()
+    files = blocks(document, "python") + blocks(document, "yaml")
+    for text in files:
+        first, rest = text.split("\n", 1)
+        (checkout / first.removeprefix("# ")).write_text(rest)
+    assert len(files) == 4
+    for command in blocks(document, "sh"):
+        shell(command, checkout)
+    results = checkout / "results" / "walk" / "studies" / "walk"
+    summary = pd.read_csv(results / "summary.csv")
+    assert set(summary["learner"]) == {"last-value", "vbs-k2"} and summary["mean"].notna().all()
+    assert (results / "figures" / "score-over-time.png").stat().st_size > 10_000
+
+
+def test_the_citation_names_the_five_works():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["authors"] == [{"name": "The shiftbench developers"}]
+    assert len(citation["references"]) == 5

@@ -1,0 +1,182 @@
+"""Warm servers: a job behaves as in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from shiftbench import warm
+
+# A stand-in for cli.py; the server's children import it instead of ours.
+CLI = """
+import os, signal, sys, time
+def main(arguments):
+    match arguments:
+        case ["exit", number]:
+            return int(number)
+        case ["crash"]:
+            raise ValueError("told to crash")
+        case ["argparse"]:
+            sys.exit(2)
+        case ["tell"]:
+            print("out", os.getcwd(), os.environ["COLOUR"], sys.stdin.read())
+            print("err", os.getppid(), file=sys.stderr)
+            return 0
+        case ["wait", path]:
+            signal.signal(signal.SIGTERM, lambda *_: os._exit(7))
+            open(path, "w").write(str(os.getpid()))
+            time.sleep(60)
+            return 1
+"""
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package's doors with another cli, and empty modules in the place of heavy ones."""
+    root = tmp_path_factory.mktemp("package")
+    (root / "shiftbench").mkdir()
+    for name in ("__init__.py", "__main__.py", "warm.py", "warm_server.py"):
+        text = (Path(warm.__file__).parent / name).read_text()
+        (root / "shiftbench" / name).write_text(text)
+    (root / "shiftbench" / "cli.py").write_text(CLI)
+    for preloaded in re.findall(r"^ +import ([\w.]+)", text, re.MULTILINE):
+        module = root / preloaded.replace(".", "/")
+        module.mkdir(parents=True)
+        for package in [module, *module.parents]:
+            if package.is_relative_to(root) and package != root:
+                (package / "__init__.py").touch()
+    return root
+
+
+@pytest.fixture(scope="module")
+def environment(package: Path):
+    """The environment of jobs below `warm --`, with its servers running."""
+    plain = os.environ | {"PYTHONPATH": str(package), "PYTHONWARNINGS": "ignore", "COLOUR": "blue"}
+    code = (
+        "import sys; from shiftbench import warm; "
+        "sys.exit(warm.run(['sh', '-c', 'echo $SHIFTBENCH_WARM; read line; exit 9']))"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        env=plain, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    folder = process.stdout.readline().strip()
+    yield plain | {warm.FOLDER: folder}
+    process.communicate("\n", timeout=10)
+    assert process.returncode == 9, "the command's exit status comes back"
+    assert not Path(folder).exists()
+
+
+def _command(*arguments: str, stack: str = "light") -> list[str]:
+    return [sys.executable, "-m", "shiftbench", "--stack", stack, *arguments]
+
+
+def _run(environment: dict, *arguments: str, **options) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        _command(*arguments, stack=options.pop("stack", "light")),
+        env=environment, capture_output=True, text=True, timeout=20, **options,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("stack", warm.STACKS)
+@pytest.mark.parametrize("status", [0, 3])
+def test_exit_status(environment, status: int, stack: str) -> None:
+    assert _run(environment, "exit", str(status), stack=stack).returncode == status
+
+
+def test_streams_folder_and_environment_are_those_of_the_client(environment, tmp_path) -> None:
+    done = _run(environment | {"COLOUR": "red"}, "tell", input="in", cwd=tmp_path)
+    assert done.stdout == f"out {tmp_path} red in\n"
+    assert done.stderr.startswith("err ")
+
+
+def test_job_runs_in_a_fork_of_one_server(environment) -> None:
+    parents = {_run(environment, "tell", input="").stderr for _ in range(2)}
+    assert len(parents) == 1
+
+
+def test_defect_shows_its_traceback(environment) -> None:
+    done = _run(environment, "crash")
+    assert done.returncode == 1
+    assert "ValueError: told to crash" in done.stderr
+
+
+def test_argument_error_keeps_its_status(environment) -> None:
+    assert _run(environment, "argparse").returncode == 2
+
+
+def test_without_server_the_job_runs_in_the_client(environment, tmp_path) -> None:
+    assert _run(environment | {warm.FOLDER: str(tmp_path)}, "exit", "4").returncode == 4
+
+
+def _start_waiting(environment: dict, path: Path) -> tuple[subprocess.Popen, int]:
+    client = subprocess.Popen(_command("wait", str(path)), env=environment)
+    _until(lambda: path.exists() and path.read_text())
+    return client, int(path.read_text())
+
+
+def _until(condition) -> None:
+    for _ in range(200):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError("waited 10 s in vain")
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_sigterm_of_the_client_reaches_the_child(environment, tmp_path) -> None:
+    client, child = _start_waiting(environment, tmp_path / "child")
+    client.send_signal(signal.SIGTERM)
+    assert client.wait(timeout=10) == 7
+    assert not _is_running(child)
+
+
+def test_child_dies_with_its_killed_client(environment, tmp_path) -> None:
+    client, child = _start_waiting(environment, tmp_path / "child")
+    other, survivor = _start_waiting(environment, tmp_path / "other")
+    client.kill()
+    client.wait()
+    _until(lambda: not _is_running(child))
+    assert _is_running(survivor), "another client's child lives on"
+    other.terminate()
+    assert other.wait(timeout=10) == 7
+
+
+def test_client_tells_that_the_server_ended(tmp_path, monkeypatch, capfd) -> None:
+    folder = tmp_path if len(str(tmp_path)) < 90 else Path(os.path.relpath(tmp_path))
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"{folder}/light")
+        listener.listen()
+        server = threading.Thread(target=lambda: listener.accept()[0].close())
+        server.start()
+        monkeypatch.setenv(warm.FOLDER, str(folder))
+        saved = {n: signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)}
+        try:
+            assert warm.request("light", ["exit", "0"]) == 1
+        finally:
+            for number, handler in saved.items():
+                signal.signal(number, handler)
+        server.join()
+    assert "the warm server ended" in capfd.readouterr().err
+
+
+def test_client_imports_nothing_heavy() -> None:
+    code = "import sys, shiftbench.__main__; print(*sys.modules)"
+    loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
+    assert not {"numpy", "argparse", "yaml", "pydantic"} & set(loaded)

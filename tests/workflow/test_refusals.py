@@ -1,0 +1,31 @@
+"""What the workflow refuses, it refuses with one message and before any job."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--configfile", "bad.yaml"], 'line 1, streems: unknown key "streems"; did you mean'),
+        (["--config", "seeds=3"], "--config KEY=VALUE is not taken"),
+    ],
+)
+def test_refusal(tmp_path: Path, arguments: list[str], words: str) -> None:
+    (tmp_path / "bad.yaml").write_text("streems: {}\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "snakemake", "--snakefile", ROOT / "Snakefile", "--cores", "1",
+         "--dry-run", *arguments],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert words in done.stdout
+    assert "Traceback" not in done.stdout
+    assert "Job " not in done.stdout

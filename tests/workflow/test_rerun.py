@@ -1,0 +1,191 @@
+"""What runs again after a change, through Snakemake itself, on a copy of the repository.
+
+The jobs of the copy only make their files; plans depend on specs, which are the real ones.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+CONFIG = """\
+seeds_per_job: 2
+streams:
+  steps: {family: toy-step, points: 12}
+  images: {family: transformed-images, dataset: digits}
+studies:
+  toy-study:
+    title: Steps
+    streams: [steps]
+    seeds: 4
+    metrics: [jump_f1, log_predictive]
+    artefacts: [score-table]
+    learners:
+      plain: [gaussian-mean]
+      search: [beam, gaussian-mean]
+  image-study:
+    title: Images
+    streams: [images]
+    model: mlp
+    seeds: 2
+    metrics: [accuracy]
+    artefacts: [score-table, relative-accuracy]
+    learners:
+      vcl: [mfvi]
+      lp: [map]
+      independent: [reset, map]
+"""
+
+# In the place of __main__.py: makes the files of a job.
+FAKE = """
+import sys
+from pathlib import Path
+arguments = sys.argv[1:]
+named = dict(zip(arguments, arguments[1:]))
+paths = [named.get("--output"), named.get("--cost")]
+if "artefact" in arguments:
+    kinds = ("svg", "png") if "/figures/" in named["--output"] else ("csv", "md")
+    paths = [f"{named['--output']}.{kind}" for kind in kinds]
+if "summarise" in arguments:
+    paths = [named["--scores"], named["--summary"]]
+for path in filter(None, paths):
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(" ".join(arguments))
+"""
+
+TOY_AFTER_RUNS = {
+    "Summarising toy-study",
+    "Writing table score-table of toy-study",
+    "Study toy-study is done",
+    "All studies are done",
+}
+IMAGES_AFTER_RUNS = {
+    "Summarising image-study",
+    "Writing table score-table of image-study",
+    "Drawing relative-accuracy of image-study",
+    "Study image-study is done",
+    "All studies are done",
+}
+
+
+def _snakemake(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "snakemake", "--cores", "2", "--configfile", "config/mine.yaml",
+         *arguments],
+        cwd=folder, env=os.environ | {"PYTHONPATH": str(folder / "src")},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the repository in which the workflow has run."""
+    folder = tmp_path_factory.mktemp("copy") / "repository"
+    for name in ("src", "workflow", "profiles", "envs"):
+        ignored = shutil.ignore_patterns("__pycache__", "*.sif")
+        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+    shutil.copy(ROOT / "Snakefile", folder)
+    (folder / "config").mkdir()
+    (folder / "config/mine.yaml").write_text(CONFIG)
+    (folder / "src/shiftbench/__main__.py").write_text(FAKE)
+    done = _snakemake(folder)
+    assert done.returncode == 0, done.stdout
+    return folder
+
+
+@pytest.fixture
+def edit(finished: Path):
+    """Replaces text in a file of the copy, until the test is over."""
+    originals: dict[Path, str] = {}
+
+    def replace(name: str, *replacements: tuple[str, str]) -> None:
+        path = finished / name
+        text = originals.setdefault(path, path.read_text())
+        for old, new in replacements:
+            assert old in text
+            text = text.replace(old, new)
+        path.write_text(text)
+
+    yield replace
+    for path, text in originals.items():
+        path.write_text(text)
+
+
+def _plan(folder: Path, *targets: str) -> set[str]:
+    """The jobs that would run for the targets, or for all, by their messages."""
+    targets = targets or ("all", "toy-study", "image-study")
+    done = _snakemake(folder, "--dry-run", *targets)
+    assert done.returncode == 0, done.stdout
+    jobs = re.findall(r"^Job \d+: (.*)$", done.stdout, re.MULTILINE)
+    assert jobs or "Nothing to be done" in done.stdout
+    return set(jobs)
+
+
+START = "from __future__ import annotations\n"
+CODE = (START, f"{START}EXTRA = 1\n")
+COMMENT = (START, f"{START}# A comment.\n\n")
+
+
+def test_words_and_layout_plan_nothing(finished: Path, edit: Callable) -> None:
+    edit("src/shiftbench/learners/map.py", COMMENT)
+    edit("src/shiftbench/interface.py", COMMENT, ('"""The one', '"""This is the one'))
+    edit("config/mine.yaml", ("    seeds: 4\n", "    seeds: 4  # enough\n    minutes: 3\n"))
+    assert _plan(finished) == set()
+
+
+def test_learner_plans_its_runs_and_what_depends_on_them(finished: Path, edit: Callable) -> None:
+    edit("src/shiftbench/learners/map.py", CODE)
+    assert _plan(finished) == IMAGES_AFTER_RUNS | {
+        "Running image-study: lp on images, seeds 0 to 1",
+        "Running image-study: independent on images, seeds 0 to 1",
+    }
+
+
+def test_combinator_plans_its_variants_and_figure_itself(finished: Path, edit: Callable) -> None:
+    edit("src/shiftbench/combinators/beam.py", CODE)
+    edit("src/shiftbench/artefacts/relative_accuracy.py", CODE)
+    assert _plan(finished) == TOY_AFTER_RUNS | {
+        "Running toy-study: search on steps, seeds 0 to 1",
+        "Running toy-study: search on steps, seeds 2 to 3",
+        "Drawing relative-accuracy of image-study",
+        "Study image-study is done",
+    }
+
+
+def test_metric_of_whole_runs_plans_no_run(finished: Path, edit: Callable) -> None:
+    edit("src/shiftbench/evaluation/metrics/jump_f1.py", CODE)
+    assert _plan(finished) == TOY_AFTER_RUNS
+
+
+def test_new_variant_and_new_seeds_plan_their_jobs_only(finished: Path, edit: Callable) -> None:
+    wide = "      wide: [beam: {size: 9}, gaussian-mean]\n      plain:"
+    edit("config/mine.yaml", ("      plain:", wide), ("seeds: 4", "seeds: 6"))
+    new = {"plain": ["4 to 5"], "search": ["4 to 5"], "wide": ["0 to 1", "2 to 3", "4 to 5"]}
+    assert _plan(finished) == TOY_AFTER_RUNS | {
+        f"Running toy-study: {variant} on steps, seeds {block}"
+        for variant, blocks in new.items()
+        for block in blocks
+    }
+
+
+def test_stream_setting_plans_the_stream_and_all_after_it(finished: Path, edit: Callable) -> None:
+    edit("config/mine.yaml", ("points: 12", "points: 13"))
+    plan = _plan(finished, "toy-study")
+    assert "Building stream steps" in plan
+    assert len([job for job in plan if job.startswith("Running toy-study")]) == 4
+    assert plan >= TOY_AFTER_RUNS - {"All studies are done"}
+
+
+def test_study_is_a_target(finished: Path) -> None:
+    plan = _plan(finished, "toy-study", "--forceall")
+    assert "Study toy-study is done" in plan
+    assert not any("image" in job for job in plan)

@@ -1,0 +1,140 @@
+"""What the rules share: the config, checked as a whole; where results go; helper functions.
+
+No TensorFlow here: on a cluster every job reads these files.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+ROOT = Path(
+    workflow.current_basedir.join("../..").get_path_or_uri(secret_free=False)
+).resolve()
+sys.path.insert(0, str(ROOT / "src"))
+
+from shiftbench.errors import UserError
+from shiftbench.planning import components, specs
+from shiftbench.planning import config as planning_config
+
+
+def config_file():
+    """The one config file: that of the command line, or the embedded one."""
+    if workflow.config_settings.config:
+        raise WorkflowError(
+            "--config KEY=VALUE is not taken; change the config file, or copy it"
+        )
+    chosen = workflow.config_settings.configfiles
+    if len(chosen) > 1:
+        raise WorkflowError("name one config file; several are not merged")
+    return Path(chosen[0]) if chosen else ROOT / "config" / "embedded.yaml"
+
+
+def checked_config():
+    try:
+        return planning_config.load(CONFIG_FILE)
+    except UserError as error:
+        raise WorkflowError(str(error)) from None
+
+
+CONFIG_FILE = config_file()
+CONFIG = checked_config()
+RESULTS = f"results/{CONFIG_FILE.stem}"
+
+# Jobs run this checkout with this Python, wherever they are started.
+os.environ.update(
+    SHIFTBENCH_CONFIG=str(CONFIG_FILE),
+    SHIFTBENCH_RESULTS=RESULTS,
+    PYTHONPATH=str(ROOT / "src"),
+    PATH=os.pathsep.join(
+        [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+    ),
+)
+
+
+pathvars:
+    results=RESULTS,
+    logs=f"{RESULTS}/logs",
+
+
+wildcard_constraints:
+    dataset=r"[a-z0-9-]+",
+    study="|".join(CONFIG.studies),
+    stream="|".join(CONFIG.streams),
+    variant=r"[a-z0-9-]+",
+    first=r"\d+",
+    last=r"\d+",
+
+
+def all_results():
+    return [path for study in CONFIG.studies for path in study_results(study)]
+
+
+def study_results(study):
+    folder = f"{RESULTS}/studies/{study}"
+    stems = {"figure": ("figures", ["svg", "png"]), "table": ("tables", ["csv", "md"])}
+    # The store is asked for by name: summary, figures and tables may be in a fresh clone
+    # already, published, and must not make Snakemake believe that the study has been run.
+    wanted = [f"{folder}/summary.csv", f"{folder}/scores.zarr.zip"]
+    for name in CONFIG.studies[study].artefacts:
+        kind, suffixes = stems[components.constant("artefacts", name, "KIND")]
+        wanted += [f"{folder}/{kind}/{name}.{suffix}" for suffix in suffixes]
+    return wanted
+
+
+def raw_file_spec(wildcards):
+    return specs.raw_file(wildcards.dataset, wildcards.file)
+
+
+def stream_spec(wildcards):
+    return specs.stream(CONFIG, wildcards.stream)
+
+
+def run_spec(wildcards):
+    seeds = int(wildcards.first), int(wildcards.last)
+    return specs.run(
+        CONFIG, wildcards.study, wildcards.stream, wildcards.variant, seeds
+    )
+
+
+def scores_spec(wildcards):
+    return specs.scores(CONFIG, wildcards.study)
+
+
+def artefact_spec(wildcards):
+    return specs.artefact(CONFIG, wildcards.study, wildcards.artefact)
+
+
+def raw_files(wildcards):
+    """The raw files of a stream's data set; none for data that come with a package."""
+    dataset = CONFIG.streams[wildcards.stream].settings.get("dataset")
+    return [f"data/raw/{dataset}/{file}" for file in stream_spec(wildcards)["data"]]
+
+
+def stream_stores(wildcards):
+    streams = CONFIG.studies[wildcards.study].streams
+    return [f"{RESULTS}/streams/{stream}.zarr.zip" for stream in streams]
+
+
+def run_stores(wildcards):
+    study = CONFIG.studies[wildcards.study]
+    return [
+        f"{RESULTS}/runs/{wildcards.study}/{stream}/{variant}/{first}-{last}.zarr.zip"
+        for stream in study.streams
+        for variant in study.learners
+        for first, last in CONFIG.blocks(wildcards.study)
+    ]
+
+
+def artefacts_of_kind(kind):
+    """A pattern of all artefacts of a kind."""
+    names = components.names("artefacts")
+    return "|".join(
+        name for name in names if components.constant("artefacts", name, "KIND") == kind
+    )
+
+
+def study_setting(key):
+    """A function from wildcards to a setting of the study: threads, minutes or memory."""
+    return lambda wildcards: getattr(CONFIG.studies[wildcards.study], key)

@@ -1,0 +1,22 @@
+"""Raw files: from SHIFTBENCH_MIRROR or their official address, checked against the table.
+
+The table is src/shiftbench/store/raw_files.yaml.
+"""
+
+
+rule fetch_raw_file:
+    output:
+        "data/raw/{dataset}/{file}",
+    log:
+        "<logs>/fetch/{dataset}/{file}.log",
+    localrule: True
+    resources:
+        runtime=30,
+        mem_mb=500,
+    params:
+        spec=raw_file_spec,
+    message:
+        "Fetching {wildcards.dataset}/{wildcards.file}"
+    shell:
+        "python -m shiftbench --stack light fetch {wildcards.dataset} {wildcards.file:q}"
+        " --output {output:q} --log {log:q}"

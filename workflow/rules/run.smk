@@ -1,0 +1,30 @@
+"""Runs: one variant on one stream with one block of seeds; where the time goes.
+
+A run that is stopped goes on from its last checkpoint, in a folder that Snakemake does not
+know, named by the digest of the spec.
+"""
+
+
+rule run_learner:
+    input:
+        "<results>/streams/{stream}.zarr.zip",
+    output:
+        store="<results>/runs/{study}/{stream}/{variant}/{first}-{last}.zarr.zip",
+        cost="<results>/runs/{study}/{stream}/{variant}/{first}-{last}.cost.json",
+    log:
+        "<logs>/runs/{study}/{stream}/{variant}/{first}-{last}.log",
+    threads: study_setting("threads")
+    resources:
+        runtime=study_setting("minutes"),
+        mem_mb=study_setting("memory_mb"),
+    params:
+        spec=run_spec,
+    message:
+        "Running {wildcards.study}: {wildcards.variant} on {wildcards.stream}, seeds {wildcards.first} to {wildcards.last}"
+    shell:
+        "python -m shiftbench --stack {params.spec[stack]}"
+        " run {wildcards.study} {wildcards.stream} {wildcards.variant}"
+        ' --seeds {wildcards.first}-{wildcards.last} --config "$SHIFTBENCH_CONFIG"'
+        " --store {input:q} --output {output.store:q} --cost {output.cost:q}"
+        ' --scratch "$SHIFTBENCH_RESULTS"/scratch --log {log:q}'
+        " --minutes {resources.runtime} --threads {threads} --digest {params.spec[digest]}"

@@ -1,0 +1,29 @@
+"""Summaries: the runs of a study to one labelled cube of scores, and one table."""
+
+
+rule summarise_study:
+    input:
+        streams=stream_stores,
+        runs=run_stores,
+    output:
+        scores="<results>/studies/{study}/scores.zarr.zip",
+        summary=report(
+            "<results>/studies/{study}/summary.csv",
+            caption="../report/summary.rst",
+            category="{study}",
+            labels={"result": "summary", "kind": "data"},
+        ),
+    log:
+        "<logs>/studies/{study}/summary.log",
+    resources:
+        runtime=30,
+        mem_mb=study_setting("memory_mb"),
+    params:
+        spec=scores_spec,
+    message:
+        "Summarising {wildcards.study}"
+    shell:
+        "python -m shiftbench --stack light summarise {wildcards.study}"
+        ' --config "$SHIFTBENCH_CONFIG" --scores {output.scores:q} --summary {output.summary:q}'
+        " --streams {input.streams:q} --runs {input.runs:q}"
+        " --log {log:q} --digest {params.spec[digest]}"
