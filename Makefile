@@ -20,7 +20,7 @@ run: $(STAMP) ## Run the workflow on CONFIG (config/embedded.yaml) and make its 
 		--report $(REPORT) --report-after-run $(ARGS)
 
 test: $(STAMP) ## Run the tests
-	@$(BIN)/python -m pytest -q $(ARGS)
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal $(ARGS)
 
 lint: $(STAMP) ## Check style, types and rules
 	@$(BIN)/ruff check $(PYTHON_FILES)

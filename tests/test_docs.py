@@ -42,10 +42,7 @@ def checkout(tmp_path) -> Path:
     copy = tmp_path / "shiftbench"
     shutil.copytree(ROOT, copy, ignore=ignored)
     shutil.rmtree(copy / "results")
-    binaries = copy / ".venv" / "bin"
-    binaries.parent.mkdir()
-    binaries.symlink_to(Path(sys.executable).parent)
-    (copy / ".venv" / ".installed").touch()
+    (copy / ".venv").symlink_to(sys.prefix)
     for config in (copy / "config").glob("*.yaml"):
         config.write_text(QUICK)
     return copy
