@@ -31,8 +31,3 @@ def broaden(
     precision = broadening.beta / variance + 1.0 / prior_variance
     weighted = broadening.beta * mean / variance + prior_mean / prior_variance
     return weighted / precision, 1.0 / precision
-
-
-def entropy(variance: np.ndarray) -> np.ndarray:
-    """Differential entropy in nats of each N(., variance): log(2 pi e variance) / 2."""
-    return 0.5 * np.log(2 * np.pi * np.e * variance)
