@@ -88,7 +88,7 @@ def test_expected_fisher_equals_the_closed_form_of_softmax_regression():
     np.testing.assert_allclose(found[0, 0], exact, rtol=1e-4)
     sampled = [
         squared_gradients(model, tf.constant(parameters), rows, "sampled", False, key_)[0, 0]
-        for key_ in seeds.block(range(400), "sampled")[:, None]
+        for key_ in seeds.block(range(100), "sampled")[:, None]
     ]
     np.testing.assert_allclose(np.mean(sampled, axis=0), exact, rtol=0.25, atol=0.05)
 
