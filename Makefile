@@ -47,6 +47,7 @@ clean: ## Remove the environment and caches; data and results stay
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .snakemake
 
 # uv, which installs the rest in seconds, is taken from the same lock, with its hashes.
+# Bytecode at once: where Python may not write it later, every start would compile all again.
 $(STAMP): envs/requirements.lock
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or sys.exit( \
 		"shiftbench needs Python 3.11 to 3.13, but $(PYTHON) is %d.%d; " \
@@ -56,6 +57,7 @@ $(STAMP): envs/requirements.lock
 	@$(PYTHON) -m venv .venv
 	@awk '/^[a-z]/ {on = /^uv==/} on' envs/requirements.lock > .venv/uv.lock
 	@$(BIN)/python -m pip install --quiet --require-hashes -r .venv/uv.lock
-	@$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes envs/requirements.lock
+	@$(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes \
+		envs/requirements.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --offline -e .
 	@touch $@
