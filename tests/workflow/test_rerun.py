@@ -185,6 +185,16 @@ def test_stream_setting_plans_the_stream_and_all_after_it(finished: Path, edit: 
     assert plan >= TOY_AFTER_RUNS - {"All studies are done"}
 
 
+def test_missing_store_is_made_again_though_all_after_it_is_there(finished: Path) -> None:
+    """A killed rerun leaves it so: Snakemake removes the old store before the job starts."""
+    store = finished / "results/mine/runs/toy-study/steps/search/2-3.zarr.zip"
+    content = store.read_text()
+    store.unlink()
+    plan = _plan(finished)
+    store.write_text(content)
+    assert plan == TOY_AFTER_RUNS | {"Running toy-study: search on steps, seeds 2 to 3"}
+
+
 def test_study_is_a_target(finished: Path) -> None:
     plan = _plan(finished, "toy-study", "--forceall")
     assert "Study toy-study is done" in plan

@@ -74,9 +74,11 @@ def all_results():
 def study_results(study):
     folder = f"{RESULTS}/studies/{study}"
     stems = {"figure": ("figures", ["svg", "png"]), "table": ("tables", ["csv", "md"])}
-    # The store is asked for by name: summary, figures and tables may be in a fresh clone
-    # already, published, and must not make Snakemake believe that the study has been run.
-    wanted = [f"{folder}/summary.csv", f"{folder}/scores.zarr.zip"]
+    # Stores are asked for by name. Snakemake does not miss a file in the middle while what
+    # is made from it is there: after a rerun that was killed when the old store was gone
+    # already, or in a fresh clone, which has the published summaries, figures and tables.
+    wanted = [*stores_of_streams(study), *stores_of_runs(study)]
+    wanted += [f"{folder}/scores.zarr.zip", f"{folder}/summary.csv"]
     for name in CONFIG.studies[study].artefacts:
         kind, suffixes = stems[components.constant("artefacts", name, "KIND")]
         wanted += [f"{folder}/{kind}/{name}.{suffix}" for suffix in suffixes]
@@ -112,19 +114,27 @@ def raw_files(wildcards):
     return [f"data/raw/{dataset}/{file}" for file in stream_spec(wildcards)["data"]]
 
 
-def stream_stores(wildcards):
-    streams = CONFIG.studies[wildcards.study].streams
+def stores_of_streams(study):
+    streams = CONFIG.studies[study].streams
     return [f"{RESULTS}/streams/{stream}.zarr.zip" for stream in streams]
 
 
-def run_stores(wildcards):
-    study = CONFIG.studies[wildcards.study]
+def stores_of_runs(study):
+    plan = CONFIG.studies[study]
     return [
-        f"{RESULTS}/runs/{wildcards.study}/{stream}/{variant}/{first}-{last}.zarr.zip"
-        for stream in study.streams
-        for variant in study.learners
-        for first, last in CONFIG.blocks(wildcards.study)
+        f"{RESULTS}/runs/{study}/{stream}/{variant}/{first}-{last}.zarr.zip"
+        for stream in plan.streams
+        for variant in plan.learners
+        for first, last in CONFIG.blocks(study)
     ]
+
+
+def stream_stores(wildcards):
+    return stores_of_streams(wildcards.study)
+
+
+def run_stores(wildcards):
+    return stores_of_runs(wildcards.study)
 
 
 def artefacts_of_kind(kind):
