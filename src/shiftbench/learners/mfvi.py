@@ -140,13 +140,10 @@ def _start(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Start values of mean and sd [S, H, P]; fresh ones are the same for all hypotheses."""
     mean, sd = state["mean"], state["sd"]
-    if settings.start == "prior":
-        if mean.any():
-            return mean, sd
-        # The very first prior has mean zero everywhere, a saddle point of a network.
-        sd = np.full_like(sd, settings.start_sd) * bayesian
-    else:
-        sd = np.full_like(sd, settings.start_sd) * bayesian
+    # The very first prior has mean zero everywhere, a saddle point of a network.
+    if settings.start == "prior" and mean.any():
+        return mean, sd
+    sd = np.full_like(sd, settings.start_sd) * bayesian
     draws = [generator(seed).standard_normal(mean.shape[-1]) for seed in seeds]
     fresh = settings.start_mean_sd * np.stack(draws)[:, None] * bayesian
     return np.broadcast_to(fresh, mean.shape).astype(np.float32), sd
