@@ -11,7 +11,7 @@ from shiftbench.planning import components
 
 QUICK = {"epochs": 2, "prediction_draws": 3, "elbo_draws": 2, "size": 2, "batch_size": 8}
 CLASSES = Problem("classification", (4,), 3, 20, 3)
-SERIES = Problem("regression", (0,), 1, 1, 3)
+SERIES = Problem("regression", (2,), 1, 1, 3)
 S = 2
 
 
@@ -56,7 +56,7 @@ def case(request):
 def batch_of(problem: Problem, n: int = 20, seed: int = 0) -> Batch:
     rng = np.random.default_rng(seed)
     if problem.kind == "regression":
-        return Batch(np.zeros((S, 1, 0)), rng.normal(size=(S, 1, 1)), np.ones((S, 1), bool))
+        return Batch(rng.normal(size=(S, 1, 2)), rng.normal(size=(S, 1, 1)), np.ones((S, 1), bool))
     targets = rng.integers(0, problem.n_outputs, (S, n))
     centres = 2 * np.eye(problem.n_outputs, 4)
     inputs = centres[targets] + 0.3 * rng.normal(size=(S, n, 4))

@@ -39,6 +39,7 @@ def _preload_light() -> None:
     import matplotlib.backends.backend_agg
     import matplotlib.backends.backend_svg
     import matplotlib.figure
+    import numba
     import pandas
     import psutil
     import pydantic
@@ -46,6 +47,7 @@ def _preload_light() -> None:
     import scipy.stats
     import seaborn
     import sklearn.datasets
+    import sklearn.svm
     import tqdm
     import xarray
     import zarr
