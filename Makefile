@@ -9,7 +9,7 @@ STAMP := .venv/.installed
 REPORT := results/$(basename $(notdir $(CONFIG)))/report.html
 PYTHON_FILES := src tests benchmarks
 
-.PHONY: help run test lint format check reference lock clean
+.PHONY: help run test lint format check reference lock peers clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -43,8 +43,16 @@ lock: $(STAMP) ## Make envs/requirements.lock anew from envs/requirements.in
 		--generate-hashes --no-annotate --no-header \
 		envs/requirements.in --output-file envs/requirements.lock
 
+peers: $(STAMP) ## Install what benchmarks/ compare with, beside ours, into .venv-peers
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-peers
+	@$(BIN)/uv pip sync --quiet --python .venv-peers/bin/python --require-hashes \
+		envs/requirements.lock
+	@$(BIN)/uv pip install --quiet --python .venv-peers/bin/python -r envs/peers.txt
+	@$(BIN)/uv pip install --quiet --python .venv-peers/bin/python --no-deps \
+		--no-build-isolation --offline -e .
+
 clean: ## Remove the environment and caches; data and results stay
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .snakemake
+	rm -rf .venv .venv-peers .pytest_cache .mypy_cache .ruff_cache .snakemake
 
 # uv, which installs the rest in seconds, is taken from the same lock, with its hashes.
 # Bytecode at once: where Python may not write it later, every start would compile all again.

@@ -16,13 +16,15 @@ import numpy as np
 
 def fold(*key: str | int) -> np.ndarray:
     """The seed [2] int32 of a key such as (study, stream, variant, seed, task, "predict")."""
-    digest = hashlib.blake2b(json.dumps(key).encode(), digest_size=8).digest()
-    return np.frombuffer(digest, dtype=np.int32)
+    return np.frombuffer(_digest(json.dumps(key)), dtype=np.int32)
 
 
 def fold_each(seeds: np.ndarray, *key: str | int) -> np.ndarray:
-    """The seeds [S, 2], each folded with the same key."""
-    return np.stack([fold(int(a), int(b), *key) for a, b in seeds])
+    """The seeds [S, 2], each folded with the same key: fold(a, b, *key) for each (a, b)."""
+    # Several times a task, for each repetition: the common part is written once.
+    rest = json.dumps(key)[1:]
+    digests = [_digest(f"[{a}, {b}, {rest}") for a, b in seeds.tolist()]
+    return np.frombuffer(b"".join(digests), dtype=np.int32).reshape(-1, 2)
 
 
 def block(numbers: Iterable[int], *key: str | int) -> np.ndarray:
@@ -33,3 +35,7 @@ def block(numbers: Iterable[int], *key: str | int) -> np.ndarray:
 def generator(seed: np.ndarray) -> np.random.Generator:
     """NumPy's generator for one seed [2]."""
     return np.random.default_rng([int(word) & 0xFFFFFFFF for word in seed])
+
+
+def _digest(key: str) -> bytes:
+    return hashlib.blake2b(key.encode(), digest_size=8).digest()

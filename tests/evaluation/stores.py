@@ -12,10 +12,14 @@ import xarray as xr
 from shiftbench import seeds
 from shiftbench.combinators import beam
 from shiftbench.evaluation import summarise
-from shiftbench.evaluation.metrics import log_predictive
+from shiftbench.evaluation.metrics import (
+    average_cumulative_expected_loss,
+    average_cumulative_loss,
+    log_predictive,
+)
 from shiftbench.evaluation.results import StudyResults
-from shiftbench.learners import gaussian_mean
-from shiftbench.streams import toy_step, transformed_images
+from shiftbench.learners import gaussian_mean, ngvi, oga, sva
+from shiftbench.streams import tabular, toy_step, transformed_images
 
 LOG_ODDS = float(np.log(1 / 9))
 TOY_METRICS = ["jump_f1", "log_predictive", "exact_map_agreement"]
@@ -131,3 +135,50 @@ def image_study(learners=("vbs-k6", "vcl", "lp"), dataset="digits"):
         for place, name in enumerate(learners)
     ]
     return study("images", stream, IMAGE_METRICS, runs)
+
+
+ONLINE_METRICS = [
+    "average_cumulative_loss",
+    "average_cumulative_expected_loss",
+    "regret",
+    "expected_regret",
+    "regret_bound",
+    "regret_bound_worst_case",
+]
+
+
+def online_stream(dataset="breast-cancer", rows=0, realisations=3):
+    fields = {"dataset": dataset, "rows": rows, "realisations": realisations}
+    store = tabular.build(tabular.Settings(**fields), Path())
+    spec = {"stream": dataset, "family": "tabular", "settings": fields}
+    return store.assign_attrs(spec=json.dumps(spec))
+
+
+def online_run(stream, module, n=3, **settings):
+    """A real online learner on a table, without the harness."""
+    made = module.Settings(**settings)
+    learner = module.build(made, tabular.problem(stream))
+    scorers = (average_cumulative_loss, average_cumulative_expected_loss)
+    keys, scores, infos = seeds.block(range(n), "test"), [], []
+    state = learner.init(keys)
+    for t in range(stream.sizes["task"]):
+        batch = tabular.task(stream, range(n), t).train
+        predictive = learner.predict(state, batch.inputs, keys)
+        scores.append([scorer.score(predictive, batch) for scorer in scorers])
+        state, info = learner.observe(state, batch, keys)
+        infos.append(info)
+    name = module.__name__.rsplit(".", 1)[-1].replace("_", "-")
+    return run_store(
+        np.array(scores).transpose(1, 2, 0),
+        ONLINE_METRICS[:2],
+        stream,
+        name,
+        [[name, dataclasses.asdict(made)]],
+        {field: np.stack([info[field] for info in infos], axis=1) for field in infos[0]},
+    )
+
+
+def online_study():
+    stream = online_stream()
+    runs = [online_run(stream, module) for module in (oga, sva, ngvi)]
+    return study("online", stream, ONLINE_METRICS, runs)

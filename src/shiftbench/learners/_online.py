@@ -10,6 +10,7 @@ squared where they are one real value. bound: m is kept in [-bound, bound]^d.
 State: mean, sd [S, H, d]; step [S, H], the number of rows seen; what the learner adds.
 Info, [S, H], sums over the rows of the batch, all of the posterior before it saw the row:
 loss at m; expected_loss under q; score_sd, the standard deviation of the score under q;
+squared_sd, |sd|^2;
 squared_gradient_mean and squared_gradient_sd, squared norms of the gradients in m and sd
 that the learner descends; log_evidence = -expected_loss, which is what a loss has in place
 of a log likelihood.
@@ -57,7 +58,14 @@ UPDATE = types.void(ROW, ROW, ROW, ROW, ROW, types.float64, ROW)
 one row [d] and changed in place: gradient is the one in the mean, curvature >= 0 the one in sd
 divided by sd; t counts rows from 1. `extra` has the learner's own array, or no entry."""
 
-INFO = ("loss", "expected_loss", "score_sd", "squared_gradient_mean", "squared_gradient_sd")
+INFO = (
+    "loss",
+    "expected_loss",
+    "score_sd",
+    "squared_sd",
+    "squared_gradient_mean",
+    "squared_gradient_sd",
+)
 
 
 def learner(
@@ -169,14 +177,15 @@ def _gradients(code, ridge, x, y, mean, sd, gradient, curvature, found):
             gradient[j] += ridge * mean[j]
             curvature[j] += ridge
             norm += mean[j] ** 2
-            norm_sd += sd[j] ** 2
+        norm_sd += sd[j] ** 2
         squared += gradient[j] ** 2
         squared_sd += (curvature[j] * sd[j]) ** 2
     found[0] += _losses.at_point(code, y, mu)[0] + 0.5 * ridge * norm
     found[1] += value + 0.5 * ridge * (norm + norm_sd)
     found[2] += tau
-    found[3] += squared
-    found[4] += squared_sd
+    found[3] += norm_sd
+    found[4] += squared
+    found[5] += squared_sd
 
 
 def features(name: str, inputs: np.ndarray) -> np.ndarray:

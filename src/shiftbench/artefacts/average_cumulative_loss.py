@@ -1,0 +1,108 @@
+"""Average cumulative loss against the number of rows, every learner, band over orders.
+
+The figure of seed 002 (its slides "Test on a simulated dataset", "Test on the Breast
+dataset"). Solid: loss of the posterior mean, l_t(m_t); dotted: expected loss under the
+posterior, where the study has it. Dashed: the best fixed predictor in hindsight, where the
+study has the regret.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from shiftbench.artefacts import _style
+from shiftbench.errors import UserError
+from shiftbench.evaluation.results import StudyResults
+
+KIND = "figure"
+
+METRIC = "average_cumulative_loss"
+EXPECTED = "average_cumulative_expected_loss"
+COLUMNS = 3
+BURN_IN = 10
+"""The mean of fewer rows is noise, and would set the scale."""
+BAND = (0.1, 0.9)
+"""Quantiles over orders; unlike a standard deviation they stay above 0 on the log scale."""
+
+
+@_style.styled
+def draw(study: StudyResults) -> Figure:
+    """One panel a stream; UserError without the metric."""
+    if METRIC not in study.metrics:
+        raise UserError(
+            f"study {study.name}: the figure average-cumulative-loss needs the metric {METRIC};"
+            " add it, or take the figure out of the study's artefacts"
+        )
+    columns = min(COLUMNS, len(study.streams))
+    rows = math.ceil(len(study.streams) / columns)
+    drawn = _style.figure(3.1 * rows + 0.3, caption(study))
+    panels = drawn.subplots(rows, columns, squeeze=False).ravel()
+    for letter, (panel, stream) in enumerate(zip(panels, study.streams, strict=False)):
+        _draw_stream(panel, study, stream)
+        _style.title(panel, "abcdefghijkl"[letter], stream)
+    for panel in panels[len(study.streams) :]:
+        panel.set_axis_off()
+    handles, labels = panels[0].get_legend_handles_labels()
+    drawn.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+    return drawn
+
+
+def caption(study: StudyResults) -> str:
+    """What the lines are, on how many runs, and what is cut."""
+    dotted = "; dotted: expected loss under the posterior" if EXPECTED in study.metrics else ""
+    best = (
+        ". Dashed: the best fixed predictor in hindsight, mean over orders"
+        if "regret" in study.metrics
+        else ""
+    )
+    return (
+        "Prequential loss averaged over the rows so far (hinge for two classes, squared for real "
+        "values), mean over random orders of the rows, band: the middle 80 % of the orders. "
+        f"Solid: loss of the predicted mean{dotted}{best}. {study.budget()}"
+    )
+
+
+def running_mean(values: np.ndarray) -> np.ndarray:
+    """Mean of values [seed, task] over the tasks so far."""
+    return values.cumsum(axis=1) / np.arange(1, values.shape[1] + 1)
+
+
+def _draw_stream(panel: Axes, study: StudyResults, stream: str) -> None:
+    for place, learner in enumerate(study.learners):
+        color = _style.PALETTE[place % len(_style.PALETTE)]
+        lines = _orders(study, stream, learner, METRIC)
+        t = np.arange(BURN_IN, BURN_IN + lines.shape[1])
+        panel.plot(t, lines.mean(axis=0), color=color, lw=1.4, label=learner)
+        low, high = np.quantile(lines, BAND, axis=0) if len(lines) else (t * np.nan,) * 2
+        panel.fill_between(t, low, high, color=color, alpha=0.15, lw=0)
+        if EXPECTED in study.metrics:
+            expected = _orders(study, stream, learner, EXPECTED).mean(axis=0)
+            panel.plot(t, expected, color=color, lw=0.9, ls=":")
+    if "regret" in study.metrics:
+        _draw_best(panel, study, stream)
+    panel.set(xlabel="rows seen", ylabel="average loss so far", yscale="log")
+    panel.yaxis.set_major_formatter("{x:g}")
+    panel.yaxis.set_minor_formatter(lambda x, _: f"{x:g}" if f"{x:e}"[0] in "25" else "")
+    panel.tick_params(which="minor", labelsize=7)
+
+
+def _orders(study: StudyResults, stream: str, learner: str, metric: str) -> np.ndarray:
+    """The average so far [order, row], of the orders that did not fail, after the burn-in."""
+    lines = running_mean(study.by_task(stream, learner, metric))
+    return lines[~np.isnan(lines).any(axis=1), BURN_IN - 1 :]
+
+
+def _draw_best(panel: Axes, study: StudyResults, stream: str) -> None:
+    """The loss that the regret is measured against, per row."""
+    tasks = study.streams[stream].sizes["task"]
+    for learner in study.learners:
+        regret = study.score(stream, learner, "regret")
+        best = study.score(stream, learner, METRIC) - regret / tasks
+        if not np.isnan(best).all():
+            label = "best fixed predictor"
+            panel.axhline(np.nanmean(best), color="black", lw=1.1, ls="--", label=label)
+            return

@@ -1,0 +1,103 @@
+"""Regret at the end of the stream, beside the bounds of the theorems.
+
+Seed 002, Theorems 1 and 2. One point an order: the regret of the predicted mean, and of the
+posterior in expectation, which is what the theorems bound; bars: the bounds, with the
+stream's own gradients and with worst-case constants, mean over orders.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from shiftbench.artefacts import _style
+from shiftbench.errors import UserError
+from shiftbench.evaluation.results import StudyResults
+
+KIND = "figure"
+
+POINTS = {"regret": "regret of the mean", "expected_regret": "expected regret"}
+BARS = {
+    "regret_bound": "bound, with this stream's gradients",
+    "regret_bound_worst_case": "bound, worst case",
+}
+COLUMNS = 3
+
+
+@_style.styled
+def draw(study: StudyResults) -> Figure:
+    """One panel a stream; UserError where a metric is missing."""
+    for metric in (*POINTS, *BARS):
+        if metric not in study.metrics:
+            raise UserError(
+                f"study {study.name}: the figure regret needs the metric {metric}; add it, or"
+                " take the figure out of the study's artefacts"
+            )
+    columns = min(COLUMNS, len(study.streams))
+    rows = math.ceil(len(study.streams) / columns)
+    drawn = _style.figure(3.0 * rows + 0.3, caption(study))
+    panels = drawn.subplots(rows, columns, squeeze=False).ravel()
+    for letter, (panel, stream) in enumerate(zip(panels, study.streams, strict=False)):
+        _draw_stream(panel, study, stream)
+        _style.title(panel, "abcdefghijkl"[letter], stream)
+    for panel in panels[len(study.streams) :]:
+        panel.set_axis_off()
+    handles, labels = panels[0].get_legend_handles_labels()
+    drawn.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+    return drawn
+
+
+def caption(study: StudyResults) -> str:
+    """What is bounded by what, on how many runs, and what is cut."""
+    return (
+        "Sum of losses over the stream minus that of the best fixed predictor in hindsight, one "
+        "point a random order of the rows; bars: right sides of the theorems minus the same, mean "
+        "over orders, as regret_bound and regret_bound_worst_case define them. A bound holds if "
+        "its bar is above the points. Where no bar is drawn no theorem applies. "
+        f"{study.budget()}"
+    )
+
+
+def _draw_stream(panel: Axes, study: StudyResults, stream: str) -> None:
+    for place, (metric, label) in enumerate(POINTS.items()):
+        for x, learner in enumerate(study.learners):
+            regret = study.score(stream, learner, metric)
+            spread = np.linspace(-0.1, 0.1, len(regret)) + 0.24 * (place - 0.5)
+            panel.plot(
+                x + spread,
+                regret,
+                _style.MARKERS[place],
+                color=_style.PALETTE[place],
+                ms=3,
+                mew=0,
+                alpha=0.7,
+                label=label if x == 0 else None,
+            )
+    for place, (metric, label) in enumerate(BARS.items()):
+        color = _style.PALETTE[2 + place]
+        bounds = [_mean(study.score(stream, learner, metric)) for learner in study.learners]
+        at = np.arange(len(bounds))
+        panel.hlines(bounds, at - 0.35, at + 0.35, color=color, lw=2, label=label)
+    # Regret may be negative, and the bounds span decades.
+    panel.set_yscale("symlog", linthresh=1.0)
+    panel.axhline(0, color=_style.MUTED, lw=0.6)
+    _mark_missing(panel, study, stream)
+    panel.set_xticks(range(len(study.learners)), study.learners)
+    panel.set_xlim(-0.6, len(study.learners) - 0.4)
+    panel.set_ylabel("regret at the end")
+
+
+def _mark_missing(panel: Axes, study: StudyResults, stream: str) -> None:
+    for x, learner in enumerate(study.learners):
+        if all(np.isnan(study.score(stream, learner, metric)).all() for metric in BARS):
+            panel.text(
+                x, 0.97, "no\ntheorem", transform=panel.get_xaxis_transform(), ha="center",
+                va="top", size=8, color=_style.MUTED,
+            )  # fmt: skip
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(np.nanmean(values)) if not np.isnan(values).all() else np.nan

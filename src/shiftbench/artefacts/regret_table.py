@@ -1,0 +1,82 @@
+"""Losses, regrets and bounds at the end of the stream, beside what the paper's figure shows.
+
+Seed 002 prints no numbers; `paper` is read off the right ends of its curves, to about 3 %.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from shiftbench.artefacts import _tables
+from shiftbench.errors import UserError
+from shiftbench.evaluation import published, statistics
+from shiftbench.evaluation.results import StudyResults
+
+KIND = "table"
+
+LOSS = "average_cumulative_loss"
+EXPECTED = "average_cumulative_expected_loss"
+SUMS = ("regret", "expected_regret", "regret_bound", "regret_bound_worst_case")
+
+
+def tabulate(study: StudyResults) -> pd.DataFrame:
+    """One row a stream and learner.
+
+    loss, expected_loss: averages per row, "mean [95 % interval]"; the rest sums over the
+    stream, means over orders; below_bound: in how many orders the expected regret is below
+    the bound with the stream's own gradients, "20 of 20". UserError where a metric is missing.
+    """
+    for metric in (LOSS, EXPECTED, *SUMS):
+        if metric not in study.metrics:
+            raise UserError(
+                f"study {study.name}: the table regret-table needs the metric {metric}; add it,"
+                " or take the table out of the study's artefacts"
+            )
+    return pd.DataFrame(
+        [_row(study, stream, learner) for stream in study.streams for learner in study.learners]
+    )
+
+
+def caption(study: StudyResults) -> str:
+    """What the columns are, on how many runs, and what is cut."""
+    return (
+        "Prequential losses per row (hinge for two classes, squared for real values), mean over "
+        "random orders with its 95 % interval (Student t). Regret: sum of losses minus that of "
+        "the best fixed predictor; expected_regret: the same of the expected loss; bounds: right "
+        "sides of the theorems minus the same; -: no theorem applies. below_bound: orders in which "
+        "the expected regret is below both bounds. paper: average loss at the right end of the "
+        "paper's figure, read off to about 3 %; it does not say how features are scaled. "
+        f"{study.budget()}"
+    )
+
+
+def _row(study: StudyResults, stream: str, learner: str) -> dict[str, object]:
+    scores = {metric: study.score(stream, learner, metric) for metric in (LOSS, EXPECTED, *SUMS)}
+    of_orders = {metric: statistics.interval(values) for metric, values in scores.items()}
+    paper = published.number(study.streams[stream], learner, LOSS)
+    sums = {metric: round(of_orders[metric].mean, 1) for metric in SUMS}
+    return {
+        "stream": stream,
+        "learner": learner,
+        "loss": _cell(of_orders[LOSS]),
+        "expected_loss": _cell(of_orders[EXPECTED]),
+        **sums,
+        "below_bound": _holds(scores),
+        "paper": "" if paper is None else f"{paper:g}",
+    }
+
+
+def _holds(scores: dict[str, np.ndarray]) -> str:
+    bounds = np.stack([scores["regret_bound"], scores["regret_bound_worst_case"]])
+    known = ~np.isnan(bounds).all(axis=0)
+    if not known.any():
+        return ""
+    below = (scores["expected_regret"] <= np.where(np.isnan(bounds), np.inf, bounds)).all(axis=0)
+    return f"{int((below & known).sum())} of {int(known.sum())}"
+
+
+def _cell(of_orders: statistics.Interval) -> str:
+    if not of_orders.n:
+        return ""
+    return _tables.interval(of_orders.mean, of_orders.low, of_orders.high)
