@@ -50,13 +50,16 @@ def test_bounds_are_above_the_regrets_and_missing_where_no_theorem_is(study):
     (panel,) = regret.draw(study).get_axes()
     assert [text.get_text() for text in panel.texts] == ["no\ntheorem"]
     assert panel.texts[0].get_position()[0] == study.learners.index("ngvi")
-    points = [line.get_xydata() for line in panel.get_lines() if len(line.get_ydata()) == 3]
-    bars = [segment for bars in panel.collections for segment in bars.get_segments()]
-    bars = [segment for segment in bars if len(segment)]
-    assert len(bars) == 4
-    for (left, height), (right, _) in bars:
-        for x, regrets in np.concatenate(points):
-            assert not left <= x <= right or regrets < height
+    points = {"o": [], "s": [], "_": []}
+    for line in panel.get_lines():
+        if line.get_marker() in points:
+            points[line.get_marker()].append(line.get_ydata())
+    # The dashes: own gradients of the three learners, then the worst case; none for ngvi.
+    own, worst = np.split(np.array(points["_"]), 2)
+    for bounds in (own, worst):
+        assert np.isnan(bounds[2]).all()
+        assert (bounds[:2] > np.array(points["s"])[:2]).all()
+    assert (np.array(points["s"]) >= np.array(points["o"])).all()
 
 
 def test_the_table_sets_the_papers_figure_beside_ours(study):

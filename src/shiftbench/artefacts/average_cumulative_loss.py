@@ -25,6 +25,8 @@ EXPECTED = "average_cumulative_expected_loss"
 COLUMNS = 3
 BURN_IN = 10
 """The mean of fewer rows is noise, and would set the scale."""
+POINTS = 300
+"""More points on a line would only make the file larger."""
 BAND = (0.1, 0.9)
 """Quantiles over orders; unlike a standard deviation they stay above 0 on the log scale."""
 
@@ -75,7 +77,7 @@ def _draw_stream(panel: Axes, study: StudyResults, stream: str) -> None:
     for place, learner in enumerate(study.learners):
         color = _style.PALETTE[place % len(_style.PALETTE)]
         lines = _orders(study, stream, learner, METRIC)
-        t = np.arange(BURN_IN, BURN_IN + lines.shape[1])
+        t = _shown(study.streams[stream].sizes["task"])
         panel.plot(t, lines.mean(axis=0), color=color, lw=1.4, label=learner)
         low, high = np.quantile(lines, BAND, axis=0) if len(lines) else (t * np.nan,) * 2
         panel.fill_between(t, low, high, color=color, alpha=0.15, lw=0)
@@ -90,10 +92,15 @@ def _draw_stream(panel: Axes, study: StudyResults, stream: str) -> None:
     panel.tick_params(which="minor", labelsize=7)
 
 
+def _shown(rows: int) -> np.ndarray:
+    """The numbers of rows seen at which lines have a point, from the burn-in to the end."""
+    return np.unique(np.linspace(BURN_IN, rows, POINTS).astype(int))
+
+
 def _orders(study: StudyResults, stream: str, learner: str, metric: str) -> np.ndarray:
-    """The average so far [order, row], of the orders that did not fail, after the burn-in."""
+    """The average so far [order, shown], of the orders that did not fail."""
     lines = running_mean(study.by_task(stream, learner, metric))
-    return lines[~np.isnan(lines).any(axis=1), BURN_IN - 1 :]
+    return lines[~np.isnan(lines).any(axis=1)][:, _shown(lines.shape[1]) - 1]
 
 
 def _draw_best(panel: Axes, study: StudyResults, stream: str) -> None:

@@ -1,8 +1,8 @@
 """Regret at the end of the stream, beside the bounds of the theorems.
 
 Seed 002, Theorems 1 and 2. One point an order: the regret of the predicted mean, and of the
-posterior in expectation, which is what the theorems bound; bars: the bounds, with the
-stream's own gradients and with worst-case constants, mean over orders.
+posterior in expectation, which is what the theorems bound; dashes: the bounds, with the
+stream's own gradients and with worst-case constants.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from shiftbench.evaluation.results import StudyResults
 KIND = "figure"
 
 POINTS = {"regret": "regret of the mean", "expected_regret": "expected regret"}
-BARS = {
+DASHES = {
     "regret_bound": "bound, with this stream's gradients",
     "regret_bound_worst_case": "bound, worst case",
 }
@@ -30,7 +30,7 @@ COLUMNS = 3
 @_style.styled
 def draw(study: StudyResults) -> Figure:
     """One panel a stream; UserError where a metric is missing."""
-    for metric in (*POINTS, *BARS):
+    for metric in (*POINTS, *DASHES):
         if metric not in study.metrics:
             raise UserError(
                 f"study {study.name}: the figure regret needs the metric {metric}; add it, or"
@@ -54,9 +54,10 @@ def caption(study: StudyResults) -> str:
     """What is bounded by what, on how many runs, and what is cut."""
     return (
         "Sum of losses over the stream minus that of the best fixed predictor in hindsight, one "
-        "point a random order of the rows; bars: right sides of the theorems minus the same, mean "
-        "over orders, as regret_bound and regret_bound_worst_case define them. A bound holds if "
-        "its bar is above the points. Where no bar is drawn no theorem applies. "
+        "point a random order of the rows, always from left to right in the same sequence; dashes: "
+        "right sides of the theorems minus the same, as regret_bound and regret_bound_worst_case "
+        "define them, for each order. Where there is no dash no theorem applies. The table "
+        "regret-table says in how many orders the bounds hold. "
         f"{study.budget()}"
     )
 
@@ -76,11 +77,18 @@ def _draw_stream(panel: Axes, study: StudyResults, stream: str) -> None:
                 alpha=0.7,
                 label=label if x == 0 else None,
             )
-    for place, (metric, label) in enumerate(BARS.items()):
-        color = _style.PALETTE[2 + place]
-        bounds = [_mean(study.score(stream, learner, metric)) for learner in study.learners]
-        at = np.arange(len(bounds))
-        panel.hlines(bounds, at - 0.35, at + 0.35, color=color, lw=2, label=label)
+    for place, (metric, label) in enumerate(DASHES.items()):
+        for x, learner in enumerate(study.learners):
+            bound = study.score(stream, learner, metric)
+            panel.plot(
+                x + np.linspace(-0.3, 0.3, len(bound)),
+                bound,
+                "_",
+                color=_style.PALETTE[2 + place],
+                ms=5,
+                mew=1.5,
+                label=label if x == 0 else None,
+            )
     # Regret may be negative, and the bounds span decades.
     panel.set_yscale("symlog", linthresh=1.0)
     panel.axhline(0, color=_style.MUTED, lw=0.6)
@@ -92,12 +100,8 @@ def _draw_stream(panel: Axes, study: StudyResults, stream: str) -> None:
 
 def _mark_missing(panel: Axes, study: StudyResults, stream: str) -> None:
     for x, learner in enumerate(study.learners):
-        if all(np.isnan(study.score(stream, learner, metric)).all() for metric in BARS):
+        if all(np.isnan(study.score(stream, learner, metric)).all() for metric in DASHES):
             panel.text(
                 x, 0.97, "no\ntheorem", transform=panel.get_xaxis_transform(), ha="center",
                 va="top", size=8, color=_style.MUTED,
             )  # fmt: skip
-
-
-def _mean(values: np.ndarray) -> float:
-    return float(np.nanmean(values)) if not np.isnan(values).all() else np.nan

@@ -47,6 +47,8 @@ from shiftbench.store import checkpoint
 log = logging.getLogger("shiftbench")
 
 SECONDS_BETWEEN_CHECKPOINTS = 1.0
+SHARE_OF_CHECKPOINTS = 0.05
+"""A checkpoint that took a second, as of ten thousands of tasks, is next made in 20 seconds."""
 SHARE_OF_TIME_LIMIT = 0.9
 
 
@@ -80,7 +82,7 @@ def run_job(
     experiment = Experiment(spec, stream)
     position, meter = _resume(experiment, scratch)
     progress = Progress(experiment.name, experiment.problem.n_tasks, max(position.next_task, 0))
-    saved = time.monotonic()
+    due = time.monotonic() + SECONDS_BETWEEN_CHECKPOINTS
     received = _catch_signals()
     try:
         while position.next_task < experiment.problem.n_tasks and not all(position.failures):
@@ -89,9 +91,10 @@ def run_job(
                 progress.advance(experiment.note(position))
             if time.monotonic() - started > SHARE_OF_TIME_LIMIT * 60 * minutes:
                 raise Stopped(f"{SHARE_OF_TIME_LIMIT:.0%} of the limit of {minutes:g} min is over")
-            if time.monotonic() - saved > SECONDS_BETWEEN_CHECKPOINTS:
+            if (now := time.monotonic()) > due:
                 _save(scratch, position, meter)
-                saved = time.monotonic()
+                took = time.monotonic() - now
+                due = now + max(SECONDS_BETWEEN_CHECKPOINTS, took / SHARE_OF_CHECKPOINTS)
     except Stopped as stop:
         _save(scratch, position, meter)
         # TensorFlow wraps what is raised in the middle of a trace, and hides why.
