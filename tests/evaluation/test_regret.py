@@ -79,7 +79,7 @@ def test_the_data_dependent_bound_is_not_vacuous(breast):
 def test_the_infimum_over_posteriors_is_below_random_ones(breast):
     rows = best_fixed.rows(breast, 0)
     used = regret.setting(stores.online_run(breast, sva, n=1), breast)
-    lowest = regret._smallest_with_penalty(used, rows)
+    lowest = regret._smallest_with_penalty(used, rows.x.tobytes(), rows.y.tobytes())
     rng = np.random.default_rng(0)
     for _ in range(30):
         m, sd = 0.3 * rng.normal(size=30), rng.uniform(0.01, 1, 30)

@@ -28,6 +28,7 @@ so a bound is never too small by it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -132,7 +133,8 @@ def _of_seed(used: Setting, rows: Rows, run: xr.Dataset) -> Bounds:
     )
     point = used.learner == "oga"
     largest = lipschitz(used, rows, point) ** 2 * size
-    lowest = _smallest_with_penalty(used, best_fixed.sorted_rows(rows))
+    x, y = best_fixed.sorted_rows(rows)
+    lowest = _smallest_with_penalty(used, x.tobytes(), y.tobytes())
     if point:
         half = used.eta / 2
         return Bounds(lowest + half * gradients, lowest + half * largest)
@@ -146,7 +148,8 @@ def _svb(used: Setting, rows: Rows, run: xr.Dataset) -> Bounds:
     squares = run["info_squared_gradient_mean"].values
     largest = lipschitz(used, rows, point=True) ** 2
     spread = run["info_score_sd"].values
-    lowest = _smallest_with_spread(used, rows, spread)
+    arrays = (rows.x.tobytes(), rows.y.tobytes(), spread.tobytes())
+    lowest = _smallest_with_spread(used, *arrays)
     lowest += 0.5 * used.h * float(run["info_squared_sd"].sum())
     fixed = best_fixed.smallest(rows, used.kind, used.bound, used.h * len(t))
     if used.schedule == "linear":
@@ -179,8 +182,11 @@ def lipschitz(used: Setting, rows: Rows, point: bool) -> float:
     return float(np.sqrt((slope * norm) ** 2 + of_sd**2).max() + used.h * reach)
 
 
-def _smallest_with_penalty(used: Setting, rows: Rows) -> float:
-    """inf_u or inf_q of the sum of losses and the learner's penalty; rows in any order."""
+# Both forms of a bound, and all orders of the same rows, ask for the same infimum.
+@lru_cache(maxsize=64)
+def _smallest_with_penalty(used: Setting, x: bytes, y: bytes) -> float:
+    """inf_u or inf_q of the sum of losses and the learner's penalty."""
+    rows = _rows(x, y)
     size, d = rows.x.shape
     if used.learner == "oga":
         weight = 1 / used.eta + used.h * size
@@ -189,15 +195,16 @@ def _smallest_with_penalty(used: Setting, rows: Rows) -> float:
 
     def objective(packed: np.ndarray) -> tuple[float, np.ndarray]:
         m, sd = packed[:d], packed[d:]
-        tau = np.sqrt((rows.x**2) @ sd**2)
+        tau = np.sqrt(square @ sd**2)
         value, slope, curvature = Loss(used.kind).expected(rows.y, rows.x @ m, tau)
         cost, of_m, of_sd = penalty(m, sd, used)
         ridge = used.h * size
         total = value.sum() + cost + 0.5 * ridge * packed @ packed
         of_m = of_m + slope @ rows.x + ridge * m
-        of_sd = of_sd + sd * (curvature @ rows.x**2 + ridge)
+        of_sd = of_sd + sd * (curvature @ square + ridge)
         return total, np.concatenate([of_m, of_sd])
 
+    square = rows.x**2
     box = [(-used.bound, used.bound)] * d + [(SMALLEST_SD * used.s, used.s)] * d
     return _minimum(objective, np.concatenate([np.zeros(d), np.full(d, 0.5 * used.s)]), box)
 
@@ -216,8 +223,10 @@ def _distance(m: np.ndarray, sd: np.ndarray, used: Setting) -> tuple[float, np.n
     return (m @ m + away @ away) / (2 * scale), m / scale, away / scale
 
 
-def _smallest_with_spread(used: Setting, rows: Rows, spread: np.ndarray) -> float:
-    """inf over u of sum E l(y_t, N(<u, x_t>, spread_t^2)) + H T / 2 |u|^2."""
+@lru_cache(maxsize=64)
+def _smallest_with_spread(used: Setting, x: bytes, y: bytes, score_sd: bytes) -> float:
+    """inf over u of sum E l(y_t, N(<u, x_t>, score_sd_t^2)) + H T / 2 |u|^2."""
+    rows, spread = _rows(x, y), np.frombuffer(score_sd)
     size, d = rows.x.shape
 
     def objective(u: np.ndarray) -> tuple[float, np.ndarray]:
@@ -226,6 +235,11 @@ def _smallest_with_spread(used: Setting, rows: Rows, spread: np.ndarray) -> floa
         return value.sum() + 0.5 * ridge * u @ u, slope @ rows.x + ridge * u
 
     return _minimum(objective, np.zeros(d), [(-used.bound, used.bound)] * d)
+
+
+def _rows(x: bytes, y: bytes) -> Rows:
+    targets = np.frombuffer(y)
+    return Rows(np.frombuffer(x).reshape(len(targets), -1), targets)
 
 
 def _minimum(
