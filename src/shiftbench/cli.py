@@ -112,13 +112,16 @@ def run(options: argparse.Namespace) -> int:
     spec = specs.run(plan, options.study, options.stream, options.variant, options.seeds)
     specs.refuse_other(spec, options.digest)
 
+    from threadpoolctl import threadpool_limits
+
     from shiftbench.evaluation import harness
     from shiftbench.store import checkpoint, zarr_zip
 
     store = zarr_zip.read(options.store)
     scratch = options.scratch / spec["digest"]
     try:
-        result, cost = harness.run_job(spec, store, scratch, options.minutes, options.threads)
+        with threadpool_limits(options.threads):
+            result, cost = harness.run_job(spec, store, scratch, options.minutes, options.threads)
     except harness.Stopped as reason:
         log.warning("%s: stopped, %s; start it again to go on", options.output, reason)
         return STOPPED
@@ -137,15 +140,17 @@ def summarise(options: argparse.Namespace) -> None:
     spec = specs.scores(plan, options.study)
     specs.refuse_other(spec, options.digest)
 
+    from threadpoolctl import threadpool_limits
+
     from shiftbench.evaluation import summarise
     from shiftbench.store import zarr_zip
 
     streams = {path.name.removesuffix(".zarr.zip"): path for path in options.streams}
-    scores, summary = summarise.summarise(
-        spec,
-        {name: zarr_zip.read(path) for name, path in streams.items()},
-        [zarr_zip.read(path) for path in options.runs],
-    )
+    stores = {name: zarr_zip.read(path) for name, path in streams.items()}
+    # The matrices of the regret are small: a second thread costs more than it brings.
+    with threadpool_limits(1):
+        runs = [zarr_zip.read(path) for path in options.runs]
+        scores, summary = summarise.summarise(spec, stores, runs)
     _write_text(options.summary, summary.to_csv(index=False, lineterminator="\n"))
     zarr_zip.write(scores, options.scores)
 

@@ -33,15 +33,39 @@ def test_is_the_minimum_over_a_grid(kind, weight):
     assert found == pytest.approx(on_grid, abs=0.1)
 
 
+@pytest.mark.parametrize("weight", [0.0, 3.0])
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_box_binds(kind):
+def test_the_box_binds(kind, weight):
     rows = some_rows(kind)
     axis = np.linspace(-0.1, 0.1, 201)
     theta = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
-    on_grid = Loss(kind).value(rows.y, theta @ rows.x.T).sum(axis=1).min()
-    found = best_fixed.smallest(rows, kind, 0.1)
+    sums = Loss(kind).value(rows.y, theta @ rows.x.T).sum(axis=1)
+    on_grid = (sums + 0.5 * weight * (theta**2).sum(axis=1)).min()
+    found = best_fixed.smallest(rows, kind, 0.1, weight)
     assert found == pytest.approx(on_grid, abs=1e-3)
-    assert found > best_fixed.smallest(rows, kind, 20.0) + 0.1
+    assert found > best_fixed.smallest(rows, kind, 20.0, weight) + 0.1
+
+
+@pytest.mark.parametrize("kind", ["hinge", "absolute"])
+def test_a_box_that_binds_some_coordinates_is_not_a_clipped_optimum(kind):
+    """Correlated features: what one coordinate may not do, the others take over."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(30, 3)) @ [[1, 0.9, 0], [0, 0.3, 0.9], [0, 0, 0.5]]
+    score = x @ [2, -2, 0.5] + 0.5 * rng.normal(size=30)
+    rows = best_fixed.Rows(x, np.sign(score) if kind == "hinge" else score)
+    bound, weight = 0.3, 0.3
+
+    def sums(theta):
+        return Loss(kind).value(rows.y, rows.x @ theta).sum() + 0.5 * weight * theta @ theta
+
+    axis = np.linspace(-bound, bound, 61)
+    theta = np.stack(np.meshgrid(axis, axis, axis), axis=-1).reshape(-1, 3)
+    each = Loss(kind).value(rows.y, theta @ rows.x.T).sum(axis=1)
+    on_grid = (each + 0.5 * weight * (theta**2).sum(axis=1)).min()
+    found = best_fixed.smallest(rows, kind, bound, weight)
+    clipped = np.clip(best_fixed._support_vectors(rows.x, rows.y, kind, weight), -bound, bound)
+    assert on_grid - 0.1 < found <= on_grid * (1 + 1e-6)
+    assert found < sums(clipped) - 0.1
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -139,3 +139,10 @@ def test_after_a_change_each_order_has_an_optimum_of_its_own():
     own = [best_fixed.smallest(best_fixed.rows(stream, s), "hinge", 20.0) for s in range(3)]
     np.testing.assert_allclose(point, lost - own)
     assert len(set(own)) == 3
+
+
+@pytest.mark.parametrize("module", [oga, oga_el, sva, svb, ngvi])
+def test_a_run_of_which_every_seed_failed_has_no_scores(module):
+    stream = stores.online_stream(rows=20)
+    run = stores.online_run(stream, module, n=1).isel(seed=slice(0, 0))
+    assert [values.shape for values in scores(run, stream)] == [(0,)] * 4

@@ -104,12 +104,17 @@ def _orders(study: StudyResults, stream: str, learner: str, metric: str) -> np.n
 
 
 def _draw_best(panel: Axes, study: StudyResults, stream: str) -> None:
-    """The loss that the regret is measured against, per row."""
+    """The loss per row that the regret is measured against, where that is the loss shown."""
     tasks = study.streams[stream].sizes["task"]
     for learner in study.learners:
-        regret = study.score(stream, learner, "regret")
-        best = study.score(stream, learner, METRIC) - regret / tasks
-        if not np.isnan(best).all():
+        score, regret = (study.score(stream, learner, name) for name in (METRIC, "regret"))
+        run = study.run(stream, learner)
+        known = np.isfinite(regret)
+        if not known.any():
+            continue
+        own = run["info_loss"].sum(("task", "hypothesis")).values / tasks
+        if np.allclose(own, score[known]):
             label = "best fixed predictor"
-            panel.axhline(np.nanmean(best), color="black", lw=1.1, ls="--", label=label)
+            best = (score - regret / tasks)[known].mean()
+            panel.axhline(best, color="black", lw=1.1, ls="--", label=label)
             return
