@@ -22,8 +22,8 @@ that of l_t(m_t). In the worst case every |g_t| is replaced by a Lipschitz const
 
 The last two compare with l_t, as printed, and bound the sum of l_t(m_t) alone; they need the
 paper's box, sd <= 1 (with a wide prior there are streams that exceed them). No theorem covers
-ngvi, svb with constant steps, or combinators. An infimum is taken at the point that a solver finds: never below the true one,
-so a bound is never too small by it.
+ngvi, svb with constant steps, or combinators. An infimum is taken at the point that a solver
+finds: never below the true one, so a bound is never too small by it.
 """
 
 from __future__ import annotations
