@@ -44,7 +44,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The package's doors with another cli, and empty modules in the place of heavy ones."""
     root = tmp_path_factory.mktemp("package")
     (root / "shiftbench").mkdir()
-    for name in ("__init__.py", "__main__.py", "warm.py", "warm_server.py"):
+    for name in ("__init__.py", "__main__.py", "_compiled.py", "warm.py", "warm_server.py"):
         text = (Path(warm.__file__).parent / name).read_text()
         (root / "shiftbench" / name).write_text(text)
     (root / "shiftbench" / "cli.py").write_text(CLI)
