@@ -99,7 +99,19 @@ class Gaussian(NamedTuple):
     variance: np.ndarray
 
 
-Predictive = Categorical | Gaussian
+class StudentT(NamedTuple):
+    """A mixture over hypotheses of multivariate Student's t distributions.
+
+    log_weights: [S, H], normalised; mean: [S, H, n, d]; scale: [S, H, n, d, d]; df: [S, H].
+    """
+
+    log_weights: np.ndarray
+    mean: np.ndarray
+    scale: np.ndarray
+    df: np.ndarray
+
+
+Predictive = Categorical | Gaussian | StudentT
 
 
 @dataclass(frozen=True)
@@ -113,6 +125,23 @@ class Broadening:
     kind: Literal["temper", "temper-prior", "diffuse"]
     beta: float = 1.0
     variance: float = 0.0
+
+
+class CompiledRows(NamedTuple):
+    """A learner as compiled loops over rows see it: a row of numbers for each hypothesis.
+
+    check: batch -> inputs [S, n, flat] and targets [S, n, d], LearnerError for bad ones. pack:
+    state -> [S, H, P] float64; unpack: the way back. step: a `numba.cfunc` of the type
+    `learners._rows.STEP`, (numbers [P] of one hypothesis, inputs of a row flat, targets,
+    constants, scratch) -> log evidence of the row, after which the numbers have learnt it.
+    """
+
+    check: Callable[[Batch], tuple[np.ndarray, np.ndarray]]
+    pack: Callable[[State], np.ndarray]
+    unpack: Callable[[np.ndarray], State]
+    step: Any
+    constants: np.ndarray
+    scratch: int
 
 
 def _same_state(state: State, *_: Any) -> State:
@@ -135,6 +164,8 @@ class Learner(NamedTuple):
         Called only if the learner declares in NEEDS what the protocol reveals.
     broaden(state, broadening) -> State
         Widens the posterior; None where the posterior family cannot be widened.
+    rows
+        The same learner, compiled row by row, for combinators that take it; or None.
     """
 
     init: Callable[[np.ndarray], State]
@@ -143,6 +174,7 @@ class Learner(NamedTuple):
     drift: Callable[[State, np.ndarray], State] = _same_state
     boundary: Callable[[State, Context, np.ndarray], State] = _same_state
     broaden: Callable[[State, Broadening], State] | None = None
+    rows: CompiledRows | None = None
 
 
 def mapped(function: Callable[[np.ndarray], np.ndarray], state: Mapping[str, np.ndarray]) -> State:

@@ -270,6 +270,8 @@ def _kinds(pipeline: Sequence) -> list[tuple[str, str]]:
     return [("combinators", combinator) for combinator, _ in outer] + [("learners", name)]
 
 
+LOGARITHMS = ("log_weight", "log_joint")
+"""Arrays of states with these endings may be -inf, the logarithm of an empty slot's weight."""
 REMEDY = "lower the learning rate or look at the data; the run's log has the details"
 
 
@@ -282,7 +284,7 @@ def _not_finite(state: State, scores: dict[str, np.ndarray]) -> _Broken:
     """Which seeds [S] hold a NaN, or an infinity that is not a log of zero, and where."""
     size = len(next(iter(state.values())))
     where = [""] * size
-    named = [(f"state '{k}'", a, k.endswith("log_weight")) for k, a in state.items()]
+    named = [(f"state '{k}'", a, k.endswith(LOGARITHMS)) for k, a in state.items()]
     named += [(f"metric '{k}'", a, False) for k, a in scores.items()]
     for name, array, logarithm in named:
         if array.dtype.kind != "f":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -9,6 +11,15 @@ from scipy import stats
 from shiftbench.errors import UserError
 from shiftbench.evaluation.metrics import log_predictive
 from shiftbench.interface import Batch, Categorical, Gaussian
+
+
+class StudentT(NamedTuple):
+    """Stands in for interface.StudentT."""
+
+    log_weights: np.ndarray
+    mean: np.ndarray
+    scale: np.ndarray
+    df: np.ndarray
 
 
 def test_mixture_of_products_of_normals():
@@ -26,6 +37,35 @@ def test_mixture_of_products_of_normals():
         )
         expected = np.log(weights[s] @ density.prod(-1)).mean()
         assert scored[s] == pytest.approx(expected)
+
+
+def test_mixture_of_joint_student_t():
+    random = np.random.default_rng(1)
+    mean, targets = random.normal(size=(2, 3, 4, 5)), random.normal(size=(2, 4, 5))
+    roots = random.normal(size=(2, 3, 4, 5, 5))
+    scale, df = roots @ roots.swapaxes(-1, -2) + np.eye(5), 0.5 + random.gamma(2.0, size=(2, 3))
+    weights, mask = random.dirichlet(np.ones(3), 2), np.array([[True] * 4, [True, False] * 2])
+    targets[1, 1::2] = np.nan
+    scored = log_predictive.score(
+        StudentT(np.log(weights), mean, scale, df), Batch(np.zeros((2, 4, 0)), targets, mask)
+    )
+    for s in range(2):
+        density = [
+            sum(
+                weights[s, h]
+                * stats.multivariate_t.pdf(targets[s, i], mean[s, h, i], scale[s, h, i], df[s, h])
+                for h in range(3)
+            )
+            for i in np.flatnonzero(mask[s])
+        ]
+        assert scored[s] == pytest.approx(np.log(density).mean())
+
+
+def test_student_t_in_one_dimension_and_far_away():
+    batch = Batch(np.zeros((1, 1, 0)), np.full((1, 1, 1), 1e12), np.ones((1, 1), bool))
+    shape = (1, 1, 1, 1)
+    one = StudentT(np.zeros((1, 1)), np.zeros(shape), np.full((*shape, 1), 4.0), np.full((1, 1), 3))
+    assert log_predictive.score(one, batch) == pytest.approx(stats.t.logpdf(1e12, 3, scale=2))
 
 
 def test_class_probabilities_are_refused():
