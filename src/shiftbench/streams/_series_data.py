@@ -1,0 +1,82 @@
+"""The series that the family `series` can show, and what is known about their changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from shiftbench.streams import _london_nox, _nile, _simulated_ar, _well_log
+
+Dataset = Literal["nile", "well-log", "london-nox", "simulated-ar"]
+
+
+class Series(NamedTuple):
+    """A data set as it is read.
+
+    value: [realisation, time, series]; time: [time] labels (number, year or date);
+    names: of the series.
+    truth: how `changes`, first positions of new segments from 0, are known: `known`,
+    `accepted`, `annotated` or `unknown`.
+    annotations: annotator -> positions, in the values that they saw, one in `every`.
+    look_ahead: what the preparation knows of the whole series; event: (position, words).
+    """
+
+    value: np.ndarray
+    time: np.ndarray
+    names: Sequence[str]
+    units: str
+    truth: str
+    changes: Sequence[int]
+    annotations: Mapping[str, Sequence[int]] = {}
+    every: int = 1
+    look_ahead: str = ""
+    event: tuple[int, str] | None = None
+
+
+def nile() -> Series:
+    """The hundred flows of the Nile."""
+    value = np.array(_nile.FLOW, float)[None, :, None]
+    years = _nile.FIRST_YEAR + np.arange(value.shape[1])
+    return Series(value, years, ["Aswan"], "1e8 m3", "accepted", [_nile.NEW_SEGMENT])
+
+
+def well_log(raw: Path) -> Series:
+    """The well-log, all 4050 values."""
+    value = _well_log.values(raw)[None, :, None]
+    changes = [_well_log.EVERY * point for point in _well_log.AGREED]
+    time = 1 + np.arange(value.shape[1])
+    annotations, every = _well_log.ANNOTATIONS, _well_log.EVERY
+    return Series(value, time, ["well"], "1", "annotated", changes, annotations, every)
+
+
+def london_nox(raw: Path) -> Series:
+    """Nitrogen oxides in London; there is an event, but no accepted segmentation."""
+    return Series(
+        _london_nox.daily(raw)[None],
+        _london_nox.dates(),
+        _london_nox.STATIONS,
+        "unknown",
+        "unknown",
+        [],
+        look_ahead="weekday means",
+        event=(_london_nox.CONGESTION_CHARGE, "the congestion charge begins"),
+    )
+
+
+def simulated_ar(
+    realisations: int,
+    series: int,
+    noise: _simulated_ar.Noise,
+    innovations: _simulated_ar.Innovations,
+) -> Series:
+    """Autoregressions with known changes."""
+    drawn = [
+        _simulated_ar.generate(number, series, noise, innovations) for number in range(realisations)
+    ]
+    value = np.stack(drawn)
+    names = [f"series {number}" for number in range(series)]
+    time = 1 + np.arange(value.shape[1])
+    return Series(value, time, names, "1", "known", _simulated_ar.CHANGES)
