@@ -1,0 +1,312 @@
+"""Bayesian linear regression, standard or robust by beta-divergences.
+
+y = X mu + noise in R^d, noise N(0, s2 I), with a normal-inverse-gamma prior. Several models
+(designs X_m) make a set: the state starts with one hypothesis a model, so that `run_length`
+weighs them as well. Source: seed 004, sections 3 and 4.
+
+beta_p > 0: the parameters have the beta-divergence posterior, approximated by the best
+normal-inverse-gamma (`_beta_posterior.py`), fitted anew after every row on the last `window`
+rows, or followed by the paper's SVRG (`_svrg.py`); the conjugate posterior of all rows is kept
+beside it, another place to start from. beta_rlm > 0: the evidence is the beta-divergence score
+of the prediction (Eq. 8), which is what makes the run lengths robust; 0 is the log density.
+
+State, all [S, H, ...]: model; count of rows; a, b, mean [p], root [p, p] of the conjugate
+posterior, L with Sigma = L L'; with beta_p also fit [2 + p + p p] (a, b, m, L),
+window_x [window, d, p], window_y [window, d]; with svrg also svrg [3 (2 + p + p p) + 3]. Info:
+log_evidence [S, H].
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Literal
+
+import numpy as np
+from annotated_types import Ge, Gt
+from numba import cfunc, njit
+
+from shiftbench import seeds as seeding
+from shiftbench.interface import (
+    Batch,
+    CompiledRows,
+    Info,
+    Learner,
+    LearnerError,
+    Problem,
+    State,
+    StudentT,
+)
+from shiftbench.learners import _beta_posterior, _rows, _student_t, _svrg
+from shiftbench.posteriors import normal_inverse_gamma
+
+NEEDS: tuple[str, ...] = ()
+MODEL = False
+
+FIELDS = 4
+"""Numbers before the mean: model, count, a, b."""
+RESTARTS = 50
+"""Rows of a segment up to which a fit may start from the conjugate posterior."""
+BETAS = slice(3, 5)
+"""Where beta_p and beta_rlm lie among the constants."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    a0: Annotated[float, Gt(0)] = 1.0
+    """Shape of the prior of s2; 1 on the well-log, 3 on Fig. 1B, 1 on the air pollution."""
+    b0: Annotated[float, Gt(0)] = 1.0
+    """Scale of the prior of s2; 1e7 (robust) and 1e4 (standard) on the raw well-log, 5, 20."""
+    prior_mean: float = 0.0
+    """Mean of the prior of every coefficient."""
+    prior_variance: Annotated[float, Gt(0)] = 1.0
+    """Prior variance of a coefficient in units of s2; .25 on the well-log, 100, 20."""
+    beta_p: Annotated[float, Ge(0)] = 0.0
+    """beta of the parameters; 0 is the standard posterior. .05 on the well-log, .2, .005."""
+    beta_rlm: Annotated[float, Ge(0)] = 0.0
+    """beta of the evidence; 0 is the log density. The script for the well-log has 1e-4, which
+    is not robust with correct formulas; .15, .1."""
+    window: Annotated[int, Ge(1)] = 360
+    """Rows that a beta posterior is fitted on; 360 on the well-log, 200, 300."""
+    tolerance: Annotated[float, Gt(0)] = 0.001
+    """Where a fit ends: no entry of the gradient larger, in units of the posterior's widths."""
+    optimiser: Literal["full", "svrg"] = "full"
+    """How the beta posterior follows the rows: a full fit after each, or the paper's SVRG."""
+
+
+def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
+    """The learner of problem.n_outputs targets on designs of input_shape (models, d, p).
+
+    LearnerError for other inputs.
+    """
+    models, d, p = _shape(problem)
+    window = settings.window if settings.beta_p else 0
+    prior = _prior(settings, d, p)
+    constants = np.concatenate(
+        [[d, p, window, settings.beta_p, settings.beta_rlm, settings.tolerance], prior]
+    )
+    layout = _layout(d, p, window, settings)
+
+    def init(seeds: np.ndarray) -> State:
+        size = (len(seeds), models)
+        root = math.sqrt(settings.prior_variance) * np.eye(p)
+        state = {
+            "model": np.tile(np.arange(models, dtype=float), (len(seeds), 1)),
+            "count": np.zeros(size),
+            "a": np.full(size, settings.a0),
+            "b": np.full(size, settings.b0),
+            "mean": np.full((*size, p), settings.prior_mean),
+            "root": np.tile(root, (*size, 1, 1)),
+        }
+        if settings.beta_p:
+            fit = np.concatenate([prior[: 2 + p], root.ravel()])
+            state |= {
+                "fit": np.tile(fit, (*size, 1)),
+                "window_x": np.zeros((*size, window, d, p)),
+                "window_y": np.zeros((*size, window, d)),
+            }
+        if "svrg" in layout:
+            state["svrg"] = np.zeros((*size, _svrg.size(p)))
+            state["svrg"][..., -2] = seeding.fold_each(seeds, "svrg")[:, :1].view(np.uint32)
+        return state
+
+    def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> StudentT:
+        x = _designs(state["model"].astype(int), inputs)
+        a, b, mean, root = _posterior(state, p)
+        s, h = a.shape
+        return StudentT(
+            np.full((s, h), -math.log(h)),
+            np.einsum("shndp,shp->shnd", x, mean),
+            normal_inverse_gamma.scale(x, root[:, :, None], a[..., None], b[..., None]),
+            2 * a,
+        )
+
+    def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
+        x, y = checked(batch, d)
+        packed = pack(state)
+        evidence = np.zeros(packed.shape[:2])
+        seen = np.ascontiguousarray(batch.mask)
+        _each_row(_step, x, y, seen, packed, constants, np.empty(scratch), evidence)
+        return unpack(packed), {"log_evidence": evidence}
+
+    def pack(state: State) -> np.ndarray:
+        size = state["a"].shape
+        return np.concatenate([state[name].reshape(*size, -1) for name in layout], axis=2)
+
+    def unpack(packed: np.ndarray) -> State:
+        ends = np.cumsum([math.prod(shape) for shape in layout.values()])[:-1]
+        parts = np.split(packed, ends, axis=2)
+        size = packed.shape[:2]
+        return {
+            name: part.reshape(*size, *shape)
+            for (name, shape), part in zip(layout.items(), parts, strict=True)
+        }
+
+    scratch = 3 * p + p * p
+    rows = CompiledRows(partial(checked, d=d), pack, unpack, _step, constants, scratch)
+    return Learner(init, predict, observe, rows=rows)
+
+
+def betas(learner: Learner) -> tuple[float, float]:
+    """beta_p and beta_rlm of a learner that `build` made; LearnerError for another one."""
+    if learner.rows is None or learner.rows.step is not _step:
+        raise LearnerError("this combinator needs the learner bayes-linear directly inside it")
+    beta_p, beta_rlm = learner.rows.constants[BETAS]
+    return float(beta_p), float(beta_rlm)
+
+
+def observe_at(learner: Learner, state: State, batch: Batch, beta_p: np.ndarray) -> State:
+    """The state after a batch under another beta_p [S], above 0 where the setting is."""
+    rows = learner.rows
+    assert rows is not None
+    x, y = rows.check(batch)
+    packed, seen = rows.pack(state), np.ascontiguousarray(batch.mask)
+    scratch, unused = np.empty(rows.scratch), np.empty(packed.shape[:2])
+    for s, beta in enumerate(beta_p):
+        constants = rows.constants.copy()
+        constants[BETAS.start] = beta
+        at = slice(s, s + 1)
+        _each_row(_step, x[at], y[at], seen[at], packed[at], constants, scratch, unused[at])
+    return rows.unpack(packed)
+
+
+def checked(batch: Batch, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Designs [S, n, M d p] and targets [S, n, d] of a batch.
+
+    LearnerError for values that are missing or infinite, or have another dimension.
+    """
+    y = np.require(batch.targets, float, ["C", "W"])
+    if y.shape[2:] != (d,):
+        raise LearnerError(
+            f"bayes-linear: targets have {y.shape[2:]} values a row, but the stream promised {d}"
+        )
+    # Compiled code takes no read-only arrays, and a constant design is one number repeated.
+    x = np.require(batch.inputs, float, ["C", "W"]).reshape(*y.shape[:2], -1)
+    for name, values in (("target", y), ("regressor", x)):
+        bad = ~np.isfinite(values) & batch.mask[..., None]
+        if bad.any():
+            s, n, j = np.argwhere(bad)[0]
+            raise LearnerError(
+                f"bayes-linear: {name} {j} of row {n} of repetition {s} is {values[s, n, j]}; fill"
+                " gaps, or mask the row, when the stream is built"
+            )
+    return x, y
+
+
+def _shape(problem: Problem) -> tuple[int, int, int]:
+    shape = problem.input_shape
+    if problem.kind != "regression" or len(shape) != 3 or shape[1] != problem.n_outputs:
+        raise LearnerError(
+            "bayes-linear: needs real targets and a design of shape (models, targets, regressors)"
+            f" for each row, as the stream family series has; the inputs here are {shape}"
+        )
+    return shape  # type: ignore[return-value]
+
+
+def _prior(settings: Settings, d: int, p: int) -> np.ndarray:
+    """a0, b0, m0, Sigma0^-1, log |Sigma0| in one array, as `_beta_posterior.elbo` takes it."""
+    precision = np.eye(p) / settings.prior_variance
+    return np.concatenate(
+        [
+            [settings.a0, settings.b0],
+            np.full(p, settings.prior_mean),
+            precision.ravel(),
+            [p * math.log(settings.prior_variance)],
+        ]
+    )
+
+
+def _layout(d: int, p: int, window: int, settings: Settings) -> dict[str, tuple[int, ...]]:
+    """Shapes of the state's arrays, without seed and hypothesis, in the order of their packing."""
+    layout: dict[str, tuple[int, ...]] = {"model": (), "count": (), "a": (), "b": ()}
+    layout |= {"mean": (p,), "root": (p, p)}
+    if settings.beta_p:
+        layout |= {"fit": (2 + p + p * p,), "window_x": (window, d, p), "window_y": (window, d)}
+        if settings.optimiser == "svrg":
+            layout["svrg"] = (_svrg.size(p),)
+    return layout
+
+
+def _posterior(state: State, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """a, b [S, H], mean [S, H, p] and root [S, H, p, p] that predictions are made with."""
+    if "fit" not in state:
+        return state["a"], state["b"], state["mean"], state["root"]
+    fit = state["fit"]
+    root = fit[..., 2 + p :].reshape(*fit.shape[:2], p, p)
+    return fit[..., 0], fit[..., 1], fit[..., 2 : 2 + p], root
+
+
+def _designs(model: np.ndarray, inputs: np.ndarray) -> np.ndarray:
+    """Design of each hypothesis' model [S, H, n, d, p]; inputs [S, n, M, d, p]."""
+    return inputs[np.arange(len(model))[:, None], :, model]
+
+
+@njit(cache=True, error_model="numpy")
+def _each_row(step, x, y, seen, packed, constants, scratch, evidence):
+    """All hypotheses learn the rows that are seen, one after the other."""
+    for s in range(y.shape[0]):
+        for i in range(y.shape[1]):
+            if seen[s, i]:
+                for h in range(packed.shape[1]):
+                    evidence[s, h] += step(packed[s, h], x[s, i], y[s, i], constants, scratch)
+
+
+@njit(cache=True, error_model="numpy")
+def _refit(numbers, design, y, constants, d, p, window, beta):
+    """Puts the row into the window and fits the beta posterior on it.
+
+    From the fit before or, with few rows, from the conjugate posterior if that has the larger
+    ELBO: at first the fit before, or the prior, may be a poor local optimum.
+    """
+    at = FIELDS + p + p * p
+    fit = numbers[at : at + 2 + p + p * p]
+    at += 2 + p + p * p
+    window_x = numbers[at : at + window * d * p].reshape(window, d, p)
+    end = at + window * d * (p + 1)
+    window_y = numbers[at + window * d * p : end].reshape(window, d)
+    svrg = numbers[end:]
+    place = int(numbers[1] - 1) % window
+    window_x[place], window_y[place] = design, y
+    rows = min(int(numbers[1]), window)
+    prior, tolerance = constants[6:], constants[5]
+    x, targets = window_x[:rows], window_y[:rows]
+    if len(svrg) and not _svrg.wants_optimum(svrg, rows, window):
+        _svrg.step(svrg, fit, prior, beta, x, targets, window)
+        return
+    if numbers[1] <= RESTARTS:
+        conjugate, gradient = numbers[2 : 4 + p + p * p], np.empty(len(fit))
+        work = np.empty(_beta_posterior.work_size(d, p))
+        before = _beta_posterior.elbo(fit, prior, beta, x, targets, gradient, work)
+        other = _beta_posterior.elbo(conjugate, prior, beta, x, targets, gradient, work)
+        if other > before:
+            fit[:] = conjugate
+    _beta_posterior.fit(fit, prior, beta, x, targets, tolerance, 200)
+    if len(svrg):
+        _svrg.step(svrg, fit, prior, beta, x, targets, window)
+
+
+@cfunc(_rows.STEP, cache=True, error_model="numpy")
+def _step(numbers, x, y, constants, scratch):
+    """Evidence of a row, then the conjugate update and, with beta_p, the fit."""
+    d, p = int(constants[0]), int(constants[1])
+    window, beta_p, beta_rlm = int(constants[2]), constants[3], constants[4]
+    at = int(numbers[0]) * d * p
+    design, end = x[at : at + d * p].reshape(d, p), FIELDS + p + p * p
+    work, a, b = scratch[: 2 * p], numbers[2], numbers[3]
+    log_det, quadratic = normal_inverse_gamma.learn(
+        design, y, numbers[FIELDS : FIELDS + p], numbers[FIELDS + p : end].reshape(p, p), work
+    )
+    numbers[1] += 1
+    numbers[2] += 0.5 * d
+    numbers[3] += 0.5 * quadratic
+    if beta_p > 0:
+        fit, before = numbers[end : end + 2 + p + p * p], scratch[2 * p :]
+        before[:] = fit[2:]
+        log_det, quadratic = normal_inverse_gamma.learn(
+            design, y, before[:p], before[p:].reshape(p, p), work
+        )
+        a, b = fit[0], fit[1]
+        _refit(numbers, design, y, constants, d, p, window, beta_p)
+    log_det += d * math.log(b / a)
+    return _student_t.score(beta_rlm, 2 * a, d, log_det, quadratic * a / b)
