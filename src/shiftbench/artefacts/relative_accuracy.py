@@ -14,7 +14,7 @@ from matplotlib.figure import Figure, SubFigure
 
 from shiftbench.artefacts import _style
 from shiftbench.errors import UserError
-from shiftbench.evaluation import lineage, provenance, statistics
+from shiftbench.evaluation import provenance, segmentation, statistics
 from shiftbench.evaluation.metrics import _shifts
 from shiftbench.evaluation.results import StudyResults
 
@@ -79,7 +79,11 @@ def _detectors(study: StudyResults) -> list[str]:
     """The learners that decide about shifts."""
     stream = next(iter(study.streams))
     runs = {name: study.run(stream, name) for name in study.learners}
-    return [name for name, run in runs.items() if run.sizes["seed"] and lineage.decides(run)]
+    return [
+        name
+        for name, run in runs.items()
+        if run.sizes["seed"] and segmentation.inferred(run) is not None
+    ]
 
 
 def _draw_stream(block: SubFigure, study: StudyResults, stream: str, detectors: list[str]) -> None:
@@ -189,7 +193,8 @@ def _draw_means(axes: Axes, study: StudyResults, stream: str) -> None:
 
 
 def _draw_strip(axes: Axes, study: StudyResults, stream: str, detectors: list[str]) -> None:
-    share = np.array([lineage.shifts(study.run(stream, name)).mean(axis=0) for name in detectors])
+    found = [segmentation.inferred(study.run(stream, name)) for name in detectors]
+    share = np.array([flags.mean(axis=0) for flags in found if flags is not None])
     extent = (-0.5, share.shape[1] - 0.5, len(detectors) - 0.5, -0.5)
     shown = axes.imshow(share, cmap="Greys", vmin=0, vmax=1, aspect="auto", extent=extent)
     axes.set_yticks(range(len(detectors)), detectors)

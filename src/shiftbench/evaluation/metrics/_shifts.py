@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
-from shiftbench.evaluation import lineage
+from shiftbench.evaluation import segmentation
 
 
 class Counts(NamedTuple):
@@ -23,9 +23,8 @@ def counts(run: xr.Dataset, stream: xr.Dataset, margin: int) -> Counts | None:
 
     None if the learner makes no decisions about shifts.
     """
-    if not lineage.decides(run):
-        return None
-    return compared(lineage.shifts(run), truth(run, stream), margin)
+    inferred = segmentation.inferred(run)
+    return None if inferred is None else compared(inferred, truth(run, stream), margin)
 
 
 def compared(inferred: np.ndarray, true: np.ndarray, margin: int) -> Counts:
