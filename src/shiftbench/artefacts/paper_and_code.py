@@ -1,0 +1,82 @@
+"""What the paper says, what its code gives, and what correct formulas give.
+
+Seed 004; the claims and the reasons are in `paper_and_code.yaml`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import yaml
+
+from shiftbench.errors import UserError
+from shiftbench.evaluation import provenance
+from shiftbench.evaluation.results import StudyResults
+
+KIND = "table"
+
+
+def tabulate(study: StudyResults) -> pd.DataFrame:
+    """One row a claim about the study's streams: paper, code, ours (mean over seeds), why.
+
+    UserError where the study has nothing that a claim is about.
+    """
+    rows = [
+        _row(study, stream, claim)
+        for stream in study.streams
+        for claim in claims()
+        if _applies(study, stream, claim)
+    ]
+    if not rows:
+        raise UserError(
+            f"study {study.name}: the table paper-and-code has no claim about its streams,"
+            " learners and metrics; take it out of the study's artefacts"
+        )
+    return pd.DataFrame(rows)
+
+
+def caption(study: StudyResults) -> str:
+    """What the columns are, on how many runs, and what is cut."""
+    return (
+        "Claims of seed 004: as printed (paper), as its authors' code computes them (code, "
+        "measured), and with correct formulas (ours, mean over seeds, in the metric's unit, or in "
+        f"percent of the other learner's score). {study.budget()}"
+    )
+
+
+@cache
+def claims() -> tuple[dict[str, Any], ...]:
+    """All claims, in their order."""
+    text = Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")
+    return tuple(yaml.safe_load(text))
+
+
+def _applies(study: StudyResults, stream: str, claim: dict[str, Any]) -> bool:
+    named = {claim["learner"], claim.get("relative_to", claim["learner"])}
+    return (
+        provenance.dataset(study.streams[stream]) == claim["dataset"]
+        and named <= set(study.learners)
+        and claim["metric"] in study.metrics
+    )
+
+
+def _row(study: StudyResults, stream: str, claim: dict[str, Any]) -> dict[str, str]:
+    score = study.score(stream, claim["learner"], claim["metric"])
+    if "relative_to" in claim:
+        other = study.score(stream, claim["relative_to"], claim["metric"])
+        change = 100 * (np.nanmean(score) / np.nanmean(other) - 1)
+        ours = f"{abs(change):.1f} % {'higher' if change > 0 else 'lower'}"
+    else:
+        ours = f"{np.nanmean(score):g}"
+    return {
+        "stream": stream,
+        "claim": claim["claim"],
+        "paper": claim["paper"],
+        "code": claim["code"],
+        "ours": ours,
+        "why": claim["why"],
+    }

@@ -1,0 +1,178 @@
+"""A series with the changepoints that each learner finds, and their run-length posteriors.
+
+Fig. 1B, 4 and 5 of seed 004. Top: the values, with what is known about changes. For each
+learner below: the run-length posterior (darker: more probable), its largest value at each
+step, and the changepoints of the most probable segmentation; where the learner has several
+models, their posterior too. One realisation, the first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+
+from shiftbench.artefacts import _style
+from shiftbench.errors import UserError
+from shiftbench.evaluation import segmentation
+from shiftbench.evaluation.results import StudyResults
+
+KIND = "figure"
+
+COLUMNS, ROWS = 900, 120
+"""Cells of a picture of a run-length posterior; a longer series shows the largest in a cell."""
+FAINTEST = 1e-4
+"""Probabilities below this are white."""
+
+
+@_style.styled
+def draw(study: StudyResults) -> Figure:
+    """One block a stream; UserError where no learner keeps run lengths."""
+    shown = _learners(study)
+    models = {name for name in shown if _models(study, next(iter(study.streams)), name) > 1}
+    heights = [2.0] + [height for name in shown for height in ([1.3, 0.7][: 1 + (name in models)])]
+    total = sum(heights) + 0.3 * len(heights)
+    drawn = _style.figure(total * len(study.streams), caption(study))
+    blocks = drawn.subfigures(len(study.streams), 1, squeeze=False)[:, 0]
+    for block, stream in zip(blocks, study.streams, strict=True):
+        panels = block.subplots(len(heights), 1, sharex=True, height_ratios=heights)
+        _draw_series(panels[0], study, stream)
+        place = 1
+        for letter, name in enumerate(shown):
+            _draw_run_lengths(panels[place], study, stream, name, "bcdefghij"[letter])
+            place += 1
+            if name in models:
+                _draw_models(panels[place], study, stream, name)
+                place += 1
+        kind = study.streams[stream]["time"].values.dtype.kind
+        panels[-1].set_xlabel("date" if kind == "U" else "number of the value, or year")
+    return drawn
+
+
+def caption(study: StudyResults) -> str:
+    """What is drawn, what is known, on how many runs, and what is cut."""
+    return (
+        "Top: the series (several: all of them, thin, and their mean); dotted: true, accepted or "
+        "annotated changes, dashed: an event. Below, for each learner: posterior of the run "
+        f"length, darker is more probable, white below {FAINTEST:g}; line: the most probable run "
+        "length at each step; marks at the top: changepoints of the most probable segmentation, "
+        f"read backwards from the end. First realisation. {study.budget()}"
+    )
+
+
+def _learners(study: StudyResults) -> list[str]:
+    """The learners that keep run lengths."""
+    stream = next(iter(study.streams))
+    shown = [name for name in study.learners if "info_run_length" in study.run(stream, name)]
+    if not shown:
+        raise UserError(
+            f"study {study.name}: the figure segmentation needs a learner inside run-length; add"
+            " one, or take the figure out of the study's artefacts"
+        )
+    return shown
+
+
+def _models(study: StudyResults, stream: str, learner: str) -> int:
+    return int(np.nanmax(study.run(stream, learner)["info_model"].values)) + 1
+
+
+def _axis(store: xr.Dataset) -> np.ndarray:
+    """Numbers, years or dates of the values [time]."""
+    labels = store["time"].values
+    return labels.astype("datetime64[D]") if labels.dtype.kind == "U" else labels
+
+
+def _times(store: xr.Dataset) -> np.ndarray:
+    """Label of the first value of each task."""
+    return _axis(store)[store["position"].values - 1]
+
+
+def _draw_series(panel: Axes, study: StudyResults, stream: str) -> None:
+    store = study.streams[stream]
+    value = store["value"].values[0]
+    thin = value.shape[1] > 1
+    style: dict[str, Any] = {"lw": 0.5, "alpha": 0.6} if thin else {"lw": 0.7}
+    panel.plot(_axis(store), value, color=_style.MUTED if thin else "black", **style)
+    if thin:
+        panel.plot(_axis(store), value.mean(axis=1), color="black", lw=1.0)
+    times = _times(store)
+    known = store["annotation"].any("annotator") if "annotation" in store else store["shift"][0]
+    for task in np.flatnonzero(known.values):
+        panel.axvline(times[task], color=_style.PALETTE[0], lw=0.9, ls=":")
+    if "event" in store:
+        for task in np.flatnonzero(store["event"].values):
+            panel.axvline(times[task], color=_style.PALETTE[1], lw=1.2, ls="--")
+            words = store["event"].attrs["long_name"]
+            panel.text(times[task], 1.0, f" {words}", size=7.5, va="top",
+                       transform=panel.get_xaxis_transform())  # fmt: skip
+    panel.set_ylabel(store["value"].attrs["units"].replace("1", "value") or "value")
+    _style.title(panel, "a", stream)
+
+
+def _draw_run_lengths(
+    panel: Axes, study: StudyResults, stream: str, learner: str, letter: str
+) -> None:
+    store, run = study.streams[stream], study.run(stream, learner).isel(seed=slice(0, 1))
+    times = _times(store)
+    length = run["info_run_length"].values[0].astype(int)
+    weight = np.exp(run["info_log_weight"].values[0])
+    picture, longest = _picture(length, weight)
+    right = times[-1] + (times[-1] - times[-2])
+    panel.pcolormesh(
+        _edges(times, right, picture.shape[1]),
+        np.linspace(0, longest + 1, picture.shape[0] + 1),
+        picture,
+        cmap="Greys",
+        norm=LogNorm(FAINTEST, 1, clip=True),
+        rasterized=True,
+    )
+    most = segmentation.run_length_argmax(run)
+    assert most is not None
+    panel.plot(times, most[0], color=_style.PALETTE[3], lw=0.7)
+    (found,) = segmentation.changepoints(run) or []
+    for task in found:
+        panel.plot(times[task], 1.0, "v", color=_style.PALETTE[2], ms=4, clip_on=False,
+                   transform=panel.get_xaxis_transform())  # fmt: skip
+    zeros = int((most[0] == 0).sum())
+    words = (
+        f"{learner}: {len(found)} changepoint{'s' * (len(found) != 1)}, most probable run length 0"
+        f" at {zeros} step{'s' * (zeros != 1)}"
+    )
+    _style.title(panel, letter, words)
+    panel.set_ylabel("run length")
+
+
+def _picture(length: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, int]:
+    """Largest posterior probability in each cell [rows, columns], and the longest run."""
+    tasks, longest = len(length), int(length[weight > FAINTEST].max())
+    columns, rows = min(tasks, COLUMNS), min(longest + 1, ROWS)
+    by_length = np.zeros((rows, columns))
+    task = np.broadcast_to(np.arange(tasks)[:, None], length.shape)
+    shown = weight > FAINTEST
+    cell = (length * rows // (longest + 1), task * columns // tasks)
+    np.maximum.at(by_length, (cell[0][shown], cell[1][shown]), weight[shown])
+    return by_length, longest
+
+
+def _edges(times: np.ndarray, right: Any, columns: int) -> np.ndarray:
+    """Left edges of the columns, and the right edge of the last."""
+    starts = -(-np.arange(columns) * len(times) // columns)
+    return np.append(times[starts], right)
+
+
+def _draw_models(panel: Axes, study: StudyResults, stream: str, learner: str) -> None:
+    """Posterior of the models, stacked."""
+    store, run = study.streams[stream], study.run(stream, learner)
+    weight = np.exp(run["info_log_weight"].values[0])
+    model = run["info_model"].values[0].astype(int)
+    names = store["model"].values
+    share = np.stack([(weight * (model == m)).sum(axis=1) for m in range(len(names))])
+    panel.stackplot(
+        _times(store), share, labels=names, colors=_style.PALETTE[: len(names)], alpha=0.8, lw=0
+    )
+    panel.set(ylim=(0, 1), ylabel="models")
+    panel.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
