@@ -175,3 +175,15 @@ def test_a_learner_without_evidence_is_named():
     learner = run_length.build(run_length.Settings(), shape, silent)
     with pytest.raises(LearnerError, match="gives no log evidence"):
         driven(learner, series(2))
+
+
+def test_a_task_is_one_observation_of_a_learner_without_compiled_rows():
+    shape = Problem("regression", (0,), 1, 5, 3)
+    inner = gaussian_mean.build(gaussian_mean.Settings(), shape)
+    learner = run_length.build(run_length.Settings(keep=4), shape, inner)
+    state = learner.init(key())
+    y = np.random.default_rng(0).normal(size=(2, 3, 5, 1))
+    for task in range(3):
+        batch = Batch(np.zeros((2, 5, 0)), y[:, task], np.ones((2, 5), bool))
+        state, info = learner.observe(learner.drift(state, key()), batch, key())
+    assert sorted(info["run_length"][0]) == [0, 0, 1, 2]  # the fourth slot is still empty

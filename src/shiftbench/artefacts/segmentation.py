@@ -48,8 +48,7 @@ def draw(study: StudyResults) -> Figure:
             if name in models:
                 _draw_models(panels[place], study, stream, name)
                 place += 1
-        kind = study.streams[stream]["time"].values.dtype.kind
-        panels[-1].set_xlabel("date" if kind == "U" else "number of the value, or year")
+        panels[-1].set(xlabel=_time_label(study.streams[stream]), xlim=_span(study.streams[stream]))
     return drawn
 
 
@@ -84,6 +83,19 @@ def _axis(store: xr.Dataset) -> np.ndarray:
     """Numbers, years or dates of the values [time]."""
     labels = store["time"].values
     return labels.astype("datetime64[D]") if labels.dtype.kind == "U" else labels
+
+
+def _time_label(store: xr.Dataset) -> str:
+    labels = store["time"].values
+    if labels.dtype.kind == "U":
+        return "date"
+    return "number of the value" if labels[0] == 1 else "year"
+
+
+def _span(store: xr.Dataset) -> tuple[Any, Any]:
+    """The first value and the end of the last."""
+    labels = _axis(store)
+    return labels[0], labels[-1] + (labels[-1] - labels[-2])
 
 
 def _times(store: xr.Dataset) -> np.ndarray:

@@ -6,6 +6,8 @@ observation every segment may end: fresh learners (one a model of the learner's 
 with the hazard's share, the others go on. The evidence of the observation weighs them all,
 and the `keep` largest stay.
 
+An observation is a row for learners that are compiled row by row, a task for all others.
+
 Source: seed 004, section 2 (Eq. 2), in logarithms: with l the log evidence of a row,
 
     J_t(0, m) = l + log q(m) + log h + logsumexp J_{t-1},
@@ -86,13 +88,10 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
         return predictive._replace(log_weights=_normalised(state["log_joint"]))
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
+        drifted = state if _drifted(state, keep) else drift(state, seeds)
         if learner.rows is None:
-            for i in range(batch.mask.shape[1]):
-                drifted = state if _drifted(state, keep) else drift(state, seeds)
-                row = Batch(*(array[:, i : i + 1] for array in batch))
-                state = _observe_row(learner, drifted, row, seeds, keep)
+            state = _observe_task(learner, drifted, batch, seeds, keep)
         else:
-            drifted = state if _drifted(state, keep) else drift(state, seeds)
             state = _observe_rows(learner, drifted, batch, seeds, keep, odds)
         info = {name: state[name] for name in ("run_length", "model", "map_log_joint")}
         return state, info | {"log_weight": _normalised(state["log_joint"])}
@@ -120,9 +119,11 @@ def _newborn(state: State, learner: Learner, seeds: np.ndarray, odds: float) -> 
     }
 
 
-def _observe_row(learner: Learner, state: State, row: Batch, seeds: np.ndarray, keep: int) -> State:
-    """One row, through the learner's own `observe`; state: with fresh slots."""
-    base, info = learner.observe(part(state, "base."), row, seeds)
+def _observe_task(
+    learner: Learner, state: State, batch: Batch, seeds: np.ndarray, keep: int
+) -> State:
+    """A task as one observation, by the learner's own `observe`; state: with fresh slots."""
+    base, info = learner.observe(part(state, "base."), batch, seeds)
     if "log_evidence" not in info:
         raise LearnerError(
             "run-length: the learner inside gives no log evidence to weigh run lengths with; use"
@@ -138,7 +139,7 @@ def _observe_row(learner: Learner, state: State, row: Batch, seeds: np.ndarray, 
         "map_log_joint": best - total,
     }
     after = mapped(lambda a: a[np.arange(len(a))[:, None], kept], after)
-    seen = row.mask[:, 0]
+    seen = batch.mask.any(axis=1)
     return {
         name: np.where(seen.reshape(-1, *(1,) * (a.ndim - 1)), a, state[name][:, :keep])
         for name, a in after.items()
