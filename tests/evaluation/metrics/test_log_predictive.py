@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import pytest
 from scipy import stats
 
 from shiftbench.errors import UserError
 from shiftbench.evaluation.metrics import log_predictive
-from shiftbench.interface import Batch, Categorical, Gaussian
-
-
-class StudentT(NamedTuple):
-    """Stands in for interface.StudentT."""
-
-    log_weights: np.ndarray
-    mean: np.ndarray
-    scale: np.ndarray
-    df: np.ndarray
+from shiftbench.interface import Batch, Categorical, Gaussian, StudentT
 
 
 def test_mixture_of_products_of_normals():
