@@ -65,18 +65,26 @@ def _applies(study: StudyResults, stream: str, claim: dict[str, Any]) -> bool:
 
 
 def _row(study: StudyResults, stream: str, claim: dict[str, Any]) -> dict[str, str]:
-    score = study.score(stream, claim["learner"], claim["metric"])
-    if "relative_to" in claim:
-        other = study.score(stream, claim["relative_to"], claim["metric"])
-        change = 100 * (np.nanmean(score) / np.nanmean(other) - 1)
-        ours = f"{abs(change):.1f} % {'higher' if change > 0 else 'lower'}"
-    else:
-        ours = f"{np.nanmean(score):g}"
     return {
         "stream": stream,
         "claim": claim["claim"],
         "paper": claim["paper"],
         "code": claim["code"],
-        "ours": ours,
+        "ours": _ours(study, stream, claim),
         "why": claim["why"],
     }
+
+
+def _ours(study: StudyResults, stream: str, claim: dict[str, Any]) -> str:
+    """The mean score, or its change against the other learner's over the seeds of both."""
+    score = study.score(stream, claim["learner"], claim["metric"])
+    other = study.score(stream, claim.get("relative_to", claim["learner"]), claim["metric"])
+    both = np.isfinite(score) & np.isfinite(other)
+    if not both.any():
+        return "failed"
+    if "relative_to" not in claim:
+        return f"{score[both].mean():g}"
+    percent = f"{100 * (score[both].mean() / other[both].mean() - 1):+.1f}"
+    if float(percent) == 0:
+        return "equal"
+    return f"{percent[1:]} % {'higher' if percent[0] == '+' else 'lower'}"

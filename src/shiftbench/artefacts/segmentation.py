@@ -65,14 +65,19 @@ def caption(study: StudyResults) -> str:
 
 def _learners(study: StudyResults) -> list[str]:
     """The learners that keep run lengths."""
-    stream = next(iter(study.streams))
-    shown = [name for name in study.learners if "info_run_length" in study.run(stream, name)]
+    shown = [name for name in study.learners if _keeps_run_lengths(study, name)]
     if not shown:
         raise UserError(
-            f"study {study.name}: the figure segmentation needs a learner inside run-length; add"
-            " one, or take the figure out of the study's artefacts"
+            f"study {study.name}: the figure segmentation needs a learner inside run-length that"
+            " did not fail; add one, or take the figure out of the study's artefacts"
         )
     return shown
+
+
+def _keeps_run_lengths(study: StudyResults, learner: str) -> bool:
+    """Whether there are some on every stream: a learner whose runs all failed has none."""
+    runs = [study.run(stream, learner) for stream in study.streams]
+    return all(run.sizes["seed"] and "info_run_length" in run for run in runs)
 
 
 def _models(study: StudyResults, stream: str, learner: str) -> int:
@@ -121,7 +126,8 @@ def _draw_series(panel: Axes, study: StudyResults, stream: str) -> None:
             words = store["event"].attrs["long_name"]
             panel.text(times[task], 1.0, f" {words}", size=7.5, va="top",
                        transform=panel.get_xaxis_transform())  # fmt: skip
-    panel.set_ylabel(store["value"].attrs["units"].replace("1", "value") or "value")
+    units = store["value"].attrs["units"]
+    panel.set_ylabel("value" if units in ("", "1") else units)
     _style.title(panel, "a", stream)
 
 
