@@ -13,6 +13,7 @@ TensorFlow converts inside, so that nothing around it has to import TensorFlow.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -32,7 +33,7 @@ Info = dict[str, np.ndarray]
 class Batch(NamedTuple):
     """Data of one task, for S repetitions side by side.
 
-    inputs: [S, n, *input_shape]; a series without covariates has input_shape (0,).
+    inputs: [S, n, *row_shape]; a series without covariates has input_shape (0,).
     targets: [S, n] integer class labels, or [S, n, d] real values.
     mask: [S, n] bool; False marks padding, which has no effect on any result.
     """
@@ -68,6 +69,9 @@ class Problem:
     kind: classification (targets are labels below n_outputs) or regression (targets
         are n_outputs real values).
     n_train: the number of training rows of the largest task; n_tasks: of tasks.
+    heads: 1, or the number of heads of a multi-head protocol, which tells each row's task:
+        head k owns the n_outputs / heads outputs from k n_outputs / heads on, and inputs are
+        flat, prod(input_shape) values and then the number of the row's head.
     """
 
     kind: Literal["classification", "regression"]
@@ -75,6 +79,12 @@ class Problem:
     n_outputs: int
     n_train: int
     n_tasks: int
+    heads: int = 1
+
+    @property
+    def row_shape(self) -> tuple[int, ...]:
+        """Shape of one row of inputs, with the head if there are several."""
+        return self.input_shape if self.heads == 1 else (math.prod(self.input_shape) + 1,)
 
 
 class Categorical(NamedTuple):
@@ -154,7 +164,7 @@ class Learner(NamedTuple):
     init(seeds) -> State
         seeds: [S, 2] integers, see `shiftbench.seeds`.
     predict(state, inputs, seeds) -> Predictive
-        inputs: [S, n, *input_shape]. Never sees targets.
+        inputs: [S, n, *row_shape]. Never sees targets.
     observe(state, batch, seeds) -> (State, Info)
         Info holds "log_evidence" [S, H] (exact, or the ELBO; nats, summed over the
         task) where a combinator shall weigh hypotheses.

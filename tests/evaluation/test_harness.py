@@ -9,8 +9,9 @@ import pytest
 import xarray as xr
 
 from shiftbench.evaluation import harness
+from shiftbench.evaluation.cost import Meter
 from shiftbench.evaluation.harness import Experiment, Stopped, run_job
-from shiftbench.interface import Gaussian, Learner, LearnerError
+from shiftbench.interface import Batch, Gaussian, Learner, LearnerError
 from shiftbench.planning import components
 from shiftbench.store import zarr_zip
 
@@ -177,3 +178,42 @@ def test_other_seeds_and_tasks_draw_other_numbers(toy):
     seeds = Experiment(spec(), toy).seeds
     other = Experiment(spec(variant="other"), toy).seeds
     assert len(np.unique(np.concatenate([seeds, other]), axis=0)) == 8
+
+
+def test_a_stream_that_looks_back_gives_the_matrix_of_scores(monkeypatch, toy):
+    """A score is the mean over all tasks so far, and each task's is kept."""
+    module = components.load("streams", "toy-step")
+    monkeypatch.setattr(module, "test", _test_of_task, raising=False)
+    metric = components.load("metrics", "log_predictive")
+    monkeypatch.setattr(metric, "STAGE", "after")
+    experiment = Experiment(spec(), toy)
+    monkeypatch.setattr(metric, "score", lambda predictive, batch: batch.inputs[:, 0])
+    position = experiment.start()
+    for _ in range(3):
+        position = experiment.advance(position, Meter())
+    store = experiment.store(position)
+    tested = store["tested"].sel(after_metric="log_predictive").isel(seed=1).values
+    expected = np.full(tested.shape, np.nan)
+    for t in range(3):
+        expected[t, : t + 1] = 10 * np.arange(t + 1) + 1
+    np.testing.assert_array_equal(tested, expected)
+    np.testing.assert_array_equal(store["score"][0, 1, :3], np.nanmean(expected[:3], axis=1))
+    assert store["status"].values.tolist() == ["ok"] * 4
+
+
+def _test_of_task(store, realisations, j):
+    """Inputs say which task and which seed is tested."""
+    s = len(realisations)
+    inputs = np.broadcast_to(10.0 * j + np.arange(s)[:, None], (s, 1))
+    return Batch(inputs, np.zeros((s, 1, 1)), np.ones((s, 1), bool))
+
+
+def test_a_learner_that_refuses_the_stream_fails_in_all_seeds(monkeypatch, toy):
+    def refuse(*_):
+        raise LearnerError("needs several heads")
+
+    monkeypatch.setattr(harness, "assemble", refuse)
+    experiment = Experiment(spec(), toy)
+    store = experiment.store(experiment.start())
+    assert set(store["status"].values) == {"failed: LearnerError: needs several heads"}
+    assert np.isnan(store["score"]).all()

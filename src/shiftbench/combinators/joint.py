@@ -42,7 +42,7 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
         classes = problem.kind == "classification"
         targets = (s, 1, capacity) if classes else (s, 1, capacity, problem.n_outputs)
         memory = {
-            "inputs": np.zeros((s, 1, capacity, *problem.input_shape), np.float32),
+            "inputs": np.zeros((s, 1, capacity, *problem.row_shape), np.float32),
             "targets": np.zeros(targets, np.int64 if classes else np.float64),
             "mask": np.zeros((s, 1, capacity), bool),
         }

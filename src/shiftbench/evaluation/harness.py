@@ -112,6 +112,7 @@ class Experiment:
         self.name = f"{spec['study']}/{spec['stream']['name']}/{spec['variant']}"
         self.reader = components.load("streams", spec["stream"]["family"])
         self.problem: Problem = self.reader.problem(stream)
+        self.looks_back = hasattr(self.reader, "test")
         first, last = spec["seeds"]
         self.numbers = list(range(first, last + 1))
         realisations = stream.sizes["realisation"]
@@ -121,7 +122,12 @@ class Experiment:
         self.metrics: dict[str, ModuleType] = {
             name: components.load("metrics", name) for name in spec["metrics"]
         }
-        self.learner = assemble(spec["learner"], spec["model"], self.problem)
+        self.refused = ""
+        try:
+            self.learner = assemble(spec["learner"], spec["model"], self.problem)
+        except LearnerError as error:
+            self.refused = f"LearnerError: {error}"
+            log.error("%s: %s", self.name, error)
         self.needs = {
             need
             for kind, name in _kinds(spec["learner"])
@@ -129,7 +135,9 @@ class Experiment:
         }
 
     def start(self) -> Position:
-        """The position before the first task."""
+        """The position before the first task; all seeds failed if the learner is refused."""
+        if self.refused:
+            return Position(0, {}, {}, [self.refused] * len(self.numbers))
         warm_up = int(self.stream.attrs["warm_up"])
         state = self.learner.init(seeding.fold_each(self.seeds, "init"))
         return Position(-warm_up, state, {}, [""] * len(self.numbers))
@@ -153,7 +161,10 @@ class Experiment:
         if t < 0:
             return Position(t + 1, state, position.records, failures)
         well = np.array([not reason for reason in failures])
-        found = {f"score/{m}": np.where(well, values, np.nan) for m, values in scores.items()}
+        found = {
+            name if name.startswith(TESTED) else f"score/{name}": np.where(well, values.T, np.nan).T
+            for name, values in scores.items()
+        }
         found |= {f"info/{name}": np.asarray(values) for name, values in info.items()}
         records = {k: [*position.records.get(k, []), values] for k, values in found.items()}
         return Position(t + 1, state, records, failures)
@@ -174,10 +185,32 @@ class Experiment:
                 predictive = self.learner.predict(state, task.train.inputs, seeds("before"))
                 scores |= self._score("before", predictive, task.train)
             state, info = self.learner.observe(state, task.train, seeds("observe"))
-            if t >= 0 and self._staged("after") and task.test is not None:
-                predictive = self.learner.predict(state, task.test.inputs, seeds("after"))
-                scores |= self._score("after", predictive, task.test)
+            if t >= 0 and self._staged("after"):
+                scores |= self._after(state, task, t, seeds("after"))
         return state, scores, info
+
+    def _after(self, state: State, task: Task, t: int, seeds: np.ndarray) -> dict[str, np.ndarray]:
+        """Scores on the test data of the task or, where the stream looks back, of all so far.
+
+        Then the score is the mean over tasks, and tested/METRIC [S, n_tasks] holds each
+        task's, NaN for those to come.
+        """
+        if not self.looks_back:
+            tests = [] if task.test is None else [task.test]
+        else:
+            tests = [self.reader.test(self.stream, self.realisations, j) for j in range(t + 1)]
+        each = [
+            self._score("after", self.learner.predict(state, test.inputs, seeds), test)
+            for test in tests
+        ]
+        if not each:
+            return {}
+        scores = {name: np.stack([one[name] for one in each], axis=1) for name in each[0]}
+        found = {name: values.mean(axis=1) for name, values in scores.items()}
+        if self.looks_back:
+            to_come = np.full((len(seeds), self.problem.n_tasks - t - 1), np.nan)
+            found |= {f"{TESTED}{k}": np.hstack([a, to_come]) for k, a in scores.items()}
+        return found
 
     def _context(self, t: int) -> Context:
         """What the study reveals and the learner declares that it needs; None for the rest."""
@@ -215,11 +248,17 @@ class Experiment:
         empty = np.full((len(self.numbers), self.problem.n_tasks), np.nan)
         scores = np.array([stacked.get(name, empty) for name in names]).reshape(-1, *empty.shape)
         status = [f"failed: {reason}" if reason else "ok" for reason in position.failures]
-        variables = {
+        variables: dict[str, tuple] = {
             "score": (("metric", "seed", "task"), scores),
             "status": ("seed", np.array(status, dtype=str)),
             "realisation": ("seed", np.array(self.realisations)),
         }
+        tested = [stacked[f"{TESTED}{m}"] for m in self.metrics if f"{TESTED}{m}" in stacked]
+        if tested:
+            after = [m for m in self.metrics if f"{TESTED}{m}" in stacked]
+            matrix = ("after_metric", "seed", "task", "tested_task")
+            variables["tested"] = (matrix, np.array(tested))
+            variables["after_metric"] = ("after_metric", np.array(after, dtype=str))
         for name, array in stacked.items():
             if name.startswith("info/"):
                 rest = tuple(f"{name[5:]}_{i}" for i in range(array.ndim - 3))
@@ -270,6 +309,8 @@ def _kinds(pipeline: Sequence) -> list[tuple[str, str]]:
     return [("combinators", combinator) for combinator, _ in outer] + [("learners", name)]
 
 
+TESTED = "tested/"
+"""Before the names of scores of each task so far."""
 LOGARITHMS = ("log_weight", "log_joint")
 """Arrays of states with these endings may be -inf, the logarithm of an empty slot's weight."""
 REMEDY = "lower the learning rate or look at the data; the run's log has the details"
@@ -285,7 +326,7 @@ def _not_finite(state: State, scores: dict[str, np.ndarray]) -> _Broken:
     size = len(next(iter(state.values())))
     where = [""] * size
     named = [(f"state '{k}'", a, k.endswith(LOGARITHMS)) for k, a in state.items()]
-    named += [(f"metric '{k}'", a, False) for k, a in scores.items()]
+    named += [(f"metric '{k}'", a, False) for k, a in scores.items() if TESTED not in k]
     for name, array, logarithm in named:
         if array.dtype.kind != "f":
             continue

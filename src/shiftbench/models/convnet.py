@@ -13,6 +13,7 @@ import tensorflow as tf
 from annotated_types import Ge
 
 from shiftbench.interface import Problem
+from shiftbench.models._heads import headed
 from shiftbench.models._model import Layer, Linear, Model, chain
 
 
@@ -41,7 +42,7 @@ def build(settings: Settings, problem: Problem) -> Model:
         return linear(layers[-1], tf.reshape(x, [*x.shape[:3], layers[-1].fan_in]))
 
     likelihood = "categorical" if problem.kind == "classification" else "gaussian"
-    return Model(layers, forward, likelihood)
+    return headed(Model(layers, forward, likelihood), problem)
 
 
 def _convolve(linear: Linear, layer: Layer, x: Any) -> Any:

@@ -10,6 +10,7 @@ import tensorflow as tf
 from annotated_types import Gt
 
 from shiftbench.interface import Problem
+from shiftbench.models._heads import headed
 from shiftbench.models._model import Linear, Model, chain
 
 
@@ -28,4 +29,4 @@ def build(settings: Settings, problem: Problem) -> Model:
         return linear(layers[0], tf.reshape(inputs, [*inputs.shape[:3], size]))
 
     likelihood = "categorical" if problem.kind == "classification" else "gaussian"
-    return Model(layers, forward, likelihood, settings.noise_sd)
+    return headed(Model(layers, forward, likelihood, settings.noise_sd), problem)

@@ -14,6 +14,7 @@ import tensorflow as tf
 from annotated_types import Ge, Gt
 
 from shiftbench.interface import Problem
+from shiftbench.models._heads import headed
 from shiftbench.models._model import Linear, Model, chain
 
 
@@ -37,4 +38,4 @@ def build(settings: Settings, problem: Problem) -> Model:
         return linear(layers[-1], x)
 
     likelihood = "categorical" if problem.kind == "classification" else "gaussian"
-    return Model(layers, forward, likelihood, settings.noise_sd)
+    return headed(Model(layers, forward, likelihood, settings.noise_sd), problem)
