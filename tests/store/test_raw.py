@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 import http.server
@@ -131,6 +132,16 @@ def test_unknown_names_have_a_hint(tmp_path):
     assert "no files to fetch" in failure(tmp_path, dataset="bundled")
 
 
+def test_a_mirror_may_have_a_file_in_another_folder(mirror, monkeypatch, tmp_path):
+    (mirror.parent / "abc").mkdir()
+    (mirror / "a.gz").rename(mirror.parent / "abc" / "a.gz")
+    files = {"a.gz": dataclasses.replace(RIGHT, folder="abc")}
+    table = {"letters": raw.Dataset("Letters", "CC0", "nobody", files)}
+    monkeypatch.setattr(raw, "table", lambda: table)
+    raw.fetch("letters", "a.gz", tmp_path / "a.gz")
+    assert (tmp_path / "a.gz").read_bytes() == CONTENT
+
+
 def test_the_table_is_complete(monkeypatch):
     monkeypatch.undo()
     table = raw.table()
@@ -142,6 +153,8 @@ def test_the_table_is_complete(monkeypatch):
             assert file.size > 0 and file.address.startswith("http")
     assert len(table["mnist"].files) == len(table["fashion-mnist"].files) == 4
     assert table["digits"].files == {}
+    both = table["cifar-10"].files | table["cifar-100"].files
+    assert table["cifar-10-100"].files == both and len(both) == 5
 
 
 def test_the_import_is_light():

@@ -31,8 +31,16 @@ def tasks(name: str) -> list[Task]:
     return [stream.task(store, [2, 0], t) for t in range(first, store.sizes["task"])]
 
 
+def looked_back(name: str) -> list[Batch]:
+    """The test data of each task, of streams that look back."""
+    store, stream = built(name, 3), components.load("streams", name)
+    numbers = range(store.sizes["task"]) if hasattr(stream, "test") else []
+    return [stream.test(store, [2, 0], j) for j in numbers]
+
+
 def batches(name: str) -> list[Batch]:
-    return [batch for task in tasks(name) for batch in task if batch is not None]
+    own = [batch for task in tasks(name) for batch in task if batch is not None]
+    return own + looked_back(name)
 
 
 @every_stream
@@ -92,7 +100,7 @@ def test_shapes_are_those_of_the_problem(name):
     for batch in batches(name):
         rows = batch.mask.shape
         assert len(rows) == 2 and rows[0] == 2
-        assert batch.inputs.shape == (*rows, *problem.input_shape)
+        assert batch.inputs.shape == (*rows, *problem.row_shape)
         extra = (problem.n_outputs,) if problem.kind == "regression" else ()
         assert batch.targets.shape == rows + extra
     assert max(task.train.mask.shape[1] for task in tasks(name)) == problem.n_train
@@ -114,7 +122,8 @@ def test_truth_is_not_in_the_tasks(name):
     """Changing all that is truth, and only that, changes no task."""
     store, stream = built(name, 3), components.load("streams", name)
     blind = store.assign({"shift": ~store["shift"]})
-    one, other = stream.task(store, [1], 5), stream.task(blind, [1], 5)
+    last = min(5, store.sizes["task"] - 1)
+    one, other = stream.task(store, [1], last), stream.task(blind, [1], last)
     assert type(one) is Task and one._fields == ("train", "validation", "test")
     np.testing.assert_array_equal(one.train.inputs, other.train.inputs)
     np.testing.assert_array_equal(one.train.targets, other.train.targets)

@@ -1,8 +1,8 @@
 """Raw data sets: what they are, where each file comes from, and how it is checked.
 
 The table is raw_files.yaml. Files come from the mirror that SHIFTBENCH_MIRROR names (a
-folder or an http address, with one folder a data set), else from the address in the table.
-Imports little: the workflow reads the table whenever it is parsed.
+folder or an http address, with one folder a data set unless the table names another), else
+from the address in the table. Imports little: the workflow reads the table whenever it is parsed.
 """
 
 from __future__ import annotations
@@ -28,11 +28,15 @@ RETRIES = 2
 
 @dataclass(frozen=True)
 class RawFile:
-    """One file of a data set: sha256 (hexadecimal), size (bytes), address."""
+    """One file of a data set: sha256 (hexadecimal), size (bytes), address.
+
+    folder: where a mirror has it, if not in a folder with the name of the data set.
+    """
 
     sha256: str
     size: int
     address: str
+    folder: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,7 @@ def fetch(dataset: str, file: str, output: Path) -> None:
     output.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=f".{file}.", dir=output.parent))
     try:
-        source = _get(f"{dataset}/{file}", wanted, scratch / file)
+        source = _get(f"{wanted.folder or dataset}/{file}", wanted, scratch / file)
         _check(f"{dataset}/{file}", wanted, scratch / file, source)
         os.replace(scratch / file, output)
     finally:
@@ -72,7 +76,9 @@ def fetch(dataset: str, file: str, output: Path) -> None:
 
 def _dataset(row: dict) -> Dataset:
     files = {
-        name: RawFile(entry["sha256"], entry["size"], row["address"] + name)
+        name: RawFile(
+            entry["sha256"], entry["size"], row["address"] + name, entry.get("folder", "")
+        )
         for name, entry in row.get("files", {}).items()
     }
     return Dataset(row["title"], row["licence"], row["citation"], files)

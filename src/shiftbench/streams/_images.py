@@ -75,12 +75,12 @@ def read_idx(path: Path, dimensions: int) -> np.ndarray:
     """
     content = _unpacked(path)
     if content[:4] != bytes([0, 0, 8, dimensions]):
-        raise _wrong(path, f"it does not start as an idx file of bytes in {dimensions} dimensions")
+        raise wrong(path, f"it does not start as an idx file of bytes in {dimensions} dimensions")
     start = 4 + 4 * dimensions
     shape = [int.from_bytes(content[at : at + 4], "big") for at in range(4, start, 4)]
     expected = start + math.prod(shape)
     if len(content) != expected:
-        raise _wrong(path, f"its header promises {expected} bytes, it has {len(content)}")
+        raise wrong(path, f"its header promises {expected} bytes, it has {len(content)}")
     return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
 
 
@@ -89,7 +89,7 @@ def _part(raw: Path, part: str) -> tuple[np.ndarray, np.ndarray]:
     path = raw / f"{part}-labels-idx1-ubyte.gz"
     label = read_idx(path, 1)
     if len(pixels) != len(label):
-        raise _wrong(path, f"it has {len(label)} labels for {len(pixels)} images")
+        raise wrong(path, f"it has {len(label)} labels for {len(pixels)} images")
     return pixels, label
 
 
@@ -98,14 +98,20 @@ def _unpacked(path: Path) -> bytes:
         with gzip.open(path) as file:
             return file.read()
     except FileNotFoundError:
-        raise UserError(
-            f"Raw file {path} is missing. Run the workflow, or python -m shiftbench fetch."
-        ) from None
+        raise missing(path) from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise _wrong(path, str(error)) from None
+        raise wrong(path, str(error)) from None
 
 
-def _wrong(path: Path, reason: str) -> UserError:
+def missing(path: Path) -> UserError:
+    """The error of a raw file that is not there."""
+    return UserError(
+        f"Raw file {path} is missing. Run the workflow, or python -m shiftbench fetch."
+    )
+
+
+def wrong(path: Path, reason: str) -> UserError:
+    """The error of a raw file with other content than it should have."""
     return UserError(
         f"Raw file {path} is not what it should be: {reason}. Delete it and fetch it again."
     )
