@@ -11,9 +11,40 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shiftbench.learners._backend import tf
-from shiftbench.learners._random import uniforms
-from shiftbench.learners._training import Rows
+from shiftbench.learners._random import fold_in, uniforms
+from shiftbench.learners._training import Rows, shuffled, take
 from shiftbench.models._model import Layer, Model, log_likelihood, point
+
+
+def mean_fisher(
+    model: Model,
+    parameters: tf.Tensor,
+    data: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
+    labels: str,
+    summed: bool,
+    rows_used: int,
+    batch_size: int,
+    seeds: tf.Tensor,
+) -> tf.Tensor:
+    """Diagonal Fisher per example [S, H, P], averaged over at most `rows_used` rows.
+
+    data: inputs [S, n, ...], targets [S, n, ...], mask [S, n]; see `squared_gradients`.
+    """
+    mask = data[2]
+    length = min(rows_used, mask.shape[1])
+    # One minibatch at a time for memory; the summed estimator is one sum over all rows.
+    batch = length if summed else min(batch_size, length)
+    batches = -(-length // batch)
+    order = shuffled(mask, batches * batch, fold_in(seeds, 0))
+    filled = tf.minimum(tf.reduce_sum(tf.cast(mask, tf.int32), axis=1), length)
+    used = tf.range(batches * batch) < filled[:, tf.newaxis]
+    total = tf.zeros_like(parameters)
+    for i in tf.range(batches):
+        rows = take(*data, tf.reshape(order[:, i * batch : (i + 1) * batch], [-1, batch]))
+        here = tf.cast(used[:, i * batch : (i + 1) * batch], tf.float32)
+        rows = rows._replace(mask=rows.mask * here)
+        total += squared_gradients(model, parameters, rows, labels, summed, fold_in(seeds, i + 1))
+    return total / tf.cast(filled, tf.float32)[:, tf.newaxis, tf.newaxis]
 
 
 def squared_gradients(

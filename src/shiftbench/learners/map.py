@@ -1,14 +1,29 @@
-"""Maximum a posteriori estimation with a quadratic penalty; Laplace propagation.
+"""Maximum a posteriori with a quadratic penalty: Laplace propagation, EWC, SI, fine-tuning.
 
-Minimises mean negative log likelihood + strength / (2 N) sum_i precision_i (w_i - m_i)^2
-and then, with importance `fisher`, adds N times the diagonal Fisher to the precision:
-the Laplace approximation of one task is the prior of the next (Laplace propagation,
-Smola et al. 2003; seed 000, 4.2 and C.2). Knows: the likelihood.
+Minimises mean negative log likelihood + strength / 2 sum_i p_i (w_i - anchor_i)^2 from
+task to task; with units `row` p is the precision, with units `task` the precision / N.
+After a task of N rows
 
-State: mean, precision [S, H, P]; a precision of 0 marks a parameter without penalty
-(biases, by default).
+    precision <- decay precision + importance      (N times the importance for `task`)
+
+and the anchor is the estimate. Knows: the likelihood. The methods, by settings:
+
+- Laplace propagation (Smola et al. 2003; seed 000, 4.2 and C.2), the default: the Fisher
+  of a task is added to a normal prior, so its Laplace approximation is the next prior.
+- EWC (Kirkpatrick et al. 2017): anchor `each`, units `row`, prior `flat`, biases
+  `penalised`, start `prior`. A penalty F_k (w - w_k)^2 for each task k adds up to one:
+  sum_k F_k (w - w_k)^2 = P (w - a)^2 + constant, P = sum_k F_k, a = sum_k F_k w_k / P.
+- Online EWC (Schwarz et al. 2018): the same with anchor `last` and a decay. (The paper
+  has the decay in the penalty too: a factor of the strength.)
+- Synaptic intelligence (Zenke et al. 2017): importance `path`, else as online EWC. Its
+  penalty c Omega (w - w*)^2 has no half: the precision is 2 Omega, and strength is c.
+- Fine-tuning: importance `none`, prior `flat`, start `prior`.
+
+State: mean, precision [S, H, P]; a precision of 0 marks a parameter without penalty.
+anchor [S, H, P] with anchor `each`, else it is the mean. With an optimiser_state that is
+kept: first, second [S, H, P], steps [S, H].
 Info, [S, H] in nats over the task: log_likelihood at the estimate; log_evidence, its
-Laplace approximation over the penalised parameters; steps.
+Laplace approximation over the parameters that had a precision; steps.
 """
 
 from __future__ import annotations
@@ -18,7 +33,7 @@ from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
-from annotated_types import Ge, Gt
+from annotated_types import Ge, Gt, Le
 
 from shiftbench.interface import (
     Batch,
@@ -31,11 +46,12 @@ from shiftbench.interface import (
     Problem,
     State,
 )
+from shiftbench.learners import _layerwise
 from shiftbench.learners._backend import tf
-from shiftbench.learners._fisher import squared_gradients
+from shiftbench.learners._fisher import mean_fisher
 from shiftbench.learners._random import fold_in
-from shiftbench.learners._training import Adam, Rows, minimise, shuffled, take
-from shiftbench.models._model import Model, glorot, log_likelihood, point
+from shiftbench.learners._training import Adam, Descent, Penalty, Rows, descend, total
+from shiftbench.models._model import Linear, Model, glorot, log_likelihood, point
 from shiftbench.posteriors import mean_field_gaussian
 
 NEEDS: tuple[str, ...] = ()
@@ -50,22 +66,36 @@ class Settings:
     """Rows of a minibatch."""
     learning_rate: Annotated[float, Gt(0)] = 0.001
     """Adam's step size (seed 000, Table 3)."""
-    importance: Literal["none", "fisher"] = "fisher"
-    """What is added to the precision after a task: nothing, or N times the diagonal Fisher."""
+    importance: Literal["none", "fisher", "path"] = "fisher"
+    """What is added after a task: nothing, the diagonal Fisher, or SI's share of the loss drop."""
     fisher_labels: Literal["sampled", "expected", "observed"] = "sampled"
     """Labels of the Fisher: drawn from the model, all of them weighted, or the data's."""
     fisher_estimator: Literal["per-example", "summed"] = "per-example"
     """summed: the square of a sum of gradients, the noisy estimator of seed 000's code."""
     fisher_rows: Annotated[int, Ge(1)] = 1000
     """Training rows that the Fisher is estimated from, at most."""
+    damping: Annotated[float, Gt(0)] = 0.1
+    """path: SI's xi, added to a parameter's squared way (Zenke et al. 2017; 0.001 for split)."""
     strength: Annotated[float, Ge(0)] = 1.0
-    """Factor of the penalty; 1 is Laplace's approximation."""
+    """Factor of the penalty; 1 is Laplace's approximation; EWC's lambda, SI's c."""
+    units: Literal["task", "row"] = "task"
+    """task: a task weighs by its rows, as in Laplace's approximation; row: all tasks weigh the
+    same, against the mean loss, as in EWC and SI. The same where tasks have n_train rows."""
+    anchor: Literal["last", "each"] = "last"
+    """last: one penalty around the last estimate; each: one for each task around its own."""
+    decay: Annotated[float, Ge(0), Le(1)] = 1.0
+    """Factor of the old precision after a task (online EWC's gamma)."""
+    prior: Literal["normal", "flat"] = "normal"
+    """flat: no penalty in the first task."""
     prior_sd: Annotated[float, Gt(0)] = 1.0
-    """Standard deviation of the first prior, around zero."""
+    """Standard deviation of the first prior, around zero; normal only."""
     start: Literal["fresh", "prior"] = "fresh"
     """fresh: Glorot's weights for every task, as in seed 000; prior: from the last estimate."""
     biases: Literal["free", "penalised"] = "free"
     """free: neither penalty nor importance, as in seed 000, C.2."""
+    optimiser_state: Literal["reset", "kept"] = "reset"
+    """Adam's moments at the start of a task; kept: as SI's code for permuted images. With several
+    heads they go on moving the old ones."""
 
 
 def build(settings: Settings, problem: Problem, model: Model) -> Learner:
@@ -73,13 +103,23 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     penalised = np.ones(model.size, dtype=np.float32)
     if settings.biases == "free":
         penalised[model.is_bias()] = 0.0
+    around = "anchor" if settings.anchor == "each" else "mean"
+    # A precision in units of rows is that of the posterior divided by n_train.
+    unit = 1 if settings.units == "task" else problem.n_train
+    prior_variance = settings.prior_sd**2 if settings.prior == "normal" else np.inf
     fit = tf.function(partial(_fit, settings, model, penalised), reduce_retracing=False)
     forward = tf.function(lambda mean, inputs: model.forward(point(mean), inputs[:, None]))
 
     def init(seeds: np.ndarray) -> State:
         shape = (len(seeds), 1, model.size)
-        precision = np.broadcast_to(penalised / settings.prior_sd**2, shape).astype(np.float32)
-        return {"mean": np.zeros(shape, np.float32), "precision": precision}
+        precision = np.broadcast_to(penalised / (prior_variance * unit), shape).astype(np.float32)
+        state = {"mean": np.zeros(shape, np.float32), "precision": precision}
+        if settings.anchor == "each":
+            state["anchor"] = np.zeros(shape, np.float32)
+        if settings.optimiser_state == "kept":
+            state |= {name: np.zeros(shape, np.float32) for name in ("first", "second")}
+            state["steps"] = np.zeros(shape[:2], np.int32)
+        return state
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
         s, h = state["mean"].shape[:2]
@@ -91,27 +131,23 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         return Gaussian(log_weights, outputs.numpy(), noise)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
-        start = state["mean"]
-        if settings.start == "fresh" or not start.any():
-            start = np.broadcast_to(glorot(model, seeds), start.shape)
-        results = fit(state["mean"], state["precision"], start, *batch, seeds)
-        mean, precision, log_lik, evidence, steps = (a.numpy() for a in results)
-        info = {
-            "log_likelihood": log_lik,
-            "log_evidence": evidence,
-            "steps": np.full(evidence.shape, steps),
-        }
-        return {"mean": mean, "precision": precision}, info
+        # A mean of zero everywhere has learnt nothing yet, and a network could not from there.
+        begun = state["mean"].any(axis=-1, keepdims=True) & (settings.start == "prior")
+        start = np.where(begun, state["mean"], glorot(model, seeds))
+        learnt, info = fit(state, start, *batch, seeds)
+        info = {name: a.numpy() for name, a in info.items()}
+        info["steps"] = np.full(info["log_evidence"].shape, info["steps"])
+        return {name: a.numpy() for name, a in learnt.items()}, info
 
     def broaden(state: State, broadening: Broadening) -> State:
         free = state["precision"] == 0
-        variance = 1.0 / np.where(free, 1.0, state["precision"].astype(np.float64))
-        mean, variance = mean_field_gaussian.broaden(
-            state["mean"], variance, broadening, 0.0, settings.prior_sd**2
+        variance = 1.0 / np.where(free, 1.0, unit * state["precision"].astype(np.float64))
+        centre, variance = mean_field_gaussian.broaden(
+            state[around], variance, broadening, 0.0, prior_variance
         )
-        return {
-            "mean": np.where(free, state["mean"], mean).astype(np.float32),
-            "precision": np.where(free, 0.0, 1.0 / variance).astype(np.float32),
+        return state | {
+            around: np.where(free, state[around], centre).astype(np.float32),
+            "precision": np.where(free, 0.0, 1.0 / (variance * unit)).astype(np.float32),
         }
 
     return Learner(init, predict, observe, broaden=broaden)
@@ -121,76 +157,106 @@ def _fit(
     settings: Settings,
     model: Model,
     penalised: np.ndarray,
-    prior_mean: tf.Tensor,
-    precision: tf.Tensor,
+    state: dict[str, tf.Tensor],
     start: tf.Tensor,
     inputs: tf.Tensor,
     targets: tf.Tensor,
     mask: tf.Tensor,
     seeds: tf.Tensor,
-) -> tuple[tf.Tensor, ...]:
-    """Adam on the penalised loss, then the new precision and Laplace's evidence."""
-    count = tf.reduce_sum(tf.cast(mask, tf.float32), axis=1)[:, None]
-
-    def gradient(parameters: tf.Tensor, rows: Rows, step_seeds: tf.Tensor) -> tf.Tensor:
-        with tf.GradientTape() as tape:
-            tape.watch(parameters)
-            outputs = model.forward(point(parameters), rows.inputs)
-            per_row = log_likelihood(model, outputs, rows.targets) * rows.mask[:, None]
-            mean_nll = -tf.reduce_sum(per_row, -1) / tf.reduce_sum(rows.mask, -1)[:, None]
-        pull = settings.strength * precision * (parameters - prior_mean) / count[..., None]
-        return tape.gradient(mean_nll, parameters) + pull
-
+) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
+    """Adam on the penalised loss, then the new penalty and Laplace's evidence: state and info."""
     data = inputs, targets, mask
-    mean, steps = minimise(
-        gradient,
-        start,
+    count = tf.reduce_sum(tf.cast(mask, tf.float32), axis=1)[:, None, None]
+    rows = count if settings.units == "task" else tf.ones_like(count)
+    precision, anchor = state["precision"], state.get("anchor", state["mean"])
+    end, steps = descend(
+        partial(_gradient, model),
+        _begin(settings, state, start),
         data,
         fold_in(seeds, 0),
         settings.epochs,
         settings.batch_size,
         Adam(settings.learning_rate),
+        Penalty(settings.strength * precision, anchor, rows) if _penalises(settings) else None,
     )
-    outputs = model.forward(point(mean), inputs[:, None])
-    weight = tf.cast(mask, tf.float32)[:, None]
-    log_lik = tf.reduce_sum(log_likelihood(model, outputs, targets) * weight, -1)
-    new_precision = precision
-    if settings.importance == "fisher":
-        fisher = _mean_fisher(settings, model, mean, data, fold_in(seeds, 1))
-        new_precision += count[..., None] * fisher * penalised
-    squares = tf.reduce_sum(precision * tf.square(mean - prior_mean), -1)
-    log_ratio = tf.math.log(precision + 1 - penalised) - tf.math.log(new_precision + 1 - penalised)
-    evidence = log_lik - 0.5 * squares + 0.5 * tf.reduce_sum(log_ratio, -1)
-    return mean, new_precision, log_lik, evidence, steps
+    added = rows * _importance(settings, model, start, end, data, fold_in(seeds, 1)) * penalised
+    learnt = {"mean": end.x, "precision": settings.decay * precision + added}
+    if settings.anchor == "each":
+        share = tf.math.divide_no_nan(added, learnt["precision"])
+        learnt["anchor"] = anchor + share * (end.x - anchor)
+    if settings.optimiser_state == "kept":
+        learnt |= {"first": end.first, "second": end.second, "steps": end.steps[..., 0]}
+    log_lik = total(partial(_log_likelihood, model, point(end.x)), data)
+    squares = tf.reduce_sum(precision * tf.square(end.x - anchor), -1) * (count / rows)[..., 0]
+    volume = _log_ratio(precision, learnt["precision"])
+    evidence = log_lik - 0.5 * squares + 0.5 * volume
+    return learnt, {"log_likelihood": log_lik, "log_evidence": evidence, "steps": steps}
 
 
-def _mean_fisher(
+def _penalises(settings: Settings) -> bool:
+    return settings.strength > 0 and (settings.importance, settings.prior) != ("none", "flat")
+
+
+def _begin(settings: Settings, state: dict[str, tf.Tensor], start: tf.Tensor) -> Descent:
+    zeros = tf.zeros_like(start)
+    path = (zeros,) if settings.importance == "path" else ()
+    if settings.optimiser_state == "kept":
+        return Descent(start, state["first"], state["second"], state["steps"][..., None], path)
+    return Descent(start, zeros, zeros, tf.constant(0), path)
+
+
+def _gradient(model: Model, parameters: tf.Tensor, rows: Rows, step_seeds: tf.Tensor) -> tf.Tensor:
+    """Gradient [S, H, P] of the mean negative log likelihood of a minibatch."""
+    parts = _layerwise.pieces(model, parameters)
+    with tf.GradientTape() as tape:
+        tape.watch(parts)
+        log_lik = _log_likelihood(model, _layerwise.point(model, parts), rows)
+        mean_nll = -log_lik / tf.reduce_sum(rows.mask, -1)[:, None]
+    return tf.concat(tape.gradient(mean_nll, parts), -1)
+
+
+def _log_likelihood(model: Model, linear: Linear, rows: Rows) -> tf.Tensor:
+    """Log likelihood [S, H] of some rows."""
+    outputs = model.forward(linear, rows.inputs)
+    per_row = log_likelihood(model, outputs, rows.targets) * rows.mask[:, None]
+    return tf.reduce_sum(per_row, -1)
+
+
+def _importance(
     settings: Settings,
     model: Model,
-    mean: tf.Tensor,
+    start: tf.Tensor,
+    end: Descent,
     data: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
     seeds: tf.Tensor,
 ) -> tf.Tensor:
-    """Diagonal Fisher per example [S, H, P], averaged over at most `fisher_rows` rows."""
-    mask = data[2]
-    length = min(settings.fisher_rows, mask.shape[1])
-    # One minibatch at a time for memory; the summed estimator is one sum over all rows.
-    batch = length if settings.fisher_estimator == "summed" else min(settings.batch_size, length)
-    batches = -(-length // batch)
-    order = shuffled(mask, batches * batch, fold_in(seeds, 0))
-    filled = tf.minimum(tf.reduce_sum(tf.cast(mask, tf.int32), axis=1), length)
-    used = tf.range(batches * batch) < filled[:, None]
-    total = tf.zeros_like(mean)
-    for i in tf.range(batches):
-        here = slice(i * batch, (i + 1) * batch)
-        rows = take(*data, tf.reshape(order[:, here], [-1, batch]))
-        rows = rows._replace(mask=rows.mask * tf.cast(used[:, here], tf.float32))
-        total += squared_gradients(
-            model,
-            mean,
-            rows,
-            settings.fisher_labels,
-            settings.fisher_estimator == "summed",
-            fold_in(seeds, i + 1),
-        )
-    return total / tf.cast(filled, tf.float32)[:, None, None]
+    """What a row of the task adds to the precision [S, H, P]."""
+    if settings.importance == "path":
+        return 2 * omega(end.path[0], start, end.x, settings.damping)
+    if settings.importance == "none":
+        return tf.zeros_like(end.x)
+    return mean_fisher(
+        model,
+        end.x,
+        data,
+        settings.fisher_labels,
+        settings.fisher_estimator == "summed",
+        settings.fisher_rows,
+        settings.batch_size,
+        seeds,
+    )
+
+
+def omega(path: tf.Tensor, start: tf.Tensor, end: tf.Tensor, damping: float) -> tf.Tensor:
+    """SI's importance of each parameter from its share of the loss drop (Zenke et al. 2017).
+
+    Eq. 5 for one task, with negative shares cut off as in the authors' code.
+    """
+    return tf.nn.relu(path / (tf.square(end - start) + damping))
+
+
+def _log_ratio(before: tf.Tensor, after: tf.Tensor) -> tf.Tensor:
+    """Sum [S, H] of log(before / after) over the parameters with a precision."""
+    proper = (before > 0) & (after > 0)
+    ratio = tf.math.log(tf.where(proper, before, 1.0)) - tf.math.log(tf.where(proper, after, 1.0))
+    return tf.reduce_sum(ratio, -1)
