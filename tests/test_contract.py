@@ -13,6 +13,9 @@ QUICK = {"epochs": 2, "prediction_draws": 3, "elbo_draws": 2, "size": 2, "batch_
 QUICK |= {"draws": 40, "burn_in": 10, "chains": 4}
 CLASSES = Problem("classification", (4,), 3, 20, 3)
 SERIES = Problem("regression", (1, 1, 2), 1, 1, 3)
+HEADED = Problem("classification", (4,), 6, 20, 3, heads=2)
+MULTI_HEAD = ("hat",)
+"""Learners that need a head for each task."""
 LINEAR_INSIDE = ("learned-beta", "learned-prior")
 """Combinators that take bayes-linear alone."""
 S = 2
@@ -30,14 +33,15 @@ def learner_of(name: str, forward_calls: list | None = None) -> tuple[Learner, P
         return components.load("learners", name).build(
             settings("learners", name), SERIES, None
         ), SERIES
+    problem = HEADED if name in MULTI_HEAD else CLASSES
     mlp = components.load("models", "mlp")
-    model = mlp.build(mlp.Settings(hidden=(6,)), CLASSES)
+    model = mlp.build(mlp.Settings(hidden=(6,)), problem)
     if forward_calls is not None:
         inner = model.forward
         model = model._replace(forward=lambda *a: forward_calls.append(1) or inner(*a))
     return components.load("learners", name).build(
-        settings("learners", name), CLASSES, model
-    ), CLASSES
+        settings("learners", name), problem, model
+    ), problem
 
 
 def wrapped(name: str) -> tuple[Learner, Problem]:
@@ -66,9 +70,11 @@ def batch_of(problem: Problem, n: int = 20, seed: int = 0) -> Batch:
         return Batch(
             rng.normal(size=(S, 1, 1, 1, 2)), rng.normal(size=(S, 1, 1)), np.ones((S, 1), bool)
         )
-    targets = rng.integers(0, problem.n_outputs, (S, n))
-    centres = 2 * np.eye(problem.n_outputs, 4)
+    targets = rng.integers(0, 3, (S, n))
+    centres = 2 * np.eye(3, 4)
     inputs = centres[targets] + 0.3 * rng.normal(size=(S, n, 4))
+    if problem.heads > 1:
+        inputs = np.concatenate([inputs, np.zeros((S, n, 1))], axis=2)
     return Batch(inputs.astype(np.float32), targets, np.ones((S, n), bool))
 
 
@@ -131,7 +137,7 @@ def test_predictions_normalise(case):
     predictive = learner.predict(state, batch_of(problem).inputs, key("p"))
     np.testing.assert_allclose(np.exp(predictive.log_weights).sum(axis=1), 1, rtol=1e-6)
     if problem.kind == "classification":
-        assert predictive.probabilities.shape[2:] == (20, 3)
+        assert predictive.probabilities.shape[2:] == (20, problem.n_outputs)
         np.testing.assert_allclose(predictive.probabilities.sum(axis=-1), 1, rtol=1e-4)
     else:
         spread = predictive.scale if hasattr(predictive, "scale") else predictive.variance
