@@ -9,7 +9,7 @@ import xarray as xr
 from shiftbench.errors import UserError
 from shiftbench.evaluation import published, results, summarise
 from shiftbench.store import zarr_zip
-from tests.evaluation import stores
+from tests.evaluation import continual_stores, stores
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +103,94 @@ def test_the_published_table_has_the_papers_nine_rows():
     (table,) = (table for table in published.tables() if table.paper == "000")
     assert len(table.rows) == 9
     assert table.rows[0].numbers["svhn"] == [0.896, 0.005]
+
+
+def test_numbers_of_tasks_are_those_after_the_last_where_the_stream_looks_back():
+    study = continual_stores.study(["vcl"])
+    seen = continual_stores.matrix("vcl")[:, -1]
+    for metric, of_accuracy in [("accuracy", seen), ("nll", 1 - seen), ("ece", (1 - seen) / 10)]:
+        assert study.score("permuted-mnist", "vcl", metric) == pytest.approx(of_accuracy.mean(1))
+    assert study.score("permuted-mnist", "vcl", "acc") == pytest.approx(seen.mean(1))
+    by_task = study.by_task("permuted-mnist", "vcl", "accuracy")
+    assert by_task[:, 4] == pytest.approx(continual_stores.matrix("vcl")[:, 4, :5].mean(1))
+
+
+def test_without_looking_back_numbers_are_means_over_tasks(images):
+    run = stores.image_run(images, "vcl", 0.8)
+    tree, _ = summed(images, [run])
+    assert tree["scores/score"].values[0, 0, 0] == pytest.approx(run["score"][0].mean("task"))
+
+
+def test_forward_transfer_is_against_the_studys_independent_learner():
+    study = continual_stores.study(["vogn", "independent"])
+    ours, scratch = (continual_stores.matrix(name) for name in ("vogn", "independent"))
+    expected = [
+        np.mean([a[j, j] - s[j, j] for j in range(1, 10)])
+        for a, s in zip(ours, scratch, strict=True)
+    ]
+    assert study.score("permuted-mnist", "vogn", "fwt") == pytest.approx(expected)
+    assert study.score("permuted-mnist", "independent", "fwt") == pytest.approx([0, 0, 0])
+    alone = continual_stores.study(["vogn"])
+    assert np.isnan(alone.score("permuted-mnist", "vogn", "fwt")).all()
+    assert alone.summary.set_index("metric")["n"]["fwt"] == 0
+
+
+def test_a_seed_whose_reference_failed_has_no_forward_transfer():
+    stream = continual_stores.stream()
+    scratch = continual_stores.run(
+        stream,
+        "independent",
+        continual_stores.matrix("independent"),
+        status=["ok", "failed: NaN", "ok"],
+    )
+    study = continual_stores.study(["vogn", "independent"], runs=[scratch])
+    known = ~np.isnan(study.score("permuted-mnist", "vogn", "fwt"))
+    assert known.tolist() == [True, False, True]
+    assert not np.isnan(study.score("permuted-mnist", "vogn", "bwt")).any()
+
+
+def test_a_block_without_any_task_is_joined_where_the_stream_looks_back():
+    stream = continual_stores.stream()
+    matrix = continual_stores.matrix("vogn")
+    good = continual_stores.run(stream, "vogn", matrix)
+    bad = continual_stores.run(stream, "vogn", matrix, first=3, status=["failed: memory"] * 3)
+    bad = bad.drop_vars(["tested", "after_metric"])
+    study = continual_stores.study(["vogn"], runs=[bad, good])
+    assert study.summary["n"][0] == 3
+    assert study.run("permuted-mnist", "vogn")["tested"].sizes["seed"] == 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "learner", "metric", "number"),
+    [
+        ({}, "vogn", "acc", 0.94),
+        ({}, "vcl-improved", "acc", 0.93),
+        ({}, "ewc", "acc", 0.84),
+        ({"heads": "multi"}, "ewc", "acc", None),
+        ({"heads": "multi"}, "hat", "acc", 0.916),
+        ({"tasks": 5}, "vogn", "acc", None),
+        ({"judge_on": "validation"}, "vogn", "acc", None),
+        ({"dataset": "digits"}, "vogn", "acc", None),
+        ({}, "vogn", "accuracy", None),
+        ({}, "lp", "acc", None),
+    ],
+)
+def test_published_numbers_are_of_the_same_protocol(settings, learner, metric, number):
+    stream = continual_stores.stream(**settings)
+    assert published.number(stream, learner, metric) == number
+
+
+def test_split_streams_have_the_numbers_of_their_own_table():
+    split = {"heads": "multi", "classes_per_task": 2, "tasks": 0}
+    mnist = continual_stores.stream("s", "split-images", **split)
+    assert published.number(mnist, "ewc", "acc") == 0.631
+    assert published.number(continual_stores.stream("s", "split-images"), "ewc", "acc") is None
+    cifar = continual_stores.stream("s", "split-images", dataset="cifar-10-100", heads="multi")
+    table2 = {"acc": 0.744, "bwt": -0.007, "fwt": 0.018}
+    assert {name: published.number(cifar, "vogn", name) for name in table2} == table2
+    assert published.number(cifar, "independent", "acc") is None  # chance on all but the last task
+    assert published.row(cifar, "si", "acc").quoted == "Zenke et al. 2017"
+    assert published.row(cifar, "vogn", "acc").quoted == ""
 
 
 def test_results_from_files_equal_those_in_memory(tmp_path):

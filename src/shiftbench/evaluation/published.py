@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import xarray as xr
 import yaml
@@ -13,16 +15,24 @@ from shiftbench.evaluation import provenance
 
 
 class Row(NamedTuple):
-    """One line of a paper's table; numbers: data set -> (mean, printed spread)."""
+    """One line of a paper's table.
+
+    numbers: data set -> (mean, printed spread or NaN); quoted: where the paper has them from,
+    empty for what it measured itself.
+    """
 
     learner: str
     metric: str
     label: str
     numbers: dict[str, tuple[float, float]]
+    quoted: str = ""
 
 
 class Table(NamedTuple):
-    """One table of a paper, about the streams of one family; rows in the paper's order."""
+    """One table of a paper, about the streams of one family; rows in the paper's order.
+
+    where: settings that a stream must have for the numbers to be about it.
+    """
 
     paper: str
     table: str
@@ -30,6 +40,7 @@ class Table(NamedTuple):
     family: str
     spread: str
     rows: tuple[Row, ...]
+    where: Mapping[str, Any] = MappingProxyType({})
 
 
 @cache
@@ -42,12 +53,19 @@ def tables() -> tuple[Table, ...]:
     )
 
 
+def row(stream: xr.Dataset, learner: str, metric: str) -> Row | None:
+    """The published row for this learner and metric on the stream's family and data set."""
+    spec, dataset = provenance.spec(stream), provenance.dataset(stream)
+    for table in tables():
+        if table.family != spec["family"] or not table.where.items() <= spec["settings"].items():
+            continue
+        for found in table.rows:
+            if (found.learner, found.metric) == (learner, metric) and dataset in found.numbers:
+                return found
+    return None
+
+
 def number(stream: xr.Dataset, learner: str, metric: str) -> float | None:
     """The published mean for this learner and metric on the stream's family and data set."""
-    family, dataset = provenance.spec(stream)["family"], provenance.dataset(stream)
-    for table in tables():
-        for row in table.rows:
-            about = (table.family, row.learner, row.metric)
-            if about == (family, learner, metric) and dataset in row.numbers:
-                return row.numbers[dataset][0]
-    return None
+    found, dataset = row(stream, learner, metric), provenance.dataset(stream)
+    return None if found is None or dataset is None else found.numbers[dataset][0]

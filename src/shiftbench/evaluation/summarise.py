@@ -4,6 +4,9 @@ The tree of scores: `/scores` with score[stream, learner, metric, seed] (means o
 or the metric of the whole run), score_by_task[..., task] (NaN for metrics of whole runs)
 and status[stream, learner, seed]; `/runs/STREAM/LEARNER` with the run stores, all seeds
 together. A failed seed keeps its status; its scores are NaN and enter no mean.
+
+On streams that judge a learner on all tasks so far after each task (runs with `tested`), a
+score is the one after the last task: it is of all tasks, those before of fewer.
 """
 
 from __future__ import annotations
@@ -98,8 +101,9 @@ def _cube(
     """score, score_by_task and status of all runs, under common labels."""
     by_stream = []
     for stream in spec["streams"]:
+        peers = {name: succeeded(grouped[stream, name]) for name in spec["learners"]}
         parts = [
-            _scored(grouped[stream, learner], streams[stream], spec["metrics"])
+            _scored(grouped[stream, learner], streams[stream], spec["metrics"], peers)
             for learner in spec["learners"]
         ]
         labels = pd.Index(list(spec["learners"]), name="learner")
@@ -121,8 +125,16 @@ def _stacked(parts: Sequence[xr.Dataset], labels: pd.Index) -> xr.Dataset:
     )  # fmt: skip
 
 
-def _scored(run: xr.Dataset, stream: xr.Dataset, metrics: Sequence[str]) -> xr.Dataset:
-    """score [metric, seed], score_by_task [metric, seed, task] and status [seed] of a run."""
+def _scored(
+    run: xr.Dataset,
+    stream: xr.Dataset,
+    metrics: Sequence[str],
+    peers: Mapping[str, xr.Dataset],
+) -> xr.Dataset:
+    """score [metric, seed], score_by_task [metric, seed, task] and status [seed] of a run.
+
+    peers: the runs of all learners on this stream, without the seeds that failed.
+    """
     good = succeeded(run)
     blank = xr.DataArray(
         np.full((run.sizes["seed"], run.sizes["task"]), np.nan),
@@ -132,12 +144,12 @@ def _scored(run: xr.Dataset, stream: xr.Dataset, metrics: Sequence[str]) -> xr.D
     score, by_task = [], []
     for metric in metrics:
         if components.constant("metrics", metric, "STAGE") == "run":
-            values = components.load("metrics", metric).score(good, stream)
+            values = _of_run(metric, good, stream, peers)
             one = xr.DataArray(values, {"seed": good["seed"].values}, ("seed",))
             tasks = blank
         else:
             tasks = good["score"].sel(metric=metric, drop=True).reindex_like(blank)
-            one = tasks.mean("task")
+            one = tasks.isel(task=-1, drop=True) if _of_all(run, metric) else tasks.mean("task")
         score.append(one.reindex(seed=blank["seed"]))
         by_task.append(tasks.transpose("seed", "task"))
     labels = pd.Index(list(metrics), name="metric")
@@ -148,6 +160,22 @@ def _scored(run: xr.Dataset, stream: xr.Dataset, metrics: Sequence[str]) -> xr.D
             "status": ("seed", run["status"].values.astype(object)),
         }
     )
+
+
+def _of_run(
+    metric: str, run: xr.Dataset, stream: xr.Dataset, peers: Mapping[str, xr.Dataset]
+) -> np.ndarray:
+    """A metric of a whole run [seed], with the run that it compares with, if it needs one."""
+    module = components.load("metrics", metric)
+    reference = components.constant("metrics", metric, "REFERENCE")
+    if reference is None:
+        return module.score(run, stream)
+    return module.score(run, stream, peers.get(reference))
+
+
+def _of_all(run: xr.Dataset, metric: str) -> bool:
+    """Whether a task's score is the mean over all tasks so far."""
+    return "tested" in run and metric in run["after_metric"].values
 
 
 def _table(

@@ -1,0 +1,89 @@
+"""The accuracy matrix of each learner: on which tasks it is right, after which.
+
+A row a task learnt last, a column a task it is judged on (seed 001, 4.1). Down a column one sees
+what is forgotten; on the diagonal what is learnt.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import FuncNorm
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.image import AxesImage
+
+from shiftbench.artefacts import _continual, _style
+from shiftbench.evaluation.results import StudyResults
+
+KIND = "figure"
+
+COLOURS = "viridis"
+NUMBERED = 6
+"""Cells hold numbers for at most so many tasks; more would be too small to read."""
+
+
+@_style.styled
+def draw(study: StudyResults) -> Figure:
+    """The figure, one block a stream, one map a learner; UserError without the accuracies."""
+    _continual.check(study, "accuracy-matrix")
+    rows = -(-len(_ordered(study)) // _continual.COLUMNS)
+    drawn = _style.figure((0.35 + 2.0 * rows) * len(study.streams), caption(study))
+    for stream, block in _continual.blocks(drawn, study):
+        _draw_stream(block, study, stream)
+    return drawn
+
+
+def caption(study: StudyResults) -> str:
+    """What the figure shows, on how many runs, and what is cut."""
+    return (
+        "Accuracy (%) on the test data of each task (column) after each task (row), mean over "
+        "seeds; one scale for all learners of a stream. Learners that start each task from scratch "
+        f"know nothing of those before. {study.budget()}"
+    )
+
+
+def _ordered(study: StudyResults) -> list[str]:
+    """The learners, a tuned variant behind its own."""
+    return [name for pair in _continual.variants(study) for name in pair if name]
+
+
+def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
+    learners = _ordered(study)
+    panels = _continual.panels(block, len(learners))
+    means = [_mean(_continual.matrix(study, stream, name)) for name in learners]
+    low, high = float(np.nanmin(means)), float(np.nanmax(means))
+    norm = FuncNorm((_continual.to_scale, _continual.from_scale), low, high)
+    for axes, name, values in zip(panels, learners, means, strict=True):
+        shown = _draw_map(axes, values, norm)
+        axes.set_title(name, size=7.5)
+    block.supxlabel("judged on task", size=9)
+    block.supylabel("after task", size=9)
+    scale = block.colorbar(shown, ax=panels, shrink=0.8, pad=0.01, aspect=30)
+    chosen = _continual.ticks(low, high, space=0.05)
+    scale.set_ticks(chosen, labels=[f"{tick:g}" for tick in chosen])
+    scale.set_label("accuracy (%), on the logarithm of the error")
+    scale.outline.set_visible(False)
+
+
+def _mean(values: np.ndarray) -> np.ndarray:
+    """Mean over seeds of A [seed, task, task]; NaN where there are no seeds."""
+    return values.mean(axis=0) if len(values) else np.full(values.shape[1:], np.nan)
+
+
+def _draw_map(axes: Axes, values: np.ndarray, norm: FuncNorm) -> AxesImage:
+    tasks = len(values)
+    reach = (0.5, tasks + 0.5, tasks + 0.5, 0.5)
+    shown = axes.imshow(values, COLOURS, norm=norm, extent=reach)
+    labels = np.arange(1, tasks + 1) if tasks <= NUMBERED else np.arange(1, tasks + 1, 3)
+    axes.set_xticks(labels)
+    axes.set_yticks(labels)
+    axes.tick_params(length=2)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_visible(False)
+    if tasks <= NUMBERED:
+        for t, j in zip(*np.nonzero(~np.isnan(values)), strict=True):
+            dark = norm(values[t, j]) < 0.5
+            words = f"{values[t, j]:.0f}"
+            colour = "white" if dark else "black"
+            axes.text(j + 1, t + 1, words, size=6.5, color=colour, ha="center", va="center")
+    return shown

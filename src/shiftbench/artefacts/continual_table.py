@@ -1,0 +1,116 @@
+"""Average accuracy, backward and forward transfer of each learner, beside the published numbers.
+
+Tables 1 and 2 of seed 001, with the negative log-likelihood and the calibration of predictions.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from shiftbench.artefacts import _continual
+from shiftbench.evaluation import provenance, published, statistics
+from shiftbench.evaluation.metrics import fwt
+from shiftbench.evaluation.results import StudyResults
+
+KIND = "table"
+
+TRANSFERS = ("bwt", "fwt")
+PAPER = ("acc_paper", "bwt_paper", "fwt_paper", "source")
+FURTHER = {"nll": (1, 3), "ece": (100, 2)}
+"""Further columns, where the study has the metric: factor of the scores, and decimals."""
+
+
+def tabulate(study: StudyResults) -> pd.DataFrame:
+    """One row a stream and learner; "mean [95 % interval]", accuracies in percent.
+
+    acc, bwt, fwt: eq. 64 to 66 of seed 001, transfers in percentage points; nll: nats per
+    example; ece: percent, both means over all tasks after the last. Of learners that start each
+    task from scratch, acc, nll and ece are of each task just learnt, and transfers are empty.
+    runs: seeds behind acc; *_paper: what seed 001 prints, mean ± standard deviation; source: who
+    measured that. UserError where a metric is missing.
+    """
+    _continual.check(study, "continual-table", (_continual.METRIC, "acc", *TRANSFERS))
+    rows = [
+        _row(study, stream, name, pair)
+        for stream in study.streams
+        for pair in _continual.variants(study)
+        for name in pair
+        if name
+    ]
+    frame = pd.DataFrame(rows)
+    # A column that says the same in every row says nothing.
+    optional = ("stream", "settings", *PAPER)
+    return frame.drop(columns=[name for name in optional if frame[name].nunique() == 1])
+
+
+def caption(study: StudyResults) -> str:
+    """What the columns are, on how many runs, and what is cut."""
+    against = (
+        f"against the learner {fwt.REFERENCE}, which starts each task from scratch"
+        if fwt.REFERENCE in study.learners
+        else f"not known, because the study has no learner named {fwt.REFERENCE}"
+    )
+    return (
+        "Mean over seeds [95 % interval, Student t]. acc: average accuracy over tasks after the "
+        "last, %; bwt: backward transfer, negative: forgetting; fwt: forward transfer, "
+        f"{against}; both in percentage points. nll (nats per example) and ece (%, 15 bins): means "
+        "over tasks after the last. paper: seed 001, Tables 1 and 2, mean ± standard deviation "
+        "over runs, on its own budgets; source: measured there, or quoted there from others. -: "
+        f"not known or does not apply. {_continual.from_scratch(study)}{study.budget()}"
+    )
+
+
+def _row(
+    study: StudyResults, stream: str, learner: str, pair: _continual.Variants
+) -> dict[str, object]:
+    scratch = _continual.forgets(study, stream, learner)
+    average = _at_end(study, stream, learner, _continual.METRIC)
+    further = {
+        metric: _cell(factor * _at_end(study, stream, learner, metric), decimals)
+        for metric, (factor, decimals) in FURTHER.items()
+        if metric in study.metrics
+    }
+    transfers = {
+        metric: "" if scratch else _cell(100 * study.score(stream, learner, metric))
+        for metric in TRANSFERS
+    }
+    return {
+        "stream": stream,
+        "learner": pair.default,
+        "settings": "default" if learner == pair.default else "tuned",
+        "acc": _cell(100 * average),
+        **transfers,
+        **further,
+        "runs": statistics.interval(average).n,
+        **_paper(study, stream, learner),
+    }
+
+
+def _at_end(study: StudyResults, stream: str, learner: str, metric: str) -> np.ndarray:
+    """Mean over tasks [seed] of the scores after the last task."""
+    return _continual.at_end(study, stream, learner, metric).mean(axis=1)
+
+
+def _cell(values: np.ndarray, decimals: int = 2) -> str:
+    of_seeds = statistics.interval(values)
+    if not of_seeds.n:
+        return ""
+    mean, low, high = (f"{number:.{decimals}f}" for number in of_seeds[:1] + of_seeds[2:4])
+    return mean if np.isnan(of_seeds.low) else f"{mean} [{low}, {high}]"
+
+
+def _paper(study: StudyResults, stream: str, learner: str) -> dict[str, str]:
+    """What the paper prints about this learner, and who measured it."""
+    store = study.streams[stream]
+    metrics = (_continual.published_metric(study, stream, learner), *TRANSFERS)
+    rows = [published.row(store, learner, metric) for metric in metrics]
+    sources = [f"quoted: {row.quoted}" if row.quoted else "measured" for row in rows if row]
+    dataset = provenance.dataset(store)
+    cells = [_printed(row.numbers[dataset]) if row and dataset else "" for row in rows]
+    return dict(zip(PAPER, [*cells, sources[0] if sources else ""], strict=True))
+
+
+def _printed(numbers: tuple[float, float]) -> str:
+    mean, spread = (round(100 * number, 2) for number in numbers)
+    return f"{mean:g}" if np.isnan(spread) else f"{mean:g} ± {spread:g}"

@@ -1,0 +1,98 @@
+"""Accuracy on each task after the last one, and its average.
+
+Fig. 5 of seed 001, which has a group of bars for each task. Here a task is a column and a learner
+a row, so that up to sixteen learners are told apart by their names.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+
+from shiftbench.artefacts import _continual, _style
+from shiftbench.evaluation import statistics
+from shiftbench.evaluation.results import StudyResults
+
+KIND = "figure"
+
+
+@_style.styled
+def draw(study: StudyResults) -> Figure:
+    """The figure, one block a stream; UserError without the accuracies."""
+    _continual.check(study, "per-task-accuracy")
+    height = 1.0 + 0.21 * len(_continual.variants(study))
+    drawn = _style.figure(height * len(study.streams), caption(study))
+    for stream, block in _continual.blocks(drawn, study):
+        _draw_stream(block, study, stream)
+    return drawn
+
+
+def caption(study: StudyResults) -> str:
+    """What the figure shows, on how many runs, and what is cut."""
+    return (
+        "Accuracy on the test data of each task after the last task, and the average over tasks: "
+        f"mean over seeds, bars: 95 % interval (Student t){_continual.tuned(study)}; diamonds: the "
+        "average that seed 001 prints, measured or quoted; vertical lines: the first learner that "
+        f"starts each task from scratch, if any. {_continual.from_scratch(study)}{study.budget()}"
+    )
+
+
+def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
+    pairs = _continual.variants(study)
+    ends = {name: 100 * _continual.at_end(study, stream, name) for name in study.learners}
+    tasks = study.streams[stream].sizes["task"]
+    panels = block.subplots(1, tasks + 1, sharey=True, width_ratios=[*[1] * tasks, 1.6])
+    for task, axes in enumerate(panels[:-1]):
+        _draw_column(axes, pairs, {name: values[:, task] for name, values in ends.items()})
+        axes.set_title(f"task {task + 1}", size=8.5)
+    average = panels[-1]
+    _draw_column(average, pairs, {name: values.mean(axis=1) for name, values in ends.items()})
+    average.set_title("average", size=8.5, fontweight="bold")
+    paper = _continual.published_averages(study, stream)
+    for place, (name, _) in enumerate(pairs):
+        if name in paper:
+            average.plot(paper[name], place, **_continual.PAPER, ms=4.5, zorder=4)
+    _draw_reference(panels, _reference(study, stream, ends))
+    means = np.concatenate([_mean(values) for values in ends.values()] + [[*paper.values()]])
+    for axes in panels:
+        _continual.scale(axes, "x", means, space=0.28)
+    panels[0].set_yticks(range(len(pairs)), [name for name, _ in pairs])
+    panels[0].set_ylim(len(pairs) - 0.5, -0.5)
+    block.supxlabel("accuracy (%), on the logarithm of the error", size=9)
+
+
+def _draw_column(
+    axes: Axes, pairs: list[_continual.Variants], scores: dict[str, np.ndarray]
+) -> None:
+    """A point a variant at the row of its learner, scores [seed]."""
+    for row, (name, tuned) in enumerate(pairs):
+        looks = {name: _continual.DEFAULT} | ({tuned: _continual.TUNED} if tuned else {})
+        for place, (shown, look) in enumerate(looks.items()):
+            of_seeds = statistics.interval(scores[shown])
+            reach = [[of_seeds.mean - of_seeds.low], [of_seeds.high - of_seeds.mean]]
+            offset = 0.17 * (2 * place - 1) if tuned else 0.0
+            marker = look | {"ls": "none"}
+            axes.errorbar(of_seeds.mean, row + offset, xerr=reach, **marker, ms=3, elinewidth=1)
+    axes.grid(axis="y", color="0.93", lw=0.6)
+    axes.set_axisbelow(True)
+    axes.tick_params(axis="y", length=0)
+
+
+def _reference(study: StudyResults, stream: str, ends: dict[str, np.ndarray]) -> np.ndarray | None:
+    """Mean over seeds [task] of the first learner that starts each task from scratch."""
+    for name, values in ends.items():
+        if len(values) and _continual.forgets(study, stream, name):
+            return _mean(values)
+    return None
+
+
+def _draw_reference(panels: np.ndarray, reference: np.ndarray | None) -> None:
+    if reference is not None:
+        for axes, value in zip(panels, [*reference, reference.mean()], strict=True):
+            axes.axvline(value, color=_style.MUTED, lw=0.8, ls=":", zorder=0)
+
+
+def _mean(values: np.ndarray) -> np.ndarray:
+    """Mean over seeds of [seed, task]; NaN where there are no seeds."""
+    return values.mean(axis=0) if len(values) else np.full(values.shape[1], np.nan)

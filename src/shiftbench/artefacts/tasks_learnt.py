@@ -1,0 +1,84 @@
+"""Average accuracy over the tasks so far, against how many there are.
+
+Fig. 3 of seed 001. Each learner has a panel with the others in grey: up to sixteen curves, many
+of them within a few points, are not told apart by colour.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.ticker import MaxNLocator
+
+from shiftbench.artefacts import _continual, _style
+from shiftbench.evaluation import statistics
+from shiftbench.evaluation.results import StudyResults
+
+KIND = "figure"
+
+
+@_style.styled
+def draw(study: StudyResults) -> Figure:
+    """The figure, one block a stream, one panel a learner; UserError without the accuracies."""
+    _continual.check(study, "tasks-learnt")
+    rows = -(-len(_continual.variants(study)) // _continual.COLUMNS)
+    height = 0.35 + 1.45 * rows
+    drawn = _style.figure(height * len(study.streams), caption(study))
+    for stream, block in _continual.blocks(drawn, study):
+        _draw_stream(block, study, stream)
+    return drawn
+
+
+def caption(study: StudyResults) -> str:
+    """What the figure shows, on how many runs, and what is cut."""
+    return (
+        "Average accuracy over the tasks so far, after each task: mean over seeds, band: 95 % "
+        "interval (Student t); vertical: logarithm of the error; grey: the other learners"
+        f"{_continual.tuned(study)}; number: mean after the last task; diamond: what seed 001 "
+        f"prints for that, measured or quoted. {_continual.from_scratch(study)}{study.budget()}"
+    )
+
+
+def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
+    pairs = _continual.variants(study)
+    bands = {
+        name: statistics.band(_continual.so_far(study, stream, name)) for name in study.learners
+    }
+    paper = _continual.published_averages(study, stream)
+    panels = _continual.panels(block, len(pairs))
+    for axes, (name, tuned) in zip(panels, pairs, strict=True):
+        for other, _ in pairs:
+            axes.plot(*_points(bands[other]), color="0.85", lw=0.8, zorder=1)
+        looks = {name: _continual.DEFAULT} | ({tuned: _continual.TUNED} if tuned else {})
+        for place, (shown, look) in enumerate(looks.items()):
+            _draw_band(axes, bands[shown], look, place)
+        if name in paper:
+            axes.plot(len(bands[name].mean), paper[name], **_continual.PAPER, ms=5, zorder=4)
+        axes.set_title(name, fontweight="bold", size=8.5)
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    means = np.concatenate([band.mean for band in bands.values()] + [[*paper.values()]])
+    _continual.scale(panels[0], "y", means, space=0.15)
+    block.supxlabel("number of tasks learnt", size=9)
+    block.supylabel("average accuracy (%)", size=9)
+
+
+def _points(band: statistics.Band) -> tuple[np.ndarray, np.ndarray]:
+    return np.arange(1, len(band.mean) + 1), band.mean
+
+
+def _draw_band(axes: Axes, band: statistics.Band, look: dict[str, Any], place: int) -> None:
+    tasks, mean = _points(band)
+    axes.plot(tasks, mean, **look, ms=3, lw=1.4, zorder=3)
+    axes.fill_between(tasks, band.low, band.high, color=look["color"], alpha=0.2, lw=0)
+    axes.text(
+        0.03,
+        0.05 + 0.13 * (1 - place),
+        "failed" if np.isnan(mean[-1]) else f"{mean[-1]:.1f}",
+        color=look["color"],
+        size=8,
+        fontweight="bold",
+        transform=axes.transAxes,
+    )
