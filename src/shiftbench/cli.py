@@ -111,6 +111,8 @@ def run(options: argparse.Namespace) -> int:
     _known("learner", options.variant, study.learners)
     spec = specs.run(plan, options.study, options.stream, options.variant, options.seeds)
     specs.refuse_other(spec, options.digest)
+    for path in options.choice:
+        spec = specs.with_choice(spec, json.loads(path.read_text(encoding="utf-8"))["settings"])
 
     from threadpoolctl import threadpool_limits
 
@@ -129,6 +131,22 @@ def run(options: argparse.Namespace) -> int:
     zarr_zip.write(result, options.output)
     checkpoint.remove(scratch)
     return 0
+
+
+def choose(options: argparse.Namespace) -> None:
+    """Chooses the best of a learner's trials on a stream."""
+    from shiftbench.planning import config, specs
+
+    plan = config.load(options.config)
+    _known("study", options.study, plan.studies)
+    spec = specs.choice(plan, options.study, options.stream, options.learner)
+    specs.refuse_other(spec, options.digest)
+
+    from shiftbench.evaluation import choice
+    from shiftbench.store import zarr_zip
+
+    found = choice.best(spec, zarr_zip.read_tree(options.scores))
+    _write_text(options.output, json.dumps(found, indent=1, sort_keys=True) + "\n")
 
 
 def summarise(options: argparse.Namespace) -> None:
@@ -203,8 +221,10 @@ def _parser() -> argparse.ArgumentParser:
         verbs, "run", run, ("study", "stream", "variant"), ("store", "output", "cost", "scratch")
     )
     running.add_argument("--seeds", type=_block, required=True, help="first-last, as in 0-9")
+    running.add_argument("--choice", type=Path, nargs="*", default=[], help="of a tuned learner")
     running.add_argument("--minutes", type=float, default=60.0)
     running.add_argument("--threads", type=int, default=1)
+    _add_job(verbs, "choose", choose, ("study", "stream", "learner"), ("scores", "output"))
     joining = _add_job(verbs, "summarise", summarise, ("study",), ("scores", "summary"))
     joining.add_argument("--runs", type=Path, nargs="+", required=True)
     joining.add_argument("--streams", type=Path, nargs="+", required=True)

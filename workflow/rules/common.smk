@@ -15,7 +15,7 @@ ROOT = Path(
 sys.path.insert(0, str(ROOT / "src"))
 
 from shiftbench.errors import UserError
-from shiftbench.planning import components, specs
+from shiftbench.planning import components, specs, tuning
 from shiftbench.planning import config as planning_config
 
 
@@ -41,6 +41,9 @@ def checked_config():
 CONFIG_FILE = config_file()
 CONFIG = checked_config()
 RESULTS = f"results/{CONFIG_FILE.stem}"
+TRIALS = {
+    study + tuning.TRIALS for study, plan in CONFIG.studies.items() if plan.tuning
+}
 
 # Jobs run this checkout with this Python, wherever they are started.
 os.environ.update(
@@ -79,6 +82,7 @@ def study_results(study):
     # already, or in a fresh clone, which has the published summaries, figures and tables.
     wanted = [*stores_of_streams(study), *stores_of_runs(study)]
     wanted += [f"{folder}/scores.zarr.zip", f"{folder}/summary.csv"]
+    wanted += choices(study.removesuffix(tuning.TRIALS)) if study in TRIALS else []
     for name in CONFIG.studies[study].artefacts:
         kind, suffixes = stems[components.constant("artefacts", name, "KIND")]
         wanted += [f"{folder}/{kind}/{name}.{suffix}" for suffix in suffixes]
@@ -98,6 +102,30 @@ def run_spec(wildcards):
     return specs.run(
         CONFIG, wildcards.study, wildcards.stream, wildcards.variant, seeds
     )
+
+
+def choice_spec(wildcards):
+    return specs.choice(CONFIG, wildcards.study, wildcards.stream, wildcards.learner)
+
+
+def choice(study, stream, learner):
+    """The file that says which settings of a learner were best."""
+    return f"{RESULTS}/studies/{study}{tuning.TRIALS}/choices/{stream}/{learner}.json"
+
+
+def choices(study):
+    plan = CONFIG.studies[study]
+    return [
+        choice(study, stream, learner)
+        for stream in plan.streams
+        for learner in plan.tuning.learners
+    ]
+
+
+def choice_of_run(wildcards):
+    """The choice that a tuned run waits for; none for all other runs."""
+    learner = tuning.base(CONFIG.studies[wildcards.study], wildcards.variant)
+    return [choice(wildcards.study, wildcards.stream, learner)] if learner else []
 
 
 def scores_spec(wildcards):

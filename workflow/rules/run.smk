@@ -7,7 +7,8 @@ know, named by the digest of the spec.
 
 rule run_learner:
     input:
-        "<results>/streams/{stream}.zarr.zip",
+        stream="<results>/streams/{stream}.zarr.zip",
+        choice=choice_of_run,
     output:
         store="<results>/runs/{study}/{stream}/{variant}/{first}-{last}.zarr.zip",
         cost="<results>/runs/{study}/{stream}/{variant}/{first}-{last}.cost.json",
@@ -25,6 +26,6 @@ rule run_learner:
         "python -m shiftbench --stack {params.spec[stack]}"
         " run {wildcards.study} {wildcards.stream} {wildcards.variant}"
         ' --seeds {wildcards.first}-{wildcards.last} --config "$SHIFTBENCH_CONFIG"'
-        " --store {input:q} --output {output.store:q} --cost {output.cost:q}"
+        " --store {input.stream:q} --choice {input.choice:q} --output {output.store:q} --cost {output.cost:q}"
         ' --scratch "$SHIFTBENCH_RESULTS"/scratch --log {log:q}'
         " --minutes {resources.runtime} --threads {threads} --digest {params.spec[digest]}"

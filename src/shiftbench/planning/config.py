@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shiftbench.errors import UserError
-from shiftbench.planning import components, config_checks, yaml_lines
+from shiftbench.planning import components, config_checks, tuning, yaml_lines
 from shiftbench.planning.schema import Config, one_component
 
 
@@ -27,7 +27,8 @@ def load(path: str | Path) -> Config:
         count = f"{len(lines)} error{'s' * (len(lines) > 1)}"
         listed = [f"  line {line}, {place}: {text}" for line, place, text in lines]
         raise ConfigError("\n".join([f"{path}: {count} (every key: config/README.md)", *listed]))
-    return Config.model_validate_json(config_checks.as_json(_filled(document.data)))
+    config = Config.model_validate_json(config_checks.as_json(_filled(document.data)))
+    return tuning.expanded(config)
 
 
 def _filled(data: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,9 @@ place hides none in another.
 
 from __future__ import annotations
 
+import ast
 import json
+import math
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from typing import Any
@@ -102,6 +104,7 @@ def _study(place: Place, study: dict, streams: dict) -> Iterator[Problem]:
         ("artefacts", "artefact", components.names("artefacts")),
     ]:
         yield from _names((*place, key), what, study.get(key), known)
+    yield from _uses(place, study, streams)
     if study.get("model") is not None:
         yield from _component((*place, "model"), "models", study["model"])
     for variant, pipeline in _mapping(study.get("learners")).items():
@@ -110,6 +113,77 @@ def _study(place: Place, study: dict, streams: dict) -> Iterator[Problem]:
             where = (*place, "learners", variant, position)
             yield from _component(where, kind, item)
             yield from _needs(where, kind, item, study)
+    if study.get("tuning") is not None:
+        yield from _tuning((*place, "tuning"), _mapping(study["tuning"]), study, streams)
+
+
+def _uses(place: Place, study: dict, streams: dict) -> Iterator[Problem]:
+    """Metrics that are taken from the scores of others on all tasks so far."""
+    metrics, named = _list(study.get("metrics")), _list(study.get("streams"))
+    families = {str(name): _mapping(streams.get(name)).get("family") for name in named}
+    for position, metric in enumerate(metrics):
+        known = metric in components.names("metrics")
+        for used in components.constant("metrics", metric, "USES", ()) if known else ():
+            if used not in metrics:
+                where = (*place, "metrics", position)
+                yield where, f'"{metric}" is taken from "{used}"; add it to the metrics'
+            for name, family in families.items():
+                if family in components.names("streams") and not _looks_back(family):
+                    yield (
+                        (*place, "metrics", position),
+                        f'"{metric}" needs streams that judge a learner on all tasks so far, and'
+                        f' "{name}" is none; leave one of them out',
+                    )
+
+
+def _looks_back(family: str) -> bool:
+    """Whether the stream has test data of earlier tasks, that is a function `test`."""
+    body = components.syntax_tree(components.path("streams", family)).body
+    return any(isinstance(part, ast.FunctionDef) and part.name == "test" for part in body)
+
+
+def _tuning(place: Place, tuning: dict, study: dict, streams: dict) -> Iterator[Problem]:
+    metrics = _list(study.get("metrics"))
+    if isinstance(tuning.get("metric"), str) and tuning["metric"] not in metrics:
+        yield (*place, "metric"), unknown("metric of the study", tuning["metric"], metrics)
+    for name in _list(study.get("streams")):
+        changed = _mapping(streams.get(name)) | _mapping(tuning.get("streams"))
+        yield from _stream((*place, "streams"), changed)
+        if changed.get("judge_on") != "validation":
+            yield (
+                (*place, "streams"),
+                "trials must not see test data; write judge_on: validation, and tune on streams"
+                " whose family has that setting",
+            )
+    pipelines = _mapping(study.get("learners"))
+    for learner, space in _mapping(tuning.get("learners")).items():
+        where = (*place, "learners", learner)
+        if learner not in pipelines:
+            yield where, unknown("learner of the study", learner, pipelines)
+        if f"{learner}-tuned" in pipelines:
+            yield where, f'"{learner}-tuned" is the name of its tuned variant; rename the other'
+        yield from _space(where, _mapping(space), _list(pipelines.get(learner)))
+        points = math.prod(len(_list(values)) for values in _mapping(space).values())
+        if isinstance(tuning.get("trials"), int) and points < tuning["trials"]:
+            words = f"{points} trials, but every learner gets {tuning['trials']}; add values"
+            yield where, words
+
+
+def _space(place: Place, space: dict, pipeline: list) -> Iterator[Problem]:
+    """Whether each value of a setting, as component.key, goes with the learner's others."""
+    kinds = {_item(item)[0]: (kind, _item(item)[1]) for kind, item in by_kind(pipeline)}
+    if not kinds:
+        return
+    for key, values in space.items():
+        component, _, setting = str(key).partition(".")
+        if component not in kinds:
+            known = [str(name) for name in kinds]
+            yield (*place, key), unknown("component", component, known) + "; write component.key"
+            continue
+        kind, settings = kinds[component]
+        if component in components.names(kind):
+            for value in _list(values):
+                yield from _settings((*place, key), kind, component, settings | {setting: value})
 
 
 def _names(place: Place, what: str, values: Any, known: Iterable[str]) -> Iterator[Problem]:
@@ -180,3 +254,7 @@ def _item(item: Any) -> tuple[str | None, dict]:
 
 def _mapping(value: Any) -> dict:
     return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list:
+    return value if isinstance(value, list) else []

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from shiftbench.planning import components
-from shiftbench.planning.schema import Config, Stream, Study
+from shiftbench.planning.schema import Config, Stream, Study, Tuning
 
 HEAD = """\
 # Config reference
@@ -46,6 +46,8 @@ def text() -> str:
         _model_table(Stream),
         "## A study: `studies.NAME`\n",
         _model_table(Study),
+        "## Tuning: `studies.NAME.tuning`\n",
+        _model_table(Tuning),
         *_components(),
     ]
     return "\n".join(parts)
@@ -109,7 +111,7 @@ def _words(annotation: typing.Any) -> str:
         return " or ".join(f"`{value}`" for value in arguments)
     if origin is list:
         return "list"
-    if origin is dict:
+    if origin is dict or isinstance(annotation, type):
         return "mapping"
     if origin is typing.Annotated:
         return _words(arguments[0])

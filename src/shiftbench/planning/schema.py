@@ -46,6 +46,24 @@ class Stream(BaseModel):
         return self.model_extra or {}
 
 
+class Tuning(_Model):
+    """Trials of settings, as many for each learner, on data that the study is not judged on."""
+
+    metric: str = Field(description="The metric whose mean over seeds and tasks decides.")
+    trials: Annotated[int, Ge(1)] = Field(
+        description="Number of trials of each learner: its grid or, where that has more points, a "
+        "random part of it."
+    )
+    seeds: Annotated[int, Ge(1)] = Field(1, description="Repetitions of each trial.")
+    streams: dict[str, Any] = Field(
+        description="Settings of the streams that are other for trials: `judge_on: validation`, "
+        "and for example fewer tasks."
+    )
+    learners: Annotated[
+        dict[Name, Annotated[dict[str, Annotated[list[Any], MinLen(1)]], MinLen(1)]], MinLen(1)
+    ] = Field(description="For each learner the settings, as component.key, and their values.")
+
+
 class Study(_Model):
     """Streams x learners x seeds x metrics, and the artefacts of their comparison."""
 
@@ -67,6 +85,9 @@ class Study(_Model):
     )
     metrics: Annotated[list[str], MinLen(1)] = Field(description="Names of metrics.")
     artefacts: list[Name] = Field([], description="Figures and tables to make.")
+    tuning: Tuning | None = Field(
+        None, description="Trials that choose settings; each learner then also runs as tuned."
+    )
     threads: Annotated[int, Ge(1)] = Field(1, description="Processors of a job.")
     minutes: Annotated[int, Ge(1)] = Field(
         60, description="Time limit of a job; it saves its state and stops at 90 % of it."

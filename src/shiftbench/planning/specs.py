@@ -14,13 +14,14 @@ import re
 from typing import Any
 
 from shiftbench.errors import UserError
-from shiftbench.planning import components, digest
+from shiftbench.planning import components, digest, tuning
 from shiftbench.planning.schema import Config, Study
 from shiftbench.store import raw
 
 Spec = dict[str, Any]
 HARNESS = "shiftbench.evaluation.harness"
 SUMMARISE = "shiftbench.evaluation.summarise"
+CHOOSE = "shiftbench.evaluation.choice"
 DRAWING = tuple(
     f"shiftbench.{name}" for name in ("evaluation.results", "artefacts._style", "artefacts._tables")
 )
@@ -69,6 +70,33 @@ def run(config: Config, study: str, stream: str, variant: str, seeds: tuple[int,
             ),
         }
     )
+
+
+def choice(config: Config, study: str, stream: str, learner: str) -> Spec:
+    """The spec of choosing the best of a learner's trials on a stream."""
+    plan = config.studies[study]
+    assert plan.tuning is not None
+    metric = plan.tuning.metric
+    return _sealed(
+        {
+            "kind": "choice",
+            "study": study,
+            "stream": stream + tuning.TRIALS,
+            "learner": learner,
+            "metric": metric,
+            "higher_is_better": components.constant("metrics", metric, "HIGHER_IS_BETTER"),
+            "trials": dict(tuning.trial_names(study, plan.tuning, learner)),
+            "code": digest.code(CHOOSE),
+        }
+    )
+
+
+def with_choice(spec: Spec, point: dict[str, Any]) -> Spec:
+    """The spec of a tuned run when the settings of the best trial are known."""
+    pipeline = [(name, settings) for name, settings in spec["learner"]]
+    learner = [list(item) for item in tuning.applied(pipeline, point)]
+    changed = {k: v for k, v in spec.items() if k not in ("digest", "environment")}
+    return _sealed(changed | {"learner": learner, "tuned": point})
 
 
 def scores(config: Config, study: str) -> Spec:

@@ -1,0 +1,91 @@
+"""Tuning: trials of settings on validation data, as an ordinary study of its own.
+
+A study with `tuning` gets a companion STUDY-tuning, whose learners LEARNER-0, LEARNER-1, ...
+are the trials, on streams STREAM-tuning that never show what the study is judged on; and for
+each tuned learner a variant LEARNER-tuned, whose settings are those of the best trial. Which
+that is becomes known while the workflow runs: a choice file says it, and is an input of the
+tuned runs, so that they run again only when another trial has won.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from shiftbench.planning.schema import Component, Config, Stream, Study, Tuning
+
+TRIALS, TUNED = "-tuning", "-tuned"
+"""Endings of the names of studies and streams of trials, and of tuned variants."""
+
+Point = dict[str, Any]
+"""A trial: setting, as component.key, -> value."""
+
+
+def expanded(config: Config) -> Config:
+    """The config with the studies of trials and the tuned variants as if they were written."""
+    streams, studies = dict(config.streams), {}
+    for name, study in config.studies.items():
+        if study.tuning is not None:
+            for stream in study.streams:
+                streams[stream + TRIALS] = _changed(config.streams[stream], study.tuning.streams)
+            studies[name + TRIALS] = _trials(name, study, study.tuning)
+            tuned = {f"{k}{TUNED}": study.learners[k] for k in study.tuning.learners}
+            study = study.model_copy(update={"learners": study.learners | tuned})
+        studies[name] = study
+    return config.model_copy(update={"streams": streams, "studies": studies})
+
+
+def points(study: str, tuning: Tuning, learner: str) -> list[Point]:
+    """The trials of a learner: its grid or, where that has more, a random part of it."""
+    space = tuning.learners[learner]
+    grid = [dict(zip(space, values, strict=True)) for values in itertools.product(*space.values())]
+    # Not NumPy's generator: every job parses the plan, and NumPy is slow to import.
+    chooser = random.Random(f"tuning {study} {learner}")
+    return [grid[i] for i in sorted(chooser.sample(range(len(grid)), tuning.trials))]
+
+
+def base(study: Study, variant: str) -> str | None:
+    """The learner that a variant is tuned from; None for a variant that is not tuned."""
+    learner = variant.removesuffix(TUNED)
+    tuned = study.tuning is not None and learner in study.tuning.learners
+    return learner if tuned and learner != variant else None
+
+
+def applied(pipeline: list[Component], point: Mapping[str, Any]) -> list[Component]:
+    """The pipeline with the settings of a trial."""
+    changed = [(name, dict(settings)) for name, settings in pipeline]
+    for key, value in point.items():
+        component, _, setting = key.partition(".")
+        dict(changed)[component][setting] = value
+    return changed
+
+
+def trial_names(study: str, tuning: Tuning, learner: str) -> Iterator[tuple[str, Point]]:
+    """The variants of the study of trials that belong to a learner, with their settings."""
+    for number, point in enumerate(points(study, tuning, learner)):
+        yield f"{learner}-{number}", point
+
+
+def _changed(stream: Stream, changes: Mapping[str, Any]) -> Stream:
+    return Stream(family=stream.family, **(stream.settings | dict(changes)))
+
+
+def _trials(name: str, study: Study, tuning: Tuning) -> Study:
+    learners = {
+        variant: applied(study.learners[learner], point)
+        for learner in tuning.learners
+        for variant, point in trial_names(name, tuning, learner)
+    }
+    return study.model_copy(
+        update={
+            "title": f"Trials of settings for {name}",
+            "streams": [stream + TRIALS for stream in study.streams],
+            "learners": learners,
+            "seeds": tuning.seeds,
+            "artefacts": ["score-table"],
+            "cuts": f"{study.cuts}; trials on validation data".lstrip("; "),
+            "tuning": None,
+        }
+    )

@@ -1,0 +1,112 @@
+"""Trials of settings: how many, which, under which names, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from shiftbench.planning import config, specs, tuning
+from shiftbench.planning.config import ConfigError
+
+PLAN = """
+streams:
+  digits: {family: permuted-images, tasks: 3}
+studies:
+  study:
+    title: A study
+    streams: [digits]
+    model: mlp
+    seeds: 2
+    metrics: [accuracy, nll]
+    artefacts: [score-table]
+    learners:
+      one: [{map: {epochs: 1}}]
+      two: [reset, {map: {epochs: 1}}]
+    tuning:
+      metric: accuracy
+      trials: 3
+      streams: {judge_on: validation, first_realisation: 100}
+      learners:
+        one: {map.strength: [1, 10, 100]}
+        two: {map.strength: [1, 10], map.learning_rate: [0.1, 0.01], reset.to: [scratch]}
+"""
+
+
+@pytest.fixture
+def load(tmp_path):
+    def loaded(change=lambda study: None, text=PLAN):
+        data = yaml.safe_load(text)
+        change(data["studies"]["study"])
+        path = tmp_path / "plan.yaml"
+        path.write_text(yaml.safe_dump(data, sort_keys=False), encoding="utf-8")
+        return config.load(path)
+
+    return loaded
+
+
+def test_trials_are_a_study_and_streams_of_their_own(load):
+    plan = load()
+    trials = plan.studies["study-tuning"]
+    assert list(plan.studies) == ["study-tuning", "study"]
+    assert trials.streams == ["digits-tuning"] and trials.seeds == 1
+    assert plan.streams["digits-tuning"].settings["judge_on"] == "validation"
+    assert plan.streams["digits"].settings["judge_on"] == "test"
+    assert list(trials.learners) == [f"{k}-{i}" for k in ("one", "two") for i in range(3)]
+    assert [p[-1][1]["strength"] for k, p in trials.learners.items() if k[:3] == "one"] == [
+        1, 10, 100,
+    ]  # fmt: skip
+    assert list(plan.studies["study"].learners) == ["one", "two", "one-tuned", "two-tuned"]
+
+
+def test_a_larger_grid_is_drawn_from_without_replacement_and_again_alike(load):
+    plan = load().studies["study"]
+    points = tuning.points("study", plan.tuning, "two")
+    assert points == tuning.points("study", load().studies["study"].tuning, "two")
+    assert len({tuple(point.values()) for point in points}) == 3
+    drawn = {str(tuning.points(f"study{i}", plan.tuning, "two")) for i in range(20)}
+    assert len(drawn) == 4  # each of the four parts of three
+
+
+def test_only_variants_of_the_tuning_are_tuned(load):
+    study = load().studies["study"]
+    assert tuning.base(study, "one-tuned") == "one"
+    assert tuning.base(study, "one") is None and tuning.base(study, "three-tuned") is None
+
+
+def test_the_choice_changes_the_pipeline_and_the_checkpoint(load):
+    plan = load()
+    spec = specs.run(plan, "study", "digits", "two-tuned", (0, 1))
+    point = {"map.strength": 10, "reset.to": "pretrained"}
+    resolved = specs.with_choice(spec, point)
+    assert dict(resolved["learner"])["map"]["strength"] == 10
+    assert dict(resolved["learner"])["reset"]["to"] == "pretrained"
+    assert dict(spec["learner"])["reset"]["to"] == "scratch"
+    assert resolved["tuned"] == point and resolved["digest"] != spec["digest"]
+
+
+def _set(key, value):
+    return lambda study: study["tuning"].__setitem__(key, value)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (_set("trials", 5), "3 trials, but every learner gets 5; add values"),
+        (_set("metric", "ece"), 'unknown metric of the study "ece"'),
+        (_set("streams", {}), "trials must not see test data"),
+        (_set("streams", {"judge_on": "validation", "taks": 2}), 'did you mean "tasks"'),
+        (_set("learners", {"on": {"map.strength": [1, 2, 3]}}), 'did you mean "one"'),
+        (_set("learners", {"one": {"map.strenght": [1, 2, 3]}}), 'did you mean "strength"'),
+        (_set("learners", {"one": {"mpa.strength": [1, 2, 3]}}), 'did you mean "map"'),
+        (_set("learners", {"one": {"map.strength": [1, 2, "x"]}}), "valid number"),
+    ],
+)
+def test_mistakes_are_named(load, change, words):
+    with pytest.raises(ConfigError) as error:
+        load(change)
+    assert words in str(error.value)
+
+
+def test_a_written_name_that_a_trial_would_have_is_refused(load):
+    with pytest.raises(ConfigError, match="one-tuned"):
+        load(lambda study: study["learners"].__setitem__("one-tuned", ["map"]))

@@ -1,0 +1,78 @@
+"""Trials, choice and tuned runs through Snakemake, on a copy whose jobs only make files."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.workflow.test_rerun import FAKE, ROOT, _snakemake
+
+CONFIG = """\
+streams:
+  digits: {family: permuted-images, dataset: digits, tasks: 2, validation: 100}
+studies:
+  tuned-study:
+    title: Tuning
+    streams: [digits]
+    model: linear
+    seeds: 1
+    metrics: [accuracy]
+    artefacts: [score-table]
+    learners:
+      plain: [map]
+      fresh: [reset, map]
+    tuning:
+      metric: accuracy
+      trials: 2
+      streams: {judge_on: validation, first_realisation: 9}
+      learners:
+        plain: {map.strength: [1, 2]}
+"""
+# What has won, whatever the trials are.
+CHOICE = """
+if "choose" in arguments:
+    Path(named["--output"]).write_text("the first")
+"""
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("copy") / "repository"
+    for name in ("src", "workflow", "profiles", "envs"):
+        ignored = shutil.ignore_patterns("__pycache__", "*.sif")
+        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+    shutil.copy(ROOT / "Snakefile", folder)
+    (folder / "config").mkdir()
+    (folder / "config/mine.yaml").write_text(CONFIG)
+    (folder / "src/shiftbench/__main__.py").write_text(FAKE + CHOICE)
+    return folder
+
+
+def runs(folder: Path, *targets: str) -> set[str]:
+    """The learners that run now, and what is chosen."""
+    done = _snakemake(folder, "--keep-going", *targets)
+    assert done.returncode == 0, done.stdout
+    lines = [line.partition(": ")[2] for line in done.stdout.splitlines() if line[:4] == "Job "]
+    kept = [line for line in lines if line.startswith(("Running", "Choosing"))]
+    return {line.removeprefix("Running ").partition(" on ")[0] for line in kept}
+
+
+def test_trials_come_before_the_choice_and_the_choice_before_the_tuned_run(copy):
+    choice = "Choosing settings of plain for tuned-study"
+    trials = {f"tuned-study-tuning: plain-{i}" for i in range(2)}
+    judged = {f"tuned-study: {name}" for name in ("plain", "fresh", "plain-tuned")}
+    assert runs(copy) == trials | {choice} | judged
+    assert runs(copy) == set()
+    made = copy / "results/mine/studies/tuned-study-tuning/choices/digits/plain.json"
+    assert made.read_text() == "the first"
+    store = copy / "results/mine/runs/tuned-study/digits/plain-tuned/0-0.zarr.zip"
+    assert f"--choice {made.relative_to(copy)}" in store.read_text()
+
+    # Another second trial, which does not win: the choice is made again, but not the tuned run.
+    # Snakemake compares contents between its calls, so the trials are a call of their own.
+    changed = CONFIG.replace("[1, 2]", "[1, 3]")
+    (copy / "config/mine.yaml").write_text(changed)
+    assert runs(copy, "tuned-study-tuning") == {"tuned-study-tuning: plain-1", choice}
+    assert runs(copy) == set()
