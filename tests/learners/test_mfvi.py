@@ -37,10 +37,15 @@ def learner(d=3, n=60, **settings):
     return mfvi.build(mfvi.Settings(**settings), problem, model)
 
 
-@pytest.mark.parametrize("estimator", ["flipout", "local"])
-def test_equals_the_exact_mean_field_optimum_of_a_linear_gaussian_model(estimator):
+@pytest.mark.parametrize(
+    ("estimator", "draws"), [("flipout", 1), ("local", 1), ("local", 4), ("sample", 4)]
+)
+def test_equals_the_exact_mean_field_optimum_of_a_linear_gaussian_model(estimator, draws):
     batch, _, precision, mean = regression()
-    vi = learner(estimator=estimator, epochs=3000, learning_rate=0.003)
+    budget = {"epochs": 3000, "learning_rate": 0.003}
+    if draws > 1:
+        budget = {"epochs": 1500, "learning_rate": 0.006}
+    vi = learner(estimator=estimator, draws=draws, **budget)
     key = seeds.block([0, 1], "exact")
     state, _ = vi.observe(vi.init(key), batch, key)
     sd = 1 / np.sqrt(np.diagonal(precision, axis1=1, axis2=2))
@@ -82,7 +87,7 @@ def test_divergence_gradient_equals_automatic_differentiation_of_tfp():
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("estimator", ["flipout", "local"])
+@pytest.mark.parametrize("estimator", ["flipout", "local", "sample"])
 def test_outputs_have_the_exact_mean_and_variance_under_the_weights(estimator):
     vi = learner(estimator=estimator, prediction_draws=4000)
     state = {

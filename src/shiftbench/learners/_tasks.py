@@ -6,6 +6,7 @@ import numpy as np
 
 from shiftbench.interface import Batch, Problem
 from shiftbench.learners._backend import tf
+from shiftbench.models._model import Model
 
 
 def heads_in(batch: Batch, problem: Problem) -> np.ndarray:
@@ -14,6 +15,16 @@ def heads_in(batch: Batch, problem: Problem) -> np.ndarray:
         return np.ones((len(batch.mask), 1), bool)
     own = batch.inputs[..., -1:].astype(int) == np.arange(problem.heads)
     return (own & batch.mask[..., np.newaxis]).any(axis=1)
+
+
+def head_of_each(model: Model, problem: Problem) -> np.ndarray:
+    """The head [P] that each parameter belongs to; -1 where all tasks share it."""
+    owners, last = np.full(model.size, -1), model.layers[-1]
+    if problem.heads > 1:
+        of_output = np.arange(last.fan_out) // (last.fan_out // problem.heads)
+        owners[last.weights] = np.tile(of_output, last.fan_in)
+        owners[last.biases] = of_output
+    return owners
 
 
 def steps_per_epoch(mask: tf.Tensor, batch_size: int) -> tf.Tensor:

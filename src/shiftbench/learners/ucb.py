@@ -34,7 +34,7 @@ from shiftbench.interface import Batch, Info, Learner, Predictive, Problem, Stat
 from shiftbench.learners import _layerwise, _natural
 from shiftbench.learners._backend import tf
 from shiftbench.learners._random import fold_in, normals
-from shiftbench.learners._tasks import heads_in, steps_per_epoch
+from shiftbench.learners._tasks import head_of_each, heads_in, steps_per_epoch
 from shiftbench.learners._training import Rows, epochs
 from shiftbench.models._model import Model, log_likelihood
 from shiftbench.seeds import generator
@@ -120,16 +120,6 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         return {"mean": mean, "rho": rho, "trained": state["trained"] | active}, info
 
     return Learner(init, predict, observe)
-
-
-def head_of_each(model: Model, problem: Problem) -> np.ndarray:
-    """The head [P] that each parameter belongs to; -1 where all tasks share it."""
-    owners, last = np.full(model.size, -1), model.layers[-1]
-    if problem.heads > 1:
-        of_output = np.arange(last.fan_out) // (last.fan_out // problem.heads)
-        owners[last.weights] = np.tile(of_output, last.fan_in)
-        owners[last.biases] = of_output
-    return owners
 
 
 def _fit(

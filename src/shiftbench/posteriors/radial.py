@@ -1,0 +1,123 @@
+"""Radial posteriors: w = mean + sd * direction * r, a Gaussian's without its soap bubble.
+
+For each tensor of D parameters direction is uniform on the unit sphere and r is N(0, 1)
+(seed 003, 3), so that, with R = |(w - mean) / sd| and up to a constant,
+
+    -log density(w) = R^2 / 2 + (D - 1) log R + sum log sd
+
+The (D - 1) log R is the Jacobian of spherical coordinates. Eq. 44 of the paper, its prior for
+continual learning, leaves it out (its appendix C says so): that "divergence" is least where
+sd is sqrt(D) times the prior's, and negative there.
+
+A flat vector [..., P] is a sequence of blocks, and a block is one or more tensors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+PriorDensity = Literal["full", "published"]
+
+LEAST = 1e-20
+"""Floor of squared radii: log R and 1 / R stay finite."""
+
+
+class Block(NamedTuple):
+    """`tensors` tensors that lie interleaved, [rows, tensors, columns] in row-major order."""
+
+    rows: int
+    tensors: int
+    columns: int
+
+    @property
+    def size(self) -> int:
+        return self.rows * self.tensors * self.columns
+
+
+Blocks = Sequence[Block]
+
+
+def n_tensors(blocks: Blocks) -> int:
+    """The number T of tensors."""
+    return sum(block.tensors for block in blocks)
+
+
+def sums(values: tf.Tensor, blocks: Blocks) -> tf.Tensor:
+    """Sums [..., T] over the tensors of [..., P]."""
+    parts = tf.split(values, [block.size for block in blocks], -1)
+    each = [
+        tf.reduce_sum(tf.reshape(part, [*part.shape[:-1], *block]), (-3, -1))
+        for part, block in zip(parts, blocks, strict=True)
+    ]
+    return tf.concat(each, -1)
+
+
+def spread(values: tf.Tensor, blocks: Blocks) -> tf.Tensor:
+    """One value for each tensor, [..., T], given to all its parameters, [..., P]."""
+    parts = tf.split(values, [block.tensors for block in blocks], -1)
+    each = []
+    for part, block in zip(parts, blocks, strict=True):
+        lead = part.shape[:-1]
+        wide = tf.broadcast_to(part[..., tf.newaxis, :, tf.newaxis], [*lead, *block])
+        each.append(tf.reshape(wide, [*lead, block.size]))
+    return tf.concat(each, -1)
+
+
+def noise(normals: tf.Tensor, radii: tf.Tensor, blocks: Blocks) -> tf.Tensor:
+    """direction * r [..., P] from standard normal draws [..., P] and [..., T]."""
+    lengths = tf.sqrt(tf.maximum(sums(tf.square(normals), blocks), LEAST))
+    return normals * spread(radii / lengths, blocks)
+
+
+def divergence(
+    mean: tf.Tensor,
+    sd: tf.Tensor,
+    prior_mean: tf.Tensor,
+    prior_sd: tf.Tensor,
+    eps: tf.Tensor,
+    counted: tf.Tensor,
+    blocks: Blocks,
+    density: PriorDensity = "full",
+) -> tf.Tensor:
+    """KL(q || prior) [S, H] in nats, q radial, over the tensors of the counted parameters.
+
+    mean, sd and the prior's [S, H, P]; counted: 1 or 0, for whole tensors, broadcasts against
+    them; eps: `noise` [S, 1, K, P], used for E log R alone, all else is exact. A tensor whose
+    prior mean is zero throughout has the normal prior N(0, prior_sd^2), all others the radial
+    one. density published: without (D - 1) log R of the radial prior, hence no divergence.
+    """
+    offset = (mean - prior_mean) / tf.where(counted > 0, prior_sd, 1.0) * counted
+    ratio = tf.where(counted > 0, sd / tf.where(counted > 0, prior_sd, 1.0), 1.0)
+    sizes = np.repeat([b.rows * b.columns for b in blocks], [b.tensors for b in blocks])
+    dimensions = sizes.astype(np.float32)
+    # Draws of a tensor have mean zero and variance sd^2 / D in each coordinate.
+    squares = sums(tf.square(offset), blocks) + sums(tf.square(ratio), blocks) / dimensions
+    common = 0.5 * (squares - 1.0) - sums(tf.math.log(ratio), blocks)
+    normal = sums(tf.abs(prior_mean), blocks) == 0
+    constants = np.array([_to_normal(int(d)) for d in sizes], np.float32)
+    radial = tf.zeros_like(common)
+    if density == "full":
+        radial = (dimensions - 1.0) * _log_radius(offset, ratio, eps, blocks)
+    each = common + tf.where(normal, constants, radial)
+    return tf.reduce_sum(each * sums(counted + 0 * offset, blocks) / dimensions, -1)
+
+
+def _to_normal(size: int) -> float:
+    """What KL(q || N) has beyond the terms it shares with KL(q || radial)."""
+    log_sphere = math.log(2) + size / 2 * math.log(math.pi) - math.lgamma(size / 2)
+    mean_log_radius = -0.5 * (np.euler_gamma + math.log(2))
+    log_half_normals = math.log(2) + (size - 1) / 2 * math.log(2 * math.pi)
+    return log_half_normals - log_sphere - (size - 1) * mean_log_radius
+
+
+def _log_radius(offset: tf.Tensor, ratio: tf.Tensor, eps: tf.Tensor, blocks: Blocks) -> tf.Tensor:
+    """E log R under q less E log |r|, [S, H, T], over draws of the same r: 0 where q = prior."""
+    away = offset[:, :, tf.newaxis] + ratio[:, :, tf.newaxis] * eps
+    squares = sums(tf.square(away), blocks), sums(tf.square(eps), blocks)
+    away, own = (0.5 * tf.math.log(tf.maximum(a, LEAST)) for a in squares)
+    return tf.reduce_mean(away - own, 2)
