@@ -177,7 +177,10 @@ def flipped(model, noise, draw: int, row: int, n: int) -> np.ndarray:
     eps = noise.eps.numpy()[0, 0, draw].copy()
     for layer, numbers in zip(model.layers, noise.rows, strict=True):
         signs = np.sign(numbers.numpy()[0, draw]).reshape(n, -1)[row]
-        left, right = signs[: layer.fan_in], signs[layer.fan_in :]
+        # Of a convolution, one sign for each channel, at all nine places of the kernel.
+        channels = layer.fan_in // 9 if layer.name.startswith("conv") else layer.fan_in
+        left = np.tile(signs[:channels], layer.fan_in // channels)
+        right = signs[layer.fan_in :]
         eps[layer.weights] *= np.outer(left, right).ravel()
         eps[layer.biases] *= right
     return eps

@@ -60,9 +60,9 @@ def test_integer_is_a_real_number_and_a_list_is_a_tuple() -> None:
     assert components.check("models", "mlp", {"hidden": [3, 4]})["hidden"] == [3, 4]
 
 
-def test_planning_imports_no_tensorflow_and_is_fast() -> None:
+def test_planning_imports_nothing_heavy() -> None:
     code = """
-import sys, time
+import sys
 from shiftbench.planning import config, specs
 plan = config.load("config/embedded.yaml")
 for study in plan.studies:
@@ -76,7 +76,5 @@ for study in plan.studies:
                 specs.run(plan, study, stream, variant, block)
 heavy = {"tensorflow", "xarray", "numpy", "matplotlib"} & set(sys.modules)
 assert not heavy, heavy
-print(time.process_time())
 """
-    seconds = float(subprocess.check_output([sys.executable, "-c", code], text=True))
-    assert seconds < 2.5
+    subprocess.check_call([sys.executable, "-c", code])

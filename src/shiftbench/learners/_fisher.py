@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from shiftbench.learners._backend import tf
 from shiftbench.learners._random import fold_in, uniforms
 from shiftbench.learners._training import Rows, shuffled, take
-from shiftbench.models._model import Layer, Model, log_likelihood, point
+from shiftbench.models._model import Layer, Model, log_likelihood, point, unfolded
 
 
 def mean_fisher(
@@ -74,8 +74,8 @@ def squared_gradients(
     for score in scores:
         deltas = tape.gradient(score, outs)
         parts = [
-            _squares(x, delta, summed)
-            for (x, _), delta in zip(layers.values(), deltas, strict=True)
+            _squares(*unfolded(layer, x, delta), summed)
+            for (layer, (x, _)), delta in zip(layers.items(), deltas, strict=True)
         ]
         total += tf.concat(parts, -1)
     return total

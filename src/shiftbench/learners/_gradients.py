@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from shiftbench.learners._backend import tf
 from shiftbench.learners._training import Rows
-from shiftbench.models._model import Layer, Linear, Model, log_likelihood, product
+from shiftbench.models._model import Layer, Linear, Model, log_likelihood, product, unfolded
 
 
 class Signal(NamedTuple):
@@ -45,7 +45,7 @@ def signals(model: Model, linear: Linear, rows: Rows) -> tuple[tf.Tensor, list[S
         total = tf.reduce_sum(per_row)
     deltas = tape.gradient(total, [out for _, out in passed.values()])
     seen = zip(passed.items(), deltas, strict=True)
-    found = [Signal(layer, x, delta) for (layer, (x, _)), delta in seen]
+    found = [Signal(layer, *unfolded(layer, x, delta)) for (layer, (x, _)), delta in seen]
     return tf.reduce_sum(per_row, -1), sorted(found, key=lambda signal: signal.layer.start)
 
 

@@ -147,7 +147,8 @@ def _flipout(draws: Draws, mean: tf.Tensor, sd: tf.Tensor, noise: Noise, n: int)
         left, right = tf.split(flips, [layer.fan_in, layer.fan_out], -1)
         (weights, bias), (noisy_weights, noisy_bias) = middle[layer], around[layer]
         noisy_weights = tf.reshape(noisy_weights, [s, beside, layer.fan_in, layer.fan_out])
-        noisy = product(x * per_example(left, x), noisy_weights)
+        # Of a convolution, one sign for each channel.
+        noisy = product(x * per_example(left[..., : x.shape[-1]], x), noisy_weights)
         noisy *= per_example(right, noisy)
         bias = tf.repeat(bias, k, 1)[:, :, tf.newaxis] + noisy_bias[:, :, tf.newaxis] * right
         out = _shared(layer, x, weights, k) + tf.reshape(noisy, [s, h, k, *noisy.shape[2:]])

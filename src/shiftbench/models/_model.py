@@ -12,6 +12,7 @@ All weights and biases of a network form one flat vector [..., P]: elementwise w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
@@ -27,7 +28,10 @@ Linear = Callable[["Layer", Any], Any]
 
 
 class Layer(NamedTuple):
-    """A linear map: [..., fan_in] -> [..., fan_out], and where its parameters lie."""
+    """A linear map: [..., fan_in] -> [..., fan_out], and where its parameters lie.
+
+    Of a convolution fan_in is the number of channels times that of the kernel's places.
+    """
 
     name: str
     fan_in: int
@@ -91,17 +95,53 @@ def biases_of(layer: Layer, parameters: tf.Tensor) -> tf.Tensor:
 
 
 def product(x: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
-    """x W for x [S, H or 1, n, (positions,) fan_in] and W [S, H, fan_in, fan_out]."""
+    """x W for x [S, H or 1, n, (positions,) fan_in] and W [S, H, fan_in, fan_out].
+
+    Of images x [S, H or 1, n, h, w, c] a convolution with zero padding, by the square kernels
+    that W holds where fan_in is a multiple of c: rows of W by row, column, channel.
+    """
+    if weights.shape[-2] != x.shape[-1]:
+        return _convolution(x, weights)
     rows = tf.reshape(x, [*x.shape[:2], -1, x.shape[-1]])
     out = tf.matmul(rows, weights)
     return tf.reshape(out, [*out.shape[:2], *x.shape[2:-1], weights.shape[-1]])
 
 
+def _convolution(x: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+    s, h, fan_in, fan_out = weights.shape
+    size, channels = math.isqrt(fan_in // x.shape[-1]), x.shape[-1]
+    kernels = tf.reshape(weights, [s * h, size, size, channels, fan_out])
+    images = tf.unstack(tf.reshape(x, [-1, *x.shape[2:]]))
+    # TensorFlow's convolution has one kernel for all images.
+    images = [image for image in images for _ in range(s * h // len(images))]
+    outs = [
+        tf.nn.conv2d(image, kernel, 1, "SAME")
+        for image, kernel in zip(images, tf.unstack(kernels), strict=True)
+    ]
+    return tf.reshape(tf.stack(outs), [s, h, *outs[0].shape])
+
+
+def unfolded(layer: Layer, x: tf.Tensor, delta: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """What passed a layer and its gradient, as of a plain product: with patches for images.
+
+    x: [S, H or 1, n, positions, fan_in], delta: [S, H, n, positions, fan_out] of a convolution.
+    """
+    if x.shape[-1] == layer.fan_in:
+        return x, delta
+    height, width, channels = x.shape[3:]
+    size = math.isqrt(layer.fan_in // channels)
+    before, after = (size - 1) // 2, size // 2
+    edges = [[0, 0], [before, after], [before, after], [0, 0]]
+    padded = tf.pad(tf.reshape(x, [-1, height, width, channels]), edges)
+    shifts = [padded[:, i : i + height, j : j + width] for i in range(size) for j in range(size)]
+    patches = tf.reshape(tf.concat(shifts, -1), [*x.shape[:3], height * width, layer.fan_in])
+    return patches, tf.reshape(delta, [*delta.shape[:3], height * width, layer.fan_out])
+
+
 def per_example(values: tf.Tensor, like: tf.Tensor) -> tf.Tensor:
-    """[S, H, n, k] or [S, H, 1, k] made to broadcast against [S, H, n, (positions,) k]."""
-    if like.shape.rank == values.shape.rank:
-        return values
-    return values[:, :, :, tf.newaxis, :]
+    """[S, H, n, k] or [S, H, 1, k] made to broadcast against [S, H, n, (h, w,) k]."""
+    places = [1] * (len(like.shape) - len(values.shape))
+    return tf.reshape(values, [*values.shape[:3], *places, values.shape[3]])
 
 
 def point(parameters: tf.Tensor) -> Linear:

@@ -14,7 +14,7 @@ from annotated_types import Ge
 
 from shiftbench.interface import Problem
 from shiftbench.models._heads import headed
-from shiftbench.models._model import Layer, Linear, Model, chain
+from shiftbench.models._model import Linear, Model, chain
 
 
 @dataclass(frozen=True)
@@ -37,26 +37,12 @@ def build(settings: Settings, problem: Problem) -> Model:
     def forward(linear: Linear, inputs: Any) -> Any:
         x = inputs
         for first, second in zip(layers[:-1:2], layers[1::2], strict=True):
-            x = tf.nn.relu(_convolve(linear, second, tf.nn.relu(_convolve(linear, first, x))))
+            x = tf.nn.relu(linear(second, tf.nn.relu(linear(first, x))))
             x = _pool(x)
         return linear(layers[-1], tf.reshape(x, [*x.shape[:3], layers[-1].fan_in]))
 
     likelihood = "categorical" if problem.kind == "classification" else "gaussian"
     return headed(Model(layers, forward, likelihood), problem)
-
-
-def _convolve(linear: Linear, layer: Layer, x: Any) -> Any:
-    """A 3x3 convolution with zero padding, [S, H, n, h, w, c] -> [S, H, n, h, w, filters].
-
-    As a product of patches and a matrix: it broadcasts over seeds and hypotheses, which
-    TensorFlow's convolution does not, and its gradient needs no scatter.
-    """
-    h, w = x.shape[3], x.shape[4]
-    padded = tf.pad(x, [[0, 0]] * 3 + [[1, 1], [1, 1], [0, 0]])
-    shifts = [padded[..., i : i + h, j : j + w, :] for i in range(3) for j in range(3)]
-    patches = tf.reshape(tf.concat(shifts, -1), [*x.shape[:3], h * w, layer.fan_in])
-    out = linear(layer, patches)
-    return tf.reshape(out, [*out.shape[:3], h, w, layer.fan_out])
 
 
 def _pool(x: Any) -> Any:
