@@ -24,6 +24,7 @@ from typing import Annotated, Literal
 import numpy as np
 from annotated_types import Ge
 
+from shiftbench.combinators import _memory
 from shiftbench.interface import (
     Batch,
     Context,
@@ -55,7 +56,7 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
 
     def init(seeds: np.ndarray) -> State:
         base = learner.init(seeds)
-        memory = _empty(problem, len(seeds), capacity)
+        memory = _memory.empty(problem, len(seeds), capacity)
         tasks = np.zeros((len(seeds), 1), np.int64)
         return {"tasks": tasks, **memory} | prefixed(base, "base.") | prefixed(base, "tuned.")
 
@@ -108,16 +109,6 @@ def _chosen(settings: Settings, batch: Batch, seeds: np.ndarray) -> list[np.ndar
         else:
             chosen.append(rows[k_centres(inputs[rows].reshape(len(rows), -1), size)])
     return chosen
-
-
-def _empty(problem: Problem, seeds: int, capacity: int) -> State:
-    classes = problem.kind == "classification"
-    targets = (seeds, 1, capacity) if classes else (seeds, 1, capacity, problem.n_outputs)
-    return {
-        "inputs": np.zeros((seeds, 1, capacity, *problem.row_shape), np.float32),
-        "targets": np.zeros(targets, np.int64 if classes else np.float64),
-        "mask": np.zeros((seeds, 1, capacity), bool),
-    }
 
 
 def _written(

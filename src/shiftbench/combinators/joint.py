@@ -12,6 +12,7 @@ from typing import Annotated
 import numpy as np
 from annotated_types import Ge
 
+from shiftbench.combinators import _memory
 from shiftbench.interface import (
     Batch,
     Info,
@@ -38,14 +39,7 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
     capacity = settings.capacity or problem.n_train * (problem.n_tasks + 1)
 
     def init(seeds: np.ndarray) -> State:
-        s = len(seeds)
-        classes = problem.kind == "classification"
-        targets = (s, 1, capacity) if classes else (s, 1, capacity, problem.n_outputs)
-        memory = {
-            "inputs": np.zeros((s, 1, capacity, *problem.row_shape), np.float32),
-            "targets": np.zeros(targets, np.int64 if classes else np.float64),
-            "mask": np.zeros((s, 1, capacity), bool),
-        }
+        memory = _memory.empty(problem, len(seeds), capacity)
         return memory | prefixed(learner.init(seeds), "base.")
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:

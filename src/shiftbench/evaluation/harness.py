@@ -253,11 +253,10 @@ class Experiment:
             "status": ("seed", np.array(status, dtype=str)),
             "realisation": ("seed", np.array(self.realisations)),
         }
-        tested = [stacked[f"{TESTED}{m}"] for m in self.metrics if f"{TESTED}{m}" in stacked]
-        if tested:
-            after = [m for m in self.metrics if f"{TESTED}{m}" in stacked]
+        after = [name for name in self.metrics if f"{TESTED}{name}" in stacked]
+        if after:
             matrix = ("after_metric", "seed", "task", "tested_task")
-            variables["tested"] = (matrix, np.array(tested))
+            variables["tested"] = (matrix, np.array([stacked[f"{TESTED}{m}"] for m in after]))
             variables["after_metric"] = ("after_metric", np.array(after, dtype=str))
         for name, array in stacked.items():
             if name.startswith("info/"):
@@ -326,7 +325,7 @@ def _not_finite(state: State, scores: dict[str, np.ndarray]) -> _Broken:
     size = len(next(iter(state.values())))
     where = [""] * size
     named = [(f"state '{k}'", a, k.endswith(LOGARITHMS)) for k, a in state.items()]
-    named += [(f"metric '{k}'", a, False) for k, a in scores.items() if TESTED not in k]
+    named += [(f"metric '{k}'", a, False) for k, a in scores.items() if not k.startswith(TESTED)]
     for name, array, logarithm in named:
         if array.dtype.kind != "f":
             continue
