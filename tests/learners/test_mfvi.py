@@ -9,7 +9,7 @@ import tensorflow_probability as tfp
 
 from shiftbench import seeds
 from shiftbench.interface import Batch, Broadening, LearnerError, Problem
-from shiftbench.learners import mfvi
+from shiftbench.learners import _mean_field, mfvi
 from shiftbench.models import convnet, linear
 from shiftbench.models._model import point
 
@@ -81,9 +81,10 @@ def test_divergence_gradient_equals_automatic_differentiation_of_tfp():
         each = tfd.kl_divergence(tfd.Normal(m, tf.nn.softplus(r)), tfd.Normal(prior_mean, prior_sd))
         loss = tf.reduce_sum(each * bayesian) / 50.0
     expected = tape.gradient(loss, parameters)
-    m, sd = mfvi._unpack(parameters, bayesian)
+    m, sd = _mean_field.unpack(parameters, bayesian)
     zero = tf.zeros_like(m)
-    found = mfvi._posterior_gradient(zero, zero, m, sd, prior_mean, prior_sd, bayesian, 50.0)
+    prior = _mean_field.Prior(prior_mean, prior_sd)
+    found = _mean_field.gaussian_gradient(zero, zero, m, sd, prior, bayesian, 50.0)
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 

@@ -10,7 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shiftbench.learners._backend import tf
-from shiftbench.models._model import Layer, Linear, Model, per_example, product
+from shiftbench.learners._training import Rows
+from shiftbench.models._model import (
+    Layer,
+    Linear,
+    Model,
+    log_likelihood_of,
+    per_example,
+    product,
+)
 
 
 def pieces(model: Model, parameters: tf.Tensor) -> list[tf.Tensor]:
@@ -32,3 +40,19 @@ def point(model: Model, parts: Sequence[tf.Tensor]) -> Linear:
         return out + per_example(biases[:, :, tf.newaxis], out)
 
     return linear
+
+
+def mean_nll(model: Model, linear: Linear, rows: Rows) -> tf.Tensor:
+    """Mean negative log likelihood of a minibatch, [S, H]."""
+    return -log_likelihood_of(model, linear, *rows) / tf.reduce_sum(rows.mask, -1)[:, None]
+
+
+def mean_nll_gradient(
+    model: Model, parameters: tf.Tensor, rows: Rows, step_seeds: tf.Tensor
+) -> tf.Tensor:
+    """Its gradient [S, H, P] in the parameters of the deterministic network."""
+    parts = pieces(model, parameters)
+    with tf.GradientTape() as tape:
+        tape.watch(parts)
+        loss = mean_nll(model, point(model, parts), rows)
+    return tf.concat(tape.gradient(loss, parts), -1)

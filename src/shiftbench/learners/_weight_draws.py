@@ -39,7 +39,7 @@ def check(draws: Draws) -> None:
     """Raises LearnerError where the estimator does not fit the model or the posterior."""
     if draws.estimator != "local":
         return
-    if any(layer.name.startswith("conv") for layer in draws.model.layers):
+    if draws.model.convolves:
         raise LearnerError("mfvi: local reparameterisation is for dense layers; use flipout")
     if draws.blocks is not None:
         raise LearnerError(

@@ -36,7 +36,7 @@ from shiftbench.interface import (
     Problem,
     State,
 )
-from shiftbench.learners import _layerwise, _natural
+from shiftbench.learners import _layerwise, _natural, _sampling
 from shiftbench.learners._backend import tf
 from shiftbench.learners._tasks import heads_in, steps_per_epoch
 from shiftbench.learners._training import Rows, epochs, total
@@ -97,9 +97,10 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     fit = tf.function(partial(_fit, settings, gated), reduce_retracing=False)
 
     @tf.function
-    def probabilities(mean: tf.Tensor, embedding: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
+    def moments(mean: tf.Tensor, embedding: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
         gate = gates(embedding, settings.s_max)
-        return tf.nn.softmax(forward(gated, point(mean), gate, inputs[:, None]))
+        outputs = forward(gated, point(mean), gate, inputs[:, tf.newaxis])
+        return _sampling.moments(model, outputs)
 
     def init(seeds: np.ndarray) -> State:
         shape = (1, problem.heads, size)
@@ -111,8 +112,8 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         }
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
-        found = probabilities(state["mean"], state["embedding"], inputs)
-        return _natural.predictive(model, tf.stack([found, tf.square(found)]))
+        found = partial(moments, state["mean"], state["embedding"])
+        return _sampling.predictive(model, found, inputs)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         task = heads_in(batch, problem)

@@ -38,20 +38,19 @@ from annotated_types import Ge, Gt, Le
 from shiftbench.interface import (
     Batch,
     Broadening,
-    Categorical,
-    Gaussian,
     Info,
     Learner,
     Predictive,
     Problem,
     State,
 )
-from shiftbench.learners import _layerwise
+from shiftbench.learners import _sampling
 from shiftbench.learners._backend import tf
 from shiftbench.learners._fisher import mean_fisher
+from shiftbench.learners._layerwise import mean_nll_gradient
 from shiftbench.learners._random import fold_in
-from shiftbench.learners._training import Adam, Descent, Penalty, Rows, descend, total
-from shiftbench.models._model import Linear, Model, glorot, log_likelihood, point
+from shiftbench.learners._training import Adam, Descent, Penalty, descend, total
+from shiftbench.models._model import Model, glorot, log_likelihood_of, point
 from shiftbench.posteriors import mean_field_gaussian
 
 NEEDS: tuple[str, ...] = ()
@@ -108,7 +107,10 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     unit = 1 if settings.units == "task" else problem.n_train
     prior_variance = settings.prior_sd**2 if settings.prior == "normal" else np.inf
     fit = tf.function(partial(_fit, settings, model, penalised), reduce_retracing=False)
-    forward = tf.function(lambda mean, inputs: model.forward(point(mean), inputs[:, None]))
+
+    @tf.function
+    def moments(mean: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
+        return _sampling.moments(model, model.forward(point(mean), inputs[:, tf.newaxis]))
 
     def init(seeds: np.ndarray) -> State:
         shape = (len(seeds), 1, model.size)
@@ -122,13 +124,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         return state
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
-        s, h = state["mean"].shape[:2]
-        log_weights = np.full((s, h), -np.log(h))
-        outputs = forward(state["mean"], inputs)
-        if model.likelihood == "categorical":
-            return Categorical(log_weights, tf.nn.softmax(outputs).numpy())
-        noise = np.full(outputs.shape, model.noise_sd**2)
-        return Gaussian(log_weights, outputs.numpy(), noise)
+        return _sampling.predictive(model, partial(moments, state["mean"]), inputs)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         # A mean of zero everywhere has learnt nothing yet, and a network could not from there.
@@ -170,7 +166,7 @@ def _fit(
     rows = count if settings.units == "task" else tf.ones_like(count)
     precision, anchor = state["precision"], state.get("anchor", state["mean"])
     end, steps = descend(
-        partial(_gradient, model),
+        partial(mean_nll_gradient, model),
         _begin(settings, state, start),
         data,
         fold_in(seeds, 0),
@@ -186,7 +182,7 @@ def _fit(
         learnt["anchor"] = anchor + share * (end.x - anchor)
     if settings.optimiser_state == "kept":
         learnt |= {"first": end.first, "second": end.second, "steps": end.steps[..., 0]}
-    log_lik = total(partial(_log_likelihood, model, point(end.x)), data)
+    log_lik = total(lambda rows: log_likelihood_of(model, point(end.x), *rows), data)
     squares = tf.reduce_sum(precision * tf.square(end.x - anchor), -1) * (count / rows)[..., 0]
     volume = _log_ratio(precision, learnt["precision"])
     evidence = log_lik - 0.5 * squares + 0.5 * volume
@@ -203,23 +199,6 @@ def _begin(settings: Settings, state: dict[str, tf.Tensor], start: tf.Tensor) ->
     if settings.optimiser_state == "kept":
         return Descent(start, state["first"], state["second"], state["steps"][..., None], path)
     return Descent(start, zeros, zeros, tf.constant(0), path)
-
-
-def _gradient(model: Model, parameters: tf.Tensor, rows: Rows, step_seeds: tf.Tensor) -> tf.Tensor:
-    """Gradient [S, H, P] of the mean negative log likelihood of a minibatch."""
-    parts = _layerwise.pieces(model, parameters)
-    with tf.GradientTape() as tape:
-        tape.watch(parts)
-        log_lik = _log_likelihood(model, _layerwise.point(model, parts), rows)
-        mean_nll = -log_lik / tf.reduce_sum(rows.mask, -1)[:, None]
-    return tf.concat(tape.gradient(mean_nll, parts), -1)
-
-
-def _log_likelihood(model: Model, linear: Linear, rows: Rows) -> tf.Tensor:
-    """Log likelihood [S, H] of some rows."""
-    outputs = model.forward(linear, rows.inputs)
-    per_row = log_likelihood(model, outputs, rows.targets) * rows.mask[:, None]
-    return tf.reduce_sum(per_row, -1)
 
 
 def _importance(

@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import numpy as np
 import tensorflow_probability as tfp
@@ -44,26 +44,19 @@ from shiftbench.interface import (
     Problem,
     State,
 )
-from shiftbench.learners import _layerwise, _natural, _weight_draws
+from shiftbench.learners import _layerwise, _mean_field, _sampling, _weight_draws
 from shiftbench.learners._backend import tf
+from shiftbench.learners._mean_field import Prior
 from shiftbench.learners._random import fold_in, normals
 from shiftbench.learners._tasks import head_of_each, heads_in
-from shiftbench.learners._training import Adam, Rows, minimise, total
+from shiftbench.learners._training import Adam, Rows, minimise
 from shiftbench.learners._weight_draws import Draws, Noise
-from shiftbench.models._model import Model, log_likelihood
+from shiftbench.models._model import Linear, Model
 from shiftbench.posteriors import mean_field_gaussian, radial
 from shiftbench.seeds import generator
 
-tfd = tfp.distributions
-
 NEEDS: tuple[str, ...] = ()
 MODEL = True
-
-DENSE_ROWS = 10_000
-CONVOLVED_ROWS = 500
-"""Rows of a piece of the data in the ELBO, for memory."""
-
-Data = tuple[tf.Tensor, tf.Tensor, tf.Tensor]
 
 
 @dataclass(frozen=True)
@@ -103,11 +96,6 @@ class Settings:
     """Weight draws per row of the final ELBO, which decides between hypotheses."""
 
 
-class _Prior(NamedTuple):
-    mean: tf.Tensor
-    sd: tf.Tensor
-
-
 def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     """The learner for a model; TensorFlow traces one graph for each size of task."""
     blocks = _weight_draws.blocks_of(model, problem.heads) if settings.family == "radial" else None
@@ -119,7 +107,11 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     owners = head_of_each(model, problem)
     fit = tf.function(partial(_fit, settings, draws, bayesian), reduce_retracing=False)
     pretrain = tf.function(partial(_pretrain, settings, model), reduce_retracing=False)
-    moments = tf.function(partial(_moments, settings, draws))
+
+    @tf.function
+    def moments(mean: tf.Tensor, sd: tf.Tensor, seeds: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
+        draw, count = partial(_drawn, draws, mean, sd), settings.prediction_draws
+        return _sampling.predictive_moments(model, draw, count, seeds, inputs)
 
     def init(seeds: np.ndarray) -> State:
         shape = (len(seeds), 1, model.size)
@@ -127,7 +119,8 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         return {"mean": np.zeros(shape, np.float32), "sd": np.ascontiguousarray(sd, np.float32)}
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
-        return _natural.predictive(model, moments(state["mean"], state["sd"], inputs, seeds))
+        found = partial(moments, state["mean"], state["sd"], seeds)
+        return _sampling.predictive(model, found, inputs)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         mean, sd = _start(settings, state, bayesian, seeds)
@@ -136,15 +129,8 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         present = heads_in(batch, problem)
         active = (present[:, owners] | (owners < 0))[:, np.newaxis] if problem.heads > 1 else None
         results = fit(state["mean"], state["sd"], mean, sd, active, *batch, seeds)
-        mean, sd, log_lik, kl, steps = (a.numpy() for a in results)
-        info = {
-            "elbo": log_lik - kl,
-            "log_evidence": log_lik - kl,
-            "expected_log_likelihood": log_lik,
-            "kl": kl,
-            "steps": np.full(kl.shape, steps),
-        }
-        return {"mean": mean, "sd": sd}, info
+        mean, sd = (a.numpy() for a in results[:2])
+        return {"mean": mean, "sd": sd}, _sampling.info(*results[2:])
 
     def broaden(state: State, broadening: Broadening) -> State:
         points = state["sd"] == 0
@@ -191,23 +177,16 @@ def _pretrain(
     seeds: tf.Tensor,
 ) -> tf.Tensor:
     """Parameters [S, H, P] of maximum likelihood, by as many epochs as the posterior takes."""
-
-    def gradient(parameters: tf.Tensor, rows: Rows, step_seeds: tf.Tensor) -> tf.Tensor:
-        with tf.GradientTape() as tape:
-            tape.watch(parameters)
-            linear = _layerwise.point(model, _layerwise.pieces(model, parameters))
-            loss = _mean_nll(model.forward(linear, rows.inputs), model, rows)
-        return tape.gradient(loss, parameters)
-
-    data, adam = (inputs, targets, mask), Adam(settings.learning_rate)
-    seeds = fold_in(seeds, 2)
-    return minimise(gradient, start, data, seeds, settings.epochs, settings.batch_size, adam)[0]
-
-
-def _mean_nll(outputs: tf.Tensor, model: Model, rows: Rows) -> tf.Tensor:
-    """Mean negative log likelihood of a minibatch, [S, H]."""
-    per_row = log_likelihood(model, outputs, rows.targets) * rows.mask[:, None]
-    return -tf.reduce_sum(per_row, -1) / tf.reduce_sum(rows.mask, -1)[:, None]
+    fitted, _ = minimise(
+        partial(_layerwise.mean_nll_gradient, model),
+        start,
+        (inputs, targets, mask),
+        fold_in(seeds, 2),
+        settings.epochs,
+        settings.batch_size,
+        Adam(settings.learning_rate),
+    )
+    return fitted
 
 
 def _fit(
@@ -225,26 +204,24 @@ def _fit(
     seeds: tf.Tensor,
 ) -> tuple[tf.Tensor, ...]:
     """Adam on the negative ELBO over (mean, softplus^-1 sd), then the ELBO's two terms."""
-    data, prior = (inputs, targets, mask), _Prior(prior_mean, prior_sd)
+    data, prior = (inputs, targets, mask), Prior(prior_mean, prior_sd)
     counted = bayesian if active is None else bayesian * tf.cast(active, tf.float32)
     count = tf.reduce_sum(tf.cast(mask, tf.float32), axis=1)[:, None, None]
     noise = _noise_of_steps(draws, min(settings.batch_size, mask.shape[1]), fold_in(seeds, 3))
 
     def gradient(parameters: tf.Tensor, rows: Rows, step_seeds: tf.Tensor) -> tf.Tensor:
-        mean, sd = _unpack(parameters, bayesian)
+        mean, sd = _mean_field.unpack(parameters, bayesian)
         drawn = noise(step_seeds)
         with tf.GradientTape() as tape:
             tape.watch([mean, sd])
             linear = _weight_draws.linear(draws, mean, sd, drawn, rows.inputs.shape[2])
-            loss = _mean_nll(draws.model.forward(linear, rows.inputs), draws.model, rows)
-            loss /= draws.number
+            loss = _layerwise.mean_nll(draws.model, linear, rows) / draws.number
         likelihood = tape.gradient(loss, [mean, sd])
+        known = *likelihood, mean, sd, prior, counted, count
         if draws.blocks is None:
-            return _posterior_gradient(*likelihood, mean, sd, *prior, counted, count)
-        density = settings.prior_density
-        return _radial_gradient(
-            *likelihood, mean, sd, prior, drawn.eps, counted, count, draws.blocks, density
-        )
+            return _mean_field.gaussian_gradient(*known)
+        radial = drawn.eps, draws.blocks, settings.prior_density
+        return _mean_field.radial_gradient(*known, *radial)
 
     start = tf.concat([start_mean, tfp.math.softplus_inverse(tf.maximum(start_sd, 1e-12))], -1)
     fitted, steps = minimise(
@@ -256,11 +233,13 @@ def _fit(
         settings.batch_size,
         Adam(settings.learning_rate),
     )
-    mean, sd = _unpack(fitted, bayesian)
+    mean, sd = _mean_field.unpack(fitted, bayesian)
     if active is not None:
         mean, sd = tf.where(active, mean, prior_mean), tf.where(active, sd, prior_sd)
     seeds = fold_in(seeds, 1)
-    log_lik = _expected_log_likelihood(settings, draws, mean, sd, data, seeds)
+    log_lik = _sampling.expected_log_likelihood(
+        draws.model, partial(_drawn, draws, mean, sd), data, settings.elbo_draws, seeds
+    )
     kl = _kl(settings, draws, mean, sd, prior, counted, seeds)
     return mean, sd, log_lik, kl, steps
 
@@ -271,10 +250,10 @@ def _noise_of_steps(draws: Draws, rows: int, seeds: tf.Tensor) -> Callable[[tf.T
     if draws.number == 1:
         return partial(_noise, draws, rows)
     size = draws.number * needed
-    table = _natural.table(seeds, size)
+    table = _sampling.table(seeds, size)
 
     def noise(step_seeds: tf.Tensor) -> Noise:
-        numbers = _natural.excerpt(table, step_seeds, size)
+        numbers = _sampling.excerpt(table, step_seeds, size)
         return _weight_draws.noise(draws, tf.reshape(numbers, [-1, draws.number, needed]), rows)
 
     return noise
@@ -286,70 +265,10 @@ def _noise(draws: Draws, rows: int, seeds: tf.Tensor) -> Noise:
     return _weight_draws.noise(draws, numbers, rows)
 
 
-@tf.function(jit_compile=True)
-def _unpack(parameters: tf.Tensor, bayesian: np.ndarray) -> tuple[tf.Tensor, tf.Tensor]:
-    mean, rho = tf.split(parameters, 2, -1)
-    return mean, tf.nn.softplus(rho) * bayesian
-
-
-@tf.function(jit_compile=True)
-def _posterior_gradient(
-    mean_gradient: tf.Tensor,
-    sd_gradient: tf.Tensor,
-    mean: tf.Tensor,
-    sd: tf.Tensor,
-    prior_mean: tf.Tensor,
-    prior_sd: tf.Tensor,
-    bayesian: np.ndarray,
-    count: tf.Tensor,
-) -> tf.Tensor:
-    """Gradient of (nll + KL / count) in (mean, rho), sd = softplus(rho), from the nll's.
-
-    The divergence's gradient in closed form, fused: with automatic differentiation it
-    costs more than the network.
-    """
-    points = 1.0 - bayesian
-    precision = bayesian / tf.square(prior_sd + points)
-    mean_gradient += (mean - prior_mean) * precision / count
-    sd_gradient += (sd * precision - bayesian / (sd + points)) / count
-    return tf.concat([mean_gradient, sd_gradient * -tf.math.expm1(-sd)], -1)
-
-
-def divergence(
-    mean: tf.Tensor,
-    sd: tf.Tensor,
-    prior_mean: tf.Tensor,
-    prior_sd: tf.Tensor,
-    bayesian: np.ndarray,
-) -> tf.Tensor:
-    """KL(q || prior) [S, H] in nats, over the parameters that are not points."""
-    points = 1.0 - bayesian
-    each = tfd.kl_divergence(
-        tfd.Normal(mean, sd + points), tfd.Normal(prior_mean, prior_sd + points)
-    )
-    return tf.reduce_sum(each * bayesian, -1)
-
-
-@tf.function(jit_compile=True)
-def _radial_gradient(
-    mean_gradient: tf.Tensor,
-    sd_gradient: tf.Tensor,
-    mean: tf.Tensor,
-    sd: tf.Tensor,
-    prior: _Prior,
-    eps: tf.Tensor,
-    counted: tf.Tensor,
-    count: tf.Tensor,
-    blocks: radial.Blocks,
-    density: radial.PriorDensity,
-) -> tf.Tensor:
-    """As `_posterior_gradient`, for a radial posterior."""
-    with tf.GradientTape() as tape:
-        tape.watch([mean, sd])
-        kl = radial.divergence(mean, sd, *prior, eps, counted, blocks, density)
-    in_mean, in_sd = tape.gradient(kl, [mean, sd])
-    sd_gradient += in_sd / count
-    return tf.concat([mean_gradient + in_mean / count, sd_gradient * -tf.math.expm1(-sd)], -1)
+def _drawn(draws: Draws, mean: tf.Tensor, sd: tf.Tensor, seeds: tf.Tensor, rows: int) -> Linear:
+    """The network under one draw of its weights."""
+    one = draws._replace(number=1)
+    return _weight_draws.linear(one, mean, sd, _noise(one, rows, seeds), rows)
 
 
 def _kl(
@@ -357,73 +276,17 @@ def _kl(
     draws: Draws,
     mean: tf.Tensor,
     sd: tf.Tensor,
-    prior: _Prior,
+    prior: Prior,
     counted: tf.Tensor,
     seeds: tf.Tensor,
 ) -> tf.Tensor:
     """KL(q || prior) [S, H] in nats, over the parameters that count."""
     blocks = draws.blocks
     if blocks is None:
-        return divergence(mean, sd, *prior, counted)
+        return _mean_field.gaussian_divergence(mean, sd, prior, counted)
 
     def once(draw_seeds: tf.Tensor) -> tf.Tensor:
         eps = _noise(draws._replace(number=1), 1, draw_seeds).eps
         return radial.divergence(mean, sd, *prior, eps, counted, blocks, settings.prior_density)
 
-    return _average(settings.elbo_draws, seeds, once)
-
-
-def _average(draws: int, seeds: tf.Tensor, function: Callable[[tf.Tensor], tf.Tensor]) -> tf.Tensor:
-    """Mean of function(seeds of a draw) over draws."""
-    total = function(fold_in(seeds, 0))
-    for i in tf.range(1, draws):
-        total += function(fold_in(seeds, i))
-    return total / draws
-
-
-def _expected_log_likelihood(
-    settings: Settings,
-    draws: Draws,
-    mean: tf.Tensor,
-    sd: tf.Tensor,
-    data: Data,
-    seeds: tf.Tensor,
-) -> tf.Tensor:
-    """E_q[log p(data)] [S, H], summed over the rows; pieces of the data share their noise."""
-    one, model = draws._replace(number=1), draws.model
-    convolves = any(layer.name.startswith("conv") for layer in model.layers)
-    size = min(CONVOLVED_ROWS if convolves else DENSE_ROWS, data[2].shape[1])
-
-    def once(draw_seeds: tf.Tensor) -> tf.Tensor:
-        linear = _weight_draws.linear(one, mean, sd, _noise(one, size, draw_seeds), size)
-
-        def piece(rows: Rows) -> tf.Tensor:
-            outputs = model.forward(linear, rows.inputs)
-            return tf.reduce_sum(
-                log_likelihood(model, outputs, rows.targets) * rows.mask[:, None], -1
-            )
-
-        return total(piece, data, size)
-
-    return _average(settings.elbo_draws, seeds, once)
-
-
-def _moments(
-    settings: Settings,
-    draws: Draws,
-    mean: tf.Tensor,
-    sd: tf.Tensor,
-    inputs: tf.Tensor,
-    seeds: tf.Tensor,
-) -> tf.Tensor:
-    """Means over draws of (probabilities or means, their squares), [2, S, H, n, n_outputs]."""
-    one, model, n = draws._replace(number=1), draws.model, inputs.shape[1]
-
-    def once(draw_seeds: tf.Tensor) -> tf.Tensor:
-        linear = _weight_draws.linear(one, mean, sd, _noise(one, n, draw_seeds), n)
-        outputs = model.forward(linear, inputs[:, tf.newaxis])
-        if model.likelihood == "categorical":
-            outputs = tf.nn.softmax(outputs)
-        return tf.stack([outputs, tf.square(outputs)])
-
-    return _average(settings.prediction_draws, seeds, once)
+    return _sampling.average(once, settings.elbo_draws, seeds)

@@ -36,11 +36,11 @@ from shiftbench.interface import (
     Problem,
     State,
 )
-from shiftbench.learners import _gradients, _natural
+from shiftbench.learners import _gradients, _natural, _sampling
 from shiftbench.learners._backend import tf
 from shiftbench.learners._random import fold_in, normals
 from shiftbench.learners._training import Rows, epochs
-from shiftbench.models._model import Model, point
+from shiftbench.models._model import Linear, Model, point
 from shiftbench.posteriors import low_rank_gaussian
 
 NEEDS: tuple[str, ...] = ()
@@ -95,10 +95,9 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     fit = tf.function(partial(_fit, settings, model), reduce_retracing=False)
 
     @tf.function
-    def draw(posterior: _Gaussian, inputs: tf.Tensor, seeds: tf.Tensor):
-        count = settings.prediction_draws
-        sample = partial(_sample, posterior)
-        return _natural.predictive_moments(model, sample, inputs, count, seeds)
+    def moments(posterior: _Gaussian, seeds: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
+        draw, count = partial(_draw, posterior), settings.prediction_draws
+        return _sampling.predictive_moments(model, draw, count, seeds, inputs)
 
     def init(seeds: np.ndarray) -> State:
         shape = (len(seeds), 1, model.size)
@@ -110,7 +109,8 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         }
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
-        return _natural.predictive(model, draw(_posterior(state), inputs, seeds))
+        found = partial(moments, _posterior(state), seeds)
+        return _sampling.predictive(model, found, inputs)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         start = _start(settings, model, state, batch, seeds)
@@ -118,16 +118,8 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
             results = fit(_posterior(state), start, *batch, seeds)
         except tf.errors.InvalidArgumentError as error:  # eigenvalues of what is not finite
             raise LearnerError("slang: diverged; take a smaller alpha") from error
-        posterior, (log_lik, kl, steps) = results[0], (a.numpy() for a in results[1:])
-        info = {
-            "elbo": log_lik - kl,
-            "log_evidence": log_lik - kl,
-            "expected_log_likelihood": log_lik,
-            "kl": kl,
-            "steps": np.full(kl.shape, steps),
-        }
-        new = {name: array.numpy() for name, array in posterior._asdict().items()}
-        return new | {"tasks": state["tasks"] + 1}, info
+        new = {name: array.numpy() for name, array in results[0]._asdict().items()}
+        return new | {"tasks": state["tasks"] + 1}, _sampling.info(*results[1:])
 
     def broaden(state: State, broadening: Broadening) -> State:
         exact = (a.astype(np.float64) for a in _posterior(state))
@@ -172,7 +164,7 @@ def _fit(
     """The posterior, the ELBO's two terms, and the number of steps."""
     data = inputs, targets, mask
     count = tf.reduce_sum(tf.cast(mask, tf.float32), axis=1)
-    noise = _natural.table(fold_in(seeds, 0), settings.draws * model.size)
+    noise = _sampling.table(fold_in(seeds, 0), settings.draws * model.size)
 
     def step(now: _Step, rows: Rows, step_seeds: tf.Tensor) -> _Step:
         return _update(settings, model, now, prior, rows, count, noise, step_seeds)
@@ -182,8 +174,8 @@ def _fit(
         step, first, data, fold_in(seeds, 1), settings.epochs, settings.batch_size
     )
     posterior = _chosen(touched, last, prior)
-    log_lik = _natural.expected_log_likelihood(
-        model, partial(_sample, posterior), data, settings.elbo_draws, fold_in(seeds, 2)
+    log_lik = _sampling.expected_log_likelihood(
+        model, partial(_draw, posterior), data, settings.elbo_draws, fold_in(seeds, 2)
     )
     return posterior, log_lik, low_rank_gaussian.kl(*posterior, *prior), steps
 
@@ -197,9 +189,10 @@ def _chosen(where: tf.Tensor, one: _Gaussian, other: _Gaussian) -> _Gaussian:
     )
 
 
-def _sample(posterior: _Gaussian, seeds: tf.Tensor) -> tf.Tensor:
+def _draw(posterior: _Gaussian, seeds: tf.Tensor, rows: int) -> Linear:
+    """The network under one draw of its weights, for any number of rows."""
     noise = normals(seeds, [1, 1, posterior.mean.shape[-1]])
-    return low_rank_gaussian.sample(*posterior, noise)[:, :, 0]
+    return point(low_rank_gaussian.sample(*posterior, noise)[:, :, 0])
 
 
 def _update(
@@ -239,7 +232,7 @@ def _update(
 def _draws(posterior: _Gaussian, draws: int, noise: tf.Tensor, seeds: tf.Tensor) -> tf.Tensor:
     """Parameters [S, H K, P] from the noise at a random place of each table."""
     s, h, p = posterior.mean.shape
-    excerpt = _natural.excerpt(noise, seeds, draws * p)
+    excerpt = _sampling.excerpt(noise, seeds, draws * p)
     drawn = low_rank_gaussian.sample(*posterior, tf.reshape(excerpt, [s, 1, draws, p]))
     return tf.reshape(drawn, [s, h * draws, p])
 

@@ -31,7 +31,7 @@ import numpy as np
 from annotated_types import Ge, Gt, Le
 
 from shiftbench.interface import Batch, Info, Learner, Predictive, Problem, State
-from shiftbench.learners import _layerwise, _natural
+from shiftbench.learners import _layerwise, _sampling
 from shiftbench.learners._backend import tf
 from shiftbench.learners._random import fold_in, normals
 from shiftbench.learners._tasks import head_of_each, heads_in, steps_per_epoch
@@ -87,12 +87,11 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     owners = head_of_each(model, problem)
 
     @tf.function
-    def draw(mean: tf.Tensor, rho: tf.Tensor, inputs: tf.Tensor, seeds: tf.Tensor) -> tf.Tensor:
+    def moments(mean: tf.Tensor, rho: tf.Tensor, seeds: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
         certain = settings.predict_with == "means"
-        sd = tf.zeros_like(rho) if certain else tf.nn.softplus(rho)
+        draw = _sampling.gaussian(mean, tf.zeros_like(rho) if certain else tf.nn.softplus(rho))
         count = 1 if certain else settings.prediction_draws
-        sample = partial(_sample, mean, sd)
-        return _natural.predictive_moments(model, sample, inputs, count, seeds)
+        return _sampling.predictive_moments(model, draw, count, seeds, inputs)
 
     def init(seeds: np.ndarray) -> State:
         noise = np.stack([generator(seed).standard_normal((2, 1, model.size)) for seed in seeds])
@@ -103,21 +102,16 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         }
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
-        return _natural.predictive(model, draw(state["mean"], state["rho"], inputs, seeds))
+        found = partial(moments, state["mean"], state["rho"], seeds)
+        return _sampling.predictive(model, found, inputs)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         present = heads_in(batch, problem)
         active = (present[:, owners] | (owners < 0))[:, np.newaxis]
         results = fit(state["mean"], state["rho"], state["trained"], active, *batch, seeds)
-        mean, rho, log_lik, kl, steps = (a.numpy() for a in results)
-        info = {
-            "elbo": log_lik - kl,
-            "log_evidence": log_lik - kl,
-            "expected_log_likelihood": log_lik,
-            "kl": kl,
-            "steps": np.full(kl.shape, steps),
-        }
-        return {"mean": mean, "rho": rho, "trained": state["trained"] | active}, info
+        mean, rho = (a.numpy() for a in results[:2])
+        learnt = {"mean": mean, "rho": rho, "trained": state["trained"] | active}
+        return learnt, _sampling.info(*results[2:])
 
     return Learner(init, predict, observe)
 
@@ -136,7 +130,7 @@ def _fit(
 ) -> tuple[tf.Tensor, ...]:
     """Mean and rho after the task, the ELBO's two terms, and the number of steps."""
     data, size = (inputs, targets, mask), settings.draws * model.size
-    noise = _natural.table(fold_in(seeds, 0), size)
+    noise = _sampling.table(fold_in(seeds, 0), size)
     moving = tf.cast(active, tf.float32)
     uncertainty = tf.where(trained, tf.nn.softplus(rho), 1.0)
     minibatches = steps_per_epoch(mask, settings.batch_size)
@@ -144,7 +138,7 @@ def _fit(
     longest = tf.maximum(tf.reduce_max(minibatches), 1)
 
     def step(now: _Step, rows: Rows, step_seeds: tf.Tensor) -> _Step:
-        eps = _natural.excerpt(noise, step_seeds, size)
+        eps = _sampling.excerpt(noise, step_seeds, size)
         eps = tf.reshape(eps, [-1, 1, settings.draws, model.size])
         gradient = _likelihood_gradient(model, now.mean, now.rho, eps, rows)
         weights = kl_weight[:, None, None], settings.likelihood_weight
@@ -165,16 +159,12 @@ def _fit(
         settings.epochs,
         settings.batch_size,
     )
-    sample = partial(_sample, last.mean, tf.nn.softplus(last.rho))
-    log_lik = _natural.expected_log_likelihood(
-        model, sample, data, settings.elbo_draws, fold_in(seeds, 2)
+    draw = _sampling.gaussian(last.mean, tf.nn.softplus(last.rho))
+    log_lik = _sampling.expected_log_likelihood(
+        model, draw, data, settings.elbo_draws, fold_in(seeds, 2)
     )
     kl = divergence(last.mean, last.rho, moving, settings.elbo_draws, fold_in(seeds, 3))
     return last.mean, last.rho, log_lik, kl, steps
-
-
-def _sample(mean: tf.Tensor, sd: tf.Tensor, seeds: tf.Tensor) -> tf.Tensor:
-    return mean + sd * normals(seeds, [1, mean.shape[-1]])
 
 
 def _likelihood_gradient(
@@ -251,6 +241,6 @@ def divergence(
     sd = tf.nn.softplus(rho)
     cross = tf.zeros_like(mean)
     for i in tf.range(draws):
-        cross -= log_prior(_sample(mean, sd, fold_in(seeds, i)))
+        cross -= log_prior(mean + sd * normals(fold_in(seeds, i), [1, mean.shape[-1]]))
     entropy = 0.5 * math.log(2 * math.pi * math.e) + tf.math.log(sd)
     return tf.reduce_sum((cross / draws - entropy) * moving, -1)

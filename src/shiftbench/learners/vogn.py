@@ -26,9 +26,9 @@ import tensorflow_probability as tfp
 from annotated_types import Ge, Gt, Lt, MinLen
 
 from shiftbench.interface import Batch, Broadening, Info, Learner, Predictive, Problem, State
-from shiftbench.learners import _gradients, _natural
+from shiftbench.learners import _gradients, _natural, _sampling
 from shiftbench.learners._backend import tf
-from shiftbench.learners._random import fold_in, normals
+from shiftbench.learners._random import fold_in
 from shiftbench.learners._training import Rows, epochs
 from shiftbench.models._model import (
     Layer,
@@ -108,10 +108,11 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     fit = tf.function(partial(_fit, settings, model), reduce_retracing=False)
 
     @tf.function
-    def draw(mean: tf.Tensor, precision: tf.Tensor, inputs: tf.Tensor, seeds: tf.Tensor):
-        sample = partial(_sample, mean, tf.math.rsqrt(precision))
-        count = settings.prediction_draws
-        return _natural.predictive_moments(model, sample, inputs, count, seeds)
+    def moments(
+        mean: tf.Tensor, precision: tf.Tensor, seeds: tf.Tensor, inputs: tf.Tensor
+    ) -> tf.Tensor:
+        draw = _sampling.gaussian(mean, tf.math.rsqrt(precision))
+        return _sampling.predictive_moments(model, draw, settings.prediction_draws, seeds, inputs)
 
     def init(seeds: np.ndarray) -> State:
         shape = (len(seeds), 1, model.size)
@@ -120,21 +121,15 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         return {"mean": np.zeros(shape, np.float32), "precision": precision, "tasks": tasks}
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
-        moments = draw(state["mean"], state["precision"], inputs, seeds)
-        return _natural.predictive(model, moments)
+        found = partial(moments, state["mean"], state["precision"], seeds)
+        return _sampling.predictive(model, found, inputs)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         start = _start(settings, model, state, batch, seeds)
         results = fit(state["mean"], state["precision"], *start, *batch, seeds)
-        mean, precision, log_lik, kl, steps = (a.numpy() for a in results)
-        info = {
-            "elbo": log_lik - kl,
-            "log_evidence": log_lik - kl,
-            "expected_log_likelihood": log_lik,
-            "kl": kl,
-            "steps": np.full(kl.shape, steps),
-        }
-        return {"mean": mean, "precision": precision, "tasks": state["tasks"] + 1}, info
+        mean, precision = (a.numpy() for a in results[:2])
+        learnt = {"mean": mean, "precision": precision, "tasks": state["tasks"] + 1}
+        return learnt, _sampling.info(*results[2:])
 
     def broaden(state: State, broadening: Broadening) -> State:
         mean, variance = mean_field_gaussian.broaden(
@@ -185,12 +180,12 @@ def _fit(
     data, prior = (inputs, targets, mask), _Prior(prior_mean, prior_precision)
     size = settings.draws * model.size
     count = tf.reduce_sum(tf.cast(mask, tf.float32), axis=1) * settings.dataset_size_scale
-    noise = _natural.table(fold_in(seeds, 0), size)
+    noise = _sampling.table(fold_in(seeds, 0), size)
     gain = 1.0 - settings.momentum if settings.momentum_kind == "exponential" else 1.0
     rates = _Rates(settings.alpha, settings.beta, settings.momentum, gain)
 
     def step(now: _Step, rows: Rows, step_seeds: tf.Tensor) -> _Step:
-        excerpt = _natural.excerpt(noise, step_seeds, size)
+        excerpt = _sampling.excerpt(noise, step_seeds, size)
         sums = _sums(settings.draws, model, now.mean, now.sd, rows, excerpt)
         return _update(rates, now, prior, *sums, tf.reduce_sum(rows.mask, 1), count)
 
@@ -200,15 +195,12 @@ def _fit(
     mean = tf.where(last.touched, last.mean, prior_mean)
     precision = tf.where(last.touched, last.precision, prior_precision)
     sd = tf.math.rsqrt(precision)
-    log_lik = _natural.expected_log_likelihood(
-        model, partial(_sample, mean, sd), data, settings.elbo_draws, fold_in(seeds, 2)
+    draw = _sampling.gaussian(mean, sd)
+    log_lik = _sampling.expected_log_likelihood(
+        model, draw, data, settings.elbo_draws, fold_in(seeds, 2)
     )
     q, p = tfd.Normal(mean, sd), tfd.Normal(prior_mean, tf.math.rsqrt(prior_precision))
     return mean, precision, log_lik, tf.reduce_sum(tfd.kl_divergence(q, p), -1), steps
-
-
-def _sample(mean: tf.Tensor, sd: tf.Tensor, seeds: tf.Tensor) -> tf.Tensor:
-    return mean + sd * normals(seeds, [1, mean.shape[-1]])
 
 
 def _sums(
@@ -224,7 +216,7 @@ def _sums(
     noise: [S, draws P]; both results [S, H, P].
     """
     # With positions an example's gradients are formed: one draw at a time, for memory.
-    together = 1 if any(layer.name.startswith("conv") for layer in model.layers) else draws
+    together = 1 if model.convolves else draws
     gradients, squares = tf.zeros_like(mean), tf.zeros_like(mean)
     for i in range(draws // together):
         here = slice(i * together * model.size, (i + 1) * together * model.size)

@@ -65,6 +65,11 @@ class Model(NamedTuple):
         """The number P of parameters."""
         return self.layers[-1].biases.stop
 
+    @property
+    def convolves(self) -> bool:
+        """Whether some layer acts at several positions of an example."""
+        return any(layer.name.startswith("conv") for layer in self.layers)
+
     def is_bias(self) -> np.ndarray:
         """[P] bool, True at the biases."""
         flags = np.zeros(self.size, dtype=bool)
@@ -160,6 +165,14 @@ def log_likelihood(model: Model, outputs: tf.Tensor, targets: tf.Tensor) -> tf.T
     if model.likelihood == "categorical":
         return tfd.Categorical(logits=outputs).log_prob(targets)
     return tf.reduce_sum(tfd.Normal(outputs, model.noise_sd).log_prob(targets), -1)
+
+
+def log_likelihood_of(
+    model: Model, linear: Linear, inputs: tf.Tensor, targets: tf.Tensor, mask: tf.Tensor
+) -> tf.Tensor:
+    """Log likelihood [S, H] of the rows of a minibatch, inputs [S, 1, b, ...], mask [S, b]."""
+    per_row = log_likelihood(model, model.forward(linear, inputs), targets)
+    return tf.reduce_sum(per_row * mask[:, tf.newaxis], -1)
 
 
 def glorot(model: Model, seeds: np.ndarray) -> np.ndarray:
