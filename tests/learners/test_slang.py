@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from shiftbench import seeds
-from shiftbench.interface import Batch, Problem
+from shiftbench.interface import Batch, LearnerError, Problem
 from shiftbench.learners import slang
 from shiftbench.models import mlp
 from tests.learners.test_vogn import informative_regression, labelled, regressor
@@ -130,3 +130,12 @@ def test_a_second_task_starts_from_the_first_and_stays_finite(rank):
         state, info = learner.observe(state, labelled(seed=task), key)
     assert (state["tasks"] == 2).all()
     assert all(np.isfinite(a).all() for a in (*state.values(), *info.values()))
+
+
+def test_a_fit_that_diverges_names_the_remedy():
+    learner = regressor(slang, rank=1, draws=2, epochs=1)
+    key = seeds.block([0], "nan")
+    inputs = np.ones((1, 8, 3), np.float32)
+    batch = Batch(inputs, np.full((1, 8, 1), np.nan, np.float32), np.ones((1, 8), bool))
+    with pytest.raises(LearnerError, match="diverged; take a smaller alpha"):
+        learner.observe(learner.init(key), batch, key)

@@ -260,3 +260,12 @@ def test_tempering_divides_the_precision():
     state = learner.init(seeds.block([0], "temper"))
     wide = learner.broaden(state, Broadening("temper", beta=0.25))
     np.testing.assert_allclose(wide["precision"], 0.25 * state["precision"], rtol=1e-6)
+
+
+def test_targets_that_are_no_numbers_do_not_pass_as_nothing_learnt():
+    learner = regressor(vogn, draws=2, epochs=1)
+    key = seeds.block([0], "nan")
+    inputs = np.ones((1, 8, 3), np.float32)
+    batch = Batch(inputs, np.full((1, 8, 1), np.nan, np.float32), np.ones((1, 8), bool))
+    state, _ = learner.observe(learner.init(key), batch, key)
+    assert np.isnan(state["mean"]).any()

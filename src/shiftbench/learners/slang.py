@@ -226,7 +226,7 @@ def _update(
     move = low_rank_gaussian.covariance_times(low_rank, diagonal, direction)[..., 0]
     new = _Gaussian(q.mean - settings.alpha * move, low_rank, diagonal)
     some = (filled > 0)[:, None, None]
-    return _Step(_chosen(some, new, q), now.touched | (squares > 0))
+    return _Step(_chosen(some, new, q), now.touched | (squares != 0))
 
 
 def _draws(posterior: _Gaussian, draws: int, noise: tf.Tensor, seeds: tf.Tensor) -> tf.Tensor:

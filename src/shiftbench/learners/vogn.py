@@ -295,7 +295,7 @@ def _update(
         precision,
         tf.math.rsqrt(precision),
         velocity,
-        now.touched | (squares > 0),
+        now.touched | (squares != 0),
     )
     some = (rows > 0)[:, None, None]
     return _Step(*(tf.where(some, a, b) for a, b in zip(new, now, strict=True)))
