@@ -1,6 +1,3 @@
-"""Shared by all tests: quiet TensorFlow, Keras 2 for TensorFlow Probability."""
+"""Shared by all tests: what shiftbench sets for TensorFlow holds before a test imports it."""
 
-import os
-
-os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+import shiftbench  # noqa: F401

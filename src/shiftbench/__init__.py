@@ -1,7 +1,17 @@
 """Reproducible benchmarks of Bayesian learning under distribution shift."""
 
+import os
+
 from shiftbench._compiled import keep_by_source
 
 __version__ = "0.1.0"
+
+# Before TensorFlow is imported anywhere, in this process or in one that it starts.
+for _name, _value in {
+    "TF_USE_LEGACY_KERAS": "1",  # tensorflow-probability needs Keras 2
+    "TF_CPP_MIN_LOG_LEVEL": "3",  # else every job complains that there is no GPU
+    "TF_ENABLE_ONEDNN_OPTS": "1",  # else off on AMD: convolutions take a third longer
+}.items():
+    os.environ.setdefault(_name, _value)
 
 keep_by_source()

@@ -6,17 +6,9 @@ the verb says which server has preloaded what the job imports.
 
 from __future__ import annotations
 
-import os
 import sys
 
 from shiftbench import warm
-
-# Before TensorFlow is imported anywhere, in this process or in a server.
-for name, value in {
-    "TF_USE_LEGACY_KERAS": "1",  # tensorflow-probability needs Keras 2
-    "TF_CPP_MIN_LOG_LEVEL": "3",  # else every job complains that there is no GPU
-}.items():
-    os.environ.setdefault(name, value)
 
 
 def main(arguments: list[str]) -> int:
