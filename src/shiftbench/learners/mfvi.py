@@ -220,8 +220,8 @@ def _fit(
         known = *likelihood, mean, sd, prior, counted, count
         if draws.blocks is None:
             return _mean_field.gaussian_gradient(*known)
-        radial = drawn.eps, draws.blocks, settings.prior_density
-        return _mean_field.radial_gradient(*known, *radial)
+        blocks, density = draws.blocks, settings.prior_density
+        return _mean_field.radial_gradient(*known, drawn.eps, blocks, density)
 
     start = tf.concat([start_mean, tfp.math.softplus_inverse(tf.maximum(start_sd, 1e-12))], -1)
     fitted, steps = minimise(

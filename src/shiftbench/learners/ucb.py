@@ -36,7 +36,7 @@ from shiftbench.learners._backend import tf
 from shiftbench.learners._random import fold_in, normals
 from shiftbench.learners._tasks import head_of_each, heads_in, steps_per_epoch
 from shiftbench.learners._training import Rows, epochs
-from shiftbench.models._model import Model, log_likelihood
+from shiftbench.models._model import Model, log_likelihood_of
 from shiftbench.seeds import generator
 
 NEEDS: tuple[str, ...] = ()
@@ -177,10 +177,8 @@ def _likelihood_gradient(
     parts = _layerwise.pieces(model, flat)
     with tf.GradientTape() as tape:
         tape.watch(parts)
-        outputs = model.forward(_layerwise.point(model, parts), rows.inputs)
-        per_row = log_likelihood(model, outputs, rows.targets) * rows.mask[:, None]
-        total = tf.reduce_sum(per_row)
-    gradient = tf.concat(tape.gradient(total, parts), -1)
+        log_lik = log_likelihood_of(model, _layerwise.point(model, parts), *rows)
+    gradient = tf.concat(tape.gradient(log_lik, parts), -1)
     return tf.reshape(gradient, [s, h, draws, size])
 
 
