@@ -11,7 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-FOLDERS = ("combinators", "learners", "posteriors")
+FOLDERS = ("combinators", "learners", "posteriors", "streams")
 """Those that hold compiled functions."""
 
 

@@ -15,7 +15,8 @@ import shutil
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ import xarray as xr
 import zarr
 from zarr.buffer.cpu import Buffer
 from zarr.codecs import ZstdCodec
-from zarr.storage import MemoryStore
+from zarr.storage import MemoryStore, ZipStore
 
 from shiftbench.errors import UserError
 
@@ -70,6 +71,20 @@ def read_tree(path: Path) -> xr.DataTree:
     return xr.DataTree.from_dict(
         {name: _plain_text(node).drop_encoding() for name, node in nodes.items()}
     )
+
+
+def read_any(path: Path) -> xr.Dataset | xr.DataTree:
+    """The data set of a store, or the tree if the store has groups; errors as for `read`."""
+    tree = read_tree(path)
+    return tree if tree.children else tree.to_dataset()
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[xr.Dataset]:
+    """The data set of a store, whose arrays are read where they are used; errors as for `read`."""
+    _refuse_damaged(Path(path))
+    with ZipStore(path, mode="r") as store:
+        yield xr.open_zarr(store, consolidated=False, chunks=None)
 
 
 def stamp(
@@ -186,17 +201,29 @@ def _pack(folder: Path, target: Path) -> None:
 
 
 def _in_memory(path: Path) -> MemoryStore:
-    """The members of the zip; reading them compares each with its checksum."""
+    with _archive(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    return MemoryStore({name: Buffer.from_bytes(data) for name, data in members.items()})
+
+
+def _refuse_damaged(path: Path) -> None:
+    with _archive(path) as archive:
+        if broken := archive.testzip():
+            raise zipfile.BadZipFile(f"wrong checksum of {broken}")
+
+
+@contextmanager
+def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
+    """The zip; reading a member compares it with its checksum. UserError if it is no store."""
     remedy = "Delete the file and start the workflow again: it is made anew."
     try:
         with zipfile.ZipFile(path) as archive:
-            members = {name: archive.read(name) for name in archive.namelist()}
+            if "zarr.json" not in archive.namelist():
+                raise UserError(f"{path}: this zip file is not a store of shiftbench. {remedy}")
+            yield archive
     except FileNotFoundError:
         raise UserError(
             f"{path}: there is no such store. Run the workflow step that makes it."
         ) from None
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
         raise UserError(f"{path}: the store is truncated or damaged ({error}). {remedy}") from None
-    if "zarr.json" not in members:
-        raise UserError(f"{path}: this zip file is not a store of shiftbench. {remedy}")
-    return MemoryStore({name: Buffer.from_bytes(data) for name, data in members.items()})

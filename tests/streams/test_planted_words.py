@@ -1,0 +1,93 @@
+"""Planted changes of meaning: the neighbours of a word tell them, its frequency does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shiftbench.errors import UserError
+from shiftbench.streams import planted_words
+from shiftbench.streams.planted_words import Settings
+from tests.streams.word_counts import of_batch
+
+
+def build(**settings):
+    return planted_words.build(Settings(**settings), Path("unused"))
+
+
+def share_of_own_theme(matrix: np.ndarray, theme: np.ndarray, word: int, of: int) -> float:
+    """Of a word's counts with theme words, those with the words of one theme."""
+    counts = matrix[word] * (np.arange(len(theme)) != word)
+    return counts[theme == of].sum() / counts[theme >= 0].sum()
+
+
+def test_neighbours_before_and_after_a_change():
+    store = build(realisations=1)
+    changed, theme = store["changed"].values[0], store["theme"].values[0]
+    size = store.sizes["word"]
+    matrices = [
+        of_batch(planted_words.task(store, [0], t).train, 0, size)
+        for t in range(store.sizes["task"])
+    ]
+    for word in np.flatnonzero(changed.any(axis=0)):
+        (when,) = np.flatnonzero(changed[:, word])
+        old, new = theme[when - 1, word], theme[when, word]
+        assert when > 0 and old != new
+        for t, matrix in enumerate(matrices):
+            present = new if t >= when else old
+            assert share_of_own_theme(matrix, theme[t], word, present) > 0.99
+    steady = np.flatnonzero(~changed.any(axis=0))
+    assert (theme[:, steady] == theme[0, steady]).all() and len(steady) == 120
+
+
+def test_truth_is_what_the_settings_say():
+    store = build(realisations=4, changes=7, periods=9)
+    changed = store["changed"].values
+    assert (changed.sum(axis=(1, 2)) == 7).all() and (changed.sum(axis=1) <= 1).all()
+    assert not changed[:, 0].any() and not changed[..., :20].any()
+    np.testing.assert_array_equal(store["shift"].values, changed.any(axis=2))
+    assert len({one.tobytes() for one in changed}) == 4
+
+
+def test_a_change_leaves_the_frequency_as_it_is():
+    store = build(realisations=10)
+    changed, unigram = store["changed"].values, store["unigram"].values
+    after = np.cumsum(changed, axis=1) > 0
+    planted = changed.any(axis=1, keepdims=True) & np.ones_like(changed)
+    before = unigram[planted & ~after].mean()
+    assert unigram[planted & after].mean() == pytest.approx(before, rel=0.1)
+
+
+def test_training_and_held_out_documents_are_those_of_the_settings():
+    store = build(realisations=2, held_out=0.25, documents=8, document_length=50)
+    assert (store["tokens"].values == 6 * 50).all()
+    group = store["realisation-1"]
+    assert (
+        np.bincount(group["document_task"].values[group["document_held_out"].values]) == 2
+    ).all()
+    assert len(list(planted_words.held_out_documents(store, 1))) == 2 * 12
+    assert planted_words.task(build(realisations=1, held_out=0), [0], 3).test is None
+
+
+def test_counts_of_a_period_are_those_of_its_documents_and_task_minus_one_is_their_sum():
+    store = build(realisations=2)
+    size = store.sizes["word"]
+    tasks = [planted_words.task(store, [1, 0], t) for t in range(-1, 12)]
+    for s, r in enumerate((1, 0)):
+        found = list(planted_words.held_out_documents(store, r))
+        for t in (0, 5, 11):
+            expected = np.zeros((size, size))
+            for document in found:
+                if document.task == t:
+                    np.add.at(expected, tuple(document.pairs.T), document.targets)
+            np.testing.assert_array_equal(of_batch(tasks[t + 1].test, s, size), expected)
+        total = sum(of_batch(task.train, s, size) for task in tasks[1:])
+        np.testing.assert_array_equal(of_batch(tasks[0].train, s, size), total)
+        assert tasks[0].test is None and (total == total.T).all()
+
+
+def test_more_changes_than_words():
+    with pytest.raises(UserError, match="the themes have 12 words"):
+        build(themes=3, words_per_theme=4, changes=13)
