@@ -1,0 +1,81 @@
+"""Context vectors of a Bayesian skip-gram, from the counts of all periods together.
+
+log p(n) = sum_ij n+_ij log s(u_i.v_j) + n-_ij log s(-u_i.v_j), with N(0, 1) priors on all u and
+v. Given the other side's means, words and contexts are many independent logistic regressions
+each (`_newton.py`); they are fitted in turns, from random contexts on. Seed 000, C.3, does the
+same by Adam in 10,000 steps.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shiftbench.learners import _newton
+from shiftbench.learners._backend import tf
+from shiftbench.learners._cooccurrence import Cooccurrence, blocks
+
+NODES = 5
+"""Of the quadrature; with the counts of all periods the variances are small."""
+STEPS = 3
+"""Newton steps of a side in its turn, at most: the other side moves as well."""
+ENOUGH = 0.01
+"""Expected gain in nats below which a fit takes no further step."""
+START_SD = 0.1
+"""Of the random contexts: words are then nearly unknown in the first turn, and both sides grow
+together. Larger ones, or those of a singular value decomposition, end at a larger loss."""
+
+
+def pretrained(
+    counts: Cooccurrence,
+    dimension: int,
+    generator: np.random.Generator,
+    block: int,
+    sweeps: int,
+    tolerance: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Context vectors [V, d] float32, and the loss after each sweep, in nats per positive pair.
+
+    The loss is that of the words' posteriors, -ELBO, plus the contexts' prior; sweeps end when
+    it falls by less than `tolerance`.
+    """
+    size = len(counts.mass)
+    pairs = max(counts.positives.sum(), 1.0)
+    contexts = START_SD * generator.standard_normal((size, dimension)).astype(np.float32)
+    words = np.zeros_like(contexts)
+    turned, losses = counts.transposed, [np.inf]
+    for _ in range(sweeps):
+        words, elbo = _side(counts, contexts, words, block)
+        losses.append((0.5 * np.square(contexts, dtype=float).sum() - elbo) / pairs)
+        if losses[-2] - losses[-1] < tolerance:
+            break
+        contexts, _ = _side(turned, words, contexts, block)
+    return contexts, np.array(losses[1:])
+
+
+def _side(
+    counts: Cooccurrence,
+    features: np.ndarray,
+    start: np.ndarray,
+    block: int,
+) -> tuple[np.ndarray, float]:
+    """Posterior means [V, d] of one side given the other's, and their ELBO in nats."""
+    means, total = np.empty_like(start), 0.0
+    for rows, real in blocks(len(start), block):
+        mask = np.repeat(real[:, None], len(features), axis=1)
+        mean, elbo = _fit(start[rows][:, None], features[None], counts.dense(rows), mask)
+        means[rows[real]] = mean.numpy()[real, 0]
+        total += float(elbo.numpy()[real].sum())
+    return means, total
+
+
+@tf.function
+def _fit(
+    mean: tf.Tensor, features: tf.Tensor, targets: tf.Tensor, mask: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Posterior means [B, 1, d] from start values, and ELBO [B, 1]."""
+    data = _newton.rows(features, targets, mask)
+    prior = _newton.Normal(tf.zeros_like(mean), tf.ones_like(mean))
+    start = _newton.Normal(mean, tf.ones_like(mean))
+    q, _ = _newton.fit(prior, start, data, NODES, STEPS, ENOUGH)
+    expected, kl = _newton.elbo(prior, q, data, NODES)
+    return q.mean, expected - kl
