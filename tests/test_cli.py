@@ -106,7 +106,7 @@ def test_defect_is_one_line_and_its_traceback_is_in_the_log(plan, capsys, monkey
     def broken(path: Path) -> None:
         raise RuntimeError("a defect")
 
-    monkeypatch.setattr(zarr_zip, "read", broken)
+    monkeypatch.setattr(zarr_zip, "read_any", broken)
     assert _run() == 1
     assert capsys.readouterr().err == (
         "unexpected error: RuntimeError: a defect; details in logs/run.log\n"

@@ -13,9 +13,16 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from shiftbench.errors import UserError
+
+if TYPE_CHECKING:
+    from shiftbench.planning.schema import Config
 
 log = logging.getLogger("shiftbench")
 
@@ -100,6 +107,55 @@ def stream(options: argparse.Namespace) -> None:
     zarr_zip.write(store, options.output)
 
 
+def stream_words(options: argparse.Namespace) -> None:
+    """Chooses the vocabulary of a stream that is counted in shards."""
+    from shiftbench.planning import config, specs
+
+    plan = config.load(options.config)
+    _known("stream", options.name, plan.streams)
+    specs.refuse_other(specs.words(plan, options.name), options.digest)
+    module, settings = _counting(plan, options.name)
+    words = module.vocabulary(settings, options.raw / settings.dataset)
+    _write_text(options.output, json.dumps(words, indent=0, ensure_ascii=False) + "\n")
+
+
+def stream_part(options: argparse.Namespace) -> None:
+    """Counts one shard of a stream."""
+    from shiftbench.planning import config, specs
+
+    plan = config.load(options.config)
+    _known("stream", options.name, plan.streams)
+    specs.refuse_other(specs.part(plan, options.name, options.shard), options.digest)
+
+    from shiftbench.store import zarr_zip
+
+    module, settings = _counting(plan, options.name)
+    raw, words = options.raw / settings.dataset, json.loads(options.words.read_text("utf-8"))
+    with _folder_beside(options.output) as folder:
+        part = module.count_shard(settings, raw, words, options.shard, Path(folder, "counts"))
+        zarr_zip.write(part, options.output)
+
+
+def stream_merge(options: argparse.Namespace) -> None:
+    """Merges the shards of a stream to its store."""
+    from shiftbench.planning import config, specs
+
+    plan = config.load(options.config)
+    _known("stream", options.name, plan.streams)
+    spec = specs.stream(plan, options.name)
+    specs.refuse_other(spec, options.digest)
+
+    from shiftbench.store import zarr_zip
+
+    module, settings = _counting(plan, options.name)
+    words = json.loads(options.words.read_text("utf-8"))
+    with _folder_beside(options.output) as folder, ExitStack() as opened:
+        parts = [opened.enter_context(zarr_zip.opened(path)) for path in options.parts]
+        store = module.merge(settings, words, parts, Path(folder))
+        zarr_zip.stamp(store, f"stream {options.name}", spec)
+        zarr_zip.write(store, options.output)
+
+
 def run(options: argparse.Namespace) -> int:
     """Runs a variant on a stream for a block of seeds; goes on from a saved state."""
     from shiftbench.planning import config, specs
@@ -119,7 +175,7 @@ def run(options: argparse.Namespace) -> int:
     from shiftbench.evaluation import harness
     from shiftbench.store import checkpoint, zarr_zip
 
-    store = zarr_zip.read(options.store)
+    store = zarr_zip.read_any(options.store)
     scratch = options.scratch / spec["digest"]
     try:
         with threadpool_limits(options.threads):
@@ -164,7 +220,7 @@ def summarise(options: argparse.Namespace) -> None:
     from shiftbench.store import zarr_zip
 
     streams = {path.name.removesuffix(".zarr.zip"): path for path in options.streams}
-    stores = {name: zarr_zip.read(path) for name, path in streams.items()}
+    stores = {name: zarr_zip.read_any(path) for name, path in streams.items()}
     # The matrices of the regret are small: a second thread costs more than it brings.
     with threadpool_limits(1):
         runs = [zarr_zip.read(path) for path in options.runs]
@@ -194,6 +250,25 @@ def artefact(options: argparse.Namespace) -> None:
         _tables.save(module.tabulate(study), options.output, module.caption(study))
 
 
+def words(options: argparse.Namespace) -> None:
+    """Prints when words change in a study's run, and their neighbours before and after."""
+    from shiftbench.artefacts import _words
+    from shiftbench.evaluation import results
+    from shiftbench.planning import config, specs
+
+    plan = config.load(options.config)
+    _known("study", options.study, plan.studies)
+    folder = options.results or Path("results") / options.config.stem
+    of_study = folder / "studies" / options.study
+    study = results.load(
+        specs.scores(plan, options.study) | {"title": ""},
+        of_study / "scores.zarr.zip",
+        of_study / "summary.csv",
+        [folder / "streams" / f"{name}.zarr.zip" for name in plan.studies[options.study].streams],
+    )
+    print(_words.histories(study, options.words, options.learner, options.seed))
+
+
 def warm(options: argparse.Namespace) -> int:
     """Runs a command with warm servers (see warm.py)."""
     from shiftbench import warm
@@ -217,6 +292,11 @@ def _parser() -> argparse.ArgumentParser:
     _add(verbs, "reference", reference)
     _add(verbs, "fetch", fetch, ("dataset", "file"), paths=("output",))
     _add_job(verbs, "stream", stream, ("name",), ("raw", "output"))
+    _add_job(verbs, "stream-words", stream_words, ("name",), ("raw", "output"))
+    counting = _add_job(verbs, "stream-part", stream_part, ("name",), ("raw", "words", "output"))
+    counting.add_argument("--shard", type=int, required=True, help="number of the shard, from 0")
+    merging = _add_job(verbs, "stream-merge", stream_merge, ("name",), ("words", "output"))
+    merging.add_argument("--parts", type=Path, nargs="+", required=True)
     running = _add_job(
         verbs, "run", run, ("study", "stream", "variant"), ("store", "output", "cost", "scratch")
     )
@@ -232,6 +312,13 @@ def _parser() -> argparse.ArgumentParser:
         verbs, "artefact", artefact, ("study", "name"), ("scores", "summary", "output")
     )
     drawing.add_argument("--streams", type=Path, nargs="+", required=True)
+    looking = _add(verbs, "words", words)
+    looking.add_argument("words", nargs="+", metavar="word")
+    looking.add_argument("--study", required=True)
+    looking.add_argument("--learner", help="the first that decides about changes, if not given")
+    looking.add_argument("--seed", type=int, default=0)
+    looking.add_argument("--config", type=Path, default=DEFAULT_CONFIG)
+    looking.add_argument("--results", type=Path, help="folder, if not results/CONFIG")
     _add(verbs, "warm", warm).add_argument("command", nargs=argparse.REMAINDER)
     return parser
 
@@ -267,6 +354,23 @@ def _add_job(
     parser.add_argument("--config", type=Path, default=DEFAULT_CONFIG)
     parser.add_argument("--digest", help="digest of the spec that the job was planned with")
     return parser
+
+
+def _counting(plan: Config, name: str) -> tuple[ModuleType, Any]:
+    """Module and settings of a stream that is counted in shards."""
+    from shiftbench.planning import components
+
+    source = plan.streams[name]
+    if "shards" not in source.settings:
+        raise UserError(f"stream {name} is not counted in shards; use the verb stream")
+    settings = components.configured("streams", source.family, source.settings)
+    return components.load("streams", source.family), settings
+
+
+def _folder_beside(output: Path) -> TemporaryDirectory:
+    """A folder that is gone afterwards, on the disk of a file to come."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    return TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent)
 
 
 def _kinds() -> list[str]:

@@ -17,6 +17,7 @@ sys.path.insert(0, str(ROOT / "src"))
 from shiftbench.errors import UserError
 from shiftbench.planning import components, specs, tuning
 from shiftbench.planning import config as planning_config
+from shiftbench.store import raw
 
 
 def config_file():
@@ -97,6 +98,14 @@ def stream_spec(wildcards):
     return specs.stream(CONFIG, wildcards.stream)
 
 
+def words_spec(wildcards):
+    return specs.words(CONFIG, wildcards.stream)
+
+
+def part_spec(wildcards):
+    return specs.part(CONFIG, wildcards.stream, int(wildcards.shard))
+
+
 def run_spec(wildcards):
     seeds = int(wildcards.first), int(wildcards.last)
     return specs.run(
@@ -136,10 +145,37 @@ def artefact_spec(wildcards):
     return specs.artefact(CONFIG, wildcards.study, wildcards.artefact)
 
 
+def fetched_datasets():
+    """A pattern of the data sets that can be fetched; others are put in place by hand."""
+    return "|".join(name for name, dataset in raw.table().items() if dataset.files)
+
+
 def raw_files(wildcards):
-    """The raw files of a stream's data set; none for data that come with a package."""
+    """The raw files of a stream's data set; none for data that come with a package.
+
+    Of data that cannot be fetched, those that are there.
+    """
     dataset = CONFIG.streams[wildcards.stream].settings.get("dataset")
-    return [f"data/raw/{dataset}/{file}" for file in stream_spec(wildcards)["data"]]
+    folder = Path("data/raw") / str(dataset)
+    known = [str(folder / file) for file in stream_spec(wildcards)["data"]]
+    return known or sorted(str(p) for p in folder.rglob("*") if p.is_file())
+
+
+def streams(sharded):
+    """A pattern of the streams that are counted in shards, or of all others."""
+    names = [
+        name
+        for name, stream in CONFIG.streams.items()
+        if ("shards" in stream.settings) == sharded
+    ]
+    return "|".join(names) or "(?!)"
+
+
+def shards(wildcards):
+    """The counts of all shards of a stream."""
+    number = CONFIG.streams[wildcards.stream].settings["shards"]
+    folder = f"{RESULTS}/streams/{wildcards.stream}"
+    return [f"{folder}/{shard}.zarr.zip" for shard in range(number)]
 
 
 def stores_of_streams(study):

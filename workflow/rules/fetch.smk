@@ -9,6 +9,8 @@ rule fetch_raw_file:
         "data/raw/{dataset}/{file}",
     log:
         "<logs>/fetch/{dataset}/{file}.log",
+    wildcard_constraints:
+        dataset=fetched_datasets(),
     localrule: True
     resources:
         runtime=30,

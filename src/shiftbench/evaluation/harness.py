@@ -19,6 +19,7 @@ import signal
 import time
 import traceback
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
@@ -159,7 +160,8 @@ class Experiment:
                 failures[s] = f"{broken.where[s]} not finite after task {t}; {REMEDY}"
                 log.error("%s: seed %d failed: %s", self.name, self.numbers[s], failures[s])
         if t < 0:
-            return Position(t + 1, state, position.records, failures)
+            learnt = {f"{WARM_UP}{name}": [np.asarray(values)] for name, values in info.items()}
+            return Position(t + 1, state, learnt, failures)
         well = np.array([not reason for reason in failures])
         found = {
             name if name.startswith(TESTED) else f"score/{name}": np.where(well, values.T, np.nan).T
@@ -167,7 +169,7 @@ class Experiment:
         }
         found |= {f"info/{name}": np.asarray(values) for name, values in info.items()}
         records = {k: [*position.records.get(k, []), values] for k, values in found.items()}
-        return Position(t + 1, state, records, failures)
+        return Position(t + 1, state, position.records | records, failures)
 
     def _learn(
         self, state: State, task: Task, t: int, meter: Meter
@@ -242,7 +244,7 @@ class Experiment:
 
     def store(self, position: Position) -> xr.Dataset:
         """What is published of the run: scores, infos, status; no times, no host."""
-        done = len(next(iter(position.records.values()), []))
+        done = max(map(len, position.records.values()), default=0)
         names = [f"score/{name}" for name in self.metrics]
         stacked = {k: _stacked(v, self.problem.n_tasks) for k, v in position.records.items()}
         empty = np.full((len(self.numbers), self.problem.n_tasks), np.nan)
@@ -260,14 +262,16 @@ class Experiment:
             variables["after_metric"] = ("after_metric", np.array(after, dtype=str))
         for name, array in stacked.items():
             if name.startswith("info/"):
-                rest = tuple(f"{name[5:]}_{i}" for i in range(array.ndim - 3))
-                dims = ("seed", "task", "hypothesis", *rest)
-                variables[f"info_{name[5:]}"] = (dims, array)
+                variables[f"info_{name[5:]}"] = self._named(name[5:], array, "task")
+            elif name.startswith(WARM_UP):
+                variables[f"warm_up_{name[8:]}"] = self._named(name[8:], array[:, 0])
         coords = {
             "metric": np.array(list(self.metrics), dtype=str),
             "seed": self.numbers,
             "task": np.arange(self.problem.n_tasks),
         }
+        if self.problem.kind == "counts":
+            coords["word"] = self.stream["word"].values
         log.info("%s: %d tasks done, status %s", self.name, done, sorted(set(status)))
         attrs = {
             "title": self.name,
@@ -279,23 +283,38 @@ class Experiment:
         }
         return xr.Dataset(variables, coords=coords, attrs=attrs)
 
+    def _named(self, name: str, array: np.ndarray, *tasks: str) -> tuple:
+        """An info with the names of its dimensions; on counts, the first of its own is the word."""
+        dims = ["seed", *tasks, "hypothesis" if tasks else "warm_up_hypothesis"]
+        dims += [f"{name}_{i}" for i in range(array.ndim - len(dims))]
+        if self.problem.kind == "counts" and len(dims) > 2 + len(tasks):
+            dims[2 + len(tasks)] = "word"
+        return tuple(dims), array
+
 
 def assemble(pipeline: Sequence, model_spec: Sequence | None, problem: Problem) -> Learner:
     """The learner of a variant: combinators, outermost first, around a learner on a model."""
+    *outer, (name, settings) = pipeline
+    around = []
+    for combinator, combinator_settings in outer:
+        module, made = _configured("combinators", combinator, combinator_settings)
+        around.append(partial(module.build, made, problem))
+        if hasattr(module, "inner_problem"):
+            problem = module.inner_problem(made, problem)
     model = None
     if model_spec is not None:
-        model = _build("models", *model_spec)(problem)
-    *outer, (name, settings) = pipeline
-    learner = _build("learners", name, settings)(problem, model)
-    for combinator, combinator_settings in reversed(outer):
-        learner = _build("combinators", combinator, combinator_settings)(problem, learner)
+        module, made = _configured("models", *model_spec)
+        model = module.build(made, problem)
+    module, made = _configured("learners", name, settings)
+    learner = module.build(made, problem, model)
+    for wrap in reversed(around):
+        learner = wrap(learner)
     return learner
 
 
-def _build(kind: str, name: str, settings: dict):
+def _configured(kind: str, name: str, settings: dict) -> tuple[ModuleType, object]:
     module = components.load(kind, name)
-    made = module.Settings(**{k: _tuples(v) for k, v in settings.items()})
-    return lambda *arguments: module.build(made, *arguments)
+    return module, module.Settings(**{k: _tuples(v) for k, v in settings.items()})
 
 
 def _tuples(value):
@@ -310,6 +329,8 @@ def _kinds(pipeline: Sequence) -> list[tuple[str, str]]:
 
 TESTED = "tested/"
 """Before the names of scores of each task so far."""
+WARM_UP = "warm_up/"
+"""Before the names of infos of the warm-up, of which there is one at most."""
 LOGARITHMS = ("log_weight", "log_joint")
 """Arrays of states with these endings may be -inf, the logarithm of an empty slot's weight."""
 REMEDY = "lower the learning rate or look at the data; the run's log has the details"

@@ -3,6 +3,9 @@
 A run store keeps, per task, the slot of each hypothesis before the task (`info_parent`)
 and its decision (`info_shift`). Slots are sorted by weight, so slot 0 of the last task is
 the most likely hypothesis in hindsight, and its ancestors tell its whole history.
+
+On streams of counts each word has hypotheses of its own: there, all arrays have the word as a
+further dimension.
 """
 
 from __future__ import annotations
@@ -18,22 +21,31 @@ def decides(run: xr.Dataset) -> bool:
 
 def lineage(run: xr.Dataset, hypothesis: int = 0) -> np.ndarray:
     """Slots [seed, task] of the ancestors of the hypothesis in this slot after the last task."""
-    parent = run["info_parent"].transpose("seed", "task", "hypothesis").values.astype(int)
-    seeds, tasks = parent.shape[:2]
-    slots = np.full((seeds, tasks), hypothesis)
-    rows = np.arange(seeds)
-    for task in range(tasks - 1, 0, -1):
-        slots[:, task - 1] = parent[rows, task, slots[:, task]]
+    parent = _by_hypothesis(run, "parent").astype(int)
+    slots = np.full((*parent.shape[:2], *parent.shape[3:]), hypothesis)
+    for task in range(parent.shape[1] - 1, 0, -1):
+        slots[:, task - 1] = _chosen(parent[:, task], slots[:, task])
     return slots
 
 
 def along(run: xr.Dataset, name: str, slots: np.ndarray) -> np.ndarray:
     """Info `name` [seed, task, ...] of the hypotheses in these slots [seed, task]."""
-    values = run[f"info_{name}"].transpose("seed", "task", "hypothesis", ...).values
-    seed, task = np.indices(slots.shape)
-    return values[seed, task, slots]
+    values = _by_hypothesis(run, name)
+    tasks = [_chosen(values[:, task], slots[:, task]) for task in range(slots.shape[1])]
+    return np.stack(tasks, axis=1)
 
 
 def shifts(run: xr.Dataset, hypothesis: int = 0) -> np.ndarray:
     """Tasks [seed, task] bool before which this hypothesis places a shift, in hindsight."""
     return along(run, "shift", lineage(run, hypothesis)).astype(bool)
+
+
+def _by_hypothesis(run: xr.Dataset, name: str) -> np.ndarray:
+    return run[f"info_{name}"].transpose("seed", "task", "hypothesis", ...).values
+
+
+def _chosen(values: np.ndarray, slots: np.ndarray) -> np.ndarray:
+    """values [seed, hypothesis, ...] of the hypotheses in these slots [seed, ...]."""
+    index = slots.reshape(slots.shape[0], 1, *slots.shape[1:])
+    index = index.reshape(*index.shape, *[1] * (values.ndim - index.ndim))
+    return np.take_along_axis(values, index, axis=1)[:, 0]

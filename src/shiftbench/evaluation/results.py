@@ -22,7 +22,8 @@ class StudyResults:
     """The results of one study, all in memory.
 
     cuts: what is reduced against the paper; origin: where hyper-parameters come from; both
-    may be empty. scores: the tree of `evaluation.summarise`. summary: its table.
+    may be empty. scores: the tree of `evaluation.summarise`. summary: its table. words: on
+    streams of counts, those to be shown.
     """
 
     name: str
@@ -32,6 +33,7 @@ class StudyResults:
     scores: xr.DataTree
     summary: pd.DataFrame
     streams: Mapping[str, xr.Dataset]
+    words: Sequence[str] = ()
 
     @property
     def cube(self) -> xr.Dataset:
@@ -86,12 +88,15 @@ def load(
     spec: `study`, `title` and, where given, `cuts` and `origin`. streams: the stream
     stores, named NAME.zarr.zip. UserError for a missing or damaged store.
     """
-    stores = {Path(path).name.removesuffix(STORE_SUFFIX): zarr_zip.read(path) for path in streams}
+    stores = {
+        Path(path).name.removesuffix(STORE_SUFFIX): zarr_zip.read_any(path) for path in streams
+    }
     return StudyResults(
         name=spec["study"],
         title=spec["title"],
         cuts=spec.get("cuts") or "",
         origin=spec.get("origin") or "",
+        words=spec.get("words") or (),
         scores=zarr_zip.read_tree(scores),
         summary=pd.read_csv(summary),
         streams=stores,

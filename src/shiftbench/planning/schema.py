@@ -85,6 +85,9 @@ class Study(_Model):
     )
     metrics: Annotated[list[str], MinLen(1)] = Field(description="Names of metrics.")
     artefacts: list[Name] = Field([], description="Figures and tables to make.")
+    words: list[str] = Field(
+        [], description="Words whose trajectories are drawn; those that move farthest if empty."
+    )
     tuning: Tuning | None = Field(
         None, description="Trials that choose settings; each learner then also runs as tuned."
     )

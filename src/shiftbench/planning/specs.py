@@ -39,11 +39,18 @@ def raw_file(dataset: str, file: str) -> Spec:
 
 def stream(config: Config, name: str) -> Spec:
     """The spec of building a stream."""
-    return _sealed(
-        {"kind": "stream", "stream": name}
-        | _source(config, name)
-        | {"code": digest.code(components.module_name("streams", config.streams[name].family))}
-    )
+    return _sealed({"kind": "stream"} | _counted(config, name))
+
+
+def words(config: Config, name: str) -> Spec:
+    """The spec of choosing the vocabulary of a stream that is counted in shards."""
+    return _sealed({"kind": "words"} | _counted(config, name))
+
+
+def part(config: Config, name: str, shard: int) -> Spec:
+    """The spec of counting one shard of a stream."""
+    shards = config.streams[name].settings["shards"]
+    return _sealed({"kind": "part", "shard": shard, "shards": shards} | _counted(config, name))
 
 
 def run(config: Config, study: str, stream: str, variant: str, seeds: tuple[int, int]) -> Spec:
@@ -116,6 +123,7 @@ def artefact(config: Config, study: str, name: str) -> Spec:
             "title": plan.title,
             "origin": plan.origin,
             "cuts": plan.cuts,
+            "words": plan.words,
             "code": digest.code(*DRAWING, components.module_name("artefacts", name)),
         }
     )
@@ -167,9 +175,14 @@ def _of_study(config: Config, study: str, kind: str) -> Spec:
     }
 
 
+def _counted(config: Config, name: str) -> Spec:
+    family = components.module_name("streams", config.streams[name].family)
+    return {"stream": name} | _source(config, name) | {"code": digest.code(family)}
+
+
 def _source(config: Config, name: str) -> Spec:
-    """Family, settings and raw files of a stream."""
-    settings = config.streams[name].settings
+    """Family, settings and raw files of a stream; how many jobs share its counting is none."""
+    settings = {k: v for k, v in config.streams[name].settings.items() if k != "shards"}
     dataset = raw.table()[settings["dataset"]] if settings.get("dataset") else None
     files = dataset.files if dataset else {}
     return {

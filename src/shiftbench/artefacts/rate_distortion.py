@@ -1,0 +1,118 @@
+"""How well documents are dated against how many words are updated: seed 000, Fig. 5.
+
+One point a learner; those of beams with the same weights are joined by a line, whose points
+differ in the prior log-odds. Binning with periods of L: all V words are updated every L periods,
+and a document is dated to its bin. A random period of the right bin is off by (L^2 - 1) / (3 L)
+on average; the paper draws (L - 1) / 2, which is up to 1.5 times as much.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import ScalarFormatter
+
+from shiftbench.artefacts import _style
+from shiftbench.errors import UserError
+from shiftbench.evaluation import provenance, statistics
+from shiftbench.evaluation.results import StudyResults
+
+KIND = "figure"
+
+RATE = "updates_per_period"
+PANELS = {"dating_error": "each held-out document", "dating_error_of_periods": "each period's text"}
+
+
+class _Point(NamedTuple):
+    learner: str
+    rate: float
+    error: statistics.Interval
+
+
+@_style.styled
+def draw(study: StudyResults) -> Figure:
+    """One panel a metric; UserError where one is missing."""
+    for metric in (RATE, *PANELS):
+        if metric not in study.metrics:
+            raise UserError(
+                f"study {study.name}: the figure rate-distortion needs the metric {metric}; add"
+                " it, or take the figure out of the study's artefacts"
+            )
+    stream = next(iter(study.streams))
+    drawn = _style.figure(3.9, caption(study))
+    panels = drawn.subplots(1, len(PANELS))
+    for letter, (axes, (metric, what)) in enumerate(zip(panels, PANELS.items(), strict=True)):
+        _draw_binning(axes, study, stream)
+        for number, (name, points) in enumerate(_curves(study, stream, metric).items()):
+            _draw_curve(axes, name, points, number)
+        _style.title(axes, "ab"[letter], f"dating {what}")
+        axes.set_xscale("symlog", linthresh=1.0)
+        axes.xaxis.set_major_formatter(ScalarFormatter())
+        axes.set_xlim(left=-0.05)
+        axes.set_ylim(bottom=0)
+        axes.set(xlabel="words updated in a period", ylabel="error of dating (periods)")
+    handles, labels = panels[0].get_legend_handles_labels()
+    drawn.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+    return drawn
+
+
+def caption(study: StudyResults) -> str:
+    """What the curves are, on how many runs, and what is cut."""
+    stream = next(iter(study.streams))
+    store = study.streams[stream]
+    odds = sorted({o for o in (_odds(study, stream, one) for one in study.learners) if o != ""})
+    return (
+        f"{stream}: {store.sizes['word']:,} words, {store.sizes['task']} periods of"
+        f" {store.attrs.get('period_years', 1)} year(s). Mean over seeds, bars: 95 % interval"
+        " (Student t), where there are several. Along a beam's line the prior log-odds of a change"
+        f" go from {odds[0] if odds else '-'} (left) to {odds[-1] if odds else '-'}. Binning: the"
+        " mean error of a random period of the right bin, and as the paper draws it; it dates all"
+        f" documents to the right bin. {study.budget([stream])}"
+    )
+
+
+def _curves(study: StudyResults, stream: str, metric: str) -> dict[str, list[_Point]]:
+    """Points by the label of their curve: the beam's weights, or the learner itself."""
+    curves: dict[str, list[_Point]] = {}
+    for learner in study.learners:
+        rate = study.score(stream, learner, RATE)
+        if np.isnan(rate).all():
+            continue
+        error = statistics.interval(study.score(stream, learner, metric))
+        beam = provenance.settings(study.run(stream, learner), "beam")
+        label = f"VBS, {beam['weights']} weights" if beam else learner
+        curves.setdefault(label, []).append(_Point(learner, float(np.nanmean(rate)), error))
+    return {name: sorted(points, key=lambda one: one.rate) for name, points in curves.items()}
+
+
+def _odds(study: StudyResults, stream: str, learner: str) -> float | str:
+    beam = provenance.settings(study.run(stream, learner), "beam")
+    return beam["prior_log_odds"] if beam else ""
+
+
+def _draw_curve(axes: Axes, name: str, points: list[_Point], number: int) -> None:
+    mean = np.array([one.error.mean for one in points])
+    low, high = (np.array([getattr(one.error, end) for one in points]) for end in ("low", "high"))
+    axes.errorbar(
+        [one.rate for one in points],
+        mean,
+        np.nan_to_num([mean - low, high - mean]),
+        color=_style.PALETTE[number],
+        marker=_style.MARKERS[number],
+        ms=5,
+        capsize=2,
+        label=name,
+        zorder=3,
+    )
+
+
+def _draw_binning(axes: Axes, study: StudyResults, stream: str) -> None:
+    store = study.streams[stream]
+    size = np.arange(1, store.sizes["task"] + 1)
+    rate = store.sizes["word"] / size
+    right = (size**2 - 1) / (3 * size)
+    axes.plot(rate, right, color="0.35", lw=1.4, label="binning")
+    axes.plot(rate, (size - 1) / 2, color="0.35", lw=1.2, ls=":", label="binning, as in the paper")

@@ -1,0 +1,99 @@
+"""Figures, tables and the verb for words, on a small study of planted words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from shiftbench.artefacts import _words, rate_distortion, word_changes, word_trajectories
+from shiftbench.errors import UserError
+from tests.evaluation import word_stores
+from tests.evaluation.word_stores import stream, study
+
+PLANTED = np.argwhere(stream()["changed"].values[0])
+"""(period, word) of the planted changes of the first seed."""
+
+
+def test_metrics_of_the_small_study():
+    table = study().summary.set_index(["learner", "metric"])["mean"]
+    assert table["vbs", "change_recall"] > 0.6 and table["vbs", "change_precision"] > 0.6
+    assert np.isnan(table["vcl", "change_f1"])
+    assert table["independent", "updates_per_period"] == 22
+    assert 0 < table["vbs", "updates_per_period"] < 3
+    # A random period is off by 1.6.
+    assert table["vbs", "dating_error"] < 1.1
+
+
+def test_the_trajectory_of_a_planted_word_jumps_at_its_change():
+    period, word = PLANTED[0]
+    name = str(stream()["word"].values[word])
+    drawn = word_trajectories.draw(study((name,)))
+    axes, listed = drawn.get_axes()
+    line = next(one for one in axes.get_lines() if one.get_label() == "most likely hypothesis")
+    near = line.get_ydata()
+    assert near[period] > 0.95 and near[period - 1] < 0.9
+    assert listed.texts and name not in listed.texts[1].get_text()
+
+
+def test_the_words_that_moved_are_drawn_where_none_are_named():
+    titles = {axes.get_title("left") for axes in word_trajectories.draw(study()).get_axes()} - {""}
+    assert len(titles) == word_trajectories.SHOWN
+    assert titles & {str(stream()["word"].values[word]) for _, word in PLANTED}
+
+
+def test_a_word_that_is_not_in_the_vocabulary_is_named():
+    with pytest.raises(UserError, match="'aardvark' of its `words` is not in the vocabulary"):
+        word_trajectories.draw(study(("aardvark",)))
+
+
+def test_the_table_of_changes_has_the_planted_words_first():
+    table = word_changes.tabulate(study())
+    assert (table["planted"] == "yes").mean() >= 0.6
+    found = set(zip(table["period"], table["word"], strict=True))
+    planted = {(str(t), str(stream()["word"].values[w])) for t, w in PLANTED}
+    assert len(found & planted) >= 2
+    assert "3 of 3" not in word_changes.caption(study())
+    assert "2 of 2 runs per learner. few documents." in word_changes.caption(study())
+
+
+def test_binning_is_drawn_as_the_paper_has_it_and_as_it_is():
+    axes = rate_distortion.draw(study()).get_axes()[0]
+    lines = {line.get_label(): line.get_xydata() for line in axes.get_lines()}
+    rng = np.random.default_rng(0)
+    for length in (2, 5):
+        rate, error = lines["binning"][length - 1]
+        a, b = rng.integers(0, length, (2, 200_000))
+        assert rate == 22 / length and abs(error - np.abs(a - b).mean()) < 0.02
+        assert lines["binning, as in the paper"][length - 1].tolist() == [rate, (length - 1) / 2]
+
+
+def test_a_study_without_these_learners_is_refused():
+    tree = study().scores.copy()
+    tree["scores"].dataset = study().cube.sel(learner=["vcl", "independent"])
+    for artefact in (word_changes.tabulate, word_trajectories.draw):
+        with pytest.raises(UserError, match="needs a learner"):
+            artefact(replace(study(), scores=tree))
+
+
+def test_histories_for_people():
+    _, word = PLANTED[0]
+    name = str(stream()["word"].values[word])
+    text = _words.histories(study(), [name], None, 1)
+    assert text.startswith("words, planted-words, vbs, seed 1") and f"\n{name}\n" in text
+    for arguments, said in (
+        ((["b-99"], None, 0), "there is no word 'b-99' in this study"),
+        (([name], "vlc", 0), "there is no learner 'vlc' in this study; near it: vcl"),
+        (([name], None, 7), "there is no seed 7"),
+    ):
+        with pytest.raises(UserError, match=said):
+            _words.histories(study(), *arguments)
+
+
+def test_periods_of_several_years_have_both_in_their_name():
+    store = word_stores.stream().copy()
+    store.attrs["period_years"] = 5
+    store.dataset = store.to_dataset().assign(first_year=("task", [1970, 1975, 1980, 1985, 1995]))
+    assert _words.period_names(store)[0] == "1970-74"
+    assert _words.period_names(store)[-1] == "1995-99"

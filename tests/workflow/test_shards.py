@@ -1,0 +1,74 @@
+"""Streams of text through the workflow: shards as jobs, equal bytes for any number of them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import xarray as xr
+
+from shiftbench.store import zarr_zip
+from tests.streams.test_running_text import congress
+
+ROOT = Path(__file__).parents[2]
+
+CONFIG = """\
+streams:
+  one: &one
+    family: running-text
+    dataset: congressional-record
+    period_years: 2
+    vocabulary_size: 0
+  three: {shards: 3, <<: *one}
+studies:
+  words:
+    title: Words
+    streams: [one, three]
+    seeds: 1
+    metrics: [updates_per_period]
+    learners:
+      vcl: [per-word, skipgram]
+"""
+STORES = [f"results/mine/streams/{name}.zarr.zip" for name in ("one", "three")]
+
+
+def workflow(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "snakemake", *STORES, "--cores", "2", "--configfile",
+         "config/mine.yaml", *arguments],
+        cwd=folder, env=os.environ | {"PYTHONPATH": str(folder / "src")},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def test_shards_are_jobs_and_their_number_changes_no_byte(tmp_path):
+    for name in ("src", "workflow", "profiles", "envs"):
+        ignored = shutil.ignore_patterns("__pycache__", "*.sif")
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=ignored)
+    shutil.copy(ROOT / "Snakefile", tmp_path)
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/mine.yaml").write_text(CONFIG)
+    raw = tmp_path / "data/raw/congressional-record"
+    raw.mkdir(parents=True)
+    congress(raw)
+    said = workflow(tmp_path)
+    assert said.count("Counting shard") >= 4 and said.count("Merging the shards of three") >= 1
+    stores = [(tmp_path / path).read_bytes() for path in STORES]
+    trees = [zarr_zip.read_tree(tmp_path / path) for path in STORES]
+    for tree in trees:  # which stream a store is of stands in its attributes
+        tree.attrs.clear()
+    xr.testing.assert_identical(*trees)
+    assert "Nothing to be done" in workflow(tmp_path, "--dry-run")
+    edited = CONFIG.replace("shards: 3", "shards: 2")
+    (tmp_path / "config/mine.yaml").write_text(edited)
+    workflow(tmp_path)
+    assert [(tmp_path / path).read_bytes() for path in STORES] == stores
+    (raw / "speeches_043.txt").write_bytes(
+        (raw / "speeches_043.txt").read_bytes().replace(b"Peace", b"Order")
+    )
+    assert "Counting shard" in workflow(tmp_path, "--dry-run")
