@@ -18,6 +18,8 @@ QUICK = """
 seeds_per_job: 2
 streams:
   toy: {family: toy-step, realisations: 2}
+  planted-words:
+    {family: planted-words, realisations: 1, periods: 2, documents: 4, document_length: 40}
 studies:
   toy-step:
     title: A quick stand-in
@@ -27,6 +29,13 @@ studies:
     artefacts: [score-table]
     learners:
       vbs-k2: [{beam: {size: 2, broadening: diffuse}}, gaussian-mean]
+  planted-words:
+    title: Another
+    streams: [planted-words]
+    seeds: 1
+    metrics: [updates_per_period]
+    learners:
+      vbs: [{per-word: {dimension: 2, block: 140}}, {beam: {size: 2}}, skipgram]
 """
 
 
@@ -69,9 +78,11 @@ def test_every_command_of_the_readme(checkout):
     assert (checkout / "results" / "cpu" / "studies" / "toy-step" / "summary.csv").exists()
     assert "tests collected" in said["make test"]
     assert "gaussian-mean" in said[".venv/bin/shiftbench list learners"]
+    words = next(text for command, text in said.items() if "shiftbench words" in command)
+    assert re.search(r"^a-02\n  0 ", words, re.MULTILINE)
     assert "Nothing to be done" in said[".venv/bin/snakemake toy-step"]
     slurm = next(text for command, text in said.items() if "slurm" in command)
-    assert re.search(r"run_learner\s+1", slurm)
+    assert re.search(r"run_learner\s+2", slurm)
 
 
 def test_links_of_the_documents_lead_somewhere():
