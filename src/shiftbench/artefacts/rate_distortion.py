@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import ScalarFormatter
@@ -65,13 +66,18 @@ def caption(study: StudyResults) -> str:
     store = study.streams[stream]
     odds = sorted({o for o in (_odds(study, stream, one) for one in study.learners) if o != ""})
     return (
-        f"{stream}: {store.sizes['word']:,} words, {store.sizes['task']} periods of"
-        f" {store.attrs.get('period_years', 1)} year(s). Mean over seeds, bars: 95 % interval"
+        f"{stream}: {store.sizes['word']:,} words, {store.sizes['task']} periods{_years(store)}."
+        f" Mean over seeds, bars: 95 % interval"
         " (Student t), where there are several. Along a beam's line the prior log-odds of a change"
         f" go from {odds[0] if odds else '-'} (left) to {odds[-1] if odds else '-'}. Binning: the"
         " mean error of a random period of the right bin, and as the paper draws it; it dates all"
         f" documents to the right bin. {study.budget([stream])}"
     )
+
+
+def _years(store: xr.DataTree) -> str:
+    years = store.attrs.get("period_years")
+    return "" if years is None else " of a year" if years == 1 else f" of {years} years"
 
 
 def _curves(study: StudyResults, stream: str, metric: str) -> dict[str, list[_Point]]:
