@@ -37,8 +37,8 @@ def caption(study: StudyResults) -> str:
     """What the figure shows, on how many runs, and what is cut."""
     return (
         "Accuracy (%) on the test data of each task (column) after each task (row), mean over "
-        "seeds; one scale for all learners of a stream. Learners that start each task from scratch "
-        f"know nothing of those before. {study.budget()}"
+        "seeds; one scale for all learners of a stream, the logarithm of the error. Learners that start "
+        f"each task from scratch know nothing of those before. {study.budget()}"
     )
 
 
@@ -61,7 +61,7 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
     scale = block.colorbar(shown, ax=panels, shrink=0.8, pad=0.01, aspect=30)
     chosen = _continual.ticks(low, high, space=0.05)
     scale.set_ticks(chosen, labels=[f"{tick:g}" for tick in chosen])
-    scale.set_label("accuracy (%), on the logarithm of the error")
+    scale.set_label("accuracy (%)")
     scale.outline.set_visible(False)
 
 

@@ -62,7 +62,7 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
     means = np.concatenate([band.mean for band in bands.values()] + [[*paper.values()]])
     _continual.scale(panels[0], "y", means, space=0.15)
     block.supxlabel("number of tasks learnt", size=9)
-    block.supylabel("average accuracy (%)", size=9)
+    block.supylabel("accuracy (%)", size=9)
 
 
 def _points(band: statistics.Band) -> tuple[np.ndarray, np.ndarray]:
