@@ -37,8 +37,8 @@ def caption(study: StudyResults) -> str:
     """What the figure shows, on how many runs, and what is cut."""
     return (
         "Accuracy (%) on the test data of each task (column) after each task (row), mean over "
-        "seeds; one scale for all learners of a stream, the logarithm of the error. Learners that start "
-        f"each task from scratch know nothing of those before. {study.budget()}"
+        "seeds; one scale for all learners of a stream, the logarithm of the error. Learners that "
+        f"start each task from scratch know nothing of those before. {study.budget()}"
     )
 
 

@@ -25,6 +25,8 @@ SHOWN, NEIGHBOURS, LINES = 6, 5, 8
 """Words if the study names none; neighbours of a segment; segments that are written out."""
 FAINTEST = 0.02
 """Weight below which a hypothesis is not drawn."""
+HIGHEST_FLOOR = 0.85
+"""The axis goes down to this at least."""
 
 
 @_style.styled
@@ -109,7 +111,8 @@ def _draw_word(
     axes.plot([], [], color=_style.PALETTE[1], lw=0.9, label="its other hypotheses")
     for period in periods[np.flatnonzero(found.changed[:, word])]:
         axes.axvline(period, color=_style.MUTED, lw=0.8, ls=":", zorder=0)
-    axes.set_ylim(top=1.05)
+    # Words that hardly move shall look so.
+    axes.set_ylim(min(axes.get_ylim()[0], HIGHEST_FLOOR), 1.03)
 
 
 def _filters(run: xr.Dataset) -> bool:
