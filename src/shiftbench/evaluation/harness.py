@@ -71,7 +71,11 @@ class Position(NamedTuple):
 
 
 def run_job(
-    spec: dict, stream: xr.Dataset, scratch: Path, minutes: float, threads: int = 1
+    spec: dict,
+    stream: xr.Dataset | xr.DataTree,
+    scratch: Path,
+    minutes: float,
+    threads: int = 1,
 ) -> tuple[xr.Dataset, dict]:
     """The run's store and its cost. Raises Stopped when it has to end before it is done.
 
@@ -108,8 +112,9 @@ def run_job(
 class Experiment:
     """The parts of a run, put together from its spec: stream, learner, metrics, seeds."""
 
-    def __init__(self, spec: dict, stream: xr.Dataset) -> None:
+    def __init__(self, spec: dict, stream: xr.Dataset | xr.DataTree) -> None:
         self.spec, self.stream = spec, stream
+        self.labels = stream if isinstance(stream, xr.Dataset) else stream.to_dataset()
         self.name = f"{spec['study']}/{spec['stream']['name']}/{spec['variant']}"
         self.reader = components.load("streams", spec["stream"]["family"])
         self.problem: Problem = self.reader.problem(stream)
@@ -217,7 +222,7 @@ class Experiment:
     def _context(self, t: int) -> Context:
         """What the study reveals and the learner declares that it needs; None for the rest."""
         shown = self.needs & set(self.spec["reveals"])
-        shift = self.stream["shift"].values[self.realisations]
+        shift = self.labels["shift"].values[self.realisations]
         boundary = shift[:, max(t, 0)] & (t >= 0) if "boundaries" in shown else None
         if "task_identity" not in shown:
             return Context(boundary, None)
@@ -271,7 +276,7 @@ class Experiment:
             "task": np.arange(self.problem.n_tasks),
         }
         if self.problem.kind == "counts":
-            coords["word"] = self.stream["word"].values
+            coords["word"] = self.labels["word"].values
         log.info("%s: %d tasks done, status %s", self.name, done, sorted(set(status)))
         attrs = {
             "title": self.name,

@@ -39,7 +39,9 @@ COLUMNS = (
 
 
 def summarise(
-    spec: Mapping[str, Any], streams: Mapping[str, xr.Dataset], runs: Sequence[xr.Dataset]
+    spec: Mapping[str, Any],
+    streams: Mapping[str, xr.Dataset | xr.DataTree],
+    runs: Sequence[xr.Dataset],
 ) -> tuple[xr.DataTree, pd.DataFrame]:
     """The tree of scores and the summary (one row a stream, learner and metric) of a study.
 
