@@ -67,8 +67,8 @@ def caption(study: StudyResults) -> str:
     odds = sorted({o for o in (_odds(study, stream, one) for one in study.learners) if o != ""})
     return (
         f"{stream}: {store.sizes['word']:,} words, {store.sizes['task']} periods{_years(store)}."
-        f" Mean over seeds, bars: 95 % interval"
-        " (Student t), where there are several. Along a beam's line the prior log-odds of a change"
+        " Mean over seeds, bars: 95 % interval (Student t), where there are several. Along a"
+        " beam's line the prior log-odds of a change"
         f" go from {odds[0] if odds else '-'} (left) to {odds[-1] if odds else '-'}. Binning: the"
         " mean error of a random period of the right bin, and as the paper draws it; it dates all"
         f" documents to the right bin. {study.budget([stream])}"

@@ -39,18 +39,18 @@ def raw_file(dataset: str, file: str) -> Spec:
 
 def stream(config: Config, name: str) -> Spec:
     """The spec of building a stream."""
-    return _sealed({"kind": "stream"} | _counted(config, name))
+    return _sealed({"kind": "stream"} | _of_stream(config, name))
 
 
 def words(config: Config, name: str) -> Spec:
     """The spec of choosing the vocabulary of a stream that is counted in shards."""
-    return _sealed({"kind": "words"} | _counted(config, name))
+    return _sealed({"kind": "words"} | _of_stream(config, name))
 
 
 def part(config: Config, name: str, shard: int) -> Spec:
     """The spec of counting one shard of a stream."""
     shards = config.streams[name].settings["shards"]
-    return _sealed({"kind": "part", "shard": shard, "shards": shards} | _counted(config, name))
+    return _sealed({"kind": "part", "shard": shard, "shards": shards} | _of_stream(config, name))
 
 
 def run(config: Config, study: str, stream: str, variant: str, seeds: tuple[int, int]) -> Spec:
@@ -175,7 +175,8 @@ def _of_study(config: Config, study: str, kind: str) -> Spec:
     }
 
 
-def _counted(config: Config, name: str) -> Spec:
+def _of_stream(config: Config, name: str) -> Spec:
+    """What all jobs that make a stream depend on."""
     family = components.module_name("streams", config.streams[name].family)
     return {"stream": name} | _source(config, name) | {"code": digest.code(family)}
 

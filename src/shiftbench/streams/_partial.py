@@ -6,7 +6,7 @@ whatever their order and number. Neither a shard nor the merge has all pairs in 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 import xarray as xr
 
 from shiftbench.errors import UserError
+from shiftbench.store import raw as raw_data
 from shiftbench.streams import _count_store, _counts, _spill
 from shiftbench.streams._count_store import Documents, Realisation
 from shiftbench.streams._counts import Rows, Text, Weights
@@ -72,11 +73,13 @@ def merged(
     partials: Sequence[xr.Dataset],
     words: Sequence[str],
     weights: Weights,
-    attrs: Mapping[str, Any],
+    dataset: str,
+    period_years: int,
     scratch: Path,
 ) -> xr.DataTree:
     """The store of a corpus from the counts of its shards, which may come in any order.
 
+    dataset: its entry in the table of raw data, which tells its title, licence and citation.
     UserError where a period has no pair of words that are both in the vocabulary.
     """
     partials = sorted(partials, key=lambda partial: partial.attrs["shard"])
@@ -88,6 +91,9 @@ def merged(
     _refuse_empty(rows, len(words), first_year, tokens, weights)
     documents = _documents(partials) if "document_text" in partials[0] else None
     realisation = Realisation(rows, unigram, tokens, documents)
+    about = raw_data.table()[dataset]
+    attrs = {"title": about.title, "licence": about.licence, "citation": about.citation}
+    attrs |= {"period_years": period_years}
     return _count_store.tree(words, first_year, [realisation], weights, attrs)
 
 

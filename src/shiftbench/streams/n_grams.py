@@ -22,7 +22,6 @@ from annotated_types import Ge
 from numba import njit
 
 from shiftbench.errors import UserError
-from shiftbench.store import raw as raw_data
 from shiftbench.streams import _counts, _partial, _text_files, _tokens, _vocabulary
 from shiftbench.streams._count_store import held_out_documents, problem, task
 from shiftbench.streams._counts import GAP, Text
@@ -135,12 +134,10 @@ def merge(
     settings: Settings, words: Sequence[str], partials: Sequence[xr.Dataset], scratch: Path
 ) -> xr.DataTree:
     """The store, from the counts of all shards in any order; arrays may be in `scratch`."""
-    about = raw_data.table()[settings.dataset]
-    attrs = {"title": about.title, "licence": about.licence, "citation": about.citation}
     n = int(partials[0].attrs["window"]) + 1
     weights = _counts.weights(settings.weighting, n - 1)
-    attrs["period_years"] = settings.period_years
-    return _partial.merged(partials, words, weights, attrs, scratch)
+    years = settings.period_years
+    return _partial.merged(partials, words, weights, settings.dataset, years, scratch)
 
 
 def _first_year(settings: Settings) -> np.ndarray:

@@ -25,7 +25,6 @@ from annotated_types import Ge, Lt
 
 from shiftbench import seeds
 from shiftbench.errors import UserError
-from shiftbench.store import raw as raw_data
 from shiftbench.streams import _corpora, _counts, _partial, _tokens, _vocabulary
 from shiftbench.streams._corpora import Corpus
 from shiftbench.streams._count_store import Documents, held_out_documents, problem, task
@@ -131,11 +130,9 @@ def merge(
     settings: Settings, words: Sequence[str], partials: Sequence[xr.Dataset], scratch: Path
 ) -> xr.DataTree:
     """The store, from the counts of all shards in any order; arrays may be in `scratch`."""
-    about = raw_data.table()[settings.dataset]
-    attrs = {"title": about.title, "licence": about.licence, "citation": about.citation}
     weights = _counts.weights(settings.weighting, settings.window)
-    attrs["period_years"] = settings.period_years
-    return _partial.merged(partials, words, weights, attrs, scratch)
+    years = settings.period_years
+    return _partial.merged(partials, words, weights, settings.dataset, years, scratch)
 
 
 def _plan(settings: Settings, raw: Path) -> Plan:
