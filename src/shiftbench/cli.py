@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from shiftbench.errors import UserError
+from shiftbench.errors import UserError, refuse_unknown
 
 if TYPE_CHECKING:
     from shiftbench.planning.schema import Config
@@ -92,7 +92,7 @@ def stream(options: argparse.Namespace) -> None:
     from shiftbench.planning import components, config, specs
 
     plan = config.load(options.config)
-    _known("stream", options.name, plan.streams)
+    refuse_unknown("stream", options.name, plan.streams)
     spec = specs.stream(plan, options.name)
     specs.refuse_other(spec, options.digest)
 
@@ -112,7 +112,7 @@ def stream_words(options: argparse.Namespace) -> None:
     from shiftbench.planning import config, specs
 
     plan = config.load(options.config)
-    _known("stream", options.name, plan.streams)
+    refuse_unknown("stream", options.name, plan.streams)
     specs.refuse_other(specs.words(plan, options.name), options.digest)
     module, settings = _counting(plan, options.name)
     words = module.vocabulary(settings, options.raw / settings.dataset)
@@ -124,7 +124,7 @@ def stream_part(options: argparse.Namespace) -> None:
     from shiftbench.planning import config, specs
 
     plan = config.load(options.config)
-    _known("stream", options.name, plan.streams)
+    refuse_unknown("stream", options.name, plan.streams)
     specs.refuse_other(specs.part(plan, options.name, options.shard), options.digest)
 
     from shiftbench.store import zarr_zip
@@ -141,7 +141,7 @@ def stream_merge(options: argparse.Namespace) -> None:
     from shiftbench.planning import config, specs
 
     plan = config.load(options.config)
-    _known("stream", options.name, plan.streams)
+    refuse_unknown("stream", options.name, plan.streams)
     spec = specs.stream(plan, options.name)
     specs.refuse_other(spec, options.digest)
 
@@ -161,10 +161,10 @@ def run(options: argparse.Namespace) -> int:
     from shiftbench.planning import config, specs
 
     plan = config.load(options.config)
-    _known("study", options.study, plan.studies)
+    refuse_unknown("study", options.study, plan.studies)
     study = plan.studies[options.study]
-    _known("stream", options.stream, study.streams)
-    _known("learner", options.variant, study.learners)
+    refuse_unknown("stream", options.stream, study.streams)
+    refuse_unknown("learner", options.variant, study.learners)
     spec = specs.run(plan, options.study, options.stream, options.variant, options.seeds)
     specs.refuse_other(spec, options.digest)
     for path in options.choice:
@@ -194,7 +194,7 @@ def choose(options: argparse.Namespace) -> None:
     from shiftbench.planning import config, specs
 
     plan = config.load(options.config)
-    _known("study", options.study, plan.studies)
+    refuse_unknown("study", options.study, plan.studies)
     spec = specs.choice(plan, options.study, options.stream, options.learner)
     specs.refuse_other(spec, options.digest)
 
@@ -210,7 +210,7 @@ def summarise(options: argparse.Namespace) -> None:
     from shiftbench.planning import config, specs
 
     plan = config.load(options.config)
-    _known("study", options.study, plan.studies)
+    refuse_unknown("study", options.study, plan.studies)
     spec = specs.scores(plan, options.study)
     specs.refuse_other(spec, options.digest)
 
@@ -234,8 +234,8 @@ def artefact(options: argparse.Namespace) -> None:
     from shiftbench.planning import components, config, specs
 
     plan = config.load(options.config)
-    _known("study", options.study, plan.studies)
-    _known("artefact", options.name, plan.studies[options.study].artefacts)
+    refuse_unknown("study", options.study, plan.studies)
+    refuse_unknown("artefact", options.name, plan.studies[options.study].artefacts)
     spec = specs.artefact(plan, options.study, options.name)
     specs.refuse_other(spec, options.digest)
 
@@ -257,7 +257,7 @@ def words(options: argparse.Namespace) -> None:
     from shiftbench.planning import config, specs
 
     plan = config.load(options.config)
-    _known("study", options.study, plan.studies)
+    refuse_unknown("study", options.study, plan.studies)
     folder = options.results or Path("results") / options.config.stem
     of_study = folder / "studies" / options.study
     study = results.load(
@@ -382,14 +382,6 @@ def _kinds() -> list[str]:
 def _block(text: str) -> tuple[int, int]:
     first, _, last = text.partition("-")
     return int(first), int(last)
-
-
-def _known(what: str, name: str, known: object) -> None:
-    from shiftbench.planning.config_checks import unknown
-
-    names = list(known)  # type: ignore[call-overload]
-    if name not in names:
-        raise UserError(unknown(what, name, names))
 
 
 def _open_log(path: Path | None) -> None:

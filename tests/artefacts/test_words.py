@@ -83,9 +83,9 @@ def test_histories_for_people():
     text = _words.histories(study(), [name], None, 1)
     assert text.startswith("words, planted-words, vbs, seed 1") and f"\n{name}\n" in text
     for arguments, said in (
-        ((["b-99"], None, 0), "there is no word 'b-99' in this study"),
-        (([name], "vlc", 0), "there is no learner 'vlc' in this study; near it: vcl"),
-        (([name], None, 7), "there is no seed 7"),
+        ((["b-99"], None, 0), 'unknown word "b-99"'),
+        (([name], "vlc", 0), 'unknown learner "vlc"; did you mean "vcl"'),
+        (([name], None, 7), 'unknown seed "7"; known: 0, 1'),
     ):
         with pytest.raises(UserError, match=said):
             _words.histories(study(), *arguments)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
 
-from shiftbench.errors import UserError
+from shiftbench.errors import UserError, refuse_unknown
 from shiftbench.evaluation import lineage, trajectories
 from shiftbench.evaluation.results import StudyResults
 from shiftbench.evaluation.trajectories import Trajectories
@@ -85,11 +84,3 @@ def histories(
         for one in segments(found, words, word, number):
             text.append(f"  {span(names, one):24} {', '.join(one.neighbours)}")
     return "\n".join(text)
-
-
-def refuse_unknown(what: str, name: object, known: Sequence[object]) -> None:
-    """UserError for a name that is not known, with the nearest ones."""
-    if name not in known:
-        close = get_close_matches(str(name), [str(one) for one in known], 3)
-        hint = f"; near it: {', '.join(close)}" if close else ""
-        raise UserError(f"there is no {what} {name!r} in this study{hint}")

@@ -10,11 +10,11 @@ import ast
 import json
 import math
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
 from typing import Any
 
 from pydantic import ValidationError
 
+from shiftbench.errors import unknown
 from shiftbench.planning import components
 from shiftbench.planning.schema import Config, Study, one_component
 from shiftbench.planning.yaml_lines import Document, Place
@@ -48,14 +48,6 @@ def by_kind(pipeline: list[Any]) -> Iterator[tuple[str, Any]]:
     """The items of a pipeline with their kind: combinators, and a learner last."""
     for position, item in enumerate(pipeline):
         yield ("learners" if position == len(pipeline) - 1 else "combinators"), item
-
-
-def unknown(what: str, name: Any, known: Iterable[str]) -> str:
-    """The message for a name that is not among the known ones."""
-    known = list(known)
-    close = get_close_matches(str(name), known, 1)
-    hint = f'did you mean "{close[0]}"?' if close else f"known: {', '.join(known) or 'none'}"
-    return f'unknown {what} "{name}"; {hint}'
 
 
 def _structure(error: ValidationError) -> Iterator[Problem]:
