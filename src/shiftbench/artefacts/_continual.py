@@ -48,12 +48,7 @@ class Variants(NamedTuple):
 
 def check(study: StudyResults, artefact: str, metrics: tuple[str, ...] = (METRIC,)) -> None:
     """UserError where the study has not what the artefact shows."""
-    for metric in metrics:
-        if metric not in study.metrics:
-            raise UserError(
-                f"study {study.name}: {artefact} needs the metric {metric}; add it, or take "
-                f"{artefact} out of the study's artefacts"
-            )
+    study.require_metrics(artefact, *metrics)
     for stream in study.streams:
         if all(not study.run(stream, name).sizes["seed"] for name in study.learners):
             raise UserError(

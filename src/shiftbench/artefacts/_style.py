@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import string
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,8 @@ MUTED = "0.45"
 
 WIDTH = 11.0
 """Width of a figure in inches."""
+COLUMNS = 3
+"""Panels beside each other at most."""
 DPI = 150
 FOOT_INCHES = 0.17
 """Height of one foot line."""
@@ -76,6 +80,30 @@ def figure(height: float, foot: str) -> Figure:
 def title(axes: Axes, letter: str, text: str) -> None:
     """A panel's title, with its letter."""
     axes.set_title(f"$\\bf{{{letter}}}$  {text}")
+
+
+def by_stream(
+    streams: Iterable[str], height: float, foot: str, draw: Callable[[Axes, str], None]
+) -> Figure:
+    """A figure with one panel a stream, `height` inches each, and one legend above."""
+    names = list(streams)
+    columns = min(COLUMNS, len(names))
+    rows = math.ceil(len(names) / columns)
+    drawn = figure(height * rows + 0.3, foot)
+    panels = drawn.subplots(rows, columns, squeeze=False).ravel()
+    for letter, panel, name in zip(string.ascii_lowercase, panels, names, strict=False):
+        draw(panel, name)
+        title(panel, letter, name)
+    for panel in panels[len(names) :]:
+        panel.set_axis_off()
+    legend_above(drawn, panels[0])
+    return drawn
+
+
+def legend_above(drawn: Figure, panel: Axes) -> None:
+    """A panel's labels as the legend of the whole figure."""
+    handles, labels = panel.get_legend_handles_labels()
+    drawn.legend(handles, labels, loc="outside upper center", ncols=len(labels))
 
 
 @styled

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
-from shiftbench.errors import UserError, refuse_unknown
+from shiftbench.errors import refuse_unknown
 from shiftbench.evaluation import lineage, trajectories
 from shiftbench.evaluation.results import StudyResults
 from shiftbench.evaluation.trajectories import Trajectories
@@ -28,10 +28,8 @@ def deciding(study: StudyResults, stream: str, artefact: str) -> str:
         run = study.run(stream, learner)
         if run.sizes["seed"] and lineage.decides(run) and "info_mean" in run:
             return learner
-    raise UserError(
-        f"study {study.name}: the artefact {artefact} needs a learner [per-word, beam, skipgram]"
-        " with at least one run that did not fail; add one, or take the artefact out of the"
-        " study's artefacts"
+    raise study.lacking(
+        artefact, "a learner [per-word, beam, skipgram] with at least one run that did not fail"
     )
 
 

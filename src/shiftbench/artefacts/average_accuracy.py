@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from shiftbench.artefacts import _tables
-from shiftbench.errors import UserError
 from shiftbench.evaluation import published, statistics
 from shiftbench.evaluation.metrics import _shifts
 from shiftbench.evaluation.results import StudyResults
@@ -28,11 +27,7 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
     over seeds; minus_vcl: difference to VCL, paired by seed, with its interval; runs: seeds
     that count; then the paper's own numbers. UserError without the metric accuracy.
     """
-    if METRIC not in study.metrics:
-        raise UserError(
-            f"study {study.name}: the table average-accuracy needs the metric {METRIC}; add it, "
-            "or take the table out of the study's artefacts"
-        )
+    study.require_metrics("average-accuracy", METRIC)
     paper = _paper()
     rows = [_row(study, stream, row, paper) for stream in study.streams for row in _rows(study)]
     frame = pd.DataFrame(rows)

@@ -8,21 +8,19 @@ study has the regret.
 
 from __future__ import annotations
 
-import math
+from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from shiftbench.artefacts import _style
-from shiftbench.errors import UserError
 from shiftbench.evaluation.results import StudyResults
 
 KIND = "figure"
 
 METRIC = "average_cumulative_loss"
 EXPECTED = "average_cumulative_expected_loss"
-COLUMNS = 3
 BURN_IN = 10
 """The mean of fewer rows is noise, and would set the scale."""
 POINTS = 300
@@ -34,23 +32,8 @@ BAND = (0.1, 0.9)
 @_style.styled
 def draw(study: StudyResults) -> Figure:
     """One panel a stream; UserError without the metric."""
-    if METRIC not in study.metrics:
-        raise UserError(
-            f"study {study.name}: the figure average-cumulative-loss needs the metric {METRIC};"
-            " add it, or take the figure out of the study's artefacts"
-        )
-    columns = min(COLUMNS, len(study.streams))
-    rows = math.ceil(len(study.streams) / columns)
-    drawn = _style.figure(3.1 * rows + 0.3, caption(study))
-    panels = drawn.subplots(rows, columns, squeeze=False).ravel()
-    for letter, (panel, stream) in enumerate(zip(panels, study.streams, strict=False)):
-        _draw_stream(panel, study, stream)
-        _style.title(panel, "abcdefghijkl"[letter], stream)
-    for panel in panels[len(study.streams) :]:
-        panel.set_axis_off()
-    handles, labels = panels[0].get_legend_handles_labels()
-    drawn.legend(handles, labels, loc="outside upper center", ncols=len(labels))
-    return drawn
+    study.require_metrics("average-cumulative-loss", METRIC)
+    return _style.by_stream(study.streams, 3.1, caption(study), partial(_draw_stream, study))
 
 
 def caption(study: StudyResults) -> str:
@@ -73,7 +56,7 @@ def running_mean(values: np.ndarray) -> np.ndarray:
     return values.cumsum(axis=1) / np.arange(1, values.shape[1] + 1)
 
 
-def _draw_stream(panel: Axes, study: StudyResults, stream: str) -> None:
+def _draw_stream(study: StudyResults, panel: Axes, stream: str) -> None:
     for place, learner in enumerate(study.learners):
         color = _style.PALETTE[place % len(_style.PALETTE)]
         lines = _orders(study, stream, learner, METRIC)

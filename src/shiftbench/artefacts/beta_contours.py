@@ -18,7 +18,6 @@ from matplotlib.ticker import MaxNLocator
 from scipy.ndimage import gaussian_filter
 
 from shiftbench.artefacts import _style
-from shiftbench.errors import UserError
 from shiftbench.evaluation import provenance
 from shiftbench.evaluation.results import StudyResults
 from shiftbench.learners._beta_exact import Approximation
@@ -90,10 +89,7 @@ def _sampler(study: StudyResults) -> str:
     for name in study.learners:
         if "info_draws" in study.run(stream, name):
             return name
-    raise UserError(
-        f"study {study.name}: the figure beta-contours needs the learner beta-hmc; add it, or take"
-        " the figure out of the study's artefacts"
-    )
+    raise study.lacking("beta-contours", "the learner beta-hmc")
 
 
 def _tasks(study: StudyResults, stream: str) -> list[int]:

@@ -17,7 +17,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import ScalarFormatter
 
 from shiftbench.artefacts import _style
-from shiftbench.errors import UserError
 from shiftbench.evaluation import provenance, statistics
 from shiftbench.evaluation.results import StudyResults
 
@@ -36,12 +35,7 @@ class _Point(NamedTuple):
 @_style.styled
 def draw(study: StudyResults) -> Figure:
     """One panel a metric; UserError where one is missing."""
-    for metric in (RATE, *PANELS):
-        if metric not in study.metrics:
-            raise UserError(
-                f"study {study.name}: the figure rate-distortion needs the metric {metric}; add"
-                " it, or take the figure out of the study's artefacts"
-            )
+    study.require_metrics("rate-distortion", RATE, *PANELS)
     stream = next(iter(study.streams))
     drawn = _style.figure(3.9, caption(study))
     panels = drawn.subplots(1, len(PANELS))
@@ -55,8 +49,7 @@ def draw(study: StudyResults) -> Figure:
         axes.set_xlim(left=-0.05)
         axes.set_ylim(bottom=0)
         axes.set(xlabel="words updated in a period", ylabel="error of dating (periods)")
-    handles, labels = panels[0].get_legend_handles_labels()
-    drawn.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+    _style.legend_above(drawn, panels[0])
     return drawn
 
 

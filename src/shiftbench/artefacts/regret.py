@@ -7,14 +7,13 @@ stream's own gradients and with worst-case constants.
 
 from __future__ import annotations
 
-import math
+from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from shiftbench.artefacts import _style
-from shiftbench.errors import UserError
 from shiftbench.evaluation.results import StudyResults
 
 KIND = "figure"
@@ -24,30 +23,13 @@ DASHES = {
     "regret_bound": "bound, with this stream's gradients",
     "regret_bound_worst_case": "bound, worst case",
 }
-COLUMNS = 3
 
 
 @_style.styled
 def draw(study: StudyResults) -> Figure:
     """One panel a stream; UserError where a metric is missing."""
-    for metric in (*POINTS, *DASHES):
-        if metric not in study.metrics:
-            raise UserError(
-                f"study {study.name}: the figure regret needs the metric {metric}; add it, or"
-                " take the figure out of the study's artefacts"
-            )
-    columns = min(COLUMNS, len(study.streams))
-    rows = math.ceil(len(study.streams) / columns)
-    drawn = _style.figure(3.0 * rows + 0.3, caption(study))
-    panels = drawn.subplots(rows, columns, squeeze=False).ravel()
-    for letter, (panel, stream) in enumerate(zip(panels, study.streams, strict=False)):
-        _draw_stream(panel, study, stream)
-        _style.title(panel, "abcdefghijkl"[letter], stream)
-    for panel in panels[len(study.streams) :]:
-        panel.set_axis_off()
-    handles, labels = panels[0].get_legend_handles_labels()
-    drawn.legend(handles, labels, loc="outside upper center", ncols=len(labels))
-    return drawn
+    study.require_metrics("regret", *POINTS, *DASHES)
+    return _style.by_stream(study.streams, 3.0, caption(study), partial(_draw_stream, study))
 
 
 def caption(study: StudyResults) -> str:
@@ -62,7 +44,7 @@ def caption(study: StudyResults) -> str:
     )
 
 
-def _draw_stream(panel: Axes, study: StudyResults, stream: str) -> None:
+def _draw_stream(study: StudyResults, panel: Axes, stream: str) -> None:
     for place, (metric, label) in enumerate(POINTS.items()):
         for x, learner in enumerate(study.learners):
             regret = study.score(stream, learner, metric)

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from shiftbench.artefacts import _tables
-from shiftbench.errors import UserError
 from shiftbench.evaluation import published, statistics
 from shiftbench.evaluation.results import StudyResults
 
@@ -27,12 +26,7 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
     stream, means over orders; below_bound: in how many orders both bounds hold, "20 of 20".
     UserError where a metric is missing.
     """
-    for metric in (LOSS, EXPECTED, *SUMS):
-        if metric not in study.metrics:
-            raise UserError(
-                f"study {study.name}: the table regret-table needs the metric {metric}; add it,"
-                " or take the table out of the study's artefacts"
-            )
+    study.require_metrics("regret-table", LOSS, EXPECTED, *SUMS)
     return pd.DataFrame(
         [_row(study, stream, learner) for stream in study.streams for learner in study.learners]
     )

@@ -57,16 +57,11 @@ def caption(study: StudyResults) -> str:
 
 
 def _check(study: StudyResults) -> None:
-    remedy = "add it, or take the figure out of the study's artefacts"
     if BASELINE not in study.learners:
-        raise UserError(
-            f"study {study.name}: the figure relative-accuracy compares with a learner named "
-            f"{BASELINE}, which the study does not have; {remedy}"
+        raise study.lacking(
+            "relative-accuracy", f"a learner named {BASELINE}, with which it compares"
         )
-    if METRIC not in study.metrics:
-        raise UserError(
-            f"study {study.name}: the figure relative-accuracy needs the metric {METRIC}; {remedy}"
-        )
+    study.require_metrics("relative-accuracy", METRIC)
     for stream in study.streams:
         if not study.run(stream, BASELINE).sizes["seed"]:
             raise UserError(

@@ -17,7 +17,6 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from shiftbench.artefacts import _style
-from shiftbench.errors import UserError
 from shiftbench.evaluation import segmentation
 from shiftbench.evaluation.results import StudyResults
 
@@ -67,10 +66,7 @@ def _learners(study: StudyResults) -> list[str]:
     """The learners that keep run lengths."""
     shown = [name for name in study.learners if _keeps_run_lengths(study, name)]
     if not shown:
-        raise UserError(
-            f"study {study.name}: the figure segmentation needs a learner inside run-length that"
-            " did not fail; add one, or take the figure out of the study's artefacts"
-        )
+        raise study.lacking("segmentation", "a learner inside run-length that did not fail")
     return shown
 
 

@@ -15,7 +15,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from shiftbench.artefacts import _style
-from shiftbench.errors import UserError
 from shiftbench.evaluation import exact_segmentation, lineage, provenance, statistics
 from shiftbench.evaluation.metrics import _shifts, jump_f1
 from shiftbench.evaluation.results import StudyResults
@@ -111,10 +110,10 @@ def _shown(study: StudyResults, beams: list[_Beam]) -> _Beam:
     """The beam of panel a: size 2 with the paper's weights, or the nearest to it."""
     wide = [beam for beam in beams if beam.size > 1]
     if not wide or not {"value", "level"} <= set(next(iter(study.streams.values()))):
-        raise UserError(
-            f"study {study.name}: the figure toy-hypotheses needs a stream of the family "
-            "toy-step and a learner `beam` (size 2 or more) over `gaussian-mean` with at least "
-            "one run that did not fail; add one, or take the figure out of the study's artefacts"
+        raise study.lacking(
+            "toy-hypotheses",
+            "a stream of the family toy-step and a learner `beam` (size 2 or more) over"
+            " `gaussian-mean` with at least one run that did not fail",
         )
     return min(wide, key=lambda beam: (beam.weights != "paper", beam.size))
 

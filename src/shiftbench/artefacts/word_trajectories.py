@@ -48,8 +48,7 @@ def draw(study: StudyResults) -> Figure:
         if row < len(chosen) - 1:
             axes.set_xticklabels([])
     axes.set_xlabel("first year of the period" if periods[0] else "period")
-    handles, labels = axes.get_legend_handles_labels()
-    drawn.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+    _style.legend_above(drawn, axes)
     drawn.supylabel("cosine similarity with the last period", size=9, color=_style.INK)
     return drawn
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from shiftbench.errors import UserError
 from shiftbench.evaluation.summarise import coverage, succeeded
 from shiftbench.store import zarr_zip
 
@@ -64,6 +65,19 @@ class StudyResults:
         place = {"stream": stream, "learner": learner, "metric": metric}
         tasks = self.streams[stream].sizes["task"]
         return self.cube["score_by_task"].sel(place).isel(task=slice(tasks)).values
+
+    def require_metrics(self, artefact: str, *metrics: str) -> None:
+        """UserError where an artefact shows a metric that the study does not have."""
+        for metric in metrics:
+            if metric not in self.metrics:
+                raise self.lacking(artefact, f"the metric {metric}")
+
+    def lacking(self, artefact: str, what: str) -> UserError:
+        """The error of an artefact that needs what the study does not have."""
+        return UserError(
+            f"study {self.name}: {artefact} needs {what}; add it, or take {artefact} out of the"
+            " study's artefacts"
+        )
 
     def coverage(self, stream: str) -> str:
         """How many runs each number on this stream rests on, and which failed, in words."""
