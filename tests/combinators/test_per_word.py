@@ -180,7 +180,7 @@ def test_predictions_of_pairs_mix_the_hypotheses_of_their_word(found):
 def test_pretraining_lowers_the_loss_and_signs_follow_the_topics():
     counts = two_topics(3, mass=100_000)
     known = cooccurrence(np.argwhere(counts), counts[counts > 0], V, 1.0, 0.75)
-    vectors, losses = pretrained(known, 2, np.random.default_rng(0), 5, 20, 1e-5)
+    vectors, losses = pretrained(known, 2, np.random.default_rng(0), 20, 1e-5)
     assert losses[-1] < losses[0] - 0.1 and (np.diff(losses[:-1]) < 0).all()
     # A context's vector against the mean of its topic's, without the absent word.
     topics = np.stack([vectors[0:11:2].mean(axis=0), vectors[1:11:2].mean(axis=0)])

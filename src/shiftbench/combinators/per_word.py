@@ -48,7 +48,7 @@ class Settings:
     dimension: Annotated[int, Ge(1)] = 20
     """Numbers d of a word vector (seed 000: 20, and 100 for Google Books)."""
     block: Annotated[int, Ge(1)] = 64
-    """Words that are fitted together; a beam of 8 over 10,000 words is faster by 16."""
+    """Words that are fitted together in a period; a beam of 8 over 10,000 is faster by 16."""
     negative_ratio: Annotated[float, Gt(0)] = 1.0
     """Negative pairs for each positive one (1 in the authors' code)."""
     negative_exponent: Annotated[float, Ge(0)] = 0.75
@@ -119,7 +119,6 @@ def _pretrain(settings: Settings, state: State, counts: list[Cooccurrence]) -> t
             one,
             settings.dimension,
             seeding.generator(seeding.fold("context vectors")),
-            settings.block,
             settings.pretraining_sweeps,
             settings.pretraining_tolerance,
         )

@@ -20,6 +20,8 @@ STEPS = 3
 """Newton steps of a side in its turn, at most: the other side moves as well."""
 ENOUGH = 0.01
 """Expected gain in nats below which a fit takes no further step."""
+BLOCK = 64
+"""Words that are fitted together; with one hypothesis each, fewer take longer."""
 START_SD = 0.1
 """Of the random contexts: words are then nearly unknown in the first turn, and both sides grow
 together. Larger ones, or those of a singular value decomposition, end at a larger loss."""
@@ -29,7 +31,6 @@ def pretrained(
     counts: Cooccurrence,
     dimension: int,
     generator: np.random.Generator,
-    block: int,
     sweeps: int,
     tolerance: float,
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -44,23 +45,20 @@ def pretrained(
     words = np.zeros_like(contexts)
     turned, losses = counts.transposed, [np.inf]
     for _ in range(sweeps):
-        words, elbo = _side(counts, contexts, words, block)
+        words, elbo = _side(counts, contexts, words)
         losses.append((0.5 * np.square(contexts, dtype=float).sum() - elbo) / pairs)
         if losses[-2] - losses[-1] < tolerance:
             break
-        contexts, _ = _side(turned, words, contexts, block)
+        contexts, _ = _side(turned, words, contexts)
     return contexts, np.array(losses[1:])
 
 
 def _side(
-    counts: Cooccurrence,
-    features: np.ndarray,
-    start: np.ndarray,
-    block: int,
+    counts: Cooccurrence, features: np.ndarray, start: np.ndarray
 ) -> tuple[np.ndarray, float]:
     """Posterior means [V, d] of one side given the other's, and their ELBO in nats."""
     means, total = np.empty_like(start), 0.0
-    for rows, real in blocks(len(start), block):
+    for rows, real in blocks(len(start), BLOCK):
         mask = np.repeat(real[:, None], len(features), axis=1)
         mean, elbo = _fit(start[rows][:, None], features[None], counts.dense(rows), mask)
         means[rows[real]] = mean.numpy()[real, 0]
