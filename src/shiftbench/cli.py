@@ -19,7 +19,8 @@ from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from shiftbench.errors import UserError, refuse_unknown
+from shiftbench.errors import UserError
+from shiftbench.names import refuse_unknown
 
 if TYPE_CHECKING:
     from shiftbench.planning.schema import Config

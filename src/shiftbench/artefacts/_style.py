@@ -91,9 +91,9 @@ def by_stream(
     rows = math.ceil(len(names) / columns)
     drawn = figure(height * rows + 0.3, foot)
     panels = drawn.subplots(rows, columns, squeeze=False).ravel()
-    for letter, panel, name in zip(string.ascii_lowercase, panels, names, strict=False):
+    for letter, (panel, name) in enumerate(zip(panels, names, strict=False)):
         draw(panel, name)
-        title(panel, letter, name)
+        title(panel, string.ascii_lowercase[letter], name)
     for panel in panels[len(names) :]:
         panel.set_axis_off()
     legend_above(drawn, panels[0])

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
-from shiftbench.errors import refuse_unknown
 from shiftbench.evaluation import lineage, trajectories
 from shiftbench.evaluation.results import StudyResults
 from shiftbench.evaluation.trajectories import Trajectories
+from shiftbench.names import refuse_unknown
 
 
 class Segment(NamedTuple):

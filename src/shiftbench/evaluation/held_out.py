@@ -19,7 +19,7 @@ def log_likelihood(run: xr.Dataset, stream: xr.DataTree, seed: int) -> float:
     assert settings is not None
     reader, one = provenance.reader(stream), run.isel(seed=seed)
     realisation = int(one["realisation"].values)
-    # In 32 bits, in which NumPy's exp and log are four times as fast; sums are of 64.
+    # In 32 bits, in which all of this is twice as fast; sums are of 64.
     context = one["warm_up_context"].isel(warm_up_hypothesis=0).values.astype(np.float32)
     means = one["info_mean"].transpose("task", "hypothesis", "word", ...).values
     weights = _weights(one, means.shape[:3])

@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from shiftbench.errors import unknown
+from shiftbench.names import unknown
 from shiftbench.planning import components
 from shiftbench.planning.schema import Config, Study, one_component
 from shiftbench.planning.yaml_lines import Document, Place
