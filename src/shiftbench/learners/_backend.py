@@ -4,12 +4,18 @@ The graph optimiser that rewrites sums is off: it orders their terms anew in eve
 that runs of one spec would agree to rounding only. Determinism of operations, which
 TensorFlow can promise, is about single operations.
 
+Python is traced as it stands, without AutoGraph: translating the source of every function cost
+a short job more than its training. So a loop of the graph is a `repeat`.
+
 Import it instead of tensorflow, before any operation runs.
 """
 
 from __future__ import annotations
 
+import functools
 import os
+from collections.abc import Callable
+from typing import Any
 
 import tensorflow as tf
 
@@ -20,4 +26,25 @@ tf.config.threading.set_inter_op_parallelism_threads(1)
 tf.config.experimental.enable_op_determinism()
 tf.config.optimizer.set_experimental_options({"arithmetic_optimization": False})
 
-__all__ = ["tf"]
+graph = functools.partial(tf.function, autograph=False)
+"""Decorator: one graph, traced anew for each shape of the arguments."""
+fused = functools.partial(graph, jit_compile=True)
+"""Decorator: a graph compiled by XLA, which fuses its operations."""
+
+
+def repeat(
+    body: Callable[[tf.Tensor, Any], Any],
+    state: Any,
+    stop: tf.Tensor | int,
+    start: int = 0,
+    step: int = 1,
+) -> Any:
+    """A nest of tensors after state = body(i, state) for i in range(start, stop, step)."""
+
+    def advance(i: tf.Tensor, now: Any) -> tuple[tf.Tensor, Any]:
+        return i + step, body(i, now)
+
+    return tf.while_loop(lambda i, _: i < stop, advance, (tf.constant(start), state))[1]
+
+
+__all__ = ["fused", "graph", "repeat", "tf"]

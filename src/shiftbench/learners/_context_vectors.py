@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from shiftbench.learners import _newton
-from shiftbench.learners._backend import tf
+from shiftbench.learners._backend import graph, tf
 from shiftbench.learners._cooccurrence import Cooccurrence, blocks
 
 NODES = 5
@@ -66,7 +66,7 @@ def _side(
     return means, total
 
 
-@tf.function
+@graph
 def _fit(
     mean: tf.Tensor, features: tf.Tensor, targets: tf.Tensor, mask: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:

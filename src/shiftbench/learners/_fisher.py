@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shiftbench.learners._backend import tf
+from shiftbench.learners._backend import repeat, tf
 from shiftbench.learners._random import fold_in, uniforms
 from shiftbench.learners._training import Rows, shuffled, take
 from shiftbench.models._model import Layer, Model, log_likelihood, point, unfolded
@@ -38,12 +38,15 @@ def mean_fisher(
     order = shuffled(mask, batches * batch, fold_in(seeds, 0))
     filled = tf.minimum(tf.reduce_sum(tf.cast(mask, tf.int32), axis=1), length)
     used = tf.range(batches * batch) < filled[:, tf.newaxis]
-    total = tf.zeros_like(parameters)
-    for i in tf.range(batches):
+
+    def more(i: tf.Tensor, total: tf.Tensor) -> tf.Tensor:
         rows = take(*data, tf.reshape(order[:, i * batch : (i + 1) * batch], [-1, batch]))
         here = tf.cast(used[:, i * batch : (i + 1) * batch], tf.float32)
         rows = rows._replace(mask=rows.mask * here)
-        total += squared_gradients(model, parameters, rows, labels, summed, fold_in(seeds, i + 1))
+        draw = fold_in(seeds, i + 1)
+        return total + squared_gradients(model, parameters, rows, labels, summed, draw)
+
+    total = repeat(more, tf.zeros_like(parameters), batches)
     return total / tf.cast(filled, tf.float32)[:, tf.newaxis, tf.newaxis]
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow_probability as tfp
 
-from shiftbench.learners._backend import tf
+from shiftbench.learners._backend import fused, tf
 from shiftbench.posteriors import radial
 
 tfd = tfp.distributions
@@ -24,14 +24,14 @@ class Prior(NamedTuple):
     sd: tf.Tensor
 
 
-@tf.function(jit_compile=True)
+@fused
 def unpack(parameters: tf.Tensor, bayesian: np.ndarray) -> tuple[tf.Tensor, tf.Tensor]:
     """(mean, sd) [S, H, P] each, from (mean, rho) side by side [S, H, 2 P]."""
     mean, rho = tf.split(parameters, 2, -1)
     return mean, tf.nn.softplus(rho) * bayesian
 
 
-@tf.function(jit_compile=True)
+@fused
 def gaussian_gradient(
     mean_gradient: tf.Tensor,
     sd_gradient: tf.Tensor,
@@ -53,7 +53,7 @@ def gaussian_gradient(
     return tf.concat([mean_gradient, sd_gradient * -tf.math.expm1(-sd)], -1)
 
 
-@tf.function(jit_compile=True)
+@fused
 def radial_gradient(
     mean_gradient: tf.Tensor,
     sd_gradient: tf.Tensor,

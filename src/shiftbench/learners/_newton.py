@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shiftbench.learners._backend import tf
+from shiftbench.learners._backend import fused, tf
 
 REACH = 4.0
 """The largest change of any x_j in a step: a sigmoid is not quadratic farther than that."""
@@ -59,14 +59,17 @@ def fit(
     """
     linear = product(data.positives, data.features)
     squares = _squares(data.features)
-    now, steps = start, tf.zeros(start.mean.shape[:2], tf.int32)
-    active = tf.ones(steps.shape, tf.bool)
-    while tf.reduce_any(active):
+
+    def together(now: Normal, steps: tf.Tensor, active: tf.Tensor) -> tuple:
         new, gain = _step(prior, now, data, linear, squares, nodes)
         moving = active[..., tf.newaxis]
         now = Normal(*(tf.where(moving, a, b) for a, b in zip(new, now, strict=True)))
         steps += tf.cast(active, tf.int32)
-        active = active & (gain > tolerance) & (steps < iterations)
+        return now, steps, active & (gain > tolerance) & (steps < iterations)
+
+    steps = tf.zeros(start.mean.shape[:2], tf.int32)
+    first = start, steps, tf.ones(steps.shape, tf.bool)
+    now, steps, _ = tf.while_loop(lambda *state: tf.reduce_any(state[2]), together, first)
     return now, steps
 
 
@@ -117,7 +120,7 @@ def sigmoids(
 
 
 # As one complex number: of two results XLA would compute all their common part twice.
-@tf.function(jit_compile=True)
+@fused
 def _sigmoids(x: tf.Tensor, t: tf.Tensor, weight: tf.Tensor | float, nodes: int) -> tf.Tensor:
     """s = (1 + tanh(x / 2)) / 2 and s' = (1 - tanh(x / 2)^2) / 4."""
     sd = tf.sqrt(t)
@@ -128,7 +131,7 @@ def _sigmoids(x: tf.Tensor, t: tf.Tensor, weight: tf.Tensor | float, nodes: int)
     return tf.complex(weight * 0.5 * (1.0 + first), weight * 0.25 * (1.0 - second))
 
 
-@tf.function(jit_compile=True)
+@fused
 def _softplus_sum(x: tf.Tensor, t: tf.Tensor, total: tf.Tensor, nodes: int) -> tf.Tensor:
     """sum_j N_j E softplus(x_j) [W, H] float64, of x float64, variance t and N float32."""
     decay = tf.exp(-tf.abs(x))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from shiftbench.interface import Categorical, Gaussian, Info, Predictive
-from shiftbench.learners._backend import tf
+from shiftbench.learners._backend import repeat, tf
 from shiftbench.learners._random import fold_in, normals
 from shiftbench.learners._training import Rows, total
 from shiftbench.models._model import Linear, Model, log_likelihood_of, point
@@ -54,10 +54,8 @@ def gaussian(mean: tf.Tensor, sd: tf.Tensor) -> Draw:
 
 def average(function: Callable[[tf.Tensor], tf.Tensor], draws: int, seeds: tf.Tensor) -> tf.Tensor:
     """Mean over draws of function(seeds of a draw); one draw at a time, for memory."""
-    found = function(fold_in(seeds, 0))
-    for i in tf.range(1, draws):
-        found += function(fold_in(seeds, i))
-    return found / draws
+    first = function(fold_in(seeds, 0))
+    return repeat(lambda i, sums: sums + function(fold_in(seeds, i)), first, draws, start=1) / draws
 
 
 def expected_log_likelihood(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from shiftbench.learners._backend import tf
+from shiftbench.learners._backend import fused, repeat, tf
 from shiftbench.learners._random import fold_in, uniforms
 
 
@@ -96,15 +96,20 @@ def epochs(
     filled = tf.reduce_sum(tf.cast(mask, tf.int32), axis=1)
     steps_per_epoch = (tf.reduce_max(filled) + batch - 1) // batch
     positions = tf.range(batches * batch)
-    for epoch in tf.range(passes):
-        order = shuffled(mask, batches * batch, fold_in(seeds, 2 * epoch))
-        epoch_seeds = fold_in(seeds, 2 * epoch + 1)
-        for i in tf.range(steps_per_epoch):
+
+    def epoch(number: tf.Tensor, before: Any) -> Any:
+        order = shuffled(mask, batches * batch, fold_in(seeds, 2 * number))
+        epoch_seeds = fold_in(seeds, 2 * number + 1)
+
+        def minibatch(i: tf.Tensor, now: Any) -> Any:
             rows = take(*data, tf.reshape(order[:, i * batch : (i + 1) * batch], [-1, batch]))
             inside = positions[i * batch : (i + 1) * batch] < filled[:, tf.newaxis]
             rows = rows._replace(mask=rows.mask * tf.cast(inside, tf.float32))
-            state = step(state, rows, fold_in(epoch_seeds, i))
-    return state, passes * steps_per_epoch
+            return step(now, rows, fold_in(epoch_seeds, i))
+
+        return repeat(minibatch, before, steps_per_epoch)
+
+    return repeat(epoch, state, passes), passes * steps_per_epoch
 
 
 def total(
@@ -124,10 +129,7 @@ def total(
         rows = take(*data, tf.tile(tf.minimum(index, n - 1)[tf.newaxis], [s, 1]))
         return function(rows._replace(mask=rows.mask * tf.cast(index < n, tf.float32)))
 
-    found = piece(0)
-    for first in tf.range(size, n, size):
-        found += piece(first)
-    return found
+    return repeat(lambda first, found: found + piece(first), piece(0), n, start=size, step=size)
 
 
 def minimise(
@@ -169,7 +171,7 @@ def descend(
 
 
 # Fused: as separate operations this is a third of a step, bound by memory traffic.
-@tf.function(jit_compile=True)
+@fused
 def _adam_step(
     adam: Adam, at: Descent, g: tf.Tensor, step: tf.Tensor, penalty: Penalty | None
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tuple[tf.Tensor, ...]]:

@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 
 from shiftbench.interface import LearnerError
 from shiftbench.learners import _layerwise
-from shiftbench.learners._backend import tf
+from shiftbench.learners._backend import fused, tf
 from shiftbench.models._model import Layer, Linear, Model, per_example, product
 from shiftbench.posteriors import radial
 
@@ -121,7 +121,7 @@ def _sampled(draws: Draws, mean: tf.Tensor, sd: tf.Tensor, noise: Noise) -> Line
 
 
 # Fused: one pass over memory in place of four.
-@tf.function(jit_compile=True)
+@fused
 def _drawn(model: Model, mean: tf.Tensor, sd: tf.Tensor, eps: tf.Tensor) -> list[tf.Tensor]:
     """The pieces [S, H K, ...] of mean + sd * eps; the first is [S, H, fan_in, K fan_out]."""
     drawn = mean[:, :, tf.newaxis] + sd[:, :, tf.newaxis] * eps

@@ -27,7 +27,7 @@ from annotated_types import Ge, Gt
 from shiftbench import seeds as seeding
 from shiftbench.interface import Batch, Gaussian, Info, Learner, LearnerError, Problem, State
 from shiftbench.learners import _beta_exact
-from shiftbench.learners._backend import tf
+from shiftbench.learners._backend import fused, tf
 
 NEEDS: tuple[str, ...] = ()
 MODEL = False
@@ -171,7 +171,7 @@ def _sampler(
 ) -> Callable[[_beta_exact.Approximation, np.ndarray, np.ndarray, int, np.ndarray], _Chains]:
     """The compiled sampler: (approximation, x, y, rows that count, seed) -> chains."""
 
-    @tf.function(jit_compile=True)
+    @fused
     def run(start, centre, x, y, seen, seed):
         kernel = tfp.mcmc.HamiltonianMonteCarlo(
             lambda z: _log_target(z, centre, x, y, seen, prior, settings.beta_p),

@@ -37,7 +37,7 @@ from shiftbench.interface import (
     State,
 )
 from shiftbench.learners import _layerwise, _natural, _sampling
-from shiftbench.learners._backend import tf
+from shiftbench.learners._backend import graph, tf
 from shiftbench.learners._tasks import heads_in, steps_per_epoch
 from shiftbench.learners._training import Rows, epochs, total
 from shiftbench.models._heads import split
@@ -94,9 +94,9 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     if problem.heads == 1:
         raise LearnerError("hat: has to know each row's task; give the stream several heads")
     size = max(where.stop for where in gated.units.values())
-    fit = tf.function(partial(_fit, settings, gated), reduce_retracing=False)
+    fit = graph(partial(_fit, settings, gated))
 
-    @tf.function
+    @graph
     def moments(mean: tf.Tensor, embedding: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
         gate = gates(embedding, settings.s_max)
         outputs = forward(gated, point(mean), gate, inputs[:, tf.newaxis])

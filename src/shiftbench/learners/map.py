@@ -45,7 +45,7 @@ from shiftbench.interface import (
     State,
 )
 from shiftbench.learners import _sampling
-from shiftbench.learners._backend import tf
+from shiftbench.learners._backend import graph, tf
 from shiftbench.learners._fisher import mean_fisher
 from shiftbench.learners._layerwise import mean_nll_gradient
 from shiftbench.learners._random import fold_in
@@ -106,9 +106,9 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     # A precision in units of rows is that of the posterior divided by n_train.
     unit = 1 if settings.units == "task" else problem.n_train
     prior_variance = settings.prior_sd**2 if settings.prior == "normal" else np.inf
-    fit = tf.function(partial(_fit, settings, model, penalised), reduce_retracing=False)
+    fit = graph(partial(_fit, settings, model, penalised))
 
-    @tf.function
+    @graph
     def moments(mean: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
         return _sampling.moments(model, model.forward(point(mean), inputs[:, tf.newaxis]))
 

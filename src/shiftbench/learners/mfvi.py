@@ -45,7 +45,7 @@ from shiftbench.interface import (
     State,
 )
 from shiftbench.learners import _layerwise, _mean_field, _sampling, _weight_draws
-from shiftbench.learners._backend import tf
+from shiftbench.learners._backend import graph, tf
 from shiftbench.learners._mean_field import Prior
 from shiftbench.learners._random import fold_in, normals
 from shiftbench.learners._tasks import head_of_each, heads_in
@@ -105,10 +105,10 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     if settings.biases == "point":
         bayesian[model.is_bias()] = 0.0
     owners = head_of_each(model, problem)
-    fit = tf.function(partial(_fit, settings, draws, bayesian), reduce_retracing=False)
-    pretrain = tf.function(partial(_pretrain, settings, model), reduce_retracing=False)
+    fit = graph(partial(_fit, settings, draws, bayesian))
+    pretrain = graph(partial(_pretrain, settings, model))
 
-    @tf.function
+    @graph
     def moments(mean: tf.Tensor, sd: tf.Tensor, seeds: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
         draw, count = partial(_drawn, draws, mean, sd), settings.prediction_draws
         return _sampling.predictive_moments(model, draw, count, seeds, inputs)

@@ -35,7 +35,7 @@ from shiftbench.interface import (
     State,
 )
 from shiftbench.learners import _newton
-from shiftbench.learners._backend import tf
+from shiftbench.learners._backend import fused, graph, repeat, tf
 from shiftbench.posteriors import mean_field_gaussian
 from shiftbench.seeds import generator
 
@@ -75,9 +75,9 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
             " stream of counts"
         )
     d = problem.input_shape[0]
-    fit = tf.function(partial(_fit, settings), reduce_retracing=False)
+    fit = graph(partial(_fit, settings))
 
-    @tf.function
+    @graph
     def mean_sigmoid(mean: tf.Tensor, precision: tf.Tensor, contexts: tf.Tensor) -> tf.Tensor:
         x, t = _newton.spread(_newton.Normal(mean, precision), contexts)
         return _newton.sigmoids(x, t, 1.0, settings.elbo_nodes)[0]
@@ -156,15 +156,16 @@ def _fit(
     return *q, steps, *_newton.elbo(prior, q, data, settings.elbo_nodes)
 
 
-@tf.function(jit_compile=True)
+@fused
 def _black_box(
     settings: Settings, prior: _newton.Normal, data: _newton.Rows, noise: tf.Tensor
 ) -> _newton.Normal:
     """Adam on (mean, log sd) from the prior, along reparametrised gradients of the ELBO."""
     linear = _newton.product(data.positives, data.features)
     x = tf.stack([prior.mean, -0.5 * tf.math.log(prior.precision)])
-    first, second = tf.zeros_like(x), tf.zeros_like(x)
-    for i in tf.range(settings.steps):
+
+    def descended(i: tf.Tensor, now: tuple[tf.Tensor, ...]) -> tuple[tf.Tensor, ...]:
+        x, first, second = now
         g = _drawn_gradient(x, prior, data, linear, noise[:, tf.newaxis, i])
         if settings.clip:
             g = tf.clip_by_value(g, -settings.clip, settings.clip)
@@ -173,6 +174,9 @@ def _black_box(
         step = tf.cast(i + 1, tf.float32)
         rate = settings.learning_rate * tf.sqrt(1 - settings.beta2**step) / (1 - 0.9**step)
         x += rate * first / (tf.sqrt(second) + 1e-8)
+        return x, first, second
+
+    x, _, _ = repeat(descended, (x, tf.zeros_like(x), tf.zeros_like(x)), settings.steps)
     return _newton.Normal(x[0], tf.exp(-2.0 * x[1]))
 
 

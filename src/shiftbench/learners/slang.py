@@ -37,7 +37,7 @@ from shiftbench.interface import (
     State,
 )
 from shiftbench.learners import _gradients, _natural, _sampling
-from shiftbench.learners._backend import tf
+from shiftbench.learners._backend import graph, tf
 from shiftbench.learners._random import fold_in, normals
 from shiftbench.learners._training import Rows, epochs
 from shiftbench.models._model import Linear, Model, point
@@ -92,9 +92,9 @@ class _Step(NamedTuple):
 
 def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     """The learner for a model; TensorFlow traces one graph for each size of task."""
-    fit = tf.function(partial(_fit, settings, model), reduce_retracing=False)
+    fit = graph(partial(_fit, settings, model))
 
-    @tf.function
+    @graph
     def moments(posterior: _Gaussian, seeds: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
         draw, count = partial(_draw, posterior), settings.prediction_draws
         return _sampling.predictive_moments(model, draw, count, seeds, inputs)

@@ -32,7 +32,7 @@ from annotated_types import Ge, Gt, Le
 
 from shiftbench.interface import Batch, Info, Learner, Predictive, Problem, State
 from shiftbench.learners import _layerwise, _sampling
-from shiftbench.learners._backend import tf
+from shiftbench.learners._backend import fused, graph, repeat, tf
 from shiftbench.learners._random import fold_in, normals
 from shiftbench.learners._tasks import head_of_each, heads_in, steps_per_epoch
 from shiftbench.learners._training import Rows, epochs
@@ -83,10 +83,10 @@ class _Step(NamedTuple):
 
 def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     """The learner for a model; TensorFlow traces one graph for each size of task."""
-    fit = tf.function(partial(_fit, settings, model), reduce_retracing=False)
+    fit = graph(partial(_fit, settings, model))
     owners = head_of_each(model, problem)
 
-    @tf.function
+    @graph
     def moments(mean: tf.Tensor, rho: tf.Tensor, seeds: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
         certain = settings.predict_with == "means"
         draw = _sampling.gaussian(mean, tf.zeros_like(rho) if certain else tf.nn.softplus(rho))
@@ -182,13 +182,13 @@ def _likelihood_gradient(
     return tf.reshape(gradient, [s, h, draws, size])
 
 
-@tf.function(jit_compile=True)
+@fused
 def _drawn(mean: tf.Tensor, rho: tf.Tensor, eps: tf.Tensor) -> tf.Tensor:
     return mean[:, :, None] + tf.nn.softplus(rho)[:, :, None] * eps
 
 
 # Fused: one pass over the draws in place of a dozen.
-@tf.function(jit_compile=True)
+@fused
 def loss_gradient(
     mean: tf.Tensor,
     rho: tf.Tensor,
@@ -237,8 +237,10 @@ def divergence(
     The entropy of q is exact, the cross entropy an average over draws.
     """
     sd = tf.nn.softplus(rho)
-    cross = tf.zeros_like(mean)
-    for i in tf.range(draws):
-        cross -= log_prior(mean + sd * normals(fold_in(seeds, i), [1, mean.shape[-1]]))
+
+    def more(i: tf.Tensor, cross: tf.Tensor) -> tf.Tensor:
+        return cross - log_prior(mean + sd * normals(fold_in(seeds, i), [1, mean.shape[-1]]))
+
+    cross = repeat(more, tf.zeros_like(mean), draws)
     entropy = 0.5 * math.log(2 * math.pi * math.e) + tf.math.log(sd)
     return tf.reduce_sum((cross / draws - entropy) * moving, -1)

@@ -27,7 +27,7 @@ from annotated_types import Ge, Gt, Lt, MinLen
 
 from shiftbench.interface import Batch, Broadening, Info, Learner, Predictive, Problem, State
 from shiftbench.learners import _gradients, _natural, _sampling
-from shiftbench.learners._backend import tf
+from shiftbench.learners._backend import fused, graph, tf
 from shiftbench.learners._random import fold_in
 from shiftbench.learners._training import Rows, epochs
 from shiftbench.models._model import (
@@ -105,9 +105,9 @@ class _Rates(NamedTuple):
 
 def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     """The learner for a model; TensorFlow traces one graph for each size of task."""
-    fit = tf.function(partial(_fit, settings, model), reduce_retracing=False)
+    fit = graph(partial(_fit, settings, model))
 
-    @tf.function
+    @graph
     def moments(
         mean: tf.Tensor, precision: tf.Tensor, seeds: tf.Tensor, inputs: tf.Tensor
     ) -> tf.Tensor:
@@ -246,7 +246,7 @@ def _drawn(model: Model, draws: int, mean: tf.Tensor, sd: tf.Tensor, noise: tf.T
 
 
 # Fused: one pass over memory in place of four.
-@tf.function(jit_compile=True)
+@fused
 def _weights(
     model: Model, draws: int, mean: tf.Tensor, sd: tf.Tensor, noise: tf.Tensor
 ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
@@ -274,7 +274,7 @@ def _weights(
     return weights, biases
 
 
-@tf.function(jit_compile=True)
+@fused
 def _update(
     rates: _Rates,
     now: _Step,

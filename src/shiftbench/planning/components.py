@@ -92,17 +92,15 @@ def settings(kind: str, name: str) -> type:
 
 def check(kind: str, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """The settings with all defaults filled in; pydantic's ValidationError if they are wrong."""
-    adapter: TypeAdapter[Any] = TypeAdapter(settings(kind, name))
     # Through JSON, where a list stands for a tuple and an integer for a real number, but
     # nothing else is converted.
-    checked = adapter.validate_json(json.dumps(values, default=str), strict=True)
+    checked = _adapter(kind, name).validate_json(json.dumps(values, default=str), strict=True)
     return json.loads(json.dumps(dataclasses.asdict(checked)))
 
 
 def configured(kind: str, name: str, values: Mapping[str, Any]) -> Any:
     """The Settings of the imported component with these values, as its `build` takes them."""
-    adapter: TypeAdapter[Any] = TypeAdapter(settings(kind, name))
-    checked = adapter.validate_json(json.dumps(values), strict=True)
+    checked = _adapter(kind, name).validate_json(json.dumps(values), strict=True)
     return load(kind, name).Settings(**vars(checked))
 
 
@@ -119,6 +117,12 @@ def fields(kind: str, name: str) -> dict[str, tuple[str, Any, str]]:
     }
 
 
+def defines(kind: str, name: str, function: str) -> bool:
+    """Whether the component's module has a function of this name."""
+    body = _tree(kind, name).body
+    return any(isinstance(part, ast.FunctionDef) and part.name == function for part in body)
+
+
 def syntax_tree(file: Path) -> ast.Module:
     """The syntax tree of a Python file. UserError if it is missing or no Python."""
     try:
@@ -127,6 +131,11 @@ def syntax_tree(file: Path) -> ast.Module:
         raise UserError(f"{file} does not exist, but a job needs it") from None
     except SyntaxError as error:
         raise UserError(f"{file}, line {error.lineno}: {error.msg}") from None
+
+
+@functools.cache
+def _adapter(kind: str, name: str) -> TypeAdapter[Any]:
+    return TypeAdapter(settings(kind, name))
 
 
 @functools.cache

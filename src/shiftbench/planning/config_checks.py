@@ -6,7 +6,6 @@ place hides none in another.
 
 from __future__ import annotations
 
-import ast
 import json
 import math
 from collections.abc import Iterable, Iterator
@@ -112,7 +111,7 @@ def _study(place: Place, study: dict, streams: dict) -> Iterator[Problem]:
 def _uses(place: Place, study: dict, streams: dict) -> Iterator[Problem]:
     """Metrics that are taken from the scores of others on all tasks so far."""
     metrics, named = _list(study.get("metrics")), _list(study.get("streams"))
-    families = {str(name): _mapping(streams.get(name)).get("family") for name in named}
+    families = {str(name): str(_mapping(streams.get(name)).get("family")) for name in named}
     for position, metric in enumerate(metrics):
         known = metric in components.names("metrics")
         for used in components.constant("metrics", metric, "USES", ()) if known else ():
@@ -120,18 +119,14 @@ def _uses(place: Place, study: dict, streams: dict) -> Iterator[Problem]:
                 where = (*place, "metrics", position)
                 yield where, f'"{metric}" is taken from "{used}"; add it to the metrics'
             for name, family in families.items():
-                if family in components.names("streams") and not _looks_back(family):
+                # `test` is the test data of earlier tasks.
+                there = family in components.names("streams")
+                if there and not components.defines("streams", family, "test"):
                     yield (
                         (*place, "metrics", position),
                         f'"{metric}" needs streams that judge a learner on all tasks so far, and'
                         f' "{name}" is none; leave one of them out',
                     )
-
-
-def _looks_back(family: str) -> bool:
-    """Whether the stream has test data of earlier tasks, that is a function `test`."""
-    body = components.syntax_tree(components.path("streams", family)).body
-    return any(isinstance(part, ast.FunctionDef) and part.name == "test" for part in body)
 
 
 def _tuning(place: Place, tuning: dict, study: dict, streams: dict) -> Iterator[Problem]:

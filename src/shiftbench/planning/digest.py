@@ -105,8 +105,10 @@ def _parts(name: str) -> list[str]:
 
 
 def _without_typing(node: ast.AST) -> Iterator[ast.AST]:
-    """All nodes but those under `if TYPE_CHECKING:`, which never runs."""
+    """All statements but those under `if TYPE_CHECKING:`, which never runs."""
     for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.expr):
+            continue
         if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
             continue
         yield child

@@ -33,7 +33,7 @@ class Document(NamedTuple):
         return line
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(yaml.CSafeLoader):
     """The safe loader, with YAML 1.2's numbers: 1e-3 is a number, not a text."""
 
 
