@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
@@ -53,7 +54,7 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
         for other, _ in pairs:
             axes.plot(*_points(bands[other]), color="0.85", lw=0.8, zorder=1)
         looks = {name: _continual.DEFAULT} | ({tuned: _continual.TUNED} if tuned else {})
-        for place, (shown, look) in enumerate(looks.items()):
+        for place, (shown, look) in enumerate(reversed(looks.items())):
             _draw_band(axes, bands[shown], look, place)
         if name in paper:
             axes.plot(len(bands[name].mean), paper[name], **_continual.PAPER, ms=5, zorder=4)
@@ -73,12 +74,15 @@ def _draw_band(axes: Axes, band: statistics.Band, look: dict[str, Any], place: i
     tasks, mean = _points(band)
     axes.plot(tasks, mean, **look, ms=3, lw=1.4, zorder=3)
     axes.fill_between(tasks, band.low, band.high, color=look["color"], alpha=0.2, lw=0)
-    axes.text(
-        0.03,
-        0.05 + 0.13 * (1 - place),
+    # Beside the title, where no curve can be.
+    axes.annotate(
         "failed" if np.isnan(mean[-1]) else f"{mean[-1]:.1f}",
+        (1, 1),
+        (-24 * place, rcParams["axes.titlepad"]),
+        textcoords="offset points",
+        xycoords="axes fraction",
         color=look["color"],
         size=8,
         fontweight="bold",
-        transform=axes.transAxes,
+        ha="right",
     )
