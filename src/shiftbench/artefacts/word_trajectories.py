@@ -138,7 +138,11 @@ def _write_segments(
     left_out = len(lines) - LINES
     if left_out > 0:
         lines[LINES // 2 : -(LINES // 2)] = [("...", f"{left_out} more segments")]
+    # A character of a segment's periods is .0135 of the panel wide.
+    indent = max(0.24, 0.02 + 0.0135 * max(len(when) for when, _ in lines))
     for place, (when, near) in enumerate(lines):
         height = 1.0 - 0.125 * place
         axes.text(0, height, when, size=8, color=_style.MUTED, va="top", transform=axes.transAxes)
-        axes.text(0.24, height, near, size=8, color=_style.INK, va="top", transform=axes.transAxes)
+        axes.text(
+            indent, height, near, size=8, color=_style.INK, va="top", transform=axes.transAxes
+        )
