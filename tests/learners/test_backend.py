@@ -10,7 +10,7 @@ import hashlib
 import numpy as np
 from shiftbench import seeds
 from shiftbench.interface import Problem
-from shiftbench.learners._backend import tf
+from shiftbench.learners._backend import graph, tf
 from shiftbench.learners._fisher import mean_fisher
 from shiftbench.models import mlp
 
@@ -21,7 +21,7 @@ inputs = rng.random((1, n, 28, 28, 1), np.float32)
 data = inputs, rng.integers(10, size=(1, n)), np.ones((1, n), bool)
 seed = seeds.block(range(1), "test")
 
-@tf.function
+@graph
 def fisher(parameters, *data):
     return mean_fisher(model, parameters, data, "expected", False, 512, 256, seed)
 

@@ -142,7 +142,5 @@ def _write_segments(
     indent = max(0.24, 0.02 + 0.0135 * max(len(when) for when, _ in lines))
     for place, (when, near) in enumerate(lines):
         height = 1.0 - 0.125 * place
-        axes.text(0, height, when, size=8, color=_style.MUTED, va="top", transform=axes.transAxes)
-        axes.text(
-            indent, height, near, size=8, color=_style.INK, va="top", transform=axes.transAxes
-        )
+        for x, text, color in ((0, when, _style.MUTED), (indent, near, _style.INK)):
+            axes.text(x, height, text, size=8, color=color, va="top", transform=axes.transAxes)

@@ -112,21 +112,25 @@ def _uses(place: Place, study: dict, streams: dict) -> Iterator[Problem]:
     """Metrics that are taken from the scores of others on all tasks so far."""
     metrics, named = _list(study.get("metrics")), _list(study.get("streams"))
     families = {str(name): str(_mapping(streams.get(name)).get("family")) for name in named}
+    there = components.names("streams")
+    # `test` is the test data of earlier tasks.
+    blind = [
+        name
+        for name, family in families.items()
+        if family in there and not components.defines("streams", family, "test")
+    ]
     for position, metric in enumerate(metrics):
         known = metric in components.names("metrics")
         for used in components.constant("metrics", metric, "USES", ()) if known else ():
             if used not in metrics:
                 where = (*place, "metrics", position)
                 yield where, f'"{metric}" is taken from "{used}"; add it to the metrics'
-            for name, family in families.items():
-                # `test` is the test data of earlier tasks.
-                there = family in components.names("streams")
-                if there and not components.defines("streams", family, "test"):
-                    yield (
-                        (*place, "metrics", position),
-                        f'"{metric}" needs streams that judge a learner on all tasks so far, and'
-                        f' "{name}" is none; leave one of them out',
-                    )
+            for name in blind:
+                yield (
+                    (*place, "metrics", position),
+                    f'"{metric}" needs streams that judge a learner on all tasks so far, and'
+                    f' "{name}" is none; leave one of them out',
+                )
 
 
 def _tuning(place: Place, tuning: dict, study: dict, streams: dict) -> Iterator[Problem]:
