@@ -86,14 +86,13 @@ def run_job(
     os.environ["SHIFTBENCH_THREADS"] = str(threads)
     experiment = Experiment(spec, stream)
     position, meter = _resume(experiment, scratch)
-    progress = Progress(experiment.name, experiment.problem.n_tasks, max(position.next_task, 0))
+    progress = Progress(experiment.name, experiment.problem.n_tasks, position.next_task)
     due = time.monotonic() + SECONDS_BETWEEN_CHECKPOINTS
     received = _catch_signals()
     try:
         while position.next_task < experiment.problem.n_tasks and not all(position.failures):
             position = experiment.advance(position, meter)
-            if position.next_task > 0:
-                progress.advance(experiment.note(position))
+            progress.advance(experiment.note(position))
             if time.monotonic() - started > SHARE_OF_TIME_LIMIT * 60 * minutes:
                 raise Stopped(f"{SHARE_OF_TIME_LIMIT:.0%} of the limit of {minutes:g} min is over")
             if (now := time.monotonic()) > due:

@@ -14,28 +14,33 @@ SECONDS_BETWEEN_LINES = 10.0
 
 
 class Progress:
-    """Counts tasks; shows the task, a metric and the time left."""
+    """Counts tasks; shows the task, a metric and the time left. Below task 0 is the warm-up."""
 
-    def __init__(self, name: str, total: int, done: int) -> None:
-        self.name, self.total, self.done = name, total, done
+    def __init__(self, name: str, total: int, next_task: int) -> None:
+        self.name, self.total, self.done = name, total, next_task
         self.bar = tqdm(
-            total=total, initial=done, desc=name, unit="task", leave=False,
+            total=total, initial=max(next_task, 0), desc=name, unit="task", leave=False,
             disable=not sys.stderr.isatty(),
         )  # fmt: skip
-        self.start, self.first, self.shown = time.monotonic(), done, 0.0
-        log.info("%s: task %d of %d", name, done, total)
+        self.start, self.first, self.shown = time.monotonic(), next_task, 0.0
+        log.info("%s: %s", name, "warm-up" if next_task < 0 else f"task {next_task} of {total}")
 
     def advance(self, note: str) -> None:
-        """One task more; `note` is a metric to show."""
+        """One task more; `note` is a metric to show, or empty."""
         self.done += 1
+        now = time.monotonic()
+        if self.done <= 0:
+            # A warm-up does not tell how long a task takes.
+            self.start, self.first = now, self.done
+            return
         self.bar.set_postfix_str(note, refresh=False)
         self.bar.update()
-        now = time.monotonic()
         if now - self.shown < SECONDS_BETWEEN_LINES and self.done < self.total:
             return
         self.shown = now
         left = (now - self.start) / (self.done - self.first) * (self.total - self.done)
-        log.info("%s: task %d of %d, %s, %.0f s left", self.name, self.done, self.total, note, left)
+        parts = f"task {self.done} of {self.total}", note, f"{tqdm.format_interval(left)} left"
+        log.info("%s: %s", self.name, ", ".join(part for part in parts if part))
 
     def close(self) -> None:
         """Remove the bar."""

@@ -8,11 +8,15 @@ same by Adam in 10,000 steps.
 
 from __future__ import annotations
 
+import logging
+
 import numpy as np
 
 from shiftbench.learners import _newton
 from shiftbench.learners._backend import graph, tf
 from shiftbench.learners._cooccurrence import Cooccurrence, blocks
+
+log = logging.getLogger("shiftbench")
 
 NODES = 5
 """Of the quadrature; with the counts of all periods the variances are small."""
@@ -44,9 +48,13 @@ def pretrained(
     contexts = START_SD * generator.standard_normal((size, dimension)).astype(np.float32)
     words = np.zeros_like(contexts)
     turned, losses = counts.transposed, [np.inf]
-    for _ in range(sweeps):
+    for sweep in range(sweeps):
         words, elbo = _side(counts, contexts, words)
         losses.append((0.5 * np.square(contexts, dtype=float).sum() - elbo) / pairs)
+        log.info(
+            "context vectors: sweep %d of at most %d, %.5f nats per positive pair",
+            *(sweep + 1, sweeps, losses[-1]),
+        )
         if losses[-2] - losses[-1] < tolerance:
             break
         contexts, _ = _side(turned, words, contexts)
