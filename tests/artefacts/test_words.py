@@ -69,6 +69,13 @@ def test_binning_is_drawn_as_the_paper_has_it_and_as_it_is():
         assert lines["binning, as in the paper"][length - 1].tolist() == [rate, (length - 1) / 2]
 
 
+def test_the_log_odds_are_said_as_many_as_there_are():
+    assert "Prior log-odds of a change: -20.0." in rate_distortion.caption(study())
+    tree = study().scores.copy()
+    tree["scores"].dataset = study().cube.sel(learner=["vcl", "independent"])
+    assert "log-odds" not in rate_distortion.caption(replace(study(), scores=tree))
+
+
 def test_a_study_without_these_learners_is_refused():
     tree = study().scores.copy()
     tree["scores"].dataset = study().cube.sel(learner=["vcl", "independent"])

@@ -57,12 +57,10 @@ def caption(study: StudyResults) -> str:
     """What the curves are, on how many runs, and what is cut."""
     stream = next(iter(study.streams))
     store = study.streams[stream]
-    odds = sorted({o for o in (_odds(study, stream, one) for one in study.learners) if o != ""})
     return (
         f"{stream}: {store.sizes['word']:,} words, {store.sizes['task']} periods{_years(store)}."
-        " Mean over seeds, bars: 95 % interval (Student t), where there are several. Along a"
-        " beam's line the prior log-odds of a change"
-        f" go from {odds[0] if odds else '-'} (left) to {odds[-1] if odds else '-'}. Binning: the"
+        " Mean over seeds, bars: 95 % interval (Student t), where there are several."
+        f"{_log_odds(study, stream)} Binning: the"
         " mean error of a random period of the right bin, and as the paper draws it; it dates all"
         f" documents to the right bin. {study.budget([stream])}"
     )
@@ -71,6 +69,18 @@ def caption(study: StudyResults) -> str:
 def _years(store: xr.DataTree) -> str:
     years = store.attrs.get("period_years")
     return "" if years is None else " of a year" if years == 1 else f" of {years} years"
+
+
+def _log_odds(study: StudyResults, stream: str) -> str:
+    """What the figure says of the prior log-odds of beams, if there are any."""
+    beams = (provenance.settings(study.run(stream, one), "beam") for one in study.learners)
+    odds = sorted({beam["prior_log_odds"] for beam in beams if beam})
+    if len(odds) > 1:
+        return (
+            " Along a beam's line the prior log-odds of a change"
+            f" go from {odds[0]} (left) to {odds[-1]}."
+        )
+    return f" Prior log-odds of a change: {odds[0]}." if odds else ""
 
 
 def _curves(study: StudyResults, stream: str, metric: str) -> dict[str, list[_Point]]:
@@ -85,11 +95,6 @@ def _curves(study: StudyResults, stream: str, metric: str) -> dict[str, list[_Po
         label = f"VBS, {beam['weights']} weights" if beam else learner
         curves.setdefault(label, []).append(_Point(learner, float(np.nanmean(rate)), error))
     return {name: sorted(points, key=lambda one: one.rate) for name, points in curves.items()}
-
-
-def _odds(study: StudyResults, stream: str, learner: str) -> float | str:
-    beam = provenance.settings(study.run(stream, learner), "beam")
-    return beam["prior_log_odds"] if beam else ""
 
 
 def _draw_curve(axes: Axes, name: str, points: list[_Point], number: int) -> None:
