@@ -9,11 +9,19 @@ import pytest
 
 from shiftbench.artefacts import _words, rate_distortion, word_changes, word_trajectories
 from shiftbench.errors import UserError
+from shiftbench.evaluation.results import StudyResults
 from tests.evaluation import word_stores
 from tests.evaluation.word_stores import stream, study
 
 PLANTED = np.argwhere(stream()["changed"].values[0])
 """(period, word) of the planted changes of the first seed."""
+
+
+def without_beams() -> StudyResults:
+    """The small study, without the learner that decides about changes."""
+    tree = study().scores.copy()
+    tree["scores"].dataset = study().cube.sel(learner=["vcl", "independent"])
+    return replace(study(), scores=tree)
 
 
 def test_metrics_of_the_small_study():
@@ -71,17 +79,13 @@ def test_binning_is_drawn_as_the_paper_has_it_and_as_it_is():
 
 def test_the_log_odds_are_said_as_many_as_there_are():
     assert "Prior log-odds of a change: -20.0." in rate_distortion.caption(study())
-    tree = study().scores.copy()
-    tree["scores"].dataset = study().cube.sel(learner=["vcl", "independent"])
-    assert "log-odds" not in rate_distortion.caption(replace(study(), scores=tree))
+    assert "log-odds" not in rate_distortion.caption(without_beams())
 
 
 def test_a_study_without_these_learners_is_refused():
-    tree = study().scores.copy()
-    tree["scores"].dataset = study().cube.sel(learner=["vcl", "independent"])
     for artefact in (word_changes.tabulate, word_trajectories.draw):
         with pytest.raises(UserError, match="needs a learner"):
-            artefact(replace(study(), scores=tree))
+            artefact(without_beams())
 
 
 def test_histories_for_people():

@@ -10,14 +10,15 @@ from shiftbench.evaluation import progress
 
 
 @pytest.fixture
-def clock(monkeypatch):
+def clock(monkeypatch, caplog):
+    """What the time is; lines of the log are kept."""
+    caplog.set_level(logging.INFO, logger="shiftbench")
     now = [100.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     return now
 
 
 def test_the_time_left_is_told_from_tasks_and_not_from_the_warm_up(clock, caplog):
-    caplog.set_level(logging.INFO, logger="shiftbench")
     shown = progress.Progress("study/stream/vbs", 49, -1)
     clock[0] += 400
     shown.advance("")
@@ -33,7 +34,6 @@ def test_the_time_left_is_told_from_tasks_and_not_from_the_warm_up(clock, caplog
 
 
 def test_a_resumed_run_goes_on_counting_and_has_a_line_every_ten_seconds(clock, caplog):
-    caplog.set_level(logging.INFO, logger="shiftbench")
     shown = progress.Progress("run", 100, 60)
     for _ in range(40):
         clock[0] += 1

@@ -48,12 +48,14 @@ def pretrained(
     contexts = START_SD * generator.standard_normal((size, dimension)).astype(np.float32)
     words = np.zeros_like(contexts)
     turned, losses = counts.transposed, [np.inf]
-    for sweep in range(sweeps):
+    for sweep in range(1, sweeps + 1):
         words, elbo = _side(counts, contexts, words)
         losses.append((0.5 * np.square(contexts, dtype=float).sum() - elbo) / pairs)
         log.info(
             "context vectors: sweep %d of at most %d, %.5f nats per positive pair",
-            *(sweep + 1, sweeps, losses[-1]),
+            sweep,
+            sweeps,
+            losses[-1],
         )
         if losses[-2] - losses[-1] < tolerance:
             break
