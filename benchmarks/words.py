@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
-import resource
 import statistics
 import tempfile
 import time
@@ -29,6 +28,7 @@ import numpy as np
 import psutil
 
 from shiftbench import seeds
+from shiftbench.evaluation import cost
 from shiftbench.interface import Batch, Broadening, Problem
 from shiftbench.streams import _corpora, _counts, _text_files, _tokens, _vocabulary
 from tests.oracles import skipgram as oracle
@@ -164,9 +164,10 @@ def _measured(way: Callable, mirror: Path, size: int) -> tuple[float, float, flo
         totals.add(text, found, ones, ones)
     words = _vocabulary.chosen(totals, size, 1, "total", "the benchmark")
     way(texts[:2], words)  # compiles
-    before, start = _peak(), time.process_time()
+    before, start = cost.peak_bytes(), time.process_time()
     tokens, total = way(texts, words)
-    return tokens / (time.process_time() - start), _peak() - before, total()
+    rate = tokens / (time.process_time() - start)
+    return rate, (cost.peak_bytes() - before) / 2**20, total()
 
 
 def _texts(mirror: Path) -> list[tuple[int, str]]:
@@ -228,10 +229,6 @@ def count_as_users_do(
             half = coo_array((np.concatenate(value), places), shape=shape).tocsr()
             matrices.append((half + half.T).tocsr())
     return tokens, lambda: float(sum(matrix.sum() for matrix in matrices))
-
-
-def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def main() -> None:

@@ -47,7 +47,7 @@ class Meter:
     def reading(self) -> dict:
         """Seconds and bytes so far, over all attempts."""
         memory = psutil.Process().memory_info()
-        peak = _peak_bytes() or memory.rss
+        peak = peak_bytes() or memory.rss
         return {
             "wall_seconds": self._sum("wall_seconds", time.monotonic() - self.wall),
             "cpu_seconds": self._sum("cpu_seconds", time.process_time() - self.cpu),
@@ -63,7 +63,7 @@ class Meter:
         return round(self.earlier.get(name, 0.0) + here, 3)
 
 
-def _peak_bytes() -> int | None:
+def peak_bytes() -> int | None:
     """Peak resident memory of this process alone; a fork does not inherit it (Linux)."""
     try:
         status = Path("/proc/self/status").read_text()
