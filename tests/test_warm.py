@@ -44,9 +44,10 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The package's doors with another cli, and empty modules in the place of heavy ones."""
     root = tmp_path_factory.mktemp("package")
     (root / "shiftbench").mkdir()
-    for name in ("__init__.py", "__main__.py", "_compiled.py", "warm.py", "warm_server.py"):
-        text = (Path(warm.__file__).parent / name).read_text()
-        (root / "shiftbench" / name).write_text(text)
+    doors = "__init__ __main__ _compiled _instructions errors warm warm_server"
+    for name in doors.split():
+        text = (Path(warm.__file__).parent / f"{name}.py").read_text()
+        (root / "shiftbench" / f"{name}.py").write_text(text)
     (root / "shiftbench" / "cli.py").write_text(CLI)
     for preloaded in re.findall(r"^ +import ([\w.]+)", text, re.MULTILINE):
         module = root / preloaded.replace(".", "/")

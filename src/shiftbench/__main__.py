@@ -1,24 +1,28 @@
 """python -m shiftbench VERB ...: hands the job to a warm server if there is one.
 
-Decides before anything heavy is imported. `--stack light` or `--stack tensorflow` before
-the verb says which server has preloaded what the job imports.
+Decides before anything heavy is imported. Before the verb, `--stack light` or `--stack
+tensorflow` says which server has preloaded what the job imports, and `--instructions native`
+that the job may use all instructions of the processor, for which there is no server.
 """
 
 from __future__ import annotations
 
 import sys
 
-from shiftbench import warm
+from shiftbench import _instructions, warm
 
 
 def main(arguments: list[str]) -> int:
     """Runs a verb, in a warm server or here; the exit status."""
-    stack = None
-    if arguments[:1] == ["--stack"]:
-        stack, arguments = arguments[1], arguments[2:]
-    status = warm.request(stack, arguments) if stack else None
-    if status is not None:
-        return status
+    options = {"--stack": "", "--instructions": "portable"}
+    while len(arguments) > 1 and arguments[0] in options:
+        name, options[name], *arguments = arguments
+    if options["--instructions"] == "native":
+        _instructions.choose("native")
+    elif options["--stack"]:
+        status = warm.request(options["--stack"], arguments)
+        if status is not None:
+            return status
     from shiftbench import cli
 
     return cli.main(arguments)

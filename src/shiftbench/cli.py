@@ -168,6 +168,7 @@ def run(options: argparse.Namespace) -> int:
     refuse_unknown("learner", options.variant, study.learners)
     spec = specs.run(plan, options.study, options.stream, options.variant, options.seeds)
     specs.refuse_other(spec, options.digest)
+    _refuse_other_instructions(spec["instructions"])
     for path in options.choice:
         spec = specs.with_choice(spec, json.loads(path.read_text(encoding="utf-8"))["settings"])
 
@@ -366,6 +367,22 @@ def _counting(plan: Config, name: str) -> tuple[ModuleType, Any]:
         raise UserError(f"stream {name} is not counted in shards; use the verb stream")
     settings = components.configured("streams", source.family, source.settings)
     return components.load("streams", source.family), settings
+
+
+def _refuse_other_instructions(planned: str) -> None:
+    """UserError where a run would not compute as its spec says; a warning where it cannot."""
+    from shiftbench import _instructions
+
+    if planned == _instructions.in_force():
+        return
+    if planned == "portable" and not _instructions.available():
+        log.warning("this processor has no AVX2: results agree with those of others to rounding")
+        return
+    raise UserError(
+        f"this run is planned with {planned} instructions, but the process has"
+        f" {_instructions.in_force()} ones; start it as python -m shiftbench"
+        f" --instructions {planned} run ..."
+    )
 
 
 def _folder_beside(output: Path) -> TemporaryDirectory:

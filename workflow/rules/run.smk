@@ -24,6 +24,7 @@ rule run_learner:
         "Running {wildcards.study}: {wildcards.variant} on {wildcards.stream}, seeds {wildcards.first} to {wildcards.last}"
     shell:
         "python -m shiftbench --stack {params.spec[stack]}"
+        " --instructions {params.spec[instructions]}"
         " run {wildcards.study} {wildcards.stream} {wildcards.variant}"
         ' --seeds {wildcards.first}-{wildcards.last} --config "$SHIFTBENCH_CONFIG"'
         " --store {input.stream:q} --choice {input.choice:q} --output {output.store:q} --cost {output.cost:q}"

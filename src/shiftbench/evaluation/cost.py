@@ -10,6 +10,8 @@ from pathlib import Path
 
 import psutil
 
+from shiftbench import _instructions
+
 PACKAGES = (
     "numpy",
     "scipy",
@@ -55,7 +57,9 @@ class Meter:
             "peak_memory_bytes": max(self.earlier.get("peak_memory_bytes", 0), peak),
             "attempts": self.earlier.get("attempts", 0) + 1,
             "host": platform.node(),
+            "processor": _instructions.processor(),
             "processors": os.cpu_count(),
+            "instructions": _instructions.in_force(),
             "versions": versions(),
         }
 

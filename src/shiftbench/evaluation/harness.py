@@ -27,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
+from shiftbench import _instructions
 from shiftbench import seeds as seeding
 from shiftbench.evaluation.cost import Meter, versions
 from shiftbench.evaluation.progress import Progress
@@ -281,6 +282,7 @@ class Experiment:
             "title": self.name,
             "spec": json.dumps(self.spec, sort_keys=True),
             "code": self.spec["code"],
+            "instructions": _instructions.in_force(),
             "versions": json.dumps(versions(), sort_keys=True),
             "licence": self.stream.attrs.get("licence", ""),
             "data": self.stream.attrs.get("data", ""),

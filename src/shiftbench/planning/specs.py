@@ -13,6 +13,7 @@ import json
 import re
 from typing import Any
 
+from shiftbench import _instructions
 from shiftbench.errors import UserError
 from shiftbench.planning import components, digest, tuning
 from shiftbench.planning.schema import Config, Study
@@ -69,6 +70,7 @@ def run(config: Config, study: str, stream: str, variant: str, seeds: tuple[int,
             "reveals": plan.reveals,
             "metrics": metrics,
             "stack": "tensorflow" if _needs_tensorflow(plan, variant) else "light",
+            "instructions": _instructions.wanted() or plan.instructions,
             "code": digest.code(
                 HARNESS,
                 components.module_name("streams", config.streams[stream].family),
