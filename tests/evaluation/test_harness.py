@@ -120,6 +120,33 @@ def test_a_nan_fails_its_seed_only_and_names_the_task(monkeypatch, toy, tmp_path
     assert np.isfinite(scores[[0, 2, 3]]).all()
 
 
+def test_a_task_without_rows_is_not_judged_and_fails_nobody(monkeypatch, toy, tmp_path):
+    """A seed whose rows are all masked has no score there; the other tasks make its mean."""
+    reader = components.load("streams", "toy-step")
+    whole = reader.task
+
+    def masked(store, realisations, t):
+        task = whole(store, realisations, t)
+        mask = task.train.mask.copy()
+        mask[1] &= t != 4
+        return task._replace(train=task.train._replace(mask=mask))
+
+    monkeypatch.setattr(reader, "task", masked)
+    store, _ = run_job(spec(), toy, tmp_path, minutes=5)
+    assert store["status"].values.tolist() == ["ok"] * 4
+    missing = np.isnan(store["score"].sel(metric="log_predictive").values)
+    assert np.argwhere(missing).tolist() == [[1, 4]]
+
+
+def test_what_was_found_is_not_copied_at_every_task(monkeypatch, toy):
+    """20,000 tasks were: the arrays of the tasks before stay where they are."""
+    experiment = Experiment(spec(), toy)
+    first = experiment.advance(experiment.start(), Meter())
+    second = experiment.advance(first, Meter())
+    assert second.records.before is first.records
+    assert all(array.shape[1] == 1 for array in second.records.found.values())
+
+
 def test_an_error_of_the_learner_is_kept_as_data(monkeypatch, toy, tmp_path):
     with_spy(monkeypatch, Spy(fail_at=3, error=LearnerError("singular matrix")))
     store, _ = run_job(spec(), toy, tmp_path, minutes=5)

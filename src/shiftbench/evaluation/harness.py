@@ -29,6 +29,7 @@ import xarray as xr
 
 from shiftbench import _instructions
 from shiftbench import seeds as seeding
+from shiftbench.combinators._without_rows import unmoved
 from shiftbench.evaluation.cost import Meter, versions
 from shiftbench.evaluation.progress import Progress
 from shiftbench.interface import (
@@ -58,16 +59,27 @@ class Stopped(Exception):
     """The run was told to stop, and is saved; running it again goes on from there."""
 
 
+class Records(NamedTuple):
+    """What was found in some tasks, on top of what was found before them.
+
+    found: name -> [S, tasks, ...]. A chain and not one array: 20,000 tasks would be copied
+    20,000 times; and not a list that grows in place: a signal may come in the middle of a task.
+    """
+
+    before: Records | None
+    found: dict[str, np.ndarray]
+
+
 class Position(NamedTuple):
     """Where a run stands: all that the next task depends on, and all that was found so far.
 
-    next_task: the task to come (-1: the warm-up). records: name -> one array [S, ...] a
-    task. failures: one reason a seed, empty while it is well.
+    next_task: the task to come (-1: the warm-up). failures: one reason a seed, empty while it
+    is well.
     """
 
     next_task: int
     state: State
-    records: dict[str, list[np.ndarray]]
+    records: Records | None
     failures: list[str]
 
 
@@ -143,10 +155,10 @@ class Experiment:
     def start(self) -> Position:
         """The position before the first task; all seeds failed if the learner is refused."""
         if self.refused:
-            return Position(0, {}, {}, [self.refused] * len(self.numbers))
+            return Position(0, {}, None, [self.refused] * len(self.numbers))
         warm_up = int(self.stream.attrs["warm_up"])
         state = self.learner.init(seeding.fold_each(self.seeds, "init"))
-        return Position(-warm_up, state, {}, [""] * len(self.numbers))
+        return Position(-warm_up, state, None, [""] * len(self.numbers))
 
     def advance(self, position: Position, meter: Meter) -> Position:
         """One task: drift, predict, reveal, observe, predict; pure in the position."""
@@ -159,22 +171,32 @@ class Experiment:
             log.error("%s: task %d\n%s", self.name, t, traceback.format_exc())
             reason = f"{type(error).__name__} at task {t}: {error}"
             return position._replace(failures=[old or reason for old in failures])
-        broken = _not_finite(state, scores)
+        broken = _not_finite(state, self._judged(scores, task))
         for s in np.flatnonzero(broken.any):
             if not failures[s]:
                 failures[s] = f"{broken.where[s]} not finite after task {t}; {REMEDY}"
                 log.error("%s: seed %d failed: %s", self.name, self.numbers[s], failures[s])
         if t < 0:
-            learnt = {f"{WARM_UP}{name}": [np.asarray(values)] for name, values in info.items()}
-            return Position(t + 1, state, learnt, failures)
+            learnt = {f"{WARM_UP}{k}": np.asarray(values)[:, None] for k, values in info.items()}
+            return Position(t + 1, state, Records(None, learnt), failures)
         well = np.array([not reason for reason in failures])
         found = {
             name if name.startswith(TESTED) else f"score/{name}": np.where(well, values.T, np.nan).T
             for name, values in scores.items()
         }
         found |= {f"info/{name}": np.asarray(values) for name, values in info.items()}
-        records = {k: [*position.records.get(k, []), values] for k, values in found.items()}
-        return Position(t + 1, state, position.records | records, failures)
+        records = Records(position.records, {k: values[:, None] for k, values in found.items()})
+        return Position(t + 1, state, records, failures)
+
+    def _judged(self, scores: dict[str, np.ndarray], task: Task) -> dict[str, np.ndarray]:
+        """The scores, but 0 for seeds whose rows are all masked: they have none to be judged by."""
+        batches = {"before": task.train, "after": None if self.looks_back else task.test}
+        judged = dict(scores)
+        for stage, batch in batches.items():
+            if batch is not None:
+                for name in self._staged(stage).keys() & scores.keys():
+                    judged[name] = np.where(batch.mask.any(axis=1), scores[name], 0.0)
+        return judged
 
     def _learn(
         self, state: State, task: Task, t: int, meter: Meter
@@ -239,19 +261,21 @@ class Experiment:
 
     def note(self, position: Position) -> str:
         """The first metric of the last task, for people who watch."""
-        scores = [name for name in position.records if name.startswith("score/")]
+        last = position.records.found if position.records else {}
+        scores = [name for name in last if name.startswith("score/")]
         if not scores:
             return ""
-        values = position.records[scores[0]][-1]
+        values = last[scores[0]][:, -1]
         well = values[np.isfinite(values)]
         mean = well.mean() if well.size else np.nan
         return f"{scores[0].removeprefix('score/')} {mean:.3f}"
 
     def store(self, position: Position) -> xr.Dataset:
         """What is published of the run: scores, infos, status; no times, no host."""
-        done = max(map(len, position.records.values()), default=0)
+        found = _joined(position.records)
+        done = max((array.shape[1] for array in found.values()), default=0)
         names = [f"score/{name}" for name in self.metrics]
-        stacked = {k: _stacked(v, self.problem.n_tasks) for k, v in position.records.items()}
+        stacked = {k: _filled(array, self.problem.n_tasks) for k, array in found.items()}
         empty = np.full((len(self.numbers), self.problem.n_tasks), np.nan)
         scores = np.array([stacked.get(name, empty) for name in names]).reshape(-1, *empty.shape)
         status = [f"failed: {reason}" if reason else "ok" for reason in position.failures]
@@ -312,7 +336,7 @@ def assemble(pipeline: Sequence, model_spec: Sequence | None, problem: Problem) 
         module, made = _configured("models", *model_spec)
         model = module.build(made, problem)
     module, made = _configured("learners", name, settings)
-    learner = module.build(made, problem, model)
+    learner = unmoved(module.build(made, problem, model))
     for wrap in reversed(around):
         learner = wrap(learner)
     return learner
@@ -362,9 +386,18 @@ def _not_finite(state: State, scores: dict[str, np.ndarray]) -> _Broken:
     return _Broken(np.array([bool(w) for w in where]), where)
 
 
-def _stacked(values: list[np.ndarray], n_tasks: int) -> np.ndarray:
-    """[S, task, ...], filled with NaN where a run ended early."""
-    array = np.stack(values, axis=1)
+def _joined(records: Records | None) -> dict[str, np.ndarray]:
+    """All that was found: name -> [S, tasks, ...] in the order of the tasks."""
+    pieces: dict[str, list[np.ndarray]] = {}
+    while records:
+        for name, values in records.found.items():
+            pieces.setdefault(name, []).append(values)
+        records = records.before
+    return {name: np.concatenate(values[::-1], axis=1) for name, values in pieces.items()}
+
+
+def _filled(array: np.ndarray, n_tasks: int) -> np.ndarray:
+    """[S, task, ...] of all tasks, NaN where a run ended early."""
     missing = n_tasks - array.shape[1]
     if missing == 0:
         return array
@@ -377,15 +410,14 @@ def _resume(experiment: Experiment, scratch: Path) -> tuple[Position, Meter]:
     if found is None:
         return experiment.start(), Meter()
     arrays, meta = found
-    records = {k: list(a.swapaxes(0, 1)) for k, a in part(arrays, "records/").items()}
+    records = Records(None, part(arrays, "records/"))
     log.info("%s: resumed at task %d", experiment.name, meta["next_task"])
     position = Position(meta["next_task"], part(arrays, "state/"), records, meta["failures"])
     return position, Meter(meta["cost"])
 
 
 def _save(scratch: Path, position: Position, meter: Meter) -> None:
-    records = {name: np.stack(values, axis=1) for name, values in position.records.items()}
-    arrays = prefixed(position.state, "state/") | prefixed(records, "records/")
+    arrays = prefixed(position.state, "state/") | prefixed(_joined(position.records), "records/")
     meta = {
         "next_task": position.next_task,
         "failures": position.failures,
