@@ -96,6 +96,24 @@ def test_what_a_user_can_mend_is_one_message(plan, capsys, arguments, words) -> 
     assert "Traceback" not in told
 
 
+def test_a_store_or_a_summary_that_was_changed_is_not_built_upon(plan, caplog) -> None:
+    assert _stream() == 0 and _run() == 0
+    summarise = ["summarise", "toy", "--config", "small.yaml", "--runs", "run.zarr.zip",
+                 "--streams", "steps.zarr.zip", "--scores", "scores.zarr.zip",
+                 "--summary", "summary.csv"]  # fmt: skip
+    draw = ["artefact", "toy", "score-table", "--config", "small.yaml", "--output", "table",
+            "--scores", "scores.zarr.zip", "--summary", "summary.csv",
+            "--streams", "steps.zarr.zip"]  # fmt: skip
+    assert cli.main(summarise) == 0 and cli.main(draw) == 0
+    summary = Path("summary.csv")
+    summary.write_text(summary.read_text().replace("0.", "0.9", 1))
+    assert cli.main(draw) == 2
+    assert "summary.csv: changed since the workflow made it" in caplog.text
+    zarr_zip.write(zarr_zip.read(Path("run.zarr.zip")).isel(seed=slice(2)), Path("run.zarr.zip"))
+    assert cli.main(summarise) == 2
+    assert "run.zarr.zip: changed since" in caplog.text
+
+
 def test_missing_store_is_one_message(plan, capsys) -> None:
     assert _run() == 2
     assert "steps.zarr.zip" in capsys.readouterr().err

@@ -30,6 +30,9 @@ log = logging.getLogger("shiftbench")
 STOPPED = 75
 """Exit status of a job that saved its state and wants to be run again (EX_TEMPFAIL)."""
 DEFAULT_CONFIG = Path("config/embedded.yaml")
+DEFAULT_RESULTS = Path("results/embedded")
+VERIFIED = {"identical": 0, "rounding": 3, "interval": 4, "different": 5}
+"""Exit statuses of `verify`."""
 
 
 def main(arguments: list[str]) -> int:
@@ -97,15 +100,17 @@ def stream(options: argparse.Namespace) -> None:
     spec = specs.stream(plan, options.name)
     specs.refuse_other(spec, options.digest)
 
-    from shiftbench.store import raw, zarr_zip
+    from shiftbench.store import raw, seal, zarr_zip
 
     dataset = spec["settings"].get("dataset")
+    raw.refuse_changed(dataset, options.raw)
     module = components.load("streams", spec["family"])
     settings = components.configured("streams", spec["family"], spec["settings"])
     store = module.build(settings, options.raw / (dataset or ""))
     licence = raw.table()[dataset].licence if dataset else ""
     zarr_zip.stamp(store, f"stream {options.name}", spec, licence)
     zarr_zip.write(store, options.output)
+    seal.write(options.output)
 
 
 def stream_words(options: argparse.Namespace) -> None:
@@ -115,9 +120,14 @@ def stream_words(options: argparse.Namespace) -> None:
     plan = config.load(options.config)
     refuse_unknown("stream", options.name, plan.streams)
     specs.refuse_other(specs.words(plan, options.name), options.digest)
+
+    from shiftbench.store import raw, seal
+
     module, settings = _counting(plan, options.name)
+    raw.refuse_changed(settings.dataset, options.raw)
     words = module.vocabulary(settings, options.raw / settings.dataset)
     _write_text(options.output, json.dumps(words, indent=0, ensure_ascii=False) + "\n")
+    seal.write(options.output)
 
 
 def stream_part(options: argparse.Namespace) -> None:
@@ -128,13 +138,16 @@ def stream_part(options: argparse.Namespace) -> None:
     refuse_unknown("stream", options.name, plan.streams)
     specs.refuse_other(specs.part(plan, options.name, options.shard), options.digest)
 
-    from shiftbench.store import zarr_zip
+    from shiftbench.store import raw, seal, zarr_zip
 
     module, settings = _counting(plan, options.name)
-    raw, words = options.raw / settings.dataset, json.loads(options.words.read_text("utf-8"))
+    raw.refuse_changed(settings.dataset, options.raw)
+    seal.refuse_broken(options.words)
+    texts, words = options.raw / settings.dataset, json.loads(options.words.read_text("utf-8"))
     with _folder_beside(options.output) as folder:
-        part = module.count_shard(settings, raw, words, options.shard, Path(folder, "counts"))
+        part = module.count_shard(settings, texts, words, options.shard, Path(folder, "counts"))
         zarr_zip.write(part, options.output)
+    seal.write(options.output)
 
 
 def stream_merge(options: argparse.Namespace) -> None:
@@ -146,8 +159,9 @@ def stream_merge(options: argparse.Namespace) -> None:
     spec = specs.stream(plan, options.name)
     specs.refuse_other(spec, options.digest)
 
-    from shiftbench.store import zarr_zip
+    from shiftbench.store import seal, zarr_zip
 
+    seal.refuse_broken(options.words, *options.parts)
     module, settings = _counting(plan, options.name)
     words = json.loads(options.words.read_text("utf-8"))
     with _folder_beside(options.output) as folder, ExitStack() as opened:
@@ -155,6 +169,7 @@ def stream_merge(options: argparse.Namespace) -> None:
         store = module.merge(settings, words, parts, Path(folder))
         zarr_zip.stamp(store, f"stream {options.name}", spec)
         zarr_zip.write(store, options.output)
+    seal.write(options.output)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -169,6 +184,10 @@ def run(options: argparse.Namespace) -> int:
     spec = specs.run(plan, options.study, options.stream, options.variant, options.seeds)
     specs.refuse_other(spec, options.digest)
     _refuse_other_instructions(spec["instructions"])
+
+    from shiftbench.store import seal
+
+    seal.refuse_broken(options.store, *options.choice)
     for path in options.choice:
         spec = specs.with_choice(spec, json.loads(path.read_text(encoding="utf-8"))["settings"])
 
@@ -187,6 +206,7 @@ def run(options: argparse.Namespace) -> int:
         return STOPPED
     _write_text(options.cost, json.dumps(cost, indent=1, sort_keys=True) + "\n")
     zarr_zip.write(result, options.output)
+    seal.write(options.output)
     checkpoint.remove(scratch)
     return 0
 
@@ -201,10 +221,12 @@ def choose(options: argparse.Namespace) -> None:
     specs.refuse_other(spec, options.digest)
 
     from shiftbench.evaluation import choice
-    from shiftbench.store import zarr_zip
+    from shiftbench.store import seal, zarr_zip
 
+    seal.refuse_broken(options.scores)
     found = choice.best(spec, zarr_zip.read_tree(options.scores))
     _write_text(options.output, json.dumps(found, indent=1, sort_keys=True) + "\n")
+    seal.write(options.output)
 
 
 def summarise(options: argparse.Namespace) -> None:
@@ -219,8 +241,9 @@ def summarise(options: argparse.Namespace) -> None:
     from threadpoolctl import threadpool_limits
 
     from shiftbench.evaluation import summarise
-    from shiftbench.store import zarr_zip
+    from shiftbench.store import seal, zarr_zip
 
+    seal.refuse_broken(*options.streams, *options.runs)
     streams = {path.name.removesuffix(".zarr.zip"): path for path in options.streams}
     stores = {name: zarr_zip.read_any(path) for name, path in streams.items()}
     # The matrices of the regret are small: a second thread costs more than it brings.
@@ -229,6 +252,7 @@ def summarise(options: argparse.Namespace) -> None:
         scores, summary = summarise.summarise(spec, stores, runs)
     _write_text(options.summary, summary.to_csv(index=False, lineterminator="\n"))
     zarr_zip.write(scores, options.scores)
+    seal.write(options.summary, options.scores)
 
 
 def artefact(options: argparse.Namespace) -> None:
@@ -243,13 +267,18 @@ def artefact(options: argparse.Namespace) -> None:
 
     from shiftbench.artefacts import _style, _tables
     from shiftbench.evaluation import results
+    from shiftbench.store import seal
 
+    seal.refuse_broken(options.scores, options.summary, *options.streams)
     study = results.load(spec, options.scores, options.summary, options.streams)
     module = components.load("artefacts", options.name)
-    if components.constant("artefacts", options.name, "KIND") == "figure":
+    kind = components.constant("artefacts", options.name, "KIND")
+    if kind == "figure":
         _style.save(module.draw(study), options.output)
     else:
         _tables.save(module.tabulate(study), options.output, module.caption(study))
+    kinds = {"figure": ("svg", "png"), "table": ("csv", "md")}
+    seal.write(*(options.output.with_name(f"{options.output.name}.{k}") for k in kinds[kind]))
 
 
 def words(options: argparse.Namespace) -> None:
@@ -269,6 +298,33 @@ def words(options: argparse.Namespace) -> None:
         [folder / "streams" / f"{name}.zarr.zip" for name in plan.studies[options.study].streams],
     )
     print(_words.histories(study, options.words, options.learner, options.seed))
+
+
+def publish(options: argparse.Namespace) -> None:
+    """Copies summaries, figures and tables to where they are committed."""
+    from shiftbench.publishing import publish
+
+    target = options.to or options.results.parent / "published" / options.results.name
+    for name, done in publish.publish(options.results, target).items():
+        print(f"{name}: {done}")
+
+
+def verify(options: argparse.Namespace) -> int:
+    """Compares results with the published ones; 0 if identical, else 3 to 5 by the worst.
+
+    3: same within rounding; 4: within the interval over seeds; 5: different.
+    """
+    from shiftbench.publishing import verify
+
+    reference = options.reference or options.results.parent / "published" / options.results.name
+    with ExitStack() as opened:
+        if options.revision:
+            reference = opened.enter_context(verify.at_revision(reference, options.revision))
+        findings = verify.compare(options.results, reference)
+    print(*verify.lines(findings), sep="\n")
+    if options.table:
+        print("", verify.table(findings) or "Nothing differs.", sep="\n")
+    return VERIFIED[verify.worst(findings)]
 
 
 def warm(options: argparse.Namespace) -> int:
@@ -321,6 +377,16 @@ def _parser() -> argparse.ArgumentParser:
     looking.add_argument("--seed", type=int, default=0)
     looking.add_argument("--config", type=Path, default=DEFAULT_CONFIG)
     looking.add_argument("--results", type=Path, help="folder, if not results/CONFIG")
+    publishing = _add(verbs, "publish", publish)
+    publishing.add_argument("results", type=Path, nargs="?", default=DEFAULT_RESULTS)
+    publishing.add_argument("--to", type=Path, help="folder, if not results/published/CONFIG")
+    verifying = _add(verbs, "verify", verify)
+    verifying.add_argument("results", type=Path, nargs="?", default=DEFAULT_RESULTS)
+    verifying.add_argument(
+        "reference", type=Path, nargs="?", help="another folder, if not results/published/CONFIG"
+    )
+    verifying.add_argument("--revision", help="the reference as committed in a git revision")
+    verifying.add_argument("--table", action="store_true", help="show all that is not identical")
     _add(verbs, "warm", warm).add_argument("command", nargs=argparse.REMAINDER)
     return parser
 

@@ -162,3 +162,15 @@ def test_the_import_is_light():
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "yaml" in loaded.stdout.split()
     assert not {"numpy", "xarray", "pooch", "requests"} & set(loaded.stdout.split())
+
+
+def test_a_file_that_was_changed_after_the_fetch_is_refused_when_it_is_read(tmp_path):
+    place = tmp_path / "letters" / "a.gz"
+    raw.refuse_changed("letters", tmp_path)  # the reader says what is missing
+    place.parent.mkdir()
+    place.write_bytes(CONTENT)
+    for dataset in ("letters", "bundled", None):
+        raw.refuse_changed(dataset, tmp_path)
+    place.write_bytes(CONTENT[::-1])
+    with pytest.raises(UserError, match=r"letters/a\.gz .* changed after it was fetched; delete"):
+        raw.refuse_changed("letters", tmp_path)

@@ -24,6 +24,10 @@ from shiftbench.errors import UserError
 
 MIRROR = "SHIFTBENCH_MIRROR"
 RETRIES = 2
+CHANGED = (
+    "It was changed after it was fetched; delete it and start the workflow again, which fetches it"
+    " anew."
+)
 
 
 @dataclass(frozen=True)
@@ -68,10 +72,25 @@ def fetch(dataset: str, file: str, output: Path) -> None:
     scratch = Path(tempfile.mkdtemp(prefix=f".{file}.", dir=output.parent))
     try:
         source = _get(f"{wanted.folder or dataset}/{file}", wanted, scratch / file)
-        _check(f"{dataset}/{file}", wanted, scratch / file, source)
+        remedy = (
+            f"Nothing was kept. If {source} is your mirror, replace the file there; else try again,"
+            f" or set {MIRROR} to a folder or an address with the right file."
+        )
+        _check(f"{dataset}/{file}", wanted, scratch / file, source, remedy)
         os.replace(scratch / file, output)
     finally:
         shutil.rmtree(scratch)
+
+
+def refuse_changed(dataset: str | None, folder: Path) -> None:
+    """UserError where a raw file of a data set below `folder` is not the one in the table.
+
+    Files that are missing are the reader's matter; data that cannot be fetched have no checksum.
+    """
+    for file, wanted in table()[dataset].files.items() if dataset else ():
+        path = folder / str(dataset) / file
+        if path.is_file():
+            _check(f"{dataset}/{file}", wanted, path, str(path), CHANGED)
 
 
 def _dataset(row: dict) -> Dataset:
@@ -146,12 +165,8 @@ def _download(name: str, address: str, target: Path) -> str:
     return address
 
 
-def _check(name: str, wanted: RawFile, path: Path, source: str) -> None:
+def _check(name: str, wanted: RawFile, path: Path, source: str, remedy: str) -> None:
     size = path.stat().st_size
-    remedy = (
-        f"Nothing was kept. If {source} is your mirror, replace the file there; else try again,"
-        f" or set {MIRROR} to a folder or an address with the right file."
-    )
     if size != wanted.size:
         raise UserError(
             f"Raw file {name} from {source}: expected {wanted.size} bytes, found {size}. {remedy}"

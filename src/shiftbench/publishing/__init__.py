@@ -1,0 +1,1 @@
+"""What leaves results/CONFIG: copies that are committed, and what they are compared with."""

@@ -1,0 +1,51 @@
+"""Which files of a folder of results are published, and their checksums.
+
+A folder of results is results/CONFIG, or results/published/CONFIG, which has the same layout.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from shiftbench.store import seal
+
+CHECKSUMS = "SHA256SUMS"
+PROVENANCE = "provenance.json"
+PATTERNS = ("summary.csv", "figures/*.*", "tables/*.*", "choices/*/*.json")
+"""Below studies/STUDY: what is small, and what people look at."""
+
+
+def studies(results: Path) -> list[str]:
+    """Names of the studies that have a summary."""
+    return sorted(path.parent.name for path in results.glob("studies/*/summary.csv"))
+
+
+def of_study(results: Path, study: str) -> dict[str, Path]:
+    """The published files of a study, by their names below its folder."""
+    folder = results / "studies" / study
+    found = [path for pattern in PATTERNS for path in folder.glob(pattern)]
+    visible = [path for path in found if not path.name.startswith(".")]
+    return {path.relative_to(folder).as_posix(): path for path in sorted(visible)}
+
+
+def checksums(files: dict[str, Path]) -> str:
+    """The lines of sha256sum for files by name."""
+    return "".join(seal.line(name, path) for name, path in sorted(files.items()))
+
+
+def changed(results: Path, study: str) -> list[Path]:
+    """Files of a study that are not what was made: by their seals, or by the published list.
+
+    Also its runs and its cube, where they are there; and files that were sealed and are gone.
+    """
+    folder = results / "studies" / study
+    sealed = [*folder.rglob(".*.sha256"), *(results / "runs" / study).rglob(".*.sha256")]
+    made = [path.with_name(path.name[1:].removesuffix(".sha256")) for path in sealed]
+    broken = [path for path in made if seal.is_broken(path)]
+    listed = folder / CHECKSUMS
+    if listed.exists():
+        now = checksums(of_study(results, study)).splitlines()
+        then = listed.read_text(encoding="utf-8").splitlines()
+        names = {text.partition("  ")[2] for text in set(now) ^ set(then)}
+        broken += [folder / name for name in names]
+    return sorted(broken)

@@ -1,0 +1,81 @@
+"""Publishing: an act of its own, which copies what is published to results/published/CONFIG.
+
+A run writes to results/CONFIG only, which is ignored. A study whose files are the published ones
+to the byte is left alone, with the provenance that it has.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from shiftbench.errors import UserError
+from shiftbench.publishing import files
+
+
+def publish(results: Path, target: Path) -> dict[str, str]:
+    """Copies the studies of a folder of results; for each what was done: published, unchanged.
+
+    UserError where there is nothing to publish, or a file is not what the workflow made; then
+    nothing is copied.
+    """
+    names = files.studies(results)
+    if not names:
+        raise UserError(f"{results}: no study is finished there; run the workflow first")
+    if broken := [str(path) for name in names for path in files.changed(results, name)]:
+        raise UserError(
+            f"{', '.join(broken)}: changed or gone since the workflow made it; delete what is left"
+            " and start the workflow again. Nothing was published."
+        )
+    return {name: _publish_study(results, target, name) for name in names}
+
+
+def _publish_study(results: Path, target: Path, study: str) -> str:
+    made = files.of_study(results, study)
+    sums, place = files.checksums(made), target / "studies" / study
+    if files.checksums(files.of_study(target, study)) == sums and _is_complete(place):
+        return "unchanged"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{study}.", dir=place.parent) as scratch:
+        new = Path(scratch, study)
+        for name, path in made.items():
+            (new / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, new / name)
+        (new / files.CHECKSUMS).write_text(sums, encoding="utf-8")
+        origin = json.dumps(_provenance(results, study), indent=1, sort_keys=True)
+        (new / files.PROVENANCE).write_text(origin + "\n", encoding="utf-8")
+        if place.exists():
+            place.rename(Path(scratch, "old"))
+        new.rename(place)
+    return "published"
+
+
+def _is_complete(place: Path) -> bool:
+    return (place / files.CHECKSUMS).exists() and (place / files.PROVENANCE).exists()
+
+
+def _provenance(results: Path, study: str) -> dict[str, Any]:
+    """Commit of the code; how many runs, on which processors, instructions and versions."""
+    paths = sorted((results / "runs" / study).rglob("*.cost.json"))
+    costs = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    return {
+        "commit": _commit(),
+        "runs": len(costs),
+        "core_hours": round(sum(cost["cpu_seconds"] for cost in costs) / 3600, 3),
+        "processors": sorted({cost["processor"] for cost in costs}),
+        "instructions": sorted({cost["instructions"] for cost in costs}),
+        "versions": costs[0]["versions"] if costs else {},
+    }
+
+
+def _commit() -> str:
+    """The commit of the working tree, with a mark where it has changes; empty without git."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
