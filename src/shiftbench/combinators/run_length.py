@@ -157,7 +157,7 @@ def _observe_rows(
     joint, best = state["log_joint"].copy(), state["map_log_joint"].copy()
     order = np.empty((len(y), keep), np.int64)
     _run(
-        rows.step, x, y, np.ascontiguousarray(batch.mask), fresh, rows.constants,
+        rows.step, x, y, np.require(batch.mask, bool, ["C", "W"]), fresh, rows.constants,
         np.empty(rows.scratch), odds, packed, length, model, joint, best, order,
     )  # fmt: skip
     at = np.arange(len(y))[:, None], order

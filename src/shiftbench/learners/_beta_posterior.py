@@ -313,7 +313,7 @@ def fit(q, prior, beta, x, y, tolerance, most):
     products, weights = np.zeros(MEMORY), np.zeros(MEMORY)
     value = elbo(q, prior, beta, x, y, gradient, work)
     pull(z, start, p, q, gradient, of_z)
-    evaluations, kept = 1, 0
+    evaluations, kept = 1, np.int64(0)
     while evaluations < most and np.abs(of_z).max() > tolerance:
         _direction(of_z, steps, turns, products, weights, kept, step)
         climb = step @ of_z

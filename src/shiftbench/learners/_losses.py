@@ -16,11 +16,12 @@ the same over arrays.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numba import guvectorize, njit
+from numba import njit
 
 Kind = Literal["hinge", "squared", "absolute"]
 
@@ -51,15 +52,21 @@ class Loss:
 
     def value(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
         """l(y, z)."""
-        return _point(CODES[self.kind], y, z)[0]
+        return self._over(_points, y, z)[0]
 
     def slope(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
         """d l / d z."""
-        return _point(CODES[self.kind], y, z)[1]
+        return self._over(_points, y, z)[1]
 
     def expected(self, y: np.ndarray, mu: np.ndarray, tau: np.ndarray) -> Expected:
         """E l(y, N(mu, tau^2)) with its derivatives."""
-        return Expected(*_gaussian(CODES[self.kind], y, mu, tau))
+        return Expected(*self._over(_gaussians, y, mu, tau))
+
+    def _over(self, loop: Callable, *numbers: np.ndarray) -> list[np.ndarray]:
+        """Results of a compiled loop over vectors, in the shape that the numbers broadcast to."""
+        arrays = np.broadcast_arrays(*numbers)
+        vectors = [np.array(array, float, order="C").ravel() for array in arrays]
+        return [found.reshape(arrays[0].shape)[()] for found in loop(CODES[self.kind], *vectors)]
 
 
 @njit(cache=True)
@@ -93,17 +100,17 @@ def under_gaussian(code: int, y: float, mu: float, tau: float) -> tuple[float, f
     return 2 * tau * density + distance * sign, -sign, 2 * curvature
 
 
-@guvectorize(
-    ["void(int64, float64, float64, float64[:], float64[:])"], "(),(),()->(),()", cache=True
-)
-def _point(code, y, z, value, slope):
-    value[0], slope[0] = at_point(code, y, z)
+@njit(cache=True)
+def _points(code, y, z):
+    value, slope = np.empty(len(y)), np.empty(len(y))
+    for i in range(len(y)):
+        value[i], slope[i] = at_point(code, y[i], z[i])
+    return value, slope
 
 
-@guvectorize(
-    ["void(int64, float64, float64, float64, float64[:], float64[:], float64[:])"],
-    "(),(),(),()->(),(),()",
-    cache=True,
-)
-def _gaussian(code, y, mu, tau, value, slope, curvature):
-    value[0], slope[0], curvature[0] = under_gaussian(code, y, mu, tau)
+@njit(cache=True)
+def _gaussians(code, y, mu, tau):
+    value, slope, curvature = np.empty(len(y)), np.empty(len(y)), np.empty(len(y))
+    for i in range(len(y)):
+        value[i], slope[i], curvature[i] = under_gaussian(code, y[i], mu[i], tau[i])
+    return value, slope, curvature

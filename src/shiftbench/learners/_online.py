@@ -107,7 +107,7 @@ def learner(
         found = np.zeros((len(INFO), *after["step"].shape))
         _rows(
             update, code, settings.ridge, settings.bound, fixed,
-            x, y, np.ascontiguousarray(batch.mask),
+            x, y, np.require(batch.mask, bool, ["C", "W"]),
             after["mean"], after["sd"], own, after["step"], found,
         )  # fmt: skip
         info = dict(zip(INFO, found, strict=True))
@@ -190,7 +190,7 @@ def _gradients(code, ridge, x, y, mean, sd, gradient, curvature, found):
 
 def features(name: str, inputs: np.ndarray) -> np.ndarray:
     """The inputs [S, n, d]. LearnerError where one is missing or infinite."""
-    x = np.ascontiguousarray(inputs, dtype=float).reshape(*inputs.shape[:2], -1)
+    x = np.require(inputs, float, ["C", "W"]).reshape(*inputs.shape[:2], -1)
     if not np.isfinite(x).all():
         s, n, j = np.argwhere(~np.isfinite(x))[0]
         raise LearnerError(

@@ -51,13 +51,13 @@ def step(own, q, prior, beta, x, y, window):
     anchor, z, of_anchor = own[:k], own[k : 2 * k], own[2 * k : 3 * k]
     if own[-3] <= 0:
         anchor[:], z[:] = q, 0.0
-        of_anchor[:] = _mean_gradient(own, q, z, prior, beta, x, y, ANCHOR_BATCH)
+        of_anchor[:] = _mean_gradient(own, q, z, prior, beta, x, y, np.int64(ANCHOR_BATCH))
         own[-1] = n
         own[-3] = min(n, EVERY) if n < window else _geometric(own)
     before = own[-2]
-    new = _mean_gradient(own, q, z, prior, beta, x, y, BATCH)
+    new = _mean_gradient(own, q, z, prior, beta, x, y, np.int64(BATCH))
     own[-2] = before  # so that both draw the same rows
-    old = _mean_gradient(own, anchor, np.zeros(k), prior, beta, x, y, BATCH)
+    old = _mean_gradient(own, anchor, np.zeros(k), prior, beta, x, y, np.int64(BATCH))
     # eta = 1 / n, in a bowl as much steeper as there are more rows than at the anchor.
     move = (
         own[-1]

@@ -126,7 +126,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
         x, y = checked(batch, d)
         packed = pack(state)
         evidence = np.zeros(packed.shape[:2])
-        seen = np.ascontiguousarray(batch.mask)
+        seen = np.require(batch.mask, bool, ["C", "W"])
         _each_row(_step, x, y, seen, packed, constants, np.empty(scratch), evidence)
         return unpack(packed), {"log_evidence": evidence}
 
@@ -161,7 +161,7 @@ def observe_at(learner: Learner, state: State, batch: Batch, beta_p: np.ndarray)
     rows = learner.rows
     assert rows is not None
     x, y = rows.check(batch)
-    packed, seen = rows.pack(state), np.ascontiguousarray(batch.mask)
+    packed, seen = rows.pack(state), np.require(batch.mask, bool, ["C", "W"])
     scratch, unused = np.empty(rows.scratch), np.empty(packed.shape[:2])
     for s, beta in enumerate(beta_p):
         constants = rows.constants.copy()
@@ -281,7 +281,7 @@ def _refit(numbers, design, y, constants, d, p, window, beta):
         other = _beta_posterior.elbo(conjugate, prior, beta, x, targets, gradient, work)
         if other > before:
             fit[:] = conjugate
-    _beta_posterior.fit(fit, prior, beta, x, targets, tolerance, 200)
+    _beta_posterior.fit(fit, prior, beta, x, targets, tolerance, np.int64(200))
     if len(svrg):
         _svrg.step(svrg, fit, prior, beta, x, targets, window)
 

@@ -132,7 +132,7 @@ def _count(words, group, weight, distance, groups, vocabulary):
     start = np.zeros(rows + 1, np.int64)
     sums = np.zeros(vocabulary, np.int64)
     touched = np.zeros((vocabulary + BLOCK - 1) // BLOCK, np.bool_)
-    used = 0
+    used = np.int64(0)
     for row in range(rows):
         word = row % vocabulary
         for place in order[first[row] : first[row + 1]]:
@@ -186,7 +186,7 @@ def _total(starts, columns, values, vocabulary):
     start = np.zeros(rows + 1, np.int64)
     sums = np.zeros(vocabulary, np.int64)
     touched = np.zeros((vocabulary + BLOCK - 1) // BLOCK, np.bool_)
-    used = 0
+    used = np.int64(0)
     for row in range(rows):
         for part in range(parts):
             for at in range(starts[part, row], starts[part, row + 1]):

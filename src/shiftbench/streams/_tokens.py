@@ -108,7 +108,7 @@ def _split(points, kinds):
     size = len(points)
     digest = np.empty(size, np.uint64)
     start, stop = np.empty(size, np.int32), np.empty(size, np.int32)
-    found, at = 0, 0
+    found, at = 0, np.int64(0)
     while at < size:
         kind = _kind(points, kinds, at)
         end = _end(points, kinds, at) if kind == WORD else at + 1

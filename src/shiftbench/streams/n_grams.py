@@ -223,7 +223,7 @@ def _parse(points, n):
     digest = np.empty((lines, n), np.uint64)
     start, stop = np.empty((lines, n), np.int32), np.empty((lines, n), np.int32)
     fields = np.empty((4, lines), np.int64)
-    at = 0
+    at = np.int64(0)
     for line in range(lines):
         for word in range(n):
             begin = at
