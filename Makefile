@@ -53,6 +53,7 @@ peers: $(STAMP) ## Install what benchmarks/ compare with, beside ours, into .ven
 
 clean: ## Remove the environment and caches; data and results stay
 	rm -rf .venv .venv-peers .pytest_cache .mypy_cache .ruff_cache .snakemake
+	find $(PYTHON_FILES) -name __pycache__ -prune -exec rm -rf {} +
 
 # uv, which installs the rest in seconds, is taken from the same lock, with its hashes.
 # Bytecode at once: where Python may not write it later, every start would compile all again.

@@ -1,0 +1,3 @@
+"""shiftbench first: before anything imports NumPy (see _instructions.py)."""
+
+import shiftbench  # noqa: F401

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 
 from shiftbench import _instructions, warm
+from shiftbench._compiled import keep_by_source
 
 
 def main(arguments: list[str]) -> int:
@@ -19,6 +20,7 @@ def main(arguments: list[str]) -> int:
         name, options[name], *arguments = arguments
     if options["--instructions"] == "native":
         _instructions.choose("native")
+        keep_by_source()
     elif options["--stack"]:
         status = warm.request(options["--stack"], arguments)
         if status is not None:

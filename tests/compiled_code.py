@@ -1,0 +1,147 @@
+"""Calls compiled code of the package with real numbers: what a process of a cold start does.
+
+`python -m tests.compiled_code PART ...` calls the parts in this order and prints a JSON object:
+a digest of the numbers of each part, and the signatures that each compiled function has.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numba.extending import is_jitted
+
+from shiftbench import _compiled, seeds
+from shiftbench.combinators import run_length
+from shiftbench.interface import Batch, Learner, Problem
+from shiftbench.learners import _losses, bayes_linear
+from shiftbench.planning import components
+from shiftbench.streams import _count_store, n_grams, running_text
+from shiftbench.streams._corpora import UN_ARCHIVE
+from tests.streams.word_counts import archive, speeches
+
+PACKAGE = Path(_compiled.__file__).parent
+ROOT = Path(__file__).parents[1]
+CLASSES = Problem("classification", (3,), 2, 12, 1)
+KEY = seeds.block(range(2), "compiled-code")
+ROBUST = bayes_linear.Settings(beta_p=0.1, beta_rlm=0.1, window=8)
+
+
+def learnt(learner: Learner, batch: Batch) -> Iterable[np.ndarray]:
+    state, info = learner.observe(learner.init(KEY), batch, KEY)
+    return [*state.values(), *info.values()]
+
+
+def online(name: str) -> Iterable[np.ndarray]:
+    module, random = components.load("learners", name), np.random.default_rng(0)
+    batch = Batch(
+        random.normal(size=(2, 12, 3)), random.integers(0, 2, (2, 12)), np.ones((2, 12), bool)
+    )
+    return learnt(module.build(module.Settings(), CLASSES), batch)
+
+
+def linear(size: int, settings: bayes_linear.Settings, inside: bool = False):
+    """bayes-linear with `size` targets and regressors; inside of run-length if asked for."""
+    problem, random = Problem("regression", (1, size, size), size, 12, 1), np.random.default_rng(0)
+    learner = bayes_linear.build(settings, problem)
+    if inside:
+        learner = run_length.build(run_length.Settings(keep=3), problem, learner)
+    inputs, targets = random.normal(size=(2, 12, 1, size, size)), random.normal(size=(2, 12, size))
+    return learnt(learner, Batch(inputs, targets, np.ones((2, 12), bool)))
+
+
+def losses() -> Iterable[np.ndarray]:
+    y, z = np.ones(5), np.linspace(-2, 2, 5)
+    for kind in _losses.CODES:
+        loss = _losses.Loss(kind)
+        yield from [loss.value(y, z), loss.slope(y, z), *loss.expected(y, z, np.abs(z))]
+
+
+def speech() -> Iterable[np.ndarray]:
+    """running-text counts the words of a small archive."""
+    with tempfile.TemporaryDirectory() as folder:
+        archive(Path(folder) / UN_ARCHIVE, speeches(range(1970, 1972), 4))
+        settings = running_text.Settings(vocabulary_size=6, window=2)
+        return _count_store.counts(running_text.build(settings, Path(folder)), 0, 1)
+
+
+def table() -> Iterable[np.ndarray]:
+    """n-grams counts the lines of a small table."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "table-0").write_text("a b\t1990\t3\t1\nb c\t1991\t2\t1\n")
+        settings = n_grams.Settings(
+            first_year=1990, last_year=1991, period_years=1, vocabulary_size=3
+        )
+        return _count_store.counts(n_grams.build(settings, Path(folder)), 0, 1)
+
+
+PARTS = {name: partial(online, name) for name in ("oga", "oga-el", "sva", "svb", "ngvi")} | {
+    "losses": losses,
+    "bayes-linear": partial(linear, 1, ROBUST),
+    "several targets": partial(linear, 2, ROBUST),
+    "svrg": partial(linear, 1, bayes_linear.Settings(beta_p=0.1, window=8, optimiser="svrg")),
+    "run-length": partial(linear, 1, bayes_linear.Settings(), inside=True),
+    "running-text": speech,
+    "n-grams": table,
+}
+
+
+def digest(part: str) -> str:
+    """What the numbers of a part are."""
+    arrays = [np.asarray(array) for array in PARTS[part]()]
+    return hashlib.sha256(b"".join(map(np.ndarray.tobytes, arrays))).hexdigest()[:16]
+
+
+def signatures() -> dict[str, list[str]]:
+    """The signatures that this process knows of each compiled function of the package."""
+    found = {}
+    for file in [f for name in _compiled.FOLDERS for f in sorted((PACKAGE / name).glob("*.py"))]:
+        if "from numba import" in file.read_text(encoding="utf-8"):
+            module = importlib.import_module(f"shiftbench.{file.parent.name}.{file.stem}")
+            for name, function in vars(module).items():
+                if is_jitted(function) and function.__module__ == module.__name__:
+                    found[f"{module.__name__}.{name}"] = [str(s) for s in function.signatures]
+    return found
+
+
+def command(turn: int) -> list[str]:
+    """Arguments of Python that call all parts, beginning with another one each turn."""
+    turn %= len(PARTS)
+    return ["-m", "tests.compiled_code", *[*PARTS][turn:], *[*PARTS][:turn]]
+
+
+def without_cache(folder: Path) -> Path:
+    """A copy of the sources that has nothing compiled; what to put into PYTHONPATH."""
+    shutil.copytree(
+        PACKAGE, folder / "src" / "shiftbench", ignore=shutil.ignore_patterns("compiled-*")
+    )
+    return folder / "src"
+
+
+def side_by_side(source: Path, commands: Iterable[Sequence[str]]) -> list[tuple[int, str]]:
+    """Exit status and output of Python with each of these arguments, all started at once."""
+    environment = os.environ | {"PYTHONPATH": str(source)}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, *arguments],
+            cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True,
+        )
+        for arguments in commands
+    ]  # fmt: skip
+    outputs = [process.communicate()[0] for process in processes]
+    return [(p.returncode, output) for p, output in zip(processes, outputs, strict=True)]
+
+
+if __name__ == "__main__":
+    digests = {part: digest(part) for part in sys.argv[1:]}
+    json.dump({"digests": digests, "signatures": signatures()}, sys.stdout)
