@@ -69,7 +69,19 @@ def test_from_stream_to_artefacts(plan, capsys) -> None:
     for name, kinds in {"score-table": ("csv", "md"), "toy-hypotheses": ("svg", "png")}.items():
         assert cli.main(["artefact", "toy", name, "--output", f"made/{name}", *files]) == 0
         assert all(Path(f"made/{name}.{kind}").stat().st_size for kind in kinds)
-    assert capsys.readouterr().err == ""
+    told = capsys.readouterr()
+    assert told.out == "toy: made/toy-hypotheses.png\n", "the path of the first figure only"
+    assert told.err == ""
+
+
+def test_a_study_without_figures_tells_its_first_table(plan, capsys) -> None:
+    Path("small.yaml").write_text(CONFIG.replace("[score-table, toy-hypotheses]", "[score-table]"))
+    assert _stream() == _run() == 0
+    files = ["--streams", "steps.zarr.zip", "--scores", "scores.zarr.zip", "--summary", "s.csv"]
+    files += ["--config", "small.yaml"]
+    assert cli.main(["summarise", "toy", "--runs", "run.zarr.zip", *files]) == 0
+    assert cli.main(["artefact", "toy", "score-table", "--output", "made/table", *files]) == 0
+    assert capsys.readouterr().out == "toy: made/table.md\n"
 
 
 def test_other_digest_is_refused_and_nothing_is_written(plan, capsys) -> None:

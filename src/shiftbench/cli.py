@@ -272,13 +272,18 @@ def artefact(options: argparse.Namespace) -> None:
     seal.refuse_broken(options.scores, options.summary, *options.streams)
     study = results.load(spec, options.scores, options.summary, options.streams)
     module = components.load("artefacts", options.name)
-    kind = components.constant("artefacts", options.name, "KIND")
-    if kind == "figure":
+    if _is_figure(options.name):
         _style.save(module.draw(study), options.output)
+        kinds = ("png", "svg")
     else:
         _tables.save(module.tabulate(study), options.output, module.caption(study))
-    kinds = {"figure": ("svg", "png"), "table": ("csv", "md")}
-    seal.write(*(options.output.with_name(f"{options.output.name}.{k}") for k in kinds[kind]))
+        kinds = ("md", "csv")
+    made = [options.output.with_name(f"{options.output.name}.{kind}") for kind in kinds]
+    seal.write(*made)
+    artefacts = plan.studies[options.study].artefacts
+    # One a study, to look at while other studies are still running.
+    if options.name == next(filter(_is_figure, artefacts), artefacts[0]):
+        print(f"{options.study}: {made[0]}")
 
 
 def words(options: argparse.Namespace) -> None:
@@ -449,6 +454,12 @@ def _refuse_other_instructions(planned: str) -> None:
         f" {_instructions.in_force()} ones; start it as python -m shiftbench"
         f" --instructions {planned} run ..."
     )
+
+
+def _is_figure(artefact: str) -> bool:
+    from shiftbench.planning import components
+
+    return components.constant("artefacts", artefact, "KIND") == "figure"
 
 
 def _folder_beside(output: Path) -> TemporaryDirectory:

@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+LIMIT = 1200
+"""Seconds that no call takes; they only end a hang."""
 
 CONFIG = """\
 seeds_per_job: 2
@@ -79,10 +81,10 @@ IMAGES_AFTER_RUNS = {
 
 def _snakemake(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [sys.executable, "-m", "snakemake", "--cores", "2", "--configfile", "config/mine.yaml",
-         *arguments],
+        [sys.executable, "-m", "snakemake", *arguments, "--cores", "1",
+         "--configfile", "config/mine.yaml"],
         cwd=folder, env=os.environ | {"PYTHONPATH": str(folder / "src")},
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT,
     )  # fmt: skip
 
 
@@ -99,6 +101,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "src/shiftbench/__main__.py").write_text(FAKE)
     done = _snakemake(folder)
     assert done.returncode == 0, done.stdout
+    (folder / "said").write_text(done.stdout)
     return folder
 
 
@@ -125,14 +128,26 @@ def _plan(folder: Path, *targets: str) -> set[str]:
     targets = targets or ("all", "toy-study", "image-study")
     done = _snakemake(folder, "--dry-run", *targets)
     assert done.returncode == 0, done.stdout
-    jobs = re.findall(r"^Job \d+: (.*)$", done.stdout, re.MULTILINE)
+    jobs = _jobs(done.stdout)
     assert jobs or "Nothing to be done" in done.stdout
     return set(jobs)
+
+
+def _jobs(said: str) -> list[str]:
+    """The messages of the jobs that Snakemake tells of."""
+    return re.findall(r"^Job \d+: (.*)$", said, re.MULTILINE)
 
 
 START = "from __future__ import annotations\n"
 CODE = (START, f"{START}EXTRA = 1\n")
 COMMENT = (START, f"{START}# A comment.\n\n")
+
+
+def test_studies_are_run_in_the_order_of_the_config(finished: Path) -> None:
+    *jobs, last = _jobs((finished / "said").read_text())
+    assert last == "All studies are done"
+    of_toys = ["toy-study" in job or job == "Building stream steps" for job in jobs]
+    assert of_toys == [True] * 7 + [False] * 7
 
 
 def test_words_and_layout_plan_nothing(finished: Path, edit: Callable) -> None:

@@ -18,6 +18,7 @@ rule draw_figure:
         "<logs>/studies/{study}/{artefact}.log",
     wildcard_constraints:
         artefact=artefacts_of_kind("figure"),
+    priority: study_priority
     resources:
         runtime=30,
         mem_mb=study_setting("memory_mb"),
@@ -50,6 +51,7 @@ rule write_table:
         "<logs>/studies/{study}/{artefact}.log",
     wildcard_constraints:
         artefact=artefacts_of_kind("table"),
+    priority: study_priority
     resources:
         runtime=30,
         mem_mb=study_setting("memory_mb"),

@@ -45,6 +45,10 @@ RESULTS = f"results/{CONFIG_FILE.stem}"
 TRIALS = {
     study + tuning.TRIALS for study, plan in CONFIG.studies.items() if plan.tuning
 }
+# The config's order of studies is the order of the work.
+PRIORITY = {
+    study: place for place, study in enumerate(reversed(CONFIG.studies), start=1)
+}
 
 # Jobs run this checkout with this Python, wherever they are started.
 os.environ.update(
@@ -199,6 +203,29 @@ def stream_stores(wildcards):
 
 def run_stores(wildcards):
     return stores_of_runs(wildcards.study)
+
+
+def study_priority(wildcards):
+    return PRIORITY[wildcards.study]
+
+
+def stream_priority(wildcards):
+    return priority_of_streams({wildcards.stream})
+
+
+def dataset_priority(wildcards):
+    streams = CONFIG.streams.items()
+    dataset = wildcards.dataset
+    return priority_of_streams(
+        {name for name, stream in streams if stream.settings.get("dataset") == dataset}
+    )
+
+
+def priority_of_streams(names):
+    """That of the first study on one of the streams."""
+    studies = CONFIG.studies.items()
+    found = [PRIORITY[study] for study, plan in studies if names & set(plan.streams)]
+    return max(found, default=0)
 
 
 def artefacts_of_kind(kind):

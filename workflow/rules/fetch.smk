@@ -11,6 +11,7 @@ rule fetch_raw_file:
         "<logs>/fetch/{dataset}/{file}.log",
     wildcard_constraints:
         dataset=fetched_datasets(),
+    priority: dataset_priority
     localrule: True
     resources:
         runtime=30,

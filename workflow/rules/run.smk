@@ -14,6 +14,7 @@ rule run_learner:
         cost="<results>/runs/{study}/{stream}/{variant}/{first}-{last}.cost.json",
     log:
         "<logs>/runs/{study}/{stream}/{variant}/{first}-{last}.log",
+    priority: study_priority
     threads: study_setting("threads")
     resources:
         runtime=study_setting("minutes"),

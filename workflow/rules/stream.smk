@@ -14,6 +14,7 @@ rule build_stream:
         "<logs>/streams/{stream}.log",
     wildcard_constraints:
         stream=streams(sharded=False),
+    priority: stream_priority
     resources:
         runtime=30,
         mem_mb=2500,
@@ -36,6 +37,7 @@ rule choose_words:
         "<logs>/streams/{stream}/words.log",
     wildcard_constraints:
         stream=streams(sharded=True),
+    priority: stream_priority
     resources:
         runtime=240,
         mem_mb=4000,
@@ -60,6 +62,7 @@ rule count_shard:
     wildcard_constraints:
         stream=streams(sharded=True),
         shard=r"\d+",
+    priority: stream_priority
     resources:
         runtime=240,
         mem_mb=2500,
@@ -84,6 +87,7 @@ rule merge_shards:
         "<logs>/streams/{stream}.log",
     wildcard_constraints:
         stream=streams(sharded=True),
+    priority: stream_priority
     resources:
         runtime=240,
         mem_mb=2500,

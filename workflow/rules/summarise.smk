@@ -15,6 +15,7 @@ rule summarise_study:
         ),
     log:
         "<logs>/studies/{study}/summary.log",
+    priority: study_priority
     resources:
         runtime=30,
         mem_mb=study_setting("memory_mb"),

@@ -10,6 +10,7 @@ rule choose_settings:
         "<logs>/studies/{study}-tuning/{stream}-{learner}.log",
     wildcard_constraints:
         learner=r"[a-z0-9-]+",
+    priority: study_priority
     resources:
         runtime=30,
         mem_mb=2500,
