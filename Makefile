@@ -9,18 +9,22 @@ STAMP := .venv/.installed
 REPORT := results/$(basename $(notdir $(CONFIG)))/report.html
 PYTHON_FILES := src tests benchmarks
 
-.PHONY: help run test lint format check reference lock peers clean
+.PHONY: help run test test-long lint format check reference lock peers clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
 
 run: $(STAMP) ## Run the workflow on CONFIG (config/embedded.yaml) and make its report
 	@$(BIN)/python -m shiftbench check $(CONFIG)
 	@$(BIN)/python -m shiftbench warm -- $(BIN)/snakemake --configfile $(CONFIG) \
 		--report $(REPORT) --report-after-run $(ARGS)
+	@test ! -e "$(REPORT)" || echo "Report: $(REPORT)"
 
 test: $(STAMP) ## Run the tests
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal $(ARGS)
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not long" $(ARGS)
+
+test-long: $(STAMP) ## Run the tests that take long by nature
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m long $(ARGS)
 
 lint: $(STAMP) ## Check style, types and rules
 	@$(BIN)/ruff check $(PYTHON_FILES)
