@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from shiftbench.planning import config, specs, tuning
+from shiftbench.planning import config, config_checks, specs, tuning
 from shiftbench.planning.config import ConfigError
 
 PLAN = """
@@ -67,6 +67,15 @@ def test_a_larger_grid_is_drawn_from_without_replacement_and_again_alike(load):
     assert len(drawn) == 4  # each of the four parts of three
 
 
+def test_a_huge_grid_is_not_written_out(load):
+    space = {f"map.{name}": list(range(10)) for name in "abcdefghi"}
+    plan = load().studies["study"].tuning.model_copy(update={"learners": {"one": space}})
+    points = tuning.points("study", plan, "one")
+    assert len(points) == 3 and all(list(point) == list(space) for point in points)
+    numbers = [int("".join(map(str, point.values()))) for point in points]
+    assert numbers == sorted(set(numbers)), "the last setting changes fastest"
+
+
 def test_only_variants_of_the_tuning_are_tuned(load):
     study = load().studies["study"]
     assert tuning.base(study, "one-tuned") == "one"
@@ -84,6 +93,9 @@ def test_the_choice_changes_the_pipeline_and_the_checkpoint(load):
     assert resolved["tuned"] == point and resolved["digest"] != spec["digest"]
 
 
+FIVE = [f"map.{key}" for key in ("epochs", "batch_size", "fisher_rows", "strength", "damping")]
+
+
 def _set(key, value):
     return lambda study: study["tuning"].__setitem__(key, value)
 
@@ -92,6 +104,10 @@ def _set(key, value):
     ("change", "words"),
     [
         (_set("trials", 5), "3 trials, but every learner gets 5; add values"),
+        (_set("trials", 10**11), "less than or equal to 100000"),
+        (_set("seeds", 10**11), "less than or equal to 100000"),
+        (_set("seeds", 10**5), "line 25, studies.study.tuning: 60,000 runs, but at most 50,000"),
+        (_set("learners", {"one": dict.fromkeys(FIVE, [1] * 100)}), "more than 1,000,000,000"),
         (_set("metric", "ece"), 'unknown metric of the study "ece"'),
         (_set("streams", {}), "trials must not see test data"),
         (_set("streams", {"judge_on": "validation", "taks": 2}), 'did you mean "tasks"'),
@@ -101,7 +117,8 @@ def _set(key, value):
         (_set("learners", {"one": {"map.strength": [1, 2, "x"]}}), "valid number"),
     ],
 )
-def test_mistakes_are_named(load, change, words):
+def test_mistakes_are_named(load, change, words, monkeypatch):
+    monkeypatch.setattr(config_checks, "MAX_RUNS", 50_000)
     with pytest.raises(ConfigError) as error:
         load(change)
     assert words in str(error.value)

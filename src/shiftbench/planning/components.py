@@ -77,7 +77,7 @@ def constant(kind: str, name: str, constant_name: str, default: Any = None) -> A
 
 @functools.cache
 def settings(kind: str, name: str) -> type:
-    """The component's Settings, executed alone; they take no keys but their fields."""
+    """The component's Settings, executed alone: no keys but their fields, numbers are finite."""
     node = _settings_node(kind, name)
     namespace: dict[str, Any] = {"__name__": module_name(kind, name)}
     namespace |= {"dataclass": dataclasses.dataclass, "field": dataclasses.field}
@@ -86,7 +86,7 @@ def settings(kind: str, name: str) -> type:
     code = compile(ast.Module([node], []), str(path(kind, name)), "exec", dont_inherit=True)
     exec(code, namespace)
     found = namespace[node.name]
-    found.__pydantic_config__ = ConfigDict(extra="forbid")
+    found.__pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
     return found
 
 

@@ -5,6 +5,8 @@ Each error has its line and its path in the file.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ def load(path: str | Path) -> Config:
     """The config with all defaults filled in. ConfigError with every error that it has."""
     path = Path(path)
     document = yaml_lines.read(path)
-    found = list(config_checks.problems(document))
+    found = [*_wrong_stem(path.stem), *config_checks.problems(document)]
     if found:
         lines = sorted({(document.line(place), _spelled(place), text) for place, text in found})
         count = f"{len(lines)} error{'s' * (len(lines) > 1)}"
@@ -29,6 +31,18 @@ def load(path: str | Path) -> Config:
         raise ConfigError("\n".join([f"{path}: {count} (every key: config/README.md)", *listed]))
     config = Config.model_validate_json(config_checks.as_json(_filled(document.data)))
     return tuning.expanded(config)
+
+
+def _wrong_stem(stem: str) -> Iterator[config_checks.Problem]:
+    """What is wrong with the file's name: it becomes a folder, which shell commands name."""
+    if not re.fullmatch(r"[A-Za-z0-9][\w.-]{0,99}", stem, re.ASCII):
+        yield (
+            (),
+            f'the stem "{stem}" names a folder in results/; rename it to at most 100 plain letters,'
+            " digits, hyphens, dots and underscores, with a letter or a digit first",
+        )
+    if stem == "published":
+        yield (), "results/published/ is for what is published; rename the file"
 
 
 def _filled(data: dict[str, Any]) -> dict[str, Any]:

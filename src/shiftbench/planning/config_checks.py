@@ -21,14 +21,18 @@ from shiftbench.store import raw
 
 Problem = tuple[Place, str]
 
+MAX_RUNS = 100_000
+"""Of a study, and of its trials; what is far above it would never be planned to the end."""
+MAX_POINTS = 10**9
+"""Of a grid that trials are drawn from."""
+
 
 def problems(document: Document) -> Iterator[Problem]:
     """Every error as (place, message)."""
     data = _mapping(document.data)
-    for place in document.duplicates:
-        yield place, "this key stands here twice"
+    yield from document.wrong_keys
     try:
-        Config.model_validate_json(as_json(document.data))
+        yield from _runs(Config.model_validate_json(as_json(document.data)))
     except ValidationError as error:
         yield from _structure(error)
     streams = _mapping(data.get("streams"))
@@ -40,13 +44,27 @@ def problems(document: Document) -> Iterator[Problem]:
 
 def as_json(data: Any) -> str:
     """Data for a strict model: through JSON, where a list stands for a tuple."""
-    return json.dumps(data, default=str)
+    return json.dumps(data)
 
 
 def by_kind(pipeline: list[Any]) -> Iterator[tuple[str, Any]]:
     """The items of a pipeline with their kind: combinators, and a learner last."""
     for position, item in enumerate(pipeline):
         yield ("learners" if position == len(pipeline) - 1 else "combinators"), item
+
+
+def _runs(config: Config) -> Iterator[Problem]:
+    """Studies and tunings with more runs than can be planned."""
+    for name, study in config.studies.items():
+        variants = {"seeds": (len(study.learners), study.seeds)}
+        if tuning := study.tuning:
+            variants["tuning"] = len(tuning.learners) * tuning.trials, tuning.seeds
+        for key, (number, seeds) in variants.items():
+            jobs = -(-seeds // (study.seeds_per_job or config.seeds_per_job))
+            runs = len(study.streams) * number * jobs
+            if runs > MAX_RUNS:
+                words = f"{runs:,} runs, but at most {MAX_RUNS:,} can be planned; raise"
+                yield ("studies", name, key), f"{words} seeds_per_job, or ask for fewer"
 
 
 def _structure(error: ValidationError) -> Iterator[Problem]:
@@ -65,6 +83,9 @@ def _message(item: Any) -> str:
         return "this key is missing"
     if item["type"] == "string_pattern_mismatch":
         return f'the name "{item["input"]}" may have small letters, digits and hyphens only'
+    if item["type"] == "string_too_long":
+        limit = item["ctx"]["max_length"]
+        return f"this name has {len(item['input'])} characters; file names take at most {limit}"
     text = item["msg"].removeprefix("Value error, ").removeprefix("Input ")
     if item["type"] == "value_error" or not isinstance(item["input"], str | int | float | None):
         return text
@@ -110,8 +131,8 @@ def _study(place: Place, study: dict, streams: dict) -> Iterator[Problem]:
 
 def _uses(place: Place, study: dict, streams: dict) -> Iterator[Problem]:
     """Metrics that are taken from the scores of others on all tasks so far."""
-    metrics, named = _list(study.get("metrics")), _list(study.get("streams"))
-    families = {str(name): str(_mapping(streams.get(name)).get("family")) for name in named}
+    metrics, named = _list(study.get("metrics")), _texts(study.get("streams"))
+    families = {name: str(_mapping(streams.get(name)).get("family")) for name in named}
     there = components.names("streams")
     # `test` is the test data of earlier tasks.
     blind = [
@@ -137,7 +158,7 @@ def _tuning(place: Place, tuning: dict, study: dict, streams: dict) -> Iterator[
     metrics = _list(study.get("metrics"))
     if isinstance(tuning.get("metric"), str) and tuning["metric"] not in metrics:
         yield (*place, "metric"), unknown("metric of the study", tuning["metric"], metrics)
-    for name in _list(study.get("streams")):
+    for name in _texts(study.get("streams")):
         changed = _mapping(streams.get(name)) | _mapping(tuning.get("streams"))
         yield from _stream((*place, "streams"), changed)
         if changed.get("judge_on") != "validation":
@@ -158,6 +179,8 @@ def _tuning(place: Place, tuning: dict, study: dict, streams: dict) -> Iterator[
         if isinstance(tuning.get("trials"), int) and points < tuning["trials"]:
             words = f"{points} trials, but every learner gets {tuning['trials']}; add values"
             yield where, words
+        if points > MAX_POINTS:
+            yield where, f"a grid of more than {MAX_POINTS:,} points; take values away"
 
 
 def _space(place: Place, space: dict, pipeline: list) -> Iterator[Problem]:
@@ -249,3 +272,7 @@ def _mapping(value: Any) -> dict:
 
 def _list(value: Any) -> list:
     return value if isinstance(value, list) else []
+
+
+def _texts(value: Any) -> list[str]:
+    return [item for item in _list(value) if isinstance(item, str)]

@@ -21,8 +21,9 @@ HEAD = """\
 
 A config is one YAML file; `config/embedded.yaml` is the default, another one is chosen with
 `make run CONFIG=config/OTHER.yaml` or `snakemake --configfile config/OTHER.yaml`. Its stem
-names the folder in `results/`. All of it is checked before anything runs, with
-`python -m shiftbench check CONFIG` too. Names have small letters, digits and hyphens.
+(letters, digits, hyphens, dots and underscores; not `published`) names the folder in `results/`.
+All of it is checked before anything runs, with `python -m shiftbench check CONFIG` too. Names
+have small letters, digits and hyphens, at most 100.
 """
 
 TITLES = {
@@ -95,10 +96,9 @@ def _table(rows: list[tuple[str, str, str, str]]) -> str:
 
 def _type(field: FieldInfo) -> str:
     kind = _words(field.annotation)
-    limits = [
-        f"at least {item.ge}" for item in field.metadata if isinstance(item, annotated_types.Ge)
-    ]
-    return ", ".join([kind, *limits])
+    least = [f"at least {m.ge}" for m in field.metadata if isinstance(m, annotated_types.Ge)]
+    most = [f"at most {m.le:,}" for m in field.metadata if isinstance(m, annotated_types.Le)]
+    return ", ".join([kind, *least, *most])
 
 
 def _words(annotation: typing.Any) -> str:

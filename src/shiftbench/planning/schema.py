@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from annotated_types import Ge, MinLen
+from annotated_types import Ge, Le, MinLen
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=100)]
+"""A part of paths, at most two of them in a file name, which has 255 bytes: see tune.smk."""
 Component = tuple[str, dict[str, Any]]
 """A component's name and its settings."""
 
@@ -50,11 +51,11 @@ class Tuning(_Model):
     """Trials of settings, as many for each learner, on data that the study is not judged on."""
 
     metric: str = Field(description="The metric whose mean over seeds and tasks decides.")
-    trials: Annotated[int, Ge(1)] = Field(
+    trials: Annotated[int, Ge(1), Le(100_000)] = Field(
         description="Number of trials of each learner: its grid or, where that has more points, a "
         "random part of it."
     )
-    seeds: Annotated[int, Ge(1)] = Field(1, description="Repetitions of each trial.")
+    seeds: Annotated[int, Ge(1), Le(100_000)] = Field(1, description="Repetitions of each trial.")
     streams: dict[str, Any] = Field(
         description="Settings of the streams that are other for trials: `judge_on: validation`, "
         "and for example fewer tasks."
@@ -76,7 +77,7 @@ class Study(_Model):
         description="Variants. Each is a list of components: combinators from the outermost "
         "inwards, and a learner last; an item is a name, or one name with its settings."
     )
-    seeds: Annotated[int, Ge(1)] = Field(description="Number of repetitions.")
+    seeds: Annotated[int, Ge(1), Le(100_000)] = Field(description="Number of repetitions.")
     seeds_per_job: Annotated[int, Ge(1)] | None = Field(
         None, description="Repetitions that one job runs side by side, for this study."
     )

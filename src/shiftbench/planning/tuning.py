@@ -9,7 +9,7 @@ tuned runs, so that they run again only when another trial has won.
 
 from __future__ import annotations
 
-import itertools
+import math
 import random
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -40,10 +40,10 @@ def expanded(config: Config) -> Config:
 def points(study: str, tuning: Tuning, learner: str) -> list[Point]:
     """The trials of a learner: its grid or, where that has more, a random part of it."""
     space = tuning.learners[learner]
-    grid = [dict(zip(space, values, strict=True)) for values in itertools.product(*space.values())]
+    size = math.prod(map(len, space.values()))
     # Not NumPy's generator: every job parses the plan, and NumPy is slow to import.
     chooser = random.Random(f"tuning {study} {learner}")
-    return [grid[i] for i in sorted(chooser.sample(range(len(grid)), tuning.trials))]
+    return [_point(space, i) for i in sorted(chooser.sample(range(size), tuning.trials))]
 
 
 def base(study: Study, variant: str) -> str | None:
@@ -66,6 +66,15 @@ def trial_names(study: str, tuning: Tuning, learner: str) -> Iterator[tuple[str,
     """The variants of the study of trials that belong to a learner, with their settings."""
     for number, point in enumerate(points(study, tuning, learner)):
         yield f"{learner}-{number}", point
+
+
+def _point(space: Mapping[str, list[Any]], number: int) -> Point:
+    """A point of the grid, in which the last setting changes fastest."""
+    point = {}
+    for key, values in reversed(list(space.items())):
+        number, place = divmod(number, len(values))
+        point[key] = values[place]
+    return {key: point[key] for key in space}
 
 
 def _changed(stream: Stream, changes: Mapping[str, Any]) -> Stream:

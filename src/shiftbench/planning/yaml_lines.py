@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
+from yaml.constructor import ConstructorError
 
 from shiftbench.errors import UserError
+from shiftbench.planning.yaml_limits import refuse_explosive
 
 Place = tuple[str | int, ...]
 """Keys and list positions from the top of the file to a value."""
 
 
+TEXT, MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
+
+
 class Document(NamedTuple):
-    """The data of a YAML file, with its node tree for the lines."""
+    """The data of a YAML file, with its node tree for the lines, and what is wrong with keys."""
 
     data: Any
     node: yaml.Node | None
-    duplicates: list[Place]
+    wrong_keys: list[tuple[Place, str]]
 
     def line(self, place: Place) -> int:
         """The line of the deepest part of `place` that the file has."""
@@ -36,6 +42,13 @@ class Document(NamedTuple):
 class _Loader(yaml.CSafeLoader):
     """The safe loader, with YAML 1.2's numbers: 1e-3 is a number, not a text."""
 
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        """As it was, but with the line of what only looks like a value, such as 2001-13-45."""
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, AttributeError) as error:
+            raise ConstructorError(None, None, str(error), node.start_mark) from None
+
 
 _Loader.add_implicit_resolver(
     "tag:yaml.org,2002:float",
@@ -45,22 +58,33 @@ _Loader.add_implicit_resolver(
 
 
 def read(path: Path) -> Document:
-    """Reads a YAML file. UserError if it is missing or no YAML."""
+    """Reads a YAML file. UserError if it is missing, no YAML, or asks for too much."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: cannot be read ({error})") from None
+    try:
+        refuse_explosive(path, text)
+        return _document(text)
+    except yaml.MarkedYAMLError as error:
+        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        words = " ".join(filter(None, [error.context, error.problem]))
+        raise UserError(f"{path}{line}: not valid YAML: {words}") from None
+    except yaml.YAMLError as error:
+        raise UserError(f"{path}: not valid YAML: {error}") from None
+
+
+def _document(text: str) -> Document:
     loader = _Loader(text)
     try:
         node = loader.get_single_node()
         # Before construction, which merges `<<` into the node tree.
-        duplicates = list(_duplicates(node, ()))
+        wrong_keys = list(_wrong_keys(node, ()))
         data = loader.construct_document(node) if node else {}
-    except yaml.YAMLError as error:
-        raise UserError(f"{path}: not valid YAML: {error}") from None
     finally:
         loader.dispose()
-    return Document(data, node, duplicates)
+    # What JSON has not, such as dates, are texts.
+    return Document(json.loads(json.dumps(data, default=str)), node, wrong_keys)
 
 
 def _child(node: yaml.Node | None, key: str | int) -> tuple[int, yaml.Node] | None:
@@ -74,14 +98,19 @@ def _child(node: yaml.Node | None, key: str | int) -> tuple[int, yaml.Node] | No
     return None
 
 
-def _duplicates(node: yaml.Node | None, place: Place) -> Iterator[Place]:
+def _wrong_keys(node: yaml.Node | None, place: Place) -> Iterator[tuple[Place, str]]:
+    """Keys that are no text, which the tree has as texts from then on, and those written twice."""
     if isinstance(node, yaml.SequenceNode):
         for position, value in enumerate(node.value):
-            yield from _duplicates(value, (*place, position))
+            yield from _wrong_keys(value, (*place, position))
     if isinstance(node, yaml.MappingNode):
         seen = set()
-        for name, value in node.value:
-            if name.value in seen and name.value != "<<":
-                yield (*place, name.value)
-            seen.add(name.value)
-            yield from _duplicates(value, (*place, name.value))
+        for position, (key, value) in enumerate(node.value):
+            name = key.value if isinstance(key, yaml.ScalarNode) else "?"
+            if key.tag not in (TEXT, MERGE):
+                node.value[position] = yaml.ScalarNode(TEXT, name, key.start_mark), value
+                yield (*place, name), "a key must be a text; put it in quotes"
+            elif name in seen and key.tag != MERGE:
+                yield (*place, name), "this key stands here twice"
+            seen.add(name)
+            yield from _wrong_keys(value, (*place, name))

@@ -18,7 +18,7 @@ from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 import xarray as xr
-from annotated_types import Ge
+from annotated_types import Ge, Le
 from numba import njit
 
 from shiftbench.errors import UserError
@@ -67,7 +67,7 @@ class Settings:
     """A given vocabulary; then vocabulary_size, minimum_count and ranking have no effect."""
     weighting: Literal["linear", "flat", "harmonic"] = "linear"
     """Weight of a pair at distance d: (n - d) / (n - 1) as in the papers, 1, or 1 / d."""
-    shards: Annotated[int, Ge(1)] = 1
+    shards: Annotated[int, Ge(1), Le(10_000)] = 1
     """Number of jobs that share the counting, of whole files; those beyond the number of files
     are empty. Without effect on the result."""
 

@@ -21,7 +21,7 @@ from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 import xarray as xr
-from annotated_types import Ge, Lt
+from annotated_types import Ge, Le, Lt
 
 from shiftbench import seeds
 from shiftbench.errors import UserError
@@ -76,7 +76,7 @@ class Settings:
     held_out: Annotated[float, Ge(0), Lt(1)] = 0.1
     """Share of the documents of each period that are held out, rounded; at least one is, and
     one is not, where there are two."""
-    shards: Annotated[int, Ge(1)] = 1
+    shards: Annotated[int, Ge(1), Le(10_000)] = 1
     """Number of jobs that share the counting. Without effect on the result."""
 
 
