@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from shiftbench import cli
+from shiftbench import __main__, cli
 from shiftbench.planning import config, specs
 from shiftbench.store import zarr_zip
 
@@ -99,6 +103,13 @@ def test_other_digest_is_refused_and_nothing_is_written(plan, capsys) -> None:
          'unknown stream "stepz"; did you mean "steps"?'),
         (["fetch", "mnits", "x", "--output", "o"], "mnist"),
         (["warm"], "name a command"),
+        (["warm", "--", "nosuchcmd"], "no command nosuchcmd that can be run"),
+        (["warm", "--", "./small.yaml"], "no command ./small.yaml that can be run"),
+        (["check", "."], ".: cannot be read"),
+        (["fetch", "pima", "pima-indians-diabetes.csv", "--output", "small.yaml/o"],
+         "small.yaml: File exists; there is a file where a folder should be"),
+        (["choose", "toy", "steps", "search", "--config", "small.yaml", "--scores", "s",
+          "--output", "o"], 'unknown tuned learner "search"; known: none'),
     ],
 )  # fmt: skip
 def test_what_a_user_can_mend_is_one_message(plan, capsys, arguments, words) -> None:
@@ -124,6 +135,119 @@ def test_a_store_or_a_summary_that_was_changed_is_not_built_upon(plan, caplog) -
     zarr_zip.write(zarr_zip.read(Path("run.zarr.zip")).isel(seed=slice(2)), Path("run.zarr.zip"))
     assert cli.main(summarise) == 2
     assert "run.zarr.zip: changed since" in caplog.text
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory) -> Path:
+    """The stream, the run and the scores, all in one folder."""
+    folder = tmp_path_factory.mktemp("results")
+    (folder / "folder").mkdir()
+    (folder / "small.yaml").write_text(CONFIG)
+    with contextlib.chdir(folder):
+        assert _stream() == 0 and _run() == 0
+        arguments = "--config small.yaml --runs run.zarr.zip --streams steps.zarr.zip"
+        outputs = "--scores scores.zarr.zip --summary s.csv"
+        assert cli.main(["summarise", "toy", *arguments.split(), *outputs.split()]) == 0
+    return folder
+
+
+@pytest.fixture
+def made(results, tmp_path, monkeypatch) -> None:
+    shutil.copytree(results, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+
+
+def _bad(kind: str) -> str:
+    """The path of what is no file of ours."""
+    path = Path("bad")
+    if kind == "folder":
+        path.mkdir()
+    elif kind != "missing":
+        path.write_bytes({"empty": b"", "text": b"garbage", "binary": b"\xff\xfe"}[kind])
+    return str(path)
+
+
+@pytest.mark.parametrize("kind", ["missing", "folder", "empty", "text", "binary"])
+def test_bad_file_in_every_place_is_one_line(made, capsys, kind) -> None:
+    bad, config = _bad(kind), ["--config", "small.yaml"]
+    files = {"--scores": "scores.zarr.zip", "--summary": "s.csv", "--streams": "steps.zarr.zip"}
+    artefact = ["artefact", "toy", "score-table", *config, "--output", "made"]
+    summarise = ["summarise", "toy", *config, "--scores", "o", "--summary", "o.csv"]
+    calls = [[*artefact, *chain(*(files | {file: bad}).items())] for file in files]
+    calls += [[*summarise, "--runs", bad, "--streams", "steps.zarr.zip"]]
+    calls += [[*summarise, "--runs", "run.zarr.zip", "--streams", bad]]
+    for call in calls:
+        assert cli.main(call) == 2, call
+        assert capsys.readouterr().err.startswith("bad: ")
+    assert _run("--store", bad) == 2 and _run("--choice", bad) == 2
+    assert [line[:5] for line in capsys.readouterr().err.splitlines()] == ["bad: ", "bad: "]
+    assert not any(map(Path.exists, map(Path, ("o", "o.csv", "made.csv", "made.md"))))
+
+
+def test_folder_in_the_place_of_an_output(made, capsys) -> None:
+    job = {"stream": _stream, "run": _run}
+    for verb, option in [("stream", "output"), ("run", "output"), ("run", "cost"), ("run", "log")]:
+        assert job[verb](f"--{option}", "folder") == 2
+        told = capsys.readouterr().err
+        assert "folder: Is a directory; move the folder away, or name a file" in told
+        assert told.count("\n") == 1
+    assert not list(Path("folder").iterdir()) and not list(Path().glob(".*"))
+
+
+def _full(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _full_behind_another(*_: object) -> None:
+    try:
+        _full()
+    except OSError:
+        raise ValueError("cannot close the zip file") from None
+
+
+def _half_written(path: Path, text: str, **_: object) -> None:
+    path.write_bytes(text[:3].encode())
+    _full()
+
+
+@pytest.mark.parametrize(
+    ("place", "broken", "job"),
+    [
+        ("os.fsync", _full, _stream),
+        ("os.fsync", _full_behind_another, _stream),
+        ("os.fsync", _full, lambda: _run("--minutes", "0")),
+        ("pathlib.Path.write_text", _half_written, _run),
+    ],
+    ids=["store", "closing a store", "checkpoint", "text"],
+)
+def test_full_disk_is_one_line_and_nothing_half_written(
+    made, capsys, monkeypatch, place, broken, job
+):
+    before = {path: path.read_bytes() for path in Path().rglob("*.*") if path.suffix != ".log"}
+    monkeypatch.setattr(place, broken)
+    assert job() == 2
+    told = capsys.readouterr().err
+    assert told in [
+        f"{name}.zarr.zip: No space left on device; make room there and start again\n"
+        for name in ("steps", "run")
+    ]
+    after = {path: path.read_bytes() for path in Path().rglob("*.*") if path.suffix != ".log"}
+    assert after == before
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_full_disk_under_the_log_or_the_output(plan, capsys) -> None:
+    assert _stream() == 0
+    assert _run("--log", "/dev/full") == 2
+    assert capsys.readouterr().err.startswith("/dev/full: No space left on device; make room")
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "shiftbench", "list", "learners"],
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.startswith("standard output: No space left on device")
+    assert done.stderr.count("\n") == 1
 
 
 def test_missing_store_is_one_message(plan, capsys) -> None:
@@ -169,6 +293,12 @@ def test_list(plan, capsys) -> None:
 def test_reference_is_printed(capsys) -> None:
     assert cli.main(["reference"]) == 0
     assert capsys.readouterr().out.startswith("# Config reference")
+
+
+@pytest.mark.parametrize("arguments", [[], ["nonsense", "list", "learners"]])
+def test_stack_that_does_not_exist(capsys, arguments) -> None:
+    assert __main__.main(["--stack", *arguments]) == 2
+    assert capsys.readouterr().err == "--stack is followed by light or tensorflow, and a verb\n"
 
 
 def test_module_can_be_run() -> None:

@@ -12,12 +12,20 @@ import sys
 from shiftbench import _instructions, warm
 from shiftbench._compiled import keep_by_source
 
+KNOWN = {"--stack": warm.STACKS, "--instructions": _instructions.KINDS}
+"""What may stand before the verb."""
+
 
 def main(arguments: list[str]) -> int:
     """Runs a verb, in a warm server or here; the exit status."""
     options = {"--stack": "", "--instructions": "portable"}
-    while len(arguments) > 1 and arguments[0] in options:
-        name, options[name], *arguments = arguments
+    while arguments and arguments[0] in KNOWN:
+        name, value, arguments = arguments[0], "".join(arguments[1:2]), arguments[2:]
+        if value not in KNOWN[name]:
+            known = " or ".join(KNOWN[name])
+            print(f"{name} is followed by {known}, and a verb", file=sys.stderr)
+            return 2
+        options[name] = value
     if options["--instructions"] == "native":
         _instructions.choose("native")
         keep_by_source()

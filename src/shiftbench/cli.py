@@ -10,15 +10,17 @@ import argparse
 import json
 import logging
 import os
+import shutil
 import sys
 import traceback
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from shiftbench import file_errors
 from shiftbench.errors import UserError
 from shiftbench.names import refuse_unknown
 
@@ -38,16 +40,21 @@ VERIFIED = {"identical": 0, "rounding": 3, "interval": 4, "different": 5}
 def main(arguments: list[str]) -> int:
     """Runs one verb. 0 if all is well, 1 for a defect, 2 for what the user can mend."""
     options = _parser().parse_args(arguments)
-    _open_log(options.log)
     try:
-        return options.verb(options) or 0
+        _open_log(options.log)
+        status = options.verb(options) or 0
+        sys.stdout.flush()
+        return status
     except UserError as error:
-        log.error("%s", error)
+        _tell(str(error))
         return 2
     except BrokenPipeError:  # the reader of our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 0
     except Exception as error:
+        if of_file := file_errors.behind(error):
+            _tell_file_error(of_file, options)
+            return 2
         _tell_unexpected(error, options.log)
         return 1
 
@@ -143,7 +150,7 @@ def stream_part(options: argparse.Namespace) -> None:
     module, settings = _counting(plan, options.name)
     raw.refuse_changed(settings.dataset, options.raw)
     seal.refuse_broken(options.words)
-    texts, words = options.raw / settings.dataset, json.loads(options.words.read_text("utf-8"))
+    texts, words = options.raw / settings.dataset, _read_json(options.words)
     with _folder_beside(options.output) as folder:
         part = module.count_shard(settings, texts, words, options.shard, Path(folder, "counts"))
         zarr_zip.write(part, options.output)
@@ -163,7 +170,7 @@ def stream_merge(options: argparse.Namespace) -> None:
 
     seal.refuse_broken(options.words, *options.parts)
     module, settings = _counting(plan, options.name)
-    words = json.loads(options.words.read_text("utf-8"))
+    words = _read_json(options.words)
     with _folder_beside(options.output) as folder, ExitStack() as opened:
         parts = [opened.enter_context(zarr_zip.opened(path)) for path in options.parts]
         store = module.merge(settings, words, parts, Path(folder))
@@ -189,7 +196,7 @@ def run(options: argparse.Namespace) -> int:
 
     seal.refuse_broken(options.store, *options.choice)
     for path in options.choice:
-        spec = specs.with_choice(spec, json.loads(path.read_text(encoding="utf-8"))["settings"])
+        spec = specs.with_choice(spec, _read_json(path)["settings"])
 
     from threadpoolctl import threadpool_limits
 
@@ -217,6 +224,9 @@ def choose(options: argparse.Namespace) -> None:
 
     plan = config.load(options.config)
     refuse_unknown("study", options.study, plan.studies)
+    study = plan.studies[options.study]
+    refuse_unknown("stream", options.stream, study.streams)
+    refuse_unknown("tuned learner", options.learner, study.tuning.learners if study.tuning else [])
     spec = specs.choice(plan, options.study, options.stream, options.learner)
     specs.refuse_other(spec, options.digest)
 
@@ -339,6 +349,8 @@ def warm(options: argparse.Namespace) -> int:
     command = options.command[options.command[:1] == ["--"] :]
     if not command:
         raise UserError("warm: name a command to run, as in `warm -- snakemake`")
+    if not shutil.which(command[0]):
+        raise UserError(f"warm: there is no command {command[0]} that can be run; check its name")
     return warm.run(command)
 
 
@@ -488,23 +500,66 @@ def _open_log(path: Path | None) -> None:
     log.addHandler(screen)
     if path:
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = logging.FileHandler(path, mode="a", encoding="utf-8")
+        file = _LogFile(path, mode="a", encoding="utf-8")
         file.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S"))
         log.addHandler(file)
 
 
+class _LogFile(logging.FileHandler):
+    """A log that cannot be written ends the verb, with an error that names the log."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        error = sys.exception()
+        if isinstance(error, OSError):
+            error.filename = self.baseFilename
+            raise error
+        super().handleError(record)
+
+
+def _tell(message: str, level: int = logging.ERROR) -> None:
+    """A message for the screen and the log, of which the log may be what is broken."""
+    with suppress(OSError):
+        log.log(level, "%s", message)
+
+
 def _tell_unexpected(error: Exception, path: Path | None) -> None:
     details = traceback.format_exc()
-    if path:
-        log.info("%s", details)
+    _tell(details, logging.INFO)
     if not path or os.environ.get("SHIFTBENCH_DEBUG"):
         print(details, file=sys.stderr)
     where = f"; details in {path}" if path else ""
-    log.error("unexpected error: %s: %s%s", type(error).__name__, error, where)
+    _tell(f"unexpected error: {type(error).__name__}: {error}{where}")
+
+
+def _tell_file_error(error: OSError, options: argparse.Namespace) -> None:
+    known = vars(options)
+    output = known.get("output") or known.get("scores")
+    if os.environ.get("SHIFTBENCH_DEBUG"):
+        print(traceback.format_exc(), file=sys.stderr)
+    _tell(file_errors.told(error, output or "standard output"))
+    if not (error.filename or output):
+        _drop_output()
+
+
+def _drop_output() -> None:
+    """Nothing more is written to standard output, not at the end either."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UserError(
+            f"{path}: no JSON ({error}). Delete the file and start the workflow again."
+        ) from None
 
 
 def _write_text(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
-    scratch.write_text(text, encoding="utf-8")
-    os.replace(scratch, path)
+    try:
+        scratch.write_text(text, encoding="utf-8")
+        os.replace(scratch, path)
+    finally:
+        scratch.unlink(missing_ok=True)

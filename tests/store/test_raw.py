@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import functools
 import hashlib
 import http.server
@@ -68,6 +69,21 @@ def test_right_file_from_a_folder(mirror, tmp_path):
 def test_right_file_from_an_address(address, tmp_path):
     raw.fetch("letters", "a.gz", tmp_path / "a.gz")
     assert (tmp_path / "a.gz").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize(
+    ("way", "writer"),
+    [("mirror", "shutil.copyfileobj"), ("address", "pooch.HTTPDownloader.__call__")],
+)
+def test_full_disk_is_not_blamed_on_the_source(way, writer, request, tmp_path, monkeypatch):
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    request.getfixturevalue(way)
+    monkeypatch.setattr(writer, full)
+    with pytest.raises(OSError, match="No space left"):
+        raw.fetch("letters", "a.gz", tmp_path / "data" / "a.gz")
+    assert not list((tmp_path / "data").iterdir())
 
 
 @pytest.mark.parametrize("way", ["mirror", "address"])

@@ -12,7 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from shiftbench.errors import UserError
-from shiftbench.evaluation.summarise import coverage, succeeded
+from shiftbench.evaluation.summarise import COLUMNS, coverage, succeeded
 from shiftbench.store import zarr_zip
 
 STORE_SUFFIX = ".zarr.zip"
@@ -100,7 +100,7 @@ def load(
     """The results of a study from its files.
 
     spec: `study`, `title` and, where given, `cuts` and `origin`. streams: the stream
-    stores, named NAME.zarr.zip. UserError for a missing or damaged store.
+    stores, named NAME.zarr.zip. UserError for a missing or damaged store or summary.
     """
     stores = {
         Path(path).name.removesuffix(STORE_SUFFIX): zarr_zip.read_any(path) for path in streams
@@ -112,9 +112,20 @@ def load(
         origin=spec.get("origin") or "",
         words=spec.get("words") or (),
         scores=zarr_zip.read_tree(scores),
-        summary=pd.read_csv(summary),
+        summary=_summary(summary),
         streams=stores,
     )
+
+
+def _summary(path: Path) -> pd.DataFrame:
+    remedy = "Delete the file and start the workflow again: it is made anew."
+    try:
+        table = pd.read_csv(path)
+    except ValueError as error:  # of pandas, or another encoding
+        raise UserError(f"{path}: this is no summary of a study ({error}). {remedy}") from None
+    if missing := [name for name in COLUMNS if name not in table]:
+        raise UserError(f"{path}: the summary lacks the column {missing[0]}. {remedy}")
+    return table
 
 
 def _dataset(tree: xr.DataTree, path: str) -> xr.Dataset:

@@ -32,11 +32,14 @@ def save(folder: Path, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]
     present = _generations(folder)
     number = _number(present[0]) + 1 if present else 0
     temporary = folder / f"{number:08d}.tmp"
-    with temporary.open("wb") as file:
-        _write(file, arrays, meta)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, folder / f"{number:08d}.npz")
+    try:
+        with temporary.open("wb") as file:
+            _write(file, arrays, meta)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, folder / f"{number:08d}.npz")
+    finally:
+        temporary.unlink(missing_ok=True)  # only where the disk is full
     _sync(folder)
     for path in _generations(folder)[GENERATIONS:]:
         path.unlink()

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import yaml
 
+from shiftbench import file_errors
 from shiftbench.errors import UserError
 
 MIRROR = "SHIFTBENCH_MIRROR"
@@ -133,12 +134,14 @@ def _get(name: str, wanted: RawFile, target: Path) -> str:
 
 def _copy(name: str, source: Path, target: Path) -> str:
     try:
-        shutil.copyfile(source, target)
+        content = source.open("rb")
     except OSError as error:
         raise UserError(
             f"Raw file {name}: the mirror has no readable {source} ({error.strerror}). Put the"
             f" file there, or unset {MIRROR} to use the official address."
         ) from None
+    with content, target.open("wb") as copy:
+        shutil.copyfileobj(content, copy)
     return str(source)
 
 
@@ -158,6 +161,8 @@ def _download(name: str, address: str, target: Path) -> str:
     try:
         store.fetch(target.name, downloader=downloader)
     except (requests.RequestException, OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno in file_errors.FULL:
+            raise
         raise UserError(
             f"Raw file {name}: {address} could not be fetched ({error}). Try again, or set"
             f" {MIRROR} to a folder or an address that holds {name}."
