@@ -160,7 +160,7 @@ def test_vocabulary_ranks_by_document_or_by_all(raw):
 def refused(settings: Settings, raw: Path, tmp_path: Path, monkeypatch) -> str:
     """The message; nothing must be left of what was begun."""
     scratch = tmp_path / "scratch"
-    scratch.mkdir()
+    scratch.mkdir(exist_ok=True)
     monkeypatch.setattr(tempfile, "tempdir", str(scratch))
     with pytest.raises(UserError) as caught:
         running_text.build(settings, raw)
@@ -192,8 +192,16 @@ def test_wrong_archives_and_settings_are_told(raw, tmp_path, monkeypatch):
     path = raw / _corpora.UN_ARCHIVE
     path.write_bytes(path.read_bytes()[:-200])
     assert "breaks off" in refused(SMALL, raw, tmp_path, monkeypatch)
+    for others in ({}, {"read.me": "no speeches"}):
+        archive(path, others)
+        told = refused(SMALL, raw, tmp_path, monkeypatch)
+        assert f"{path.name} is not what it should be" in told
+        assert "no file whose name ends in .txt. Delete it and fetch it again" in told
     path.unlink()
     with pytest.raises(UserError, match=r"tar\.xz is missing"):
+        running_text.build(SMALL, raw)
+    path.mkdir()
+    with pytest.raises(UserError, match=r"tar\.xz is not what it should be.* it is a folder"):
         running_text.build(SMALL, raw)
 
 
@@ -244,6 +252,10 @@ def test_wrong_lines_of_the_record_are_named(speech, description, said, tmp_path
 
 def test_a_record_that_is_not_there(tmp_path):
     with pytest.raises(UserError, match="no file speeches_NNN"):
+        running_text.build(Settings("congressional-record"), tmp_path)
+    congress(tmp_path)
+    (tmp_path / "descr_043.txt").write_text(DESCRIPTION)
+    with pytest.raises(UserError, match=r"descr_043\.txt is not .* describes no speech"):
         running_text.build(Settings("congressional-record"), tmp_path)
     congress(tmp_path)
     (tmp_path / "descr_044.txt").unlink()

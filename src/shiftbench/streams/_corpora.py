@@ -142,6 +142,8 @@ def _dates_of_speeches(path: Path) -> tuple[np.ndarray, np.ndarray]:
             raise wrong(str(path), number, "a speech without a date such as 18730304")
         names.append(fields[name])
         years.append(int(fields[date][:4]))
+    if not names:
+        raise wrong(str(path), 1, "it describes no speech")
     return np.array(names, str), np.array(years, int)
 
 

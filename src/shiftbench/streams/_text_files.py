@@ -31,8 +31,11 @@ def decoded(place: str, content: bytes, encoding: str = "utf-8", line: int = 1) 
 
 
 def members(path: Path, suffix: str) -> Iterator[tuple[str, bytes]]:
-    """The files in an archive whose names end so: name without folders, and content."""
-    name = "its start"
+    """The files in an archive whose names end so: name without folders, and content.
+
+    UserError, at the end, where there is none.
+    """
+    name, none = "its start", True
     try:
         with tarfile.open(path, "r|*", bufsize=BUFFER) as archive:
             for entry in archive:
@@ -40,11 +43,16 @@ def members(path: Path, suffix: str) -> Iterator[tuple[str, bytes]]:
                 if entry.isfile() and name.endswith(suffix):
                     content = archive.extractfile(entry)
                     assert content is not None
+                    none = False
                     yield Path(name).name, content.read()
     except FileNotFoundError:
         raise missing(path) from None
+    except IsADirectoryError:
+        raise wrong(str(path), 1, "it is a folder") from None
     except UNREADABLE as error:
         raise wrong(str(path), 1, f"the archive breaks off at {name} ({error})") from None
+    if none:
+        raise wrong(str(path), 1, f"the archive has no file whose name ends in {suffix}")
 
 
 def blocks(path: Path) -> Iterator[tuple[int, bytes]]:
