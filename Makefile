@@ -1,12 +1,14 @@
 # Everything from a bare machine with git, make and Python 3.11 to 3.13.
 PYTHON ?= python3
 CONFIG ?= config/embedded.yaml
+# The shell takes it as "$$CONFIG": a path may have spaces and parentheses.
+export CONFIG
 # More options for snakemake, as in ARGS="--cores 1"
 ARGS ?=
 
 BIN := .venv/bin
 STAMP := .venv/.installed
-REPORT := results/$(basename $(notdir $(CONFIG)))/report.html
+REPORT := "results/$$(basename "$${CONFIG%.*}")/report.html"
 PYTHON_FILES := src tests benchmarks
 
 .PHONY: help run test test-long lint format check reference lock peers clean
@@ -15,10 +17,10 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
 
 run: $(STAMP) ## Run the workflow on CONFIG (config/embedded.yaml) and make its report
-	@$(BIN)/python -m shiftbench check $(CONFIG)
-	@$(BIN)/python -m shiftbench warm -- $(BIN)/snakemake --configfile $(CONFIG) \
+	@$(BIN)/python -m shiftbench check "$$CONFIG"
+	@$(BIN)/python -m shiftbench warm -- $(BIN)/snakemake --configfile "$$CONFIG" \
 		--report $(REPORT) --report-after-run $(ARGS)
-	@test ! -e "$(REPORT)" || echo "Report: $(REPORT)"
+	@test ! -e $(REPORT) || echo Report: $(REPORT)
 
 test: $(STAMP) ## Run the tests
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not long" $(ARGS)
