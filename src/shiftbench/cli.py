@@ -16,7 +16,6 @@ import traceback
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -145,14 +144,14 @@ def stream_part(options: argparse.Namespace) -> None:
     refuse_unknown("stream", options.name, plan.streams)
     specs.refuse_other(specs.part(plan, options.name, options.shard), options.digest)
 
-    from shiftbench.store import raw, seal, zarr_zip
+    from shiftbench.store import raw, scratch, seal, zarr_zip
 
     module, settings = _counting(plan, options.name)
     raw.refuse_changed(settings.dataset, options.raw)
     seal.refuse_broken(options.words)
     texts, words = options.raw / settings.dataset, _read_json(options.words)
-    with _folder_beside(options.output) as folder:
-        part = module.count_shard(settings, texts, words, options.shard, Path(folder, "counts"))
+    with scratch.beside(options.output, "counts") as folder:
+        part = module.count_shard(settings, texts, words, options.shard, folder / "part")
         zarr_zip.write(part, options.output)
     seal.write(options.output)
 
@@ -166,14 +165,14 @@ def stream_merge(options: argparse.Namespace) -> None:
     spec = specs.stream(plan, options.name)
     specs.refuse_other(spec, options.digest)
 
-    from shiftbench.store import seal, zarr_zip
+    from shiftbench.store import scratch, seal, zarr_zip
 
     seal.refuse_broken(options.words, *options.parts)
     module, settings = _counting(plan, options.name)
     words = _read_json(options.words)
-    with _folder_beside(options.output) as folder, ExitStack() as opened:
+    with scratch.beside(options.output, "counts") as folder, ExitStack() as opened:
         parts = [opened.enter_context(zarr_zip.opened(path)) for path in options.parts]
-        store = module.merge(settings, words, parts, Path(folder))
+        store = module.merge(settings, words, parts, folder)
         zarr_zip.stamp(store, f"stream {options.name}", spec)
         zarr_zip.write(store, options.output)
     seal.write(options.output)
@@ -474,12 +473,6 @@ def _is_figure(artefact: str) -> bool:
     return components.constant("artefacts", artefact, "KIND") == "figure"
 
 
-def _folder_beside(output: Path) -> TemporaryDirectory:
-    """A folder that is gone afterwards, on the disk of a file to come."""
-    output.parent.mkdir(parents=True, exist_ok=True)
-    return TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent)
-
-
 def _kinds() -> list[str]:
     from shiftbench.planning import components
 
@@ -557,7 +550,7 @@ def _read_json(path: Path) -> Any:
 
 def _write_text(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    scratch = path.with_name(f".{path.name}.new")
     try:
         scratch.write_text(text, encoding="utf-8")
         os.replace(scratch, path)

@@ -11,7 +11,7 @@ from typing import Any
 def write_beside(stem: Path, writers: Mapping[str, Callable[[Path], Any]]) -> None:
     """Writes STEM.KIND with each writer: all files beside their places first, then in place."""
     stem.parent.mkdir(parents=True, exist_ok=True)
-    scratch = {kind: stem.with_name(f".{stem.name}.{os.getpid()}.{kind}") for kind in writers}
+    scratch = {kind: stem.with_name(f".{stem.name}.new.{kind}") for kind in writers}
     try:
         for kind, write in writers.items():
             write(scratch[kind])

@@ -12,7 +12,6 @@ import hashlib
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -22,6 +21,7 @@ import yaml
 
 from shiftbench import file_errors
 from shiftbench.errors import UserError
+from shiftbench.store import scratch
 
 MIRROR = "SHIFTBENCH_MIRROR"
 RETRIES = 2
@@ -69,18 +69,14 @@ def fetch(dataset: str, file: str, output: Path) -> None:
     """
     wanted = _wanted(dataset, file)
     output = Path(output)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=f".{file}.", dir=output.parent))
-    try:
-        source = _get(f"{wanted.folder or dataset}/{file}", wanted, scratch / file)
+    with scratch.beside(output) as folder:
+        source = _get(f"{wanted.folder or dataset}/{file}", wanted, folder / file)
         remedy = (
             f"Nothing was kept. If {source} is your mirror, replace the file there; else try again,"
             f" or set {MIRROR} to a folder or an address with the right file."
         )
-        _check(f"{dataset}/{file}", wanted, scratch / file, source, remedy)
-        os.replace(scratch / file, output)
-    finally:
-        shutil.rmtree(scratch)
+        _check(f"{dataset}/{file}", wanted, folder / file, source, remedy)
+        os.replace(folder / file, output)
 
 
 def refuse_changed(dataset: str | None, folder: Path) -> None:

@@ -11,8 +11,6 @@ import json
 import math
 import os
 import platform
-import shutil
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -28,6 +26,7 @@ from zarr.codecs import ZstdCodec
 from zarr.storage import MemoryStore, ZipStore
 
 from shiftbench.errors import UserError
+from shiftbench.store import scratch
 
 CHUNK_BYTES = 64 * 2**20
 """A chunk holds at most so many bytes: far below the codec's limit of 2 GiB."""
@@ -39,15 +38,11 @@ def write(dataset: xr.Dataset | xr.DataTree, path: Path) -> None:
     Equal content gives equal bytes: the order of variables and of attributes has no effect.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    try:
+    with scratch.beside(path) as folder:
         for group, content in _groups(dataset).items():
-            _write_group(content, scratch / "store", group)
-        _pack(scratch / "store", scratch / "packed")
-        os.replace(scratch / "packed", path)
-    finally:
-        shutil.rmtree(scratch)
+            _write_group(content, folder / "store", group)
+        _pack(folder / "store", folder / "packed")
+        os.replace(folder / "packed", path)
 
 
 def read(path: Path) -> xr.Dataset:

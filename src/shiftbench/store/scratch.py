@@ -1,0 +1,23 @@
+"""Scratch folders beside files to come, which a killed attempt does not leave for ever."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def beside(output: Path, purpose: str = "new") -> Iterator[Path]:
+    """An empty folder on the disk of `output`, gone afterwards.
+
+    It has the same name every time, so the next attempt removes what a killed one left.
+    """
+    folder = output.with_name(f".{output.name}.{purpose}")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
