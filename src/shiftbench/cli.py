@@ -207,13 +207,13 @@ def run(options: argparse.Namespace) -> int:
     try:
         with threadpool_limits(options.threads):
             result, cost = harness.run_job(spec, store, scratch, options.minutes, options.threads)
+        _write_text(options.cost, json.dumps(cost, indent=1, sort_keys=True) + "\n")
+        zarr_zip.write(result, options.output)
+        seal.write(options.output)
+        checkpoint.remove(scratch)
     except harness.Stopped as reason:
         log.warning("%s: stopped, %s; start it again to go on", options.output, reason)
         return STOPPED
-    _write_text(options.cost, json.dumps(cost, indent=1, sort_keys=True) + "\n")
-    zarr_zip.write(result, options.output)
-    seal.write(options.output)
-    checkpoint.remove(scratch)
     return 0
 
 
