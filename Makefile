@@ -18,7 +18,7 @@ help: ## Show this list
 
 run: $(STAMP) ## Run the workflow on CONFIG (config/embedded.yaml) and make its report
 	@$(BIN)/python -m shiftbench check "$$CONFIG"
-	@$(BIN)/python -m shiftbench warm -- $(BIN)/snakemake --configfile "$$CONFIG" \
+	@exec $(BIN)/python -m shiftbench warm -- $(BIN)/snakemake --configfile "$$CONFIG" \
 		--report $(REPORT) --report-after-run $(ARGS)
 	@test ! -e $(REPORT) || echo Report: $(REPORT)
 

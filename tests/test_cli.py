@@ -308,3 +308,13 @@ def test_module_can_be_run() -> None:
     )  # fmt: skip
     assert done.returncode == 2
     assert done.stderr.startswith("absent.yaml: cannot be read")
+
+
+def test_crash_of_compiled_code_leaves_its_stack_in_the_log(plan, tmp_path) -> None:
+    """Without a warm server, where nobody outlives the job."""
+    code = "import os, sys; from shiftbench import cli; cli._open_log(cli.Path(sys.argv[1]))\n"
+    code += "def observe(): os.kill(os.getpid(), 11)\nobserve()"
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "a.log")], timeout=60)
+    assert done.returncode == -11
+    told = (tmp_path / "a.log").read_text()
+    assert "Segmentation fault" in told and "in observe" in told

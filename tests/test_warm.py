@@ -12,6 +12,7 @@ import threading
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from shiftbench import warm
@@ -23,6 +24,8 @@ def main(arguments):
     match arguments:
         case ["exit", number]:
             return int(number)
+        case ["die", number, *_]:
+            os.kill(os.getpid(), int(number))
         case ["crash"]:
             raise ValueError("told to crash")
         case ["argparse"]:
@@ -37,8 +40,13 @@ def main(arguments):
             signal.pause()
             return 1
 """
-LIMIT = 600
-"""Seconds that nothing takes; they only end a hang."""
+DOORS = (
+    "__init__", "__main__", "_compiled", "_instructions", "crash", "errors", "orphans", "stopping",
+    "warm", "warm_server",
+)  # fmt: skip
+
+PATIENCE_SECONDS = 300
+"""For what happens sooner or later on any machine."""
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +54,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The package's doors with another cli, and empty modules in the place of heavy ones."""
     root = tmp_path_factory.mktemp("package")
     (root / "shiftbench").mkdir()
-    doors = "__init__ __main__ _compiled _instructions errors warm warm_server"
-    for name in doors.split():
+    for name in DOORS:
         text = (Path(warm.__file__).parent / f"{name}.py").read_text()
         (root / "shiftbench" / f"{name}.py").write_text(text)
     (root / "shiftbench" / "cli.py").write_text(CLI)
@@ -74,7 +81,7 @@ def environment(package: Path):
     )  # fmt: skip
     folder = process.stdout.readline().strip()
     yield plain | {warm.FOLDER: folder}
-    process.communicate("\n", timeout=LIMIT)
+    process.communicate("\n", timeout=PATIENCE_SECONDS)
     assert process.returncode == 9, "the command's exit status comes back"
     assert not Path(folder).exists()
 
@@ -86,7 +93,7 @@ def _command(*arguments: str, stack: str = "light") -> list[str]:
 def _run(environment: dict, *arguments: str, **options) -> subprocess.CompletedProcess:
     return subprocess.run(
         _command(*arguments, stack=options.pop("stack", "light")),
-        env=environment, capture_output=True, text=True, timeout=LIMIT, **options,
+        env=environment, capture_output=True, text=True, timeout=PATIENCE_SECONDS, **options,
     )  # fmt: skip
 
 
@@ -128,9 +135,9 @@ def _start_waiting(environment: dict, path: Path) -> tuple[subprocess.Popen, int
 
 
 def _until(condition) -> None:
-    end = time.monotonic() + LIMIT
+    patience = time.monotonic() + PATIENCE_SECONDS
     while not condition():
-        assert time.monotonic() < end, "waited in vain"
+        assert time.monotonic() < patience
         time.sleep(0.05)
 
 
@@ -145,8 +152,27 @@ def _is_running(process: int) -> bool:
 def test_sigterm_of_the_client_reaches_the_child(environment, tmp_path) -> None:
     client, child = _start_waiting(environment, tmp_path / "child")
     client.send_signal(signal.SIGTERM)
-    assert client.wait(timeout=LIMIT) == 7
+    assert client.wait(timeout=PATIENCE_SECONDS) == 7
     assert not _is_running(child)
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        (signal.SIGKILL, "memory_mb"),
+        (signal.SIGSEGV, "make clean"),
+        (signal.SIGTERM, "start the workflow again"),
+    ],
+)
+def test_job_that_a_signal_ends_leaves_a_line(
+    environment, tmp_path, number: signal.Signals, remedy: str
+) -> None:
+    log = tmp_path / "job.log"
+    done = _run(environment, "die", str(int(number)), "--log", str(log))
+    assert done.returncode == 128 + number
+    assert f"die {int(number)}: ended by {number.name}; " in done.stderr
+    assert remedy in done.stderr and done.stderr.count("\n") == 1
+    assert log.read_text().endswith(f" {done.stderr}")
 
 
 def test_child_dies_with_its_killed_client(environment, tmp_path) -> None:
@@ -157,7 +183,25 @@ def test_child_dies_with_its_killed_client(environment, tmp_path) -> None:
     _until(lambda: not _is_running(child))
     assert _is_running(survivor), "another client's child lives on"
     other.terminate()
-    assert other.wait(timeout=LIMIT) == 7
+    assert other.wait(timeout=PATIENCE_SECONDS) == 7
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child")
+def test_child_dies_with_its_killed_server(environment, tmp_path) -> None:
+    """In a folder of its own: the other tests need their server."""
+    code = "import sys; from shiftbench import warm; sys.exit(warm.run(sys.argv[1:]))"
+    job = _command("wait", str(tmp_path / "child"))
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *job],
+        env={name: value for name, value in environment.items() if name != warm.FOLDER},
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    _until(lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text())
+    child = psutil.Process(int((tmp_path / "child").read_text()))
+    child.parent().kill()
+    assert not psutil.wait_procs([child], timeout=PATIENCE_SECONDS)[1]
+    assert "the warm server ended" in process.communicate(timeout=PATIENCE_SECONDS)[1]
+    assert process.returncode == 1
 
 
 def test_client_tells_that_the_server_ended(tmp_path, monkeypatch, capfd) -> None:

@@ -7,9 +7,10 @@ that the job may use all instructions of the processor, for which there is no se
 
 from __future__ import annotations
 
+import os
 import sys
 
-from shiftbench import _instructions, warm
+from shiftbench import _instructions, orphans, warm
 from shiftbench._compiled import keep_by_source
 
 KNOWN = {"--stack": warm.STACKS, "--instructions": _instructions.KINDS}
@@ -26,6 +27,8 @@ def main(arguments: list[str]) -> int:
             print(f"{name} is followed by {known}, and a verb", file=sys.stderr)
             return 2
         options[name] = value
+    if options["--stack"]:
+        orphans.die_with_parent(os.getppid())  # a job of a workflow, which is its parent
     if options["--instructions"] == "native":
         _instructions.choose("native")
         keep_by_source()

@@ -7,6 +7,7 @@ the one that was planned. Modules are imported by the verbs that need them.
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import json
 import logging
 import os
@@ -496,6 +497,7 @@ def _open_log(path: Path | None) -> None:
         file = _LogFile(path, mode="a", encoding="utf-8")
         file.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S"))
         log.addHandler(file)
+        faulthandler.enable(path.open("a"))  # a crash of compiled code leaves its stack
 
 
 class _LogFile(logging.FileHandler):

@@ -20,6 +20,8 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from shiftbench import crash
+
 FOLDER = "SHIFTBENCH_WARM"
 STACKS = ("light", "tensorflow")
 LENGTH = 8
@@ -27,15 +29,13 @@ LENGTH = 8
 
 
 def run(command: list[str]) -> int:
-    """Runs a command with warm servers around it; its exit status."""
+    """Runs a command with warm servers around it; its exit status (see stopping.py)."""
+    from shiftbench import stopping  # not above: a job has no use for psutil
+
     folder = Path(tempfile.mkdtemp(prefix="shiftbench-"))
     server = _start_server(folder)
     try:
-        child = subprocess.Popen(command, env=os.environ | {FOLDER: str(folder)})
-        signal.signal(signal.SIGTERM, lambda number, _: child.send_signal(number))
-        # A terminal sends Ctrl-C to the command as well, which decides what it means.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        return exit_status(child.wait())
+        return stopping.run(command, os.environ | {FOLDER: str(folder)})
     finally:
         if server:
             server.stdin.close()  # type: ignore[union-attr]  # the sign for the server to end
@@ -63,7 +63,10 @@ def request(stack: str, arguments: list[str]) -> int | None:
         status = connection.recv(1)
     if not status:
         print("the warm server ended; start the workflow again", file=sys.stderr)
-    return status[0] if status else 1
+        return 1
+    if status[0] > 128:
+        crash.tell(arguments, status[0] - 128)
+    return status[0]
 
 
 def exit_status(status: int) -> int:

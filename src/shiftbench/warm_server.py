@@ -1,8 +1,9 @@
 """The server behind warm.py: one loop that forks a child a job, without threads.
 
 A child is as good as a fresh process: it imports shiftbench itself, and it dies with the
-client that asked for it. The server of the heavy stack is a fork of that of the light one,
-made when it is first asked for. Standard input is a pipe that ends when the server shall.
+client that asked for it, and with the server. The server of the heavy stack is a fork of that
+of the light one, made when it is first asked for. Standard input is a pipe that ends when the
+server shall.
 """
 
 # ruff: noqa: F401  (imports only for their effect: that they need not be repeated)
@@ -21,6 +22,7 @@ import traceback
 from contextlib import suppress
 from typing import NoReturn
 
+from shiftbench.orphans import die_with_parent
 from shiftbench.warm import LENGTH, exit_status
 
 STDIN, STDERR = 0, 2
@@ -110,8 +112,9 @@ class _Server:
             connection.close()
             return
         alive, ended = os.pipe()
-        child = os.fork()
+        server, child = os.getpid(), os.fork()
         if child == 0:
+            die_with_parent(server)
             os.setpgid(0, 0)
             # `ended` stays open, unused, for as long as the child lives.
             os.close(alive)

@@ -1,0 +1,40 @@
+"""What is said of a job that a signal ended: one line, with the remedy. Standard library only."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import pairwise, takewhile
+
+_AGAIN = "start the workflow again"
+_DEFECT = (
+    f"compiled code broke, or its cache is damaged: type `make clean`, {_AGAIN},"
+    " and report it with this log if it comes back"
+)
+_REMEDIES: dict[int, str] = {
+    signal.SIGKILL: "most likely the memory was used up: raise `memory_mb` of the study, lower"
+    f" its `seeds_per_job` or run fewer jobs at a time, and {_AGAIN}",
+    signal.SIGSEGV: _DEFECT,
+    signal.SIGILL: _DEFECT,
+    signal.SIGBUS: _DEFECT,
+    signal.SIGABRT: _DEFECT,
+    signal.SIGFPE: _DEFECT,
+}
+
+
+def tell(arguments: Sequence[str], number: int) -> None:
+    """Writes the line to the job's log, if it has one, and to standard error.
+
+    arguments: of the job's verb. number: of the signal that ended it.
+    """
+    job = " ".join(takewhile(lambda argument: not argument.startswith("--"), arguments))
+    name = next((known.name for known in signal.Signals if known == number), f"signal {number}")
+    line = f"{job}: ended by {name}; {_REMEDIES.get(number, _AGAIN)}"
+    print(line, file=sys.stderr)
+    named = dict(pairwise(arguments))
+    if "--log" in named:
+        with suppress(OSError), open(named["--log"], "a", encoding="utf-8") as log:
+            log.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")

@@ -1,0 +1,161 @@
+"""A command below `stopping` always ends, and its jobs may save their state."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+# A stand-in for Snakemake: starts a job, and on SIGINT no more than waits for it.
+COMMAND = """
+import subprocess, sys
+job = subprocess.Popen([sys.executable, "-c", sys.argv[1]])
+try:
+    job.wait()
+except KeyboardInterrupt:
+    print("command waits", flush=True)
+    print("job left with", job.wait(), flush=True)
+sys.exit(1)
+"""
+SAVING = """
+import signal, sys
+def save(*_):
+    print("job saves", flush=True)
+    sys.exit(75)
+signal.signal(signal.SIGTERM, save)
+print("job is ready", flush=True)
+signal.pause()
+"""
+STUBBORN = """
+import signal
+signal.signal(signal.SIGTERM, lambda *_: print("job goes on", flush=True))
+print("job is ready", flush=True)
+while True:
+    signal.pause()
+"""
+
+
+RUN = (
+    "import os, sys; from shiftbench import stopping; {preparation}\n"
+    "sys.exit(stopping.run(sys.argv[1:], os.environ))"
+)
+
+PATIENCE_SECONDS = 300
+"""For what happens sooner or later on any machine."""
+
+
+@contextmanager
+def started(job: str, preparation: str = "", **options) -> Iterator[subprocess.Popen]:
+    """The command with a job that is ready, in a group of its own, as `make` starts it."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", RUN.format(preparation=preparation),
+         sys.executable, "-c", COMMAND, job],
+        start_new_session=True, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options,
+    )  # fmt: skip
+    try:
+        assert process.stdout.readline() == "job is ready\n"
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def below(process: subprocess.Popen) -> list[psutil.Process]:
+    return psutil.Process(process.pid).children(recursive=True)
+
+
+def all_end(processes: list[psutil.Process]) -> bool:
+    return not psutil.wait_procs(processes, timeout=PATIENCE_SECONDS)[1]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signal_lets_the_jobs_save(number: signal.Signals) -> None:
+    """To the group and, as `make` does, once more to the process."""
+    with started(SAVING, "stopping.ECHO_SECONDS = 1e9") as process:
+        running = below(process)
+        os.killpg(process.pid, number)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 128 + number
+    assert sorted(out.splitlines()) == ["command waits", "job left with 75", "job saves"]
+    assert len(running) == 2 and all_end(running)
+    assert f"stopped by {number.name}, no job is left running; the same command" in err
+    assert "Traceback" not in err
+
+
+def test_second_signal_kills() -> None:
+    with started(STUBBORN, "stopping.ECHO_SECONDS = 0") as process:
+        running = below(process)
+        process.terminate()
+        assert process.stderr.readline().startswith("stopping: running jobs save their state")
+        assert {process.stdout.readline() for _ in range(2)} == {"command waits\n", "job goes on\n"}
+        process.terminate()
+        assert process.wait(timeout=PATIENCE_SECONDS) == 128 + signal.SIGTERM
+        assert all_end(running)
+        assert "what still ran was killed" in process.stderr.read()
+
+
+def test_job_that_does_not_end_is_killed_after_the_grace() -> None:
+    with started(STUBBORN, "stopping.GRACE_SECONDS = stopping.TICK_SECONDS = 0.05") as process:
+        running = below(process)
+        process.terminate()
+        assert process.wait(timeout=PATIENCE_SECONDS) == 128 + signal.SIGTERM
+        assert all_end(running)
+
+
+def test_killed_command_leaves_no_job() -> None:
+    with started(STUBBORN) as process:
+        command, job = below(process)
+        command.kill()
+        assert process.wait(timeout=PATIENCE_SECONDS) == 128 + signal.SIGKILL
+        assert all_end([job])
+        assert "stopped by SIGKILL, no job is left running; the same" in process.stderr.read()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child")
+def test_command_dies_with_us() -> None:
+    with started(SAVING) as process:
+        command, job = below(process)
+        process.kill()
+        assert all_end([command])
+        job.kill()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child")
+def test_killed_make_stops_its_run(tmp_path: Path) -> None:
+    recipe = f'exec "{sys.executable}" -c "$$RUN" "{sys.executable}" -c "$$COMMAND" "$$JOB"'
+    (tmp_path / "Makefile").write_text(f"run:\n\t@{recipe}\n")
+    make = subprocess.Popen(
+        ["make", "--silent", "--file", str(tmp_path / "Makefile")],
+        env=os.environ | {"RUN": RUN.format(preparation=""), "COMMAND": COMMAND, "JOB": SAVING},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert make.stdout.readline() == "job is ready\n"
+    running = below(make)
+    make.kill()
+    assert all_end(running)
+    assert "job saves" in make.communicate()[0]
+
+
+def test_signal_that_is_ignored_stays_ignored() -> None:
+    """As below nohup."""
+    with started(SAVING, "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)") as process:
+        process.send_signal(signal.SIGHUP)
+        process.terminate()
+        assert process.wait(timeout=PATIENCE_SECONDS) == 128 + signal.SIGTERM
+
+
+def test_ignored_interrupts_of_a_background_shell_reach_the_command() -> None:
+    ignore = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+    with started(SAVING, ignore) as process:
+        process.terminate()
+        assert process.wait(timeout=PATIENCE_SECONDS) == 128 + signal.SIGTERM
+        assert "command waits" in process.stdout.read()
