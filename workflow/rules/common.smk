@@ -8,12 +8,15 @@ import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
+from snakemake_interface_executor_plugins.settings import ExecMode
 
 ROOT = Path(
     workflow.current_basedir.join("../..").get_path_or_uri(secret_free=False)
 ).resolve()
 sys.path.insert(0, str(ROOT / "src"))
 
+from shiftbench import lock_owner
 from shiftbench.errors import UserError
 from shiftbench.planning import components, specs, tuning
 from shiftbench.planning import config as planning_config
@@ -49,6 +52,10 @@ TRIALS = {
 PRIORITY = {
     study: place for place, study in enumerate(reversed(CONFIG.studies), start=1)
 }
+
+# A dry run takes no lock, and no job of a cluster or of a group does.
+if workflow.exec_mode == ExecMode.DEFAULT and not workflow.output_settings.dryrun:
+    lock_owner.enter(Path(".snakemake"), logger.warning)
 
 # Jobs run this checkout with this Python, wherever they are started.
 os.environ.update(
