@@ -1,64 +1,116 @@
-"""A run that is killed with SIGKILL at a random moment ends as if nothing had happened."""
+"""A run that is killed with SIGKILL, wherever it is, ends as if nothing had happened."""
 
 from __future__ import annotations
 
-import os
-import random
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
-SOURCE = Path(__file__).parents[1] / "src"
+import pytest
+
+from tests import stalling
+
 CONFIG = """
-seeds_per_job: 4
+seeds_per_job: 2
 streams:
-  long: {family: toy-step, realisations: 4, points: 2000}
+  steps: {family: toy-step, realisations: 2, points: 6}
+  images:
+    family: permuted-images
+    dataset: digits
+    realisations: 2
+    tasks: 5
+    train_per_task: 20
+    test_size: 10
+  words:
+    family: planted-words
+    realisations: 2
+    periods: 5
+    documents: 5
+    document_length: 20
+    themes: 2
+    words_per_theme: 4
+    common_words: 2
+    changes: 1
 studies:
-  long:
-    title: A run of some seconds
-    streams: [long]
-    seeds: 4
+  steps:
+    title: Two steps
+    streams: [steps]
+    seeds: 2
     metrics: [log_predictive]
-    artefacts: []
     learners:
-      beam: [{beam: {size: 8, broadening: diffuse}}, gaussian-mean]
+      beam: [{beam: {size: 3, broadening: diffuse}}, gaussian-mean]
+      run-length: [run-length, gaussian-mean]
+  images:
+    title: Images
+    streams: [images]
+    model: {mlp: {hidden: [4]}}
+    seeds: 2
+    metrics: [accuracy]
+    learners:
+      vogn: [{vogn: {epochs: 1, batch_size: 10, draws: 2, prediction_draws: 2, elbo_draws: 2}}]
+  words:
+    title: Words
+    streams: [words]
+    seeds: 2
+    metrics: [heldout_loglik]
+    learners:
+      beams: [{per-word: {dimension: 3, block: 4}}, {beam: {size: 2}}, skipgram]
 """
+RESUMED = {
+    "before a task": "resumed at task 3",
+    "in a save, between temporary file and rename": "resumed at task 3",
+    "after a save": "resumed at task 4",
+    "while the store is packed": "resumed at task 6",
+    "between packed store and rename": "resumed at task 6",
+    "after the store, before the checkpoint is removed": "resumed at task 6",
+}
 
 
-def command(folder: Path, name: str) -> list[str]:
-    """The run, as the workflow's rule calls it."""
-    words = f"""{sys.executable} -m shiftbench run long long beam --seeds 0-3
-        --config {folder}/long.yaml --store {folder}/long.zarr.zip
-        --output {folder}/{name}.zarr.zip --cost {folder}/{name}.json
-        --scratch {folder}/scratch --log {folder}/{name}.log"""
-    return words.split()
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The config and its streams."""
+    folder = tmp_path_factory.mktemp("kill")
+    (folder / "kill.yaml").write_text(CONFIG)
+    for name in ("steps", "images", "words"):
+        stalling.run(
+            ["stream", name, "--config", f"{folder}/kill.yaml", "--raw", str(folder),
+             "--output", f"{folder}/{name}.zarr.zip"]
+        )  # fmt: skip
+    return folder
 
 
-def call(words: list[str]) -> subprocess.Popen:
-    environment = os.environ | {"PYTHONPATH": str(SOURCE)}
-    return subprocess.Popen(words, env=environment, stderr=subprocess.DEVNULL)
+def command(folder: Path, study: str, learner: str, output: Path) -> list[str]:
+    """The run, as the workflow's rule calls it; its files are beside `output`."""
+    return [
+        "run", study, study, learner, "--seeds", "0-1", "--config", f"{folder}/kill.yaml",
+        "--store", f"{folder}/{study}.zarr.zip", "--output", f"{output}/run.zarr.zip",
+        "--cost", f"{output}/cost.json", "--scratch", f"{output}/scratch",
+        "--log", f"{output}/run.log",
+    ]  # fmt: skip
 
 
-def test_kill_at_a_random_moment_and_run_again(tmp_path):
-    (tmp_path / "long.yaml").write_text(CONFIG)
-    build = f"{sys.executable} -m shiftbench stream long --config {tmp_path}/long.yaml"
-    build += f" --raw {tmp_path} --output {tmp_path}/long.zarr.zip"
-    assert call(build.split()).wait() == 0
-    assert call(command(tmp_path, "whole")).wait() == 0
-    assert not any((tmp_path / "scratch").iterdir()), "a finished run leaves no checkpoint"
+def check(folder: Path, study: str, learner: str, point: str, tmp_path: Path) -> str:
+    """Compares a run that is killed and run again with one that is not; the log of the first."""
+    whole, killed = folder / learner, tmp_path
+    if not whole.exists():
+        stalling.run(command(folder, study, learner, whole))
+    stalling.kill_at(point, command(folder, study, learner, killed))
+    stalling.run(command(folder, study, learner, killed))
+    assert (whole / "run.zarr.zip").read_bytes() == (killed / "run.zarr.zip").read_bytes()
+    names = ["cost.json", "run.log", "run.zarr.zip", "scratch"]
+    assert sorted(path.name for path in killed.iterdir()) == names, "the kill leaves nothing"
+    assert not any((killed / "scratch").iterdir())
+    return (killed / "run.log").read_text()
 
-    victim = call(command(tmp_path, "killed"))
-    while not list((tmp_path / "scratch").glob("*/*.npz")):
-        assert victim.poll() is None, "the run must be long enough to be killed in the middle"
-        time.sleep(0.02)
-    time.sleep(random.uniform(0, 1))
-    victim.send_signal(signal.SIGKILL)
-    assert victim.wait() == -signal.SIGKILL
-    assert not (tmp_path / "killed.zarr.zip").exists()
 
-    assert call(command(tmp_path, "killed")).wait() == 0
-    assert "resumed at task" in (tmp_path / "killed.log").read_text()
-    whole, killed = (tmp_path / f"{name}.zarr.zip" for name in ("whole", "killed"))
-    assert whole.read_bytes() == killed.read_bytes()
+@pytest.mark.parametrize("point", stalling.POINTS)
+def test_kill_at_every_point(folder: Path, tmp_path: Path, point: str) -> None:
+    assert RESUMED[point] in check(folder, "steps", "beam", point, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("study", "learner"), [("steps", "run-length"), ("images", "vogn"), ("words", "beams")]
+)
+def test_every_kind_of_state_is_resumed(
+    folder: Path, tmp_path: Path, study: str, learner: str
+) -> None:
+    log = check(folder, study, learner, "before a task", tmp_path)
+    assert "resumed at task 3" in log

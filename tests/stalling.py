@@ -1,0 +1,121 @@
+"""Jobs that stop for ever at a named point, in processes of their own, so that a test can
+kill them there.
+
+The processes are forks of a server that has the heavy imports behind it, by the standard
+library's multiprocessing.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from shiftbench import cli
+
+PATIENCE_SECONDS = 300
+"""For what happens sooner or later on any machine."""
+STALL_AT = 3
+"""The task, and the generation of the checkpoint, at which a job stalls."""
+
+_processes = multiprocessing.get_context("forkserver")
+_processes.set_forkserver_preload(["numba", "tensorflow", "tensorflow_probability", "xarray"])
+
+
+def run(arguments: list[str]) -> None:
+    """Runs a verb to its good end, with a checkpoint after every task."""
+    process = _processes.Process(target=_work, args=(arguments, "", None))
+    process.start()
+    process.join(PATIENCE_SECONDS)
+    assert process.exitcode == 0
+
+
+def kill_at(point: str, arguments: list[str]) -> None:
+    """Runs a verb until it is at a point (see POINTS), and kills it there."""
+    ours, theirs = _processes.Pipe(duplex=False)
+    process = _processes.Process(target=_work, args=(arguments, point, theirs))
+    process.start()
+    theirs.close()
+    assert ours.poll(PATIENCE_SECONDS)
+    assert ours.recv() == point  # EOFError if the job ended before
+    process.kill()
+    process.join(PATIENCE_SECONDS)
+    assert process.exitcode == -signal.SIGKILL
+
+
+def _work(arguments: list[str], point: str, meeting: Connection | None) -> None:
+    """In the process: the verb, with the point made a place to stall."""
+    from shiftbench.evaluation import harness
+
+    harness.SECONDS_BETWEEN_CHECKPOINTS, harness.SHARE_OF_CHECKPOINTS = 0.0, float("inf")
+    if meeting:
+        POINTS[point](lambda: _stall(point, meeting))
+    sys.exit(cli.main(arguments))
+
+
+def _stall(point: str, meeting: Connection) -> None:
+    meeting.send(point)
+    while True:
+        signal.pause()
+
+
+def _before(owner: Any, name: str, stall: Callable, reached: Callable[..., bool]) -> None:
+    """Stalls before a call of owner.name whose arguments say that the point is reached."""
+    original = getattr(owner, name)
+
+    def called(*arguments: Any, **named: Any) -> Any:
+        if reached(*arguments, **named):
+            stall()
+        return original(*arguments, **named)
+
+    setattr(owner, name, called)
+
+
+def _learning(stall: Callable) -> None:
+    from shiftbench.evaluation.harness import Experiment
+
+    _before(Experiment, "advance", stall, lambda _, position, meter: position.next_task == STALL_AT)
+
+
+def _saving(stall: Callable) -> None:
+    last = f"{STALL_AT:08d}.npz"
+    _before(os, "replace", stall, lambda source, target: Path(target).name == last)
+
+
+def _saved(stall: Callable) -> None:
+    from shiftbench.store import checkpoint
+
+    last = f"{STALL_AT:08d}.npz"
+    _before(checkpoint, "_sync", stall, lambda folder: (folder / last).exists())
+
+
+def _packing(stall: Callable) -> None:
+    from shiftbench.store import zarr_zip
+
+    _before(zarr_zip, "_pack", stall, lambda folder, target: True)
+
+
+def _placing(stall: Callable) -> None:
+    _before(os, "replace", stall, lambda source, target: str(target).endswith(".zarr.zip"))
+
+
+def _written(stall: Callable) -> None:
+    from shiftbench.store import checkpoint
+
+    _before(checkpoint, "remove", stall, lambda folder: True)
+
+
+POINTS = {
+    "before a task": _learning,
+    "in a save, between temporary file and rename": _saving,
+    "after a save": _saved,
+    "while the store is packed": _packing,
+    "between packed store and rename": _placing,
+    "after the store, before the checkpoint is removed": _written,
+}
+"""Name of a point -> what makes a job stall there."""

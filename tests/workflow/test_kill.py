@@ -1,0 +1,176 @@
+"""The whole workflow is killed or stopped in the middle of its jobs, and started again.
+
+Real jobs, in a copy of the repository whose harness has a place to stall added: where the
+environment names a FIFO, a run meets the test there before its fourth task, for ever.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+pytestmark = pytest.mark.long
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_SECONDS = 300
+"""For what happens sooner or later on any machine."""
+CONFIG = """\
+seeds_per_job: 1
+streams:
+  steps: {family: toy-step, realisations: 2, points: 6}
+studies:
+  steps:
+    title: Steps
+    streams: [steps]
+    seeds: 2
+    metrics: [log_predictive]
+    artefacts: [score-table]
+    learners:
+      plain: [gaussian-mean]
+      search: [beam, gaussian-mean]
+"""
+PLACE_TO_STALL = """
+
+SECONDS_BETWEEN_CHECKPOINTS, SHARE_OF_CHECKPOINTS = 0.0, float("inf")
+_advance = Experiment.advance
+
+
+def _stalling(self: Experiment, position: Position, meter: Meter) -> Position:
+    if position.next_task == 3 and "STALL" in os.environ:
+        with open(os.environ["STALL"], "w") as meeting:
+            meeting.write(f"{os.getpid()}\\n")
+        while True:
+            signal.pause()
+    return _advance(self, position, meter)
+
+
+Experiment.advance = _stalling
+"""
+JOBS = 2
+"""At a time."""
+PARTS = {
+    "make": "make run",
+    "warm": "-m shiftbench warm",
+    "snakemake": "bin/snakemake --configfile",
+}
+"""What is in the command line of a process that is killed alone, and of no other one."""
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The copy; nothing has run in it."""
+    folder = tmp_path_factory.mktemp("kill") / "repository"
+    for name in ("src", "workflow", "profiles", "envs"):
+        ignored = shutil.ignore_patterns("__pycache__", "*.sif")
+        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+    for name in ("Snakefile", "Makefile"):
+        shutil.copy(ROOT / name, folder)
+    (folder / "config").mkdir()
+    (folder / "config/mine.yaml").write_text(CONFIG)
+    with (folder / "src/shiftbench/evaluation/harness.py").open("a") as harness:
+        harness.write(PLACE_TO_STALL)
+    (folder / "installed").touch()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(repository: Path) -> dict[str, bytes]:
+    """The results of a workflow that nobody disturbed."""
+    make = start(repository)
+    said, _ = make.communicate(timeout=PATIENCE_SECONDS)
+    assert make.returncode == 0, said
+    return results(repository)
+
+
+def start(repository: Path, **environment: str) -> subprocess.Popen:
+    """`make run` in a group of its own, as a shell starts it."""
+    tools = Path(sys.executable).parent
+    return subprocess.Popen(
+        ["make", "run", f"BIN={tools}", "STAMP=installed", "CONFIG=config/mine.yaml",
+         f"ARGS=--cores {JOBS}"],
+        cwd=repository, env=os.environ | {"PYTHONPATH": str(repository / "src")} | environment,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+    )  # fmt: skip
+
+
+def results(repository: Path) -> dict[str, bytes]:
+    """All stores and tables by name; there is nothing else that a kill could have left."""
+    folder = repository / "results/mine"
+    assert not list(folder.rglob(".*")) and not list(folder.glob("scratch/*"))
+    paths = [path for path in folder.rglob("*") if path.suffix in (".zip", ".csv", ".md")]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+
+
+@contextmanager
+def stalled(repository: Path, fifo: Path) -> Iterator[tuple[subprocess.Popen, list]]:
+    """`make run` from the start, with jobs in the middle of their tasks, and its processes."""
+    shutil.rmtree(repository / "results")
+    os.mkfifo(fifo)
+    meeting = os.open(fifo, os.O_RDWR)
+    make = start(repository, STALL=str(fifo))
+    try:
+        arrived = b""
+        while arrived.count(b"\n") < JOBS:
+            assert select.select([meeting], [], [], PATIENCE_SECONDS)[0]
+            arrived += os.read(meeting, 4096)
+        first = psutil.Process(make.pid)
+        yield make, [first, *first.children(recursive=True)]
+    finally:
+        os.close(meeting)
+        make.kill()
+
+
+def goes_on(repository: Path, whole: dict[str, bytes]) -> str:
+    """Checks that `make run` alone ends as if nothing had happened; what it says."""
+    make = start(repository)
+    said, _ = make.communicate(timeout=PATIENCE_SECONDS)
+    assert make.returncode == 0, said
+    assert results(repository) == whole
+    logs = [path.read_text() for path in repository.glob("results/mine/logs/runs/*/*/*/*.log")]
+    assert sum("resumed at task 3" in log for log in logs) == JOBS
+    return said
+
+
+def all_end(processes: list[psutil.Process]) -> bool:
+    return not psutil.wait_procs(processes, timeout=PATIENCE_SECONDS)[1]
+
+
+def test_kill_of_everything(repository: Path, whole: dict, tmp_path: Path) -> None:
+    with stalled(repository, tmp_path / "meeting") as (_, processes):
+        for process in processes:
+            process.kill()
+        assert all_end(processes)
+    assert "Snakemake was killed here" in goes_on(repository, whole)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child")
+@pytest.mark.parametrize("victim", PARTS)
+def test_kill_of_one_ends_all(repository: Path, whole: dict, tmp_path: Path, victim: str) -> None:
+    with stalled(repository, tmp_path / "meeting") as (_, processes):
+        (found,) = [p for p in processes if PARTS[victim] in " ".join(p.cmdline()[:5])]
+        found.kill()
+        assert all_end(processes)
+    goes_on(repository, whole)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signal_to_the_group_ends_all(
+    repository: Path, whole: dict, tmp_path: Path, number: signal.Signals
+) -> None:
+    with stalled(repository, tmp_path / "meeting") as (make, processes):
+        os.killpg(make.pid, number)
+        said, _ = make.communicate(timeout=PATIENCE_SECONDS)
+        assert all_end(processes)
+        assert f"stopped by {number.name}, no job is left running; the same command" in said
+        assert said.count("stopped, signal SIGTERM; start it again to go on") >= JOBS
+    assert "Snakemake was killed here" not in goes_on(repository, whole)
