@@ -5,104 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shiftbench import seeds
 from shiftbench.interface import Batch, Broadening, Categorical, Learner, Problem
 from shiftbench.planning import components
+from tests.contract_parts import CASES, Parts, S, key
 
-QUICK = {"epochs": 2, "prediction_draws": 3, "elbo_draws": 2, "size": 2, "batch_size": 8}
-QUICK |= {"draws": 40, "burn_in": 10, "chains": 4}
-CLASSES = Problem("classification", (4,), 3, 20, 3)
-SERIES = Problem("regression", (1, 1, 2), 1, 1, 3)
-PAIRS = Problem("counts", (2,), 8, 20, 3)
-WORD = Problem("counts", (4,), 2, 20, 3)
-HEADED = Problem("classification", (4,), 6, 20, 3, heads=2)
-MULTI_HEAD = ("hat",)
-"""Learners that need a head for each task."""
-LINEAR_INSIDE = ("learned-beta", "learned-prior")
-"""Combinators that take bayes-linear alone."""
-ON_COUNTS = ("skipgram", "per-word")
-"""What takes counts of words, and nothing else."""
-S = 2
-
-
-def settings(kind: str, name: str, **fields):
-    """The component's defaults, with small budgets where it has any."""
-    made = components.load(kind, name).Settings
-    known = {k: v for k, v in (QUICK | fields).items() if k in made.__dataclass_fields__}
-    return made(**known)
-
-
-def learner_of(name: str, forward_calls: list | None = None) -> tuple[Learner, Problem]:
-    if not components.constant("learners", name, "MODEL"):
-        problem = WORD if name in ON_COUNTS else SERIES
-        module = components.load("learners", name)
-        return module.build(settings("learners", name), problem, None), problem
-    problem = HEADED if name in MULTI_HEAD else CLASSES
-    mlp = components.load("models", "mlp")
-    model = mlp.build(mlp.Settings(hidden=(6,)), problem)
-    if forward_calls is not None:
-        inner = model.forward
-        model = model._replace(forward=lambda *a: forward_calls.append(1) or inner(*a))
-    return components.load("learners", name).build(
-        settings("learners", name), problem, model
-    ), problem
-
-
-def wrapped(name: str) -> tuple[Learner, Problem]:
-    if name in ON_COUNTS:
-        return warmed_up(name), PAIRS
-    learner, problem = learner_of("map")
-    if name in LINEAR_INSIDE:
-        module, problem = components.load("learners", "bayes-linear"), SERIES
-        beta_rlm = 0.1 if name == "learned-beta" else 0.0
-        learner = module.build(module.Settings(beta_rlm=beta_rlm), problem)
-    module = components.load("combinators", name)
-    return module.build(settings("combinators", name), problem, learner), problem
-
-
-def warmed_up(name: str) -> Learner:
-    """A learner of words that has its context vectors from the start, and infos like later ones."""
-    chosen = settings("combinators", name, dimension=WORD.input_shape[0], block=3)
-    inner, _ = learner_of("skipgram")
-    learner = components.load("combinators", name).build(chosen, PAIRS, inner)
-    total = batch_of(PAIRS, seed=99)
-    return learner._replace(
-        init=lambda seeds: learner.observe(learner.init(seeds), total, seeds)[0]
-    )
-
-
-CASES = [("learners", n) for n in components.names("learners")]
-CASES += [("combinators", n) for n in components.names("combinators")]
+PARTS = Parts()
 
 
 @pytest.fixture(params=CASES, ids=lambda case: "-".join(case))
 def case(request):
-    kind, name = request.param
-    return learner_of(name) if kind == "learners" else wrapped(name)
+    return PARTS.case(*request.param)
 
 
-def batch_of(problem: Problem, n: int = 20, seed: int = 0) -> Batch:
-    rng = np.random.default_rng(seed)
-    if problem.kind == "regression":
-        return Batch(
-            rng.normal(size=(S, 1, 1, 1, 2)), rng.normal(size=(S, 1, 1)), np.ones((S, 1), bool)
-        )
-    if problem.kind == "counts":
-        pairs = np.stack([rng.permutation(49)[:n] for _ in range(S)])
-        inputs = np.stack(np.divmod(pairs, 7), axis=-1)  # of 8 words: room for others
-        features = rng.normal(size=(S, n, 4)).astype(np.float32)
-        targets = rng.integers(1, 9, (S, n, 1 if problem is PAIRS else 2)).astype(np.float32)
-        return Batch(inputs if problem is PAIRS else features, targets, np.ones((S, n), bool))
-    targets = rng.integers(0, 3, (S, n))
-    centres = 2 * np.eye(3, 4)
-    inputs = centres[targets] + 0.3 * rng.normal(size=(S, n, 4))
-    if problem.heads > 1:
-        inputs = np.concatenate([inputs, np.zeros((S, n, 1))], axis=2)
-    return Batch(inputs.astype(np.float32), targets, np.ones((S, n), bool))
-
-
-def key(*names) -> np.ndarray:
-    return seeds.block(range(S), "contract", *names)
+def batch_of(problem: Problem, seed: int = 0) -> Batch:
+    return PARTS.batch(problem, seed)
 
 
 def after(learner: Learner, problem: Problem, tasks: int, state=None, first: int = 0):
@@ -251,7 +167,7 @@ def test_shuffled_labels_are_not_learnt(case):
 )
 def test_a_graph_is_traced_once(name):
     calls: list[int] = []
-    learner, problem = learner_of(name, calls)
+    learner, problem = PARTS.learner(name, calls)
     state, _ = after(learner, problem, 1)
     learner.predict(state, batch_of(problem).inputs, key("p"))
     traced = len(calls)

@@ -1,0 +1,142 @@
+"""Every learner and combinator over a small problem that fits it, and data for it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shiftbench import seeds
+from shiftbench.interface import Batch, Learner, Problem
+from shiftbench.planning import components
+
+QUICK = {"epochs": 2, "prediction_draws": 3, "elbo_draws": 2, "size": 2, "batch_size": 8}
+QUICK |= {"draws": 40, "burn_in": 10, "chains": 4}
+MULTI_HEAD = ("hat",)
+"""Learners that need a head for each task."""
+LINEAR_INSIDE = ("learned-beta", "learned-prior")
+"""Combinators that take bayes-linear alone."""
+ON_COUNTS = ("skipgram", "per-word")
+"""What takes counts of words, and nothing else."""
+CASES = [("learners", n) for n in components.names("learners")]
+CASES += [("combinators", n) for n in components.names("combinators")]
+S = 2
+
+
+@dataclass(frozen=True)
+class Parts:
+    """How large the problems are, and what is tried on them.
+
+    features: of classes, and of a word's contexts. regressors: of a series, of `points` rows a
+    task. words: how many occur in counts of pairs; rows: of classes and counts in a task.
+    """
+
+    features: int = 4
+    hidden: int = 6
+    rows: int = 20
+    regressors: int = 2
+    points: int = 1
+    words: int = 7
+
+    @property
+    def classes(self) -> Problem:
+        return Problem("classification", (self.features,), 3, self.rows, 3)
+
+    @property
+    def headed(self) -> Problem:
+        return Problem("classification", (self.features,), 6, self.rows, 3, heads=2)
+
+    @property
+    def series(self) -> Problem:
+        return Problem("regression", (1, 1, self.regressors), 1, self.points, 3)
+
+    @property
+    def pairs(self) -> Problem:
+        """There is room for a word that does not occur."""
+        return Problem("counts", (2,), self.words + 1, self.rows, 3)
+
+    @property
+    def word(self) -> Problem:
+        return Problem("counts", (self.features,), 2, self.rows, 3)
+
+    def case(self, kind: str, name: str) -> tuple[Learner, Problem]:
+        """A learner, or a combinator over one."""
+        return self.learner(name) if kind == "learners" else self.combined(name)
+
+    def learner(
+        self, name: str, forward_calls: list | None = None, **fields: Any
+    ) -> tuple[Learner, Problem]:
+        """The learner with these settings; forward_calls grows by one at each trace of a model."""
+        module, made = components.load("learners", name), settings("learners", name, **fields)
+        if not components.constant("learners", name, "MODEL"):
+            problem = self.word if name in ON_COUNTS else self.series
+            return module.build(made, problem, None), problem
+        problem = self.headed if name in MULTI_HEAD else self.classes
+        mlp = components.load("models", "mlp")
+        model = mlp.build(mlp.Settings(hidden=(self.hidden,)), problem)
+        if forward_calls is not None:
+            model = counted(model, forward_calls)
+        return module.build(made, problem, model), problem
+
+    def combined(self, name: str, **fields: Any) -> tuple[Learner, Problem]:
+        """The combinator with these settings over a learner that it takes."""
+        if name in ON_COUNTS:
+            return self.warmed_up(name), self.pairs
+        learner, problem = self.learner("map")
+        if name in LINEAR_INSIDE:
+            learner, problem = self.learner(
+                "bayes-linear", beta_rlm=0.1 if name == "learned-beta" else 0.0
+            )
+        module = components.load("combinators", name)
+        return module.build(settings("combinators", name, **fields), problem, learner), problem
+
+    def warmed_up(self, name: str) -> Learner:
+        """Learners of words with context vectors from the start, and infos like later ones."""
+        made = settings("combinators", name, dimension=self.features, block=3)
+        inner, _ = self.learner("skipgram")
+        learner = components.load("combinators", name).build(made, self.pairs, inner)
+        total = self.batch(self.pairs, seed=99)
+        return learner._replace(
+            init=lambda seeds: learner.observe(learner.init(seeds), total, seeds)[0]
+        )
+
+    def batch(self, problem: Problem, seed: int = 0) -> Batch:
+        """The data of a task, all rows seen; classes are easy to tell apart."""
+        n, rng = problem.n_train, np.random.default_rng(seed)
+        if problem.kind == "regression":
+            inputs = rng.normal(size=(S, n, *problem.input_shape))
+            targets = rng.normal(size=(S, n, problem.n_outputs))
+        elif problem.kind == "counts":
+            pairs = np.stack([rng.permutation(self.words**2)[:n] for _ in range(S)])
+            inputs = np.stack(np.divmod(pairs, self.words), axis=-1)
+            features = rng.normal(size=(S, n, self.features)).astype(np.float32)
+            of_pairs = problem.n_outputs != 2
+            inputs = inputs if of_pairs else features
+            targets = rng.integers(1, 9, (S, n, 1 if of_pairs else 2)).astype(np.float32)
+        else:
+            features = math.prod(problem.input_shape)
+            targets = rng.integers(0, 3, (S, n))
+            inputs = 2 * np.eye(3, features)[targets] + 0.3 * rng.normal(size=(S, n, features))
+            if problem.heads > 1:
+                inputs = np.concatenate([inputs, np.zeros((S, n, 1))], axis=2)
+            inputs = inputs.reshape(S, n, *problem.row_shape).astype(np.float32)
+        return Batch(inputs, targets, np.ones((S, n), bool))
+
+
+def settings(kind: str, name: str, **fields: Any) -> Any:
+    """The component's defaults, with small budgets where it has any."""
+    made = components.load(kind, name).Settings
+    known = {k: v for k, v in QUICK.items() if k in made.__dataclass_fields__}
+    return made(**known | fields)
+
+
+def counted(model: Any, calls: list) -> Any:
+    """The model, whose passes forward add to `calls` when they are traced."""
+    return model._replace(forward=lambda *given: calls.append(1) or model.forward(*given))
+
+
+def key(*names: str | int) -> np.ndarray:
+    """Seeds [S, 2] of a step of a run."""
+    return seeds.block(range(S), "contract", *names)
