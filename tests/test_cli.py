@@ -191,7 +191,7 @@ def test_folder_in_the_place_of_an_output(made, capsys) -> None:
         told = capsys.readouterr().err
         assert "folder: Is a directory; move the folder away, or name a file" in told
         assert told.count("\n") == 1
-    assert not list(Path("folder").iterdir()) and not list(Path().glob(".*"))
+    assert not list(Path("folder").iterdir()) and not list(Path().glob(".*.new"))
 
 
 def _full(*_: object, **__: object) -> None:

@@ -95,7 +95,7 @@ def check(folder: Path, study: str, learner: str, point: str, tmp_path: Path) ->
     stalling.kill_at(point, command(folder, study, learner, killed))
     stalling.run(command(folder, study, learner, killed))
     assert (whole / "run.zarr.zip").read_bytes() == (killed / "run.zarr.zip").read_bytes()
-    names = ["cost.json", "run.log", "run.zarr.zip", "scratch"]
+    names = [".run.zarr.zip.sha256", "cost.json", "run.log", "run.zarr.zip", "scratch"]
     assert sorted(path.name for path in killed.iterdir()) == names, "the kill leaves nothing"
     assert not any((killed / "scratch").iterdir())
     return (killed / "run.log").read_text()

@@ -14,9 +14,10 @@ def beside(output: Path, purpose: str = "new") -> Iterator[Path]:
 
     It has the same name every time, so the next attempt removes what a killed one left.
     """
+    output.parent.mkdir(parents=True, exist_ok=True)
     folder = output.with_name(f".{output.name}.{purpose}")
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    folder.mkdir()
     try:
         yield folder
     finally:
