@@ -61,6 +61,43 @@ def test_a_block_that_failed_as_a_whole_is_joined_with_the_others(images):
     assert table["mean"][1] == 0.5  # one of two true shifts
 
 
+REMEDY = "not finite; lower the learning rate"
+
+
+@pytest.mark.parametrize(
+    ("failed", "words"),
+    [
+        ([], "1 of 1 runs"),
+        ([REMEDY], f"1 of 2 runs; 1 failed: {REMEDY}"),
+        ([REMEDY] * 19, f"1 of 20 runs; 19 failed: {REMEDY}"),
+        (["b", "a", "a"], "1 of 4 runs; 3 failed: a (2 runs); b (1 run)"),
+        (
+            [f"NaN in task {i}" for i in range(9)] + ["memory"] * 2,
+            "1 of 12 runs; 11 failed: memory (2 runs); NaN in task 0 (1 run); NaN in task 1 (1 run)"
+            "; 7 more reasons, which the logs tell",
+        ),
+        (["so " * 1000], f"1 of 2 runs; 1 failed: {'so ' * 51}[...]"),
+    ],
+)
+def test_coverage_tells_each_reason_once_and_not_at_length(failed, words):
+    status = ["ok", "", *(f"failed: {reason}" for reason in failed)]
+    assert summarise.coverage(np.array(status)) == words
+
+
+def test_a_caption_tells_a_reason_once(images):
+    status = ["ok", f"failed: {REMEDY}", f"failed: {REMEDY}"]
+    runs = [
+        stores.image_run(images, name, 0.8, status=["ok"] * 3 if name == "lp" else status)
+        for name in ("a", "b", "c", "lp")
+    ]
+    tree, table = summed(images, runs)
+    study = results.StudyResults("s", "S", "few tasks.", "", tree, table, {"images": images})
+    assert study.budget() == (
+        "images: 1 of 3 runs per learner, but lp 3 of 3 runs; 6 failed: not finite; lower the"
+        " learning rate. few tasks."
+    )
+
+
 def test_columns_and_order_of_the_summary(images):
     runs = [stores.image_run(images, name, 0.8) for name in ("vcl", "lp")]
     _, table = summed(images, runs, metrics=("accuracy_first_hypothesis", "accuracy"))

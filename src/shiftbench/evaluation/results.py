@@ -12,7 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from shiftbench.errors import UserError
-from shiftbench.evaluation.summarise import COLUMNS, coverage, succeeded
+from shiftbench.evaluation.summarise import COLUMNS, covered, failures, succeeded
 from shiftbench.store import zarr_zip
 
 STORE_SUFFIX = ".zarr.zip"
@@ -79,19 +79,22 @@ class StudyResults:
             " study's artefacts"
         )
 
-    def coverage(self, stream: str) -> str:
-        """How many runs each number on this stream rests on, and which failed, in words."""
-        status = self.cube["status"].sel(stream=stream)
-        words = {name: coverage(status.sel(learner=name).values) for name in self.learners}
-        common = max(words.values(), key=list(words.values()).count)
-        others = [f"{name} {text}" for name, text in words.items() if text != common]
-        return ", but ".join([f"{common} per learner", *others])
+    def coverage(self, streams: Sequence[str]) -> str:
+        """How many runs each number on these streams rests on, and why the others failed."""
+        words = ". ".join(f"{stream}: {self._covered(stream)}" for stream in streams)
+        return words + failures(self.cube["status"].sel(stream=list(streams)).values)
 
     def budget(self, streams: Sequence[str] | None = None) -> str:
         """The coverage on these streams (all if None) and the study's cuts, in words."""
-        chosen = list(self.streams) if streams is None else streams
-        covered = [f"{stream}: {self.coverage(stream)}" for stream in chosen]
-        return ". ".join([*covered, *([self.cuts.strip().rstrip(".")] if self.cuts else [])]) + "."
+        covered = self.coverage(list(self.streams) if streams is None else streams)
+        return ". ".join([covered, *([self.cuts.strip().rstrip(".")] if self.cuts else [])]) + "."
+
+    def _covered(self, stream: str) -> str:
+        status = self.cube["status"].sel(stream=stream)
+        words = {name: covered(status.sel(learner=name).values) for name in self.learners}
+        common = max(words.values(), key=list(words.values()).count)
+        others = [f"{name} {text}" for name, text in words.items() if text != common]
+        return ", but ".join([f"{common} per learner", *others])
 
 
 def load(

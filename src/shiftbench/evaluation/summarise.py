@@ -12,7 +12,9 @@ score is the one after the last task: it is of all tasks, those before of fewer.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -36,6 +38,9 @@ COLUMNS = (
     "published",
     "status",
 )
+
+MAX_REASONS = 3
+"""Reasons of failed runs that are told in one place."""
 
 
 def summarise(
@@ -66,12 +71,29 @@ def succeeded(run: xr.Dataset) -> xr.Dataset:
 
 def coverage(status: np.ndarray) -> str:
     """Words for the statuses [seed] of a learner's runs: how many there are, what failed."""
+    return covered(status) + failures(status)
+
+
+def covered(status: np.ndarray) -> str:
+    """Of how many runs the numbers are, in words."""
     known = [text for text in np.asarray(status, dtype=str) if text]
-    failed = [text.removeprefix("failed: ") for text in known if text != "ok"]
-    words = f"{len(known) - len(failed)} of {len(known)} runs"
-    if failed:
-        words += f"; {len(failed)} failed: {'; '.join(dict.fromkeys(failed))}"
-    return words
+    return f"{known.count('ok')} of {len(known)} runs"
+
+
+def failures(status: np.ndarray) -> str:
+    """How many runs of any shape failed, and why, in words that begin with "; "; or nothing.
+
+    Each reason once, the most frequent first, long and rare ones cut: the logs have them all.
+    """
+    failed = [text for text in np.ravel(np.asarray(status, dtype=str)) if text not in ("", "ok")]
+    reasons = Counter(shorten(text.removeprefix("failed: "), 160) for text in failed)
+    if len(reasons) < 2:
+        return "".join(f"; {number} failed: {reason}" for reason, number in reasons.items())
+    common = reasons.most_common(MAX_REASONS)
+    told = [f"{reason} ({number} run{'s' * (number > 1)})" for reason, number in common]
+    if len(reasons) > MAX_REASONS:
+        told.append(f"{len(reasons) - MAX_REASONS} more reasons, which the logs tell")
+    return f"; {len(failed)} failed: {'; '.join(told)}"
 
 
 def _joined(study: str, stream: str, learner: str, runs: Sequence[xr.Dataset]) -> xr.Dataset:
