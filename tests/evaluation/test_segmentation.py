@@ -140,6 +140,24 @@ def test_tcpdbench_on_its_own_examples():
         assert segmentation.count_found(flags([1, 10, 20, 23], 30), found, 5) == number
 
 
+def nearest_free(true, found, margin):
+    """TCPDBench's rule, in the order in which `true` is gone through."""
+    free, count = set(found), 0
+    for place in true:
+        near = sorted((abs(place - other), other) for other in free if abs(place - other) <= margin)
+        count += bool(near)
+        free -= {other for _, other in near[:1]}
+    return count
+
+
+@pytest.mark.parametrize(("found", "in_time", "by_hash"), [([2, 9], 1, 2), ([6, 13], 2, 1)])
+def test_changepoints_are_matched_in_time_and_not_in_the_order_of_a_set(found, in_time, by_hash):
+    """A set of the changepoints 7 and 8 gives 8 first: its hash is 0 modulo 8."""
+    assert nearest_free([7, 8], found, 5) == in_time
+    assert nearest_free([8, 7], found, 5) == by_hash
+    assert segmentation.count_found(flags([7, 8], 20), flags(found, 20), 5) == in_time
+
+
 def test_tcpdbench_on_the_well_log_without_changepoints(well_log):
     nothing = certain(well_log, ())
     assert f1.score(nothing, well_log).round(3) == 0.237

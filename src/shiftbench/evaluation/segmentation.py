@@ -105,8 +105,12 @@ def f1(found: np.ndarray, true: np.ndarray, margin: int) -> float:
 def count_found(true: np.ndarray, found: np.ndarray, margin: int) -> int:
     """Number of true changepoints that have a found one within the margin, both [point] bool.
 
-    In their order each takes the nearest that none has taken, of equals the earlier. This is
-    how TCPDBench matches; the largest matching may have more pairs.
+    From the first to the last each takes the nearest that none has taken, of equals the
+    earlier. That is TCPDBench's rule, but its code goes through a Python set of them, in the
+    order of hashes: for that alone 12 of its 546 published runs, all on the series occupancy,
+    have another F1 than here. The largest matching, which needs no order, may have more pairs,
+    and F1 would not compare with what is published: one segmentation of the well-log in our
+    tests would have .917, not .885.
     """
     free = np.flatnonzero(found).tolist()
     count = 0
