@@ -1,8 +1,8 @@
 """Jobs that stop for ever at a named point, in processes of their own, so that a test can
 kill them there.
 
-The processes are forks of a server that has the heavy imports behind it, by the standard
-library's multiprocessing.
+The processes are forks of a server that has the slow imports behind it, all but TensorFlow,
+by the standard library's multiprocessing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STALL_AT = 3
 """The task, and the generation of the checkpoint, at which a job stalls."""
 
 _processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(["numba", "tensorflow", "tensorflow_probability", "xarray"])
+_processes.set_forkserver_preload(["numba", "pydantic", "xarray", "zarr"])
 
 
 def run(arguments: list[str]) -> None:

@@ -66,15 +66,18 @@ RESUMED = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The config and its streams."""
+    """The config; beside it what the tests share."""
     folder = tmp_path_factory.mktemp("kill")
     (folder / "kill.yaml").write_text(CONFIG)
-    for name in ("steps", "images", "words"):
-        stalling.run(
-            ["stream", name, "--config", f"{folder}/kill.yaml", "--raw", str(folder),
-             "--output", f"{folder}/{name}.zarr.zip"]
-        )  # fmt: skip
     return folder
+
+
+def build(folder: Path, stream: str) -> None:
+    """Makes the store of a stream, once."""
+    output = folder / f"{stream}.zarr.zip"
+    if not output.exists():
+        files = ["--config", f"{folder}/kill.yaml", "--raw", str(folder), "--output", str(output)]
+        stalling.run(["stream", stream, *files])
 
 
 def command(folder: Path, study: str, learner: str, output: Path) -> list[str]:
@@ -89,6 +92,7 @@ def command(folder: Path, study: str, learner: str, output: Path) -> list[str]:
 
 def check(folder: Path, study: str, learner: str, point: str, tmp_path: Path) -> str:
     """Compares a run that is killed and run again with one that is not; the log of the first."""
+    build(folder, study)
     whole, killed = folder / learner, tmp_path
     if not whole.exists():
         stalling.run(command(folder, study, learner, whole))
@@ -107,7 +111,12 @@ def test_kill_at_every_point(folder: Path, tmp_path: Path, point: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("study", "learner"), [("steps", "run-length"), ("images", "vogn"), ("words", "beams")]
+    ("study", "learner"),
+    [
+        ("steps", "run-length"),
+        pytest.param("images", "vogn", marks=pytest.mark.long),
+        pytest.param("words", "beams", marks=pytest.mark.long),
+    ],
 )
 def test_every_kind_of_state_is_resumed(
     folder: Path, tmp_path: Path, study: str, learner: str
