@@ -77,13 +77,20 @@ def shell(command: str, folder: Path) -> str:
 def test_every_command_of_the_readme(checkout, monkeypatch):
     monkeypatch.setenv("ARGS", "--of-an-outer-make")
     commands = "".join(blocks((ROOT / "README.md").read_text(), "sh")).splitlines()
-    said = {command: shell(command, checkout) for command in commands}
+    said = {}
+    for command in commands:
+        if "verify" in command:  # with what the quick configs give
+            shell(".venv/bin/shiftbench publish", checkout)
+        said[command] = shell(command, checkout)
     assert (checkout / "results" / "embedded" / "report.html").stat().st_size > 1e6
     assert (checkout / "results" / "cpu" / "studies" / "toy-step" / "summary.csv").exists()
     first = "toy-step: results/embedded/studies/toy-step/tables/score-table.md"
     assert f"\n{first}\n" in said["make run"]
     assert "\nReport: results/embedded/report.html\n" in said["make run"]
     assert re.search(r"[1-9]\d* passed", said["make test"])
+    assert re.search(r"^toy-step +identical", said[".venv/bin/shiftbench verify"], re.MULTILINE)
+    native = next(text for command, text in said.items() if "native" in command)
+    assert re.search(r"run_learner\s+1", native), "other instructions are another run"
     assert "gaussian-mean" in said[".venv/bin/shiftbench list learners"]
     words = next(text for command, text in said.items() if "shiftbench words" in command)
     assert re.search(r"^a-02\n  0 ", words, re.MULTILINE)
