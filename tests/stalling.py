@@ -104,6 +104,12 @@ def _placing(stall: Callable) -> None:
     _before(os, "replace", stall, lambda source, target: str(target).endswith(".zarr.zip"))
 
 
+def _sealing(stall: Callable) -> None:
+    from shiftbench.store import seal
+
+    _before(seal, "write", stall, lambda *paths: True)
+
+
 def _written(stall: Callable) -> None:
     from shiftbench.store import checkpoint
 
@@ -116,6 +122,7 @@ POINTS = {
     "after a save": _saved,
     "while the store is packed": _packing,
     "between packed store and rename": _placing,
+    "between the store and its seal": _sealing,
     "after the store, before the checkpoint is removed": _written,
 }
 """Name of a point -> what makes a job stall there."""

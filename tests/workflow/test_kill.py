@@ -104,10 +104,11 @@ def start(repository: Path, **environment: str) -> subprocess.Popen:
 
 
 def results(repository: Path) -> dict[str, bytes]:
-    """All stores and tables by name; there is nothing else that a kill could have left."""
+    """All stores, tables and their seals by name, and whatever else a kill could have left."""
     folder = repository / "results/mine"
-    assert not list(folder.rglob(".*")) and not list(folder.glob("scratch/*"))
-    paths = [path for path in folder.rglob("*") if path.suffix in (".zip", ".csv", ".md")]
+    kinds = (".zip", ".csv", ".md")
+    paths = [p for p in folder.rglob("*") if p.suffix in kinds or p.name.startswith(".")]
+    paths += folder.glob("scratch/*")
     return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
