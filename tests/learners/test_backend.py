@@ -2,41 +2,47 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import subprocess
 import sys
+from pathlib import Path
 
-FISHER = """
-import hashlib
 import numpy as np
+
 from shiftbench import seeds
 from shiftbench.interface import Problem
 from shiftbench.learners._backend import graph, tf
 from shiftbench.learners._fisher import mean_fisher
 from shiftbench.models import mlp
 
-n, problem = 20_000, Problem("classification", (28, 28, 1), 10, 20_000, 2)
-model = mlp.build(mlp.Settings(hidden=(100, 100)), problem)
-rng = np.random.default_rng(0)
-inputs = rng.random((1, n, 28, 28, 1), np.float32)
-data = inputs, rng.integers(10, size=(1, n)), np.ones((1, n), bool)
-seed = seeds.block(range(1), "test")
-
-@graph
-def fisher(parameters, *data):
-    return mean_fisher(model, parameters, data, "expected", False, 512, 256, seed)
-
-parameters = tf.constant(rng.normal(0, 0.1, (1, 1, 89_610)), tf.float32)
-print(hashlib.sha256(fisher(parameters, *data).numpy().tobytes()).hexdigest())
-"""
+ROOT = Path(__file__).parents[2]
 
 
-def test_a_sum_of_many_terms_is_the_same_in_every_process(tmp_path):
+def digest_of_a_fisher() -> str:
+    """Of 89,610 sums of 20,000 terms."""
+    n, problem = 20_000, Problem("classification", (28, 28, 1), 10, 20_000, 2)
+    model = mlp.build(mlp.Settings(hidden=(100, 100)), problem)
+    rng = np.random.default_rng(0)
+    inputs = rng.random((1, n, 28, 28, 1), np.float32)
+    data = inputs, rng.integers(10, size=(1, n)), np.ones((1, n), bool)
+    seed = seeds.block(range(1), "test")
+
+    @graph
+    def fisher(parameters, *data):
+        return mean_fisher(model, parameters, data, "expected", False, 512, 256, seed)
+
+    parameters = tf.constant(rng.normal(0, 0.1, (1, 1, 89_610)), tf.float32)
+    return hashlib.sha256(fisher(parameters, *data).numpy().tobytes()).hexdigest()
+
+
+def test_a_sum_of_many_terms_is_the_same_in_every_process():
     """TensorFlow's graph optimiser gave a Fisher other last digits in each of them."""
-    script = tmp_path / "fisher.py"
-    script.write_text(FISHER)
-
-    def digest() -> str:
-        done = subprocess.run([sys.executable, script], check=True, capture_output=True)
-        return done.stdout.decode()
-
-    assert len({digest() for _ in range(3)}) == 1
+    code = "import shiftbench\n"  # before NumPy, see shiftbench/_instructions.py
+    code += f"from {__name__} import digest_of_a_fisher\nprint(digest_of_a_fisher())"
+    paths = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": paths}, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.stdout.strip() == digest_of_a_fisher()

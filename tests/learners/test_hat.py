@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -20,6 +22,8 @@ MODELS = {
 }
 
 
+# Each is built once, since tracing is what takes time here.
+@functools.cache
 def made(name="mlp", **settings):
     problem, build = MODELS[name]
     model = build(problem)

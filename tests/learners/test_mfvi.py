@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -30,6 +32,8 @@ def regression(n=60, d=3, s=2, seed=0):
     return batch, design, precision, mean
 
 
+# Each is built once, since tracing is what takes time here.
+@functools.cache
 def learner(d=3, n=60, **settings):
     problem = Problem("regression", (d,), 1, n, 2)
     model = linear.build(linear.Settings(noise_sd=NOISE), problem)

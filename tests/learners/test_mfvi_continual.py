@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -20,6 +22,8 @@ FAMILIES = [("gaussian", "local"), ("gaussian", "sample"), ("radial", "sample")]
 KEY = seeds.block([0, 1], "vcl")
 
 
+# Each is built once, since tracing is what takes time here.
+@functools.cache
 def headed(**settings):
     model = mlp.build(mlp.Settings(hidden=(5,)), HEADED)
     return mfvi.build(mfvi.Settings(**(VCL | settings)), HEADED, model), model
@@ -121,22 +125,18 @@ def gradients(estimator: str, draws: int, repeats: int) -> np.ndarray:
     model = mlp.build(mlp.Settings(hidden=(5,)), problem)
     plan = Draws(model, estimator, None, draws)
     rng = np.random.default_rng(0)
-    inputs = tf.constant(rng.normal(size=(1, 1, 20, 4)), tf.float32)
-    mean = tf.constant(rng.normal(size=(1, 1, model.size)), tf.float32)
-    sd = tf.fill(mean.shape, 0.3)
-    shape = (repeats, 1, draws, _weight_draws.numbers_needed(plan, 20))
-    numbers = tf.constant(rng.normal(size=shape), tf.float32)
-
-    @tf.function
-    def gradient(some: tf.Tensor) -> tf.Tensor:
-        with tf.GradientTape() as tape:
-            tape.watch(mean)
-            noise = _weight_draws.noise(plan, some, 20)
-            outputs = model.forward(_weight_draws.linear(plan, mean, sd, noise, 20), inputs)
-            loss = tf.reduce_mean(tf.nn.log_softmax(outputs)[..., 0])
-        return tape.gradient(loss, mean)[0, 0]
-
-    return np.stack([gradient(some) for some in numbers])
+    inputs = np.float32(rng.normal(size=(1, 1, 20, 4)))
+    mean = np.float32(rng.normal(size=(1, 1, model.size)))
+    numbers = rng.normal(size=(repeats, draws, _weight_draws.numbers_needed(plan, 20)))
+    # As many seeds, which do not touch each other.
+    inputs, mean = (tf.repeat(a, repeats, axis=0) for a in (inputs, mean))
+    with tf.GradientTape() as tape:
+        tape.watch(mean)
+        noise = _weight_draws.noise(plan, tf.constant(numbers, tf.float32), 20)
+        linear = _weight_draws.linear(plan, mean, tf.fill(mean.shape, 0.3), noise, 20)
+        outputs = tf.nn.log_softmax(model.forward(linear, inputs))[..., 0]
+        loss = tf.reduce_sum(tf.reduce_mean(outputs, axis=(1, 2)))
+    return tape.gradient(loss, mean)[:, 0].numpy()
 
 
 @pytest.mark.parametrize("estimator", ["flipout", "local", "sample"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -17,8 +19,11 @@ from tests.learners.test_mfvi import learner, regression
 from tests.test_contract import CLASSES, after, batch_of, key, same
 
 RADIAL = {"family": "radial", "biases": "gaussian"}
+DRAWS = 6000
 
 
+# Each is built once, since tracing is what takes time here.
+@functools.cache
 def classifier(**settings):
     model = mlp.build(mlp.Settings(hidden=(5,)), CLASSES)
     quick = {"epochs": 2, "elbo_draws": 2, "batch_size": 8, "prediction_draws": 3, "draws": 2}
@@ -45,25 +50,30 @@ def test_noise_is_radial_in_each_tensor_of_each_head():
     assert np.abs(np.corrcoef(lengths) - np.eye(5)).max() < 0.06
 
 
-@pytest.mark.parametrize("estimator", ["flipout", "sample"])
-def test_outputs_have_the_mean_and_variance_of_explicit_draws(estimator):
+@pytest.fixture(scope="module")
+def explicit():
+    """Problem, network, state, images, and the mean outputs under explicit draws."""
     problem = Problem("classification", (4, 4, 1), 3, 10, 1)
     model = convnet.build(convnet.Settings(filters=(2,)), problem)
-    draws, images = 6000, np.random.default_rng(1).normal(size=(1, 4, 4, 4, 1)).astype(np.float32)
-    vi = mfvi.build(
-        mfvi.Settings(**RADIAL, estimator=estimator, prediction_draws=draws), problem, model
-    )
+    images = np.random.default_rng(1).normal(size=(1, 4, 4, 4, 1)).astype(np.float32)
     rng = np.random.default_rng(0)
     mean = rng.normal(size=(1, 1, model.size)).astype(np.float32)
     sd = rng.uniform(0.5, 2, size=mean.shape).astype(np.float32)
-    state = {"mean": mean, "sd": sd}
-    found = vi.predict(state, images, seeds.block([0], "radial")).probabilities[0, 0]
     blocks = _weight_draws.blocks_of(model, 1)
-    normals = np.float32(rng.normal(size=(1, draws, model.size)))
-    radii = np.float32(rng.normal(size=(1, draws, radial.n_tensors(blocks))))
+    normals = np.float32(rng.normal(size=(1, DRAWS, model.size)))
+    radii = np.float32(rng.normal(size=(1, DRAWS, radial.n_tensors(blocks))))
     weights = mean + sd * radial.noise(tf.constant(normals), tf.constant(radii), blocks)
-    explicit = tf.nn.softmax(model.forward(point(weights), images[:, None]))[0].numpy()
-    np.testing.assert_allclose(found, explicit.mean(axis=0), atol=0.02)
+    outputs = tf.nn.softmax(model.forward(point(weights), images[:, None]))[0].numpy()
+    return problem, model, {"mean": mean, "sd": sd}, images, outputs.mean(axis=0)
+
+
+@pytest.mark.parametrize("estimator", ["flipout", "sample"])
+def test_outputs_have_the_mean_of_explicit_draws(estimator, explicit):
+    problem, model, state, images, expected = explicit
+    settings = mfvi.Settings(**RADIAL, estimator=estimator, prediction_draws=DRAWS)
+    vi = mfvi.build(settings, problem, model)
+    found = vi.predict(state, images, seeds.block([0], "radial")).probabilities[0, 0]
+    np.testing.assert_allclose(found, expected, atol=0.02)
 
 
 @pytest.mark.parametrize("estimator", ["flipout", "sample"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -75,6 +77,8 @@ def test_eigenvectors_equal_those_of_the_dense_matrix():
     np.testing.assert_allclose(np.abs(overlap), np.broadcast_to(np.eye(3), (2, 1, 3, 3)), atol=5e-3)
 
 
+# Each is built once, since tracing is what takes time here.
+@functools.cache
 def classifier(**settings):
     problem = Problem("classification", (4,), 3, 20, 2)
     model = mlp.build(mlp.Settings(hidden=(5,)), problem)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
@@ -120,6 +122,8 @@ def test_the_uncertainty_of_a_task_is_that_at_its_start():
     np.testing.assert_allclose(total, 1.75 * single, rtol=0.02)
 
 
+# Each is built once, since tracing is what takes time here.
+@functools.cache
 def headed(**settings):
     problem = Problem("classification", (4,), 6, 20, 3, heads=3)
     model = mlp.build(mlp.Settings(hidden=(5,)), problem)

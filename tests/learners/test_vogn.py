@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -46,6 +48,8 @@ def diagonal_covariance(information, prior_precision):
     return np.diag(1 / np.diag(information + prior_precision))
 
 
+# Each is built once, since tracing is what takes time here.
+@functools.cache
 def regressor(module, **settings):
     problem = Problem("regression", (3,), 1, 80, 2)
     model = linear.build(linear.Settings(noise_sd=NOISE), problem)
@@ -179,6 +183,7 @@ def test_the_fused_draws_give_the_moments_of_explicit_weights(name):
         np.testing.assert_allclose(got, sum(expected) / 4, rtol=1e-3, atol=1e-5)
 
 
+@functools.cache
 def classifier(**settings):
     problem = Problem("classification", (4,), 3, 20, 2)
     model = mlp.build(mlp.Settings(hidden=(5,)), problem)
