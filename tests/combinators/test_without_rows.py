@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from shiftbench.combinators._without_rows import unmoved
-from tests.test_contract import batch_of, key, learner_of
+from tests.test_contract import PARTS, batch_of, key
 
 
 @pytest.mark.parametrize("name", ["gaussian-mean", "map", "mfvi"])
 def test_the_seed_stays_and_the_other_learns_as_ever(name: str) -> None:
-    learner, problem = learner_of(name)
+    learner, problem = PARTS.learner(name)
     state, _ = learner.observe(learner.init(key("init")), batch_of(problem), key("first"))
     batch = batch_of(problem, seed=1)
     nothing = batch._replace(mask=batch.mask & np.array([[True], [False]]))

@@ -16,9 +16,10 @@ from shiftbench.models import convnet, mlp
 from shiftbench.models._model import point
 from shiftbench.posteriors import radial
 from tests.learners.test_mfvi import learner, regression
-from tests.test_contract import CLASSES, after, batch_of, key, same
+from tests.test_contract import PARTS, after, batch_of, key, same
 
 RADIAL = {"family": "radial", "biases": "gaussian"}
+CLASSES = PARTS.classes
 DRAWS = 6000
 
 
