@@ -116,9 +116,10 @@ class Parts:
             inputs = inputs if of_pairs else features
             targets = rng.integers(1, 9, (S, n, 1 if of_pairs else 2)).astype(np.float32)
         else:
-            features = math.prod(problem.input_shape)
-            targets = rng.integers(0, 3, (S, n))
-            inputs = 2 * np.eye(3, features)[targets] + 0.3 * rng.normal(size=(S, n, features))
+            features, classes = math.prod(problem.input_shape), min(3, problem.n_outputs)
+            targets = rng.integers(0, classes, (S, n))
+            centres = 2 * np.eye(classes, features)
+            inputs = centres[targets] + 0.3 * rng.normal(size=(S, n, features))
             if problem.heads > 1:
                 inputs = np.concatenate([inputs, np.zeros((S, n, 1))], axis=2)
             inputs = inputs.reshape(S, n, *problem.row_shape).astype(np.float32)

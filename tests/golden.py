@@ -1,0 +1,187 @@
+"""Golden bytes: what a tiny run of every learner and combinator gives, to the last bit.
+
+    python -m tests.golden
+
+writes golden.json anew. For each array of a run, in the order of time, it holds the type, the
+shape, a digest of the bytes, and the means of up to eight blocks of the flattened array, so
+that two machines which differ can tell by how much. The means are rounded once, from the exact
+sum, and hence the same everywhere; what is not finite is left out of them.
+
+The sizes are such that libraries use vector instructions: with 4 features and 6 units, numbers
+agree by luck. Data are rounded to multiples of 1/64, whatever the generator's logarithm does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import platform
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from shiftbench import _instructions
+from shiftbench.interface import Batch, Learner, Problem
+from shiftbench.planning import components
+from tests.contract_parts import CASES, Parts, key, settings
+
+FILE = Path(__file__).with_name("golden.json")
+TASKS, BLOCKS = 2, 8
+SMALL = 1e-6
+"""Arrays whose block means are all smaller may be nothing but rounding."""
+PARTS = Parts(features=64, hidden=50, rows=48, regressors=16, points=24, words=40)
+IMAGES = Problem("classification", (8, 8, 1), 3, PARTS.rows, TASKS)
+TWO_CLASSES = Problem("classification", (64,), 2, PARTS.rows, TASKS)
+ROBUST = {"beta_p": 0.1, "beta_rlm": 0.1, "window": 10}
+
+Case = Callable[[], tuple[Learner, Problem]]
+Golden = dict[str, dict[str, Any]]
+
+
+def of_images(name: str, **fields: Any) -> tuple[Learner, Problem]:
+    """The learner over a convolutional network."""
+    convnet = components.load("models", "convnet")
+    model = convnet.build(convnet.Settings(filters=(4, 8)), IMAGES)
+    made = settings("learners", name, **fields)
+    return components.load("learners", name).build(made, IMAGES, model), IMAGES
+
+
+def of_two_classes(name: str) -> tuple[Learner, Problem]:
+    """The online learner with the hinge loss."""
+    made = settings("learners", name)
+    return components.load("learners", name).build(made, TWO_CLASSES), TWO_CLASSES
+
+
+def over(combinator: str, name: str, **fields: Any) -> tuple[Learner, Problem]:
+    """The combinator over another learner than map."""
+    learner, problem = PARTS.learner(name, **fields)
+    module = components.load("combinators", combinator)
+    return module.build(settings("combinators", combinator), problem, learner), problem
+
+
+RUNS: dict[str, Case] = {f"{kind}/{name}": partial(PARTS.case, kind, name) for kind, name in CASES}
+RUNS |= {
+    # As large as they can be, or as quick as they should.
+    "combinators/run-length": partial(PARTS.combined, "run-length", keep=5),
+    "learners/beta-hmc": partial(replace(PARTS, points=8).learner, "beta-hmc"),
+    "learners/gibbs-grid": partial(replace(PARTS, regressors=2).learner, "gibbs-grid"),
+    "settings/bayes-linear-robust": partial(PARTS.learner, "bayes-linear", **ROBUST),
+    "settings/bayes-linear-svrg": partial(
+        PARTS.learner, "bayes-linear", optimiser="svrg", **ROBUST
+    ),
+    "settings/beam-of-mfvi": partial(over, "beam", "mfvi", draws=2),
+    "settings/coreset-k-center": partial(PARTS.combined, "coreset", method="k-center"),
+    "settings/map-path": partial(PARTS.learner, "map", importance="path"),
+    "settings/mfvi-convnet": partial(of_images, "mfvi", draws=1),
+    "settings/mfvi-local": partial(
+        PARTS.learner, "mfvi", draws=2, estimator="local", biases="gaussian"
+    ),
+    "settings/mfvi-radial": partial(
+        PARTS.learner, "mfvi", draws=2, estimator="sample", family="radial"
+    ),
+    "settings/run-length-of-rows": partial(over, "run-length", "bayes-linear", **ROBUST),
+    "settings/skipgram-adam": partial(PARTS.learner, "skipgram", method="adam", steps=20),
+    "settings/sva-hinge": partial(of_two_classes, "sva"),
+    "settings/svb-hinge": partial(of_two_classes, "svb"),
+    "settings/vogn-convnet": partial(of_images, "vogn", draws=2),
+}
+"""By name: all that is found, and the models and settings that are not the defaults."""
+
+
+def arrays(name: str) -> dict[str, np.ndarray]:
+    """What a run gives, in the order of time: predictions, infos, and the last state."""
+    with threadpool_limits(1):
+        learner, problem = RUNS[name]()
+        state, found = learner.init(key("init")), {}
+        for t in range(TASKS):
+            batch = rounded(PARTS.batch(problem, seed=t))
+            state = learner.drift(state, key("drift", t))
+            predicted = learner.predict(state, batch.inputs, key("predict", t))._asdict()
+            state, info = learner.observe(state, batch, key("observe", t))
+            found |= {f"task {t}, predicted {k}": a for k, a in predicted.items()}
+            found |= {f"task {t}, info {k}": a for k, a in info.items()}
+        return found | {f"last state, {k}": a for k, a in state.items()}
+
+
+def rounded(batch: Batch) -> Batch:
+    """The batch in numbers that any machine makes."""
+    inputs, targets = (
+        np.round(a * 64) / 64 if a.dtype.kind == "f" else a for a in (batch.inputs, batch.targets)
+    )
+    return batch._replace(inputs=inputs, targets=targets)
+
+
+def summary(array: np.ndarray) -> dict[str, Any]:
+    """What golden.json has of an array."""
+    return {
+        "type": str(array.dtype),
+        "shape": list(array.shape),
+        "digest": hashlib.sha256(array.tobytes()).hexdigest()[:32],
+        "means": [mean(block) for block in np.array_split(array.ravel(), BLOCKS) if block.size],
+    }
+
+
+def mean(block: np.ndarray) -> float:
+    """The mean of what is finite, rounded once; 0 of nothing."""
+    finite = block[np.isfinite(block)].astype(float)
+    return math.fsum(finite) / max(len(finite), 1)
+
+
+def read() -> dict[str, Golden]:
+    return json.loads(FILE.read_text(encoding="utf-8"))
+
+
+def difference(golden: Golden, found: dict[str, np.ndarray], tolerance: float = 0.0) -> str:
+    """Which array is the first that differs, and by how much; nothing if all agree.
+
+    With a tolerance, block means shall agree to that share of the array's largest one.
+    """
+    if golden.keys() != found.keys():
+        return f"other arrays than before: {', '.join(sorted(golden.keys() ^ found.keys()))}"
+    for name, array in found.items():
+        before, now = golden[name], summary(array)
+        if any(before[k] != now[k] for k in ("type", "shape")):
+            return f"{name}: {now['type']} {now['shape']}, was {before['type']} {before['shape']}"
+        off = largest_difference(before["means"], now["means"])
+        if off > tolerance or (not tolerance and before["digest"] != now["digest"]):
+            return f"{name}: block means differ by up to {off:.1e} of the largest"
+    return ""
+
+
+def largest_difference(before: list[float], now: list[float]) -> float:
+    """Between block means, as a share of the largest of them, or of SMALL."""
+    size = max([SMALL, *map(abs, before)])
+    return max((abs(a - b) / size for a, b in zip(before, now, strict=True)), default=0.0)
+
+
+def remedy() -> str:
+    """What to do about a difference."""
+    versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "tensorflow", "numba"))
+    return (
+        "If the numbers were meant to change: python -m tests.golden, and commit golden.json. If"
+        f" not: this is {_instructions.processor()} with {_instructions.in_force()} instructions,"
+        f" {versions}, {' '.join(platform.libc_ver())}; which instructions are pinned, and what"
+        " reads them, is in src/shiftbench/_instructions.py"
+    )
+
+
+def main() -> None:
+    """Writes golden.json, one line an array."""
+    whole = {name: {k: summary(a) for k, a in arrays(name).items()} for name in sorted(RUNS)}
+    runs = [
+        f"{json.dumps(name)}: {{\n" + ",\n".join(lines) + "\n}"
+        for name, golden in whole.items()
+        if (lines := [f"{json.dumps(k)}: {json.dumps(golden[k])}" for k in sorted(golden)])
+    ]
+    FILE.write_text("{\n" + ",\n".join(runs) + "\n}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
