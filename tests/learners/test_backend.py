@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from shiftbench import seeds
 from shiftbench.interface import Problem
-from shiftbench.learners._backend import graph, tf
+from shiftbench.learners._backend import fused, graph, tf
 from shiftbench.learners._fisher import mean_fisher
 from shiftbench.models import mlp
+from shiftbench.posteriors._roots import inverse_sqrt
 
 ROOT = Path(__file__).parents[2]
 
@@ -46,3 +49,19 @@ def test_a_sum_of_many_terms_is_the_same_in_every_process():
         env=os.environ | {"PYTHONPATH": paths}, check=True, capture_output=True, text=True,
     )  # fmt: skip
     assert done.stdout.strip() == digest_of_a_fisher()
+
+
+@pytest.mark.parametrize("compiled", [graph, fused])
+def test_quotients_and_roots_are_rounded_as_every_processor_rounds_them(compiled):
+    """And not approximated by its own instructions, as 1 / x and rsqrt were."""
+    x = np.linspace(0.01, 40, 5001, dtype=np.float32)
+    found = compiled(lambda x: (1.0 / x, 1.0 / (1.0 + x), inverse_sqrt(x)))(x)
+    expected = 1 / x, 1 / (1 + x), np.sqrt(x) / x
+    for of_graph, of_numpy in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(of_graph, of_numpy)
+
+
+def test_no_operation_that_processors_approximate():
+    names = re.compile(r"\b(rsqrt|reciprocal|erfinv|ndtri)\(")
+    files = [path.name for path in (ROOT / "src").rglob("*.py") if names.search(path.read_text())]
+    assert files == []

@@ -1,8 +1,9 @@
 """TensorFlow as every learner uses it: deterministic, on the threads that the job has.
 
 The graph optimiser that rewrites sums is off: it orders their terms anew in every process, so
-that runs of one spec would agree to rounding only. Determinism of operations, which
-TensorFlow can promise, is about single operations.
+that runs of one spec would agree to rounding only. So is the one that folds constants: it makes
+a reciprocal of 1 / x, which begins with the processor's own approximation (posteriors/_roots.py).
+Determinism of operations, which TensorFlow can promise, is about single operations.
 
 Python is traced as it stands, without AutoGraph, which took 5 s of every job to translate the
 source of all functions. So a loop of the graph is a `repeat`.
@@ -24,7 +25,9 @@ THREADS = int(os.environ.get("SHIFTBENCH_THREADS", "1"))
 tf.config.threading.set_intra_op_parallelism_threads(THREADS)
 tf.config.threading.set_inter_op_parallelism_threads(1)
 tf.config.experimental.enable_op_determinism()
-tf.config.optimizer.set_experimental_options({"arithmetic_optimization": False})
+tf.config.optimizer.set_experimental_options(
+    {"arithmetic_optimization": False, "constant_folding": False}
+)
 
 graph = functools.partial(tf.function, autograph=False)
 """Decorator: one graph, traced anew for each shape of the arguments."""

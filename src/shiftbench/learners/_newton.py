@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shiftbench.learners._backend import fused, tf
+from shiftbench.posteriors._roots import inverse_sqrt
 
 REACH = 4.0
 """The largest change of any x_j in a step: a sigmoid is not quadratic farther than that."""
@@ -192,7 +193,7 @@ def _symmetric(upper: tf.Tensor, diagonal: tf.Tensor) -> tf.Tensor:
 
 def _solved(hessian: tf.Tensor, gradient: tf.Tensor) -> tf.Tensor:
     """H^-1 gradient, scaled to a unit diagonal and in float64: few numbers, large condition."""
-    scale = tf.math.rsqrt(tf.linalg.diag_part(hessian))
+    scale = inverse_sqrt(tf.linalg.diag_part(hessian))
     unit = hessian * scale[..., tf.newaxis] * scale[..., tf.newaxis, :]
     unit = tf.cast(unit, tf.float64) + JITTER * tf.eye(unit.shape[-1], dtype=tf.float64)
     right = tf.cast(gradient * scale, tf.float64)[..., tf.newaxis]

@@ -40,6 +40,7 @@ from shiftbench.models._model import (
     weights_of,
 )
 from shiftbench.posteriors import mean_field_gaussian
+from shiftbench.posteriors._roots import inverse_sqrt
 
 tfd = tfp.distributions
 
@@ -111,7 +112,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     def moments(
         mean: tf.Tensor, precision: tf.Tensor, seeds: tf.Tensor, inputs: tf.Tensor
     ) -> tf.Tensor:
-        draw = _sampling.gaussian(mean, tf.math.rsqrt(precision))
+        draw = _sampling.gaussian(mean, inverse_sqrt(precision))
         return _sampling.predictive_moments(model, draw, settings.prediction_draws, seeds, inputs)
 
     def init(seeds: np.ndarray) -> State:
@@ -190,16 +191,16 @@ def _fit(
         return _update(rates, now, prior, *sums, tf.reduce_sum(rows.mask, 1), count)
 
     still, none = tf.zeros_like(start_mean), tf.zeros_like(start_mean, tf.bool)
-    first = _Step(start_mean, start_precision, tf.math.rsqrt(start_precision), still, none)
+    first = _Step(start_mean, start_precision, inverse_sqrt(start_precision), still, none)
     last, steps = epochs(step, first, data, fold_in(seeds, 1), settings.epochs, settings.batch_size)
     mean = tf.where(last.touched, last.mean, prior_mean)
     precision = tf.where(last.touched, last.precision, prior_precision)
-    sd = tf.math.rsqrt(precision)
+    sd = inverse_sqrt(precision)
     draw = _sampling.gaussian(mean, sd)
     log_lik = _sampling.expected_log_likelihood(
         model, draw, data, settings.elbo_draws, fold_in(seeds, 2)
     )
-    q, p = tfd.Normal(mean, sd), tfd.Normal(prior_mean, tf.math.rsqrt(prior_precision))
+    q, p = tfd.Normal(mean, sd), tfd.Normal(prior_mean, inverse_sqrt(prior_precision))
     return mean, precision, log_lik, tf.reduce_sum(tfd.kl_divergence(q, p), -1), steps
 
 
@@ -293,7 +294,7 @@ def _update(
     new = _Step(
         now.mean - rates.alpha * velocity,
         precision,
-        tf.math.rsqrt(precision),
+        inverse_sqrt(precision),
         velocity,
         now.touched | (squares != 0),
     )

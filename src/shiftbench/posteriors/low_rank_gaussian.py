@@ -14,11 +14,12 @@ import numpy as np
 import tensorflow as tf
 
 from shiftbench.interface import Broadening
+from shiftbench.posteriors._roots import inverse_sqrt
 
 
 def _spectrum(low_rank: tf.Tensor, diagonal: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """A Q [..., P, L] and s [..., L], the eigenvalues of A A' that can differ from zero."""
-    scaled = low_rank * tf.math.rsqrt(diagonal)[..., None]
+    scaled = low_rank * inverse_sqrt(diagonal)[..., None]
     values, vectors = tf.linalg.eigh(tf.matmul(scaled, scaled, transpose_a=True))
     return tf.matmul(scaled, vectors), tf.maximum(values, 0.0)
 
@@ -33,13 +34,13 @@ def sample(
     shrink = 1.0 / (root * (1.0 + root))
     along = tf.matmul(noise, axes) * shrink[..., None, :]
     white = noise - tf.matmul(along, axes, transpose_b=True)
-    return mean[..., None, :] + white * tf.math.rsqrt(diagonal)[..., None, :]
+    return mean[..., None, :] + white * inverse_sqrt(diagonal)[..., None, :]
 
 
 def covariance_times(low_rank: tf.Tensor, diagonal: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
     """(U U' + D)^-1 times values [..., P, k]."""
     axes, spectrum = _spectrum(low_rank, diagonal)
-    scale = tf.math.rsqrt(diagonal)[..., None]
+    scale = inverse_sqrt(diagonal)[..., None]
     scaled = values * scale
     along = tf.matmul(axes, scaled, transpose_a=True) / (1.0 + spectrum)[..., None]
     return scale * (scaled - tf.matmul(axes, along))
