@@ -1,7 +1,6 @@
 """Training steps in PyTorch for continual.py: plain ones, written for speed, and bayesian-torch's.
 
-By hand where autograd costs more. An instance of a step holds its parameters; a model is one of
-ours, which says the shapes.
+By hand where autograd costs more. An instance of a step holds its parameters.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ import torch.nn.functional as F
 from bayesian_torch.models.dnn_to_bnn import dnn_to_bnn, get_kl_loss
 from torch import Tensor, nn
 
-from shiftbench.models._model import Model
+from benchmarks.continual_shared import DRAWS, RATE, Network
 
-DRAWS, RATE, TABLE = 10, 1e-3, 5 * 2**20
+TABLE = 5 * 2**20
 
 Step = Callable[[Tensor, Tensor], None]
 """Inputs and labels of a minibatch -> a training step."""
@@ -36,10 +35,10 @@ def from_table() -> Normals:
     return normals
 
 
-def shapes(model: Model) -> list[torch.Size]:
+def shapes(network: Network) -> list[torch.Size]:
     """Of the weights and biases of each layer, in our order; a convolution's as PyTorch's."""
     found = []
-    for layer in model.layers:
+    for layer in network.layers:
         kernel = (layer.fan_out, layer.fan_in // 9, 3, 3)
         dense = (layer.fan_in, layer.fan_out)
         found += [kernel if layer.name.startswith("conv") else dense, (layer.fan_out,)]
@@ -99,15 +98,15 @@ def moments(x: Tensor, delta: Tensor, squares: Tensor) -> tuple[Tensor, Tensor]:
     return first, second
 
 
-def vogn_step(model: Model, count: int, normals: Normals, rate: float = RATE) -> Step:
+def vogn_step(network: Network, count: int, normals: Normals, rate: float = RATE) -> Step:
     """A step of VOGN, from a prior of mean 0 and precision 1."""
-    of = shapes(model)
-    mean = 0.03 * torch.randn(model.size)
+    of = shapes(network)
+    mean = 0.03 * torch.randn(network.size)
     precision = torch.full_like(mean, 20.0 * count)
     prior_mean, prior_precision = torch.zeros_like(mean), torch.ones_like(mean)
 
     def step(x: Tensor, y: Tensor) -> None:
-        eps = normals(DRAWS * model.size)
+        eps = normals(DRAWS * network.size)
         parts = weight_draws(mean, precision.rsqrt(), eps, of)
         gradients, squares = vogn_sums(parts, x, y)
         scale = count / (DRAWS * len(y))
@@ -122,11 +121,11 @@ Forward = Callable[[Tensor, Tensor, Tensor], Tensor]
 """Mean and sd [P], x -> logits of all draws, [K n, classes]."""
 
 
-def mfvi_step(model: Model, count: int, forward: Forward) -> Step:
+def mfvi_step(network: Network, count: int, forward: Forward) -> Step:
     """Adam on the negative ELBO over (mean, rho); the divergence's gradient in closed form."""
-    both = torch.cat([0.1 * torch.randn(model.size), torch.full((model.size,), -3.0)])
+    both = torch.cat([0.1 * torch.randn(network.size), torch.full((network.size,), -3.0)])
     both.requires_grad_()
-    prior_mean, prior_precision = torch.zeros(model.size), torch.ones(model.size)
+    prior_mean, prior_precision = torch.zeros(network.size), torch.ones(network.size)
     optimiser = torch.optim.Adam([both], RATE, fused=True)
 
     def step(x: Tensor, y: Tensor) -> None:
@@ -145,9 +144,9 @@ def mfvi_step(model: Model, count: int, forward: Forward) -> Step:
     return step
 
 
-def local(model: Model, normals: Normals, mean: Tensor, sd: Tensor, x: Tensor) -> Tensor:
+def local(network: Network, normals: Normals, mean: Tensor, sd: Tensor, x: Tensor) -> Tensor:
     """Local reparameterisation: each row and draw has its own noise."""
-    of, n = shapes(model), len(x)
+    of, n = shapes(network), len(x)
     means, variances = pieces(mean, of), pieces(sd.square(), of)
     eps = normals(DRAWS * n * sum(shape.numel() for shape in of[1::2]))
     numbers = eps.split([DRAWS * n * shape.numel() for shape in of[1::2]])
@@ -161,19 +160,19 @@ def local(model: Model, normals: Normals, mean: Tensor, sd: Tensor, x: Tensor) -
     return x
 
 
-def sampled(model: Model, normals: Normals, mean: Tensor, sd: Tensor, x: Tensor) -> Tensor:
+def sampled(network: Network, normals: Normals, mean: Tensor, sd: Tensor, x: Tensor) -> Tensor:
     """Weight draws that all rows share."""
-    parts = weight_draws(mean, sd, normals(DRAWS * model.size), shapes(model))
+    parts = weight_draws(mean, sd, normals(DRAWS * network.size), shapes(network))
     out = first_layer(x, *parts[:2])
     for weights, biases in zip(parts[2::2], parts[3::2], strict=True):
         out = torch.baddbmm(biases[:, None], out.relu(), weights)
     return out.flatten(0, 1)
 
 
-def flipped(model: Model, mean: Tensor, sd: Tensor, x: Tensor) -> Tensor:
+def flipped(network: Network, mean: Tensor, sd: Tensor, x: Tensor) -> Tensor:
     """Flipout, one draw: each row flips the signs of one perturbation, a channel at a time."""
-    of = shapes(model)
-    means, noisy = pieces(mean, of), pieces(sd * torch.randn(model.size), of)
+    of = shapes(network)
+    means, noisy = pieces(mean, of), pieces(sd * torch.randn(network.size), of)
     for i in range(0, len(of), 2):
         if i == len(of) - 2:
             x = x.flatten(1)
@@ -193,10 +192,10 @@ def signs(x: Tensor, width: int) -> Tensor:
 
 
 def map_step(
-    model: Model, x: Tensor, precision: Tensor | None, path: Tensor | None, rate: float = RATE
+    network: Network, x: Tensor, precision: Tensor | None, path: Tensor | None, rate: float = RATE
 ) -> Step:
     """Adam; with a precision EWC's penalty around x as given, with a path SI's. Changes x, path."""
-    of, anchor = shapes(model), x.detach().clone()
+    of, anchor = shapes(network), x.detach().clone()
     x.requires_grad_()
     optimiser, numbers = torch.optim.Adam([x], rate, fused=True), itertools.count(1)
 
@@ -221,10 +220,10 @@ def map_step(
 # bayesian-torch -----------------------------------------------------------------------------
 
 
-def package_step(model: Model, kind: str, number: int, count: int) -> Step:
+def package_step(network: Network, kind: str, number: int, count: int) -> Step:
     """With as many forward passes as draws; kind: Reparameterization or Flipout."""
     layers: list[nn.Module] = []
-    for i, layer in enumerate(model.layers):
+    for i, layer in enumerate(network.layers):
         if layer.name.startswith("conv"):
             layers += [nn.Conv2d(layer.fan_in // 9, layer.fan_out, 3, padding=1), nn.ReLU()]
             layers += [nn.MaxPool2d(2)] if i % 2 else []
