@@ -21,16 +21,19 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import psutil
 
+from shiftbench.orphans import die_with_parent
+
 ROOT = Path(__file__).parents[1]
 CONFIG = """\
 seeds_per_job: 2
 streams:
-  steps: {family: toy-step, realisations: 4, points: 1500}
+  steps: {family: toy-step, realisations: 4, points: 2500}
   images: {family: permuted-images, dataset: digits, realisations: 2, tasks: 10}
 studies:
   steps:
@@ -131,6 +134,7 @@ def start(repository: Path, command: list[str]) -> subprocess.Popen:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        preexec_fn=partial(die_with_parent, os.getpid()),
     )
 
 
