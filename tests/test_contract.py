@@ -12,8 +12,9 @@ from tests.contract_parts import CASES, Parts, S, key
 PARTS = Parts()
 
 
-@pytest.fixture(params=CASES, ids=lambda case: "-".join(case))
+@pytest.fixture(scope="module", params=CASES, ids=lambda case: "-".join(case))
 def case(request):
+    """One for all tests of a learner: it is pure, and tracing is what takes time here."""
     return PARTS.case(*request.param)
 
 
