@@ -43,7 +43,7 @@ while True:
 
 
 RUN = (
-    "import os, sys; from shiftbench import stopping; {preparation}\n"
+    "import os, sys; from shiftbench import stopping; stopping.GRACE_SECONDS = 1e9; {preparation}\n"
     "sys.exit(stopping.run(sys.argv[1:], os.environ))"
 )
 
