@@ -89,13 +89,15 @@ def main() -> None:
         duration, whole = time.monotonic() - began, results(repository)
         print(f"undisturbed: {duration:.1f} s, {len(whole)} files; random seed {options.seed}")
         print("kill      at   gone after  inside  resumed  ended  identical", flush=True)
-        kills = []
-        for number in range(1, options.times + 1):
+        kills: list[Kill] = []
+        while len(kills) < options.times:
             moment = drawn.uniform(0, duration)
             kill = once(repository, command, moment, signal.Signals[options.signal], whole)
+            if kill is None:
+                continue
             kills.append(kill)
             print(
-                f"{number:4}  {kill.seconds:4.1f} s  {kill.gone:9.1f} s  {kill.inside:6}"
+                f"{len(kills):4}  {kill.seconds:4.1f} s  {kill.gone:9.1f} s  {kill.inside:6}"
                 f"  {kill.resumed:7}  {kill.ended!s:>5}  {kill.identical!s:>9}",
                 flush=True,
             )
@@ -150,11 +152,16 @@ def once(
     seconds: float,
     number: signal.Signals,
     whole: dict[str, bytes],
-) -> Kill:
-    """Starts from nothing, sends the signal after so many seconds, and starts again."""
+) -> Kill | None:
+    """Starts from nothing, sends the signal after so many seconds, and starts again.
+
+    None if the workflow was faster this time, and over.
+    """
     shutil.rmtree(repository / "results")
     process = start(repository, command)
     time.sleep(seconds)
+    if process.poll() is not None:
+        return None
     gone = end(process, number)
     begun = [path for path, text in logs(repository).items() if is_inside(text)]
     ended = start(repository, command).wait() == 0
