@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -13,10 +14,12 @@ def test_make_takes_a_config_whose_path_has_to_be_quoted(tmp_path: Path) -> None
     (tmp_path / "python").chmod(0o755)
     (tmp_path / "installed").touch()
     config = "my configs (2)/it's $HOME & more/walk.yaml"
+    # As from a shell, not as from the make that runs the tests.
+    environment = {name: text for name, text in os.environ.items() if not name.startswith("MAKE")}
     done = subprocess.run(
         ["make", "run", f"BIN={tmp_path}", f"STAMP={tmp_path}/installed",
          f"CONFIG={config.replace('$', '$$')}", "ARGS=--cores 1"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
+        cwd=ROOT, env=environment, capture_output=True, text=True, check=True,
     )  # fmt: skip
     module = ["-m", "shiftbench"]
     snakemake = [f"{tmp_path}/snakemake", "--configfile", config, "--report"]
