@@ -42,7 +42,7 @@ def test_the_first_array_in_time_is_named_that_has_one_bit_flipped(run) -> None:
     assert golden.difference(known, found) == ""
     for name in ("last state, mean", "task 1, info loss", "task 1, predicted variance"):
         found = found | {name: flipped(found[name])}
-        assert golden.difference(known, found).startswith(f"{name}: block means differ by up to")
+        assert golden.difference(known, found).startswith((f"{name}: bytes", f"{name}: block"))
 
 
 def test_it_is_said_how_far_apart_numbers_are(run) -> None:
