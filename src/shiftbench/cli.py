@@ -336,7 +336,8 @@ def verify(options: argparse.Namespace) -> int:
         if options.revision:
             reference = opened.enter_context(verify.at_revision(reference, options.revision))
         findings = verify.compare(options.results, reference)
-    print(*verify.lines(findings), sep="\n")
+        lines = verify.lines(findings, options.results, reference)
+    print(*lines, sep="\n")
     if options.table:
         print("", verify.table(findings) or "Nothing differs.", sep="\n")
     return VERIFIED[verify.worst(findings)]

@@ -148,6 +148,14 @@ def test_a_learner_or_a_figure_that_one_side_lacks_is_different(results: Path) -
     assert status(results) == cli.VERIFIED["different"]
 
 
+def test_other_instructions_are_named(results: Path, capsys) -> None:
+    cost = results / "runs/nile/nile/a/0-4.cost.json"
+    cost.write_text(json.dumps(COST | {"instructions": "native"}))
+    change(results, "mean", 0.5 + 1e-9)
+    assert status(results) == cli.VERIFIED["rounding"]
+    assert "ours with native instructions, the reference with portable" in capsys.readouterr().out
+
+
 def test_a_study_that_was_not_run_is_left_out(results: Path) -> None:
     shutil.copytree(published(results) / "studies/nile", published(results) / "studies/other")
     assert {found.study for found in verify.compare(results, published(results))} == {"nile"}

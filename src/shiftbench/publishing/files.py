@@ -5,7 +5,9 @@ A folder of results is results/CONFIG, or results/published/CONFIG, which has th
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 from shiftbench.store import seal
 
@@ -26,6 +28,21 @@ def of_study(results: Path, study: str) -> dict[str, Path]:
     found = [path for pattern in PATTERNS for path in folder.glob(pattern)]
     visible = [path for path in found if not path.name.startswith(".")]
     return {path.relative_to(folder).as_posix(): path for path in sorted(visible)}
+
+
+def costs(results: Path, study: str) -> list[dict[str, Any]]:
+    """What the runs of a study did cost, and where; none in a published folder."""
+    paths = sorted((results / "runs" / study).rglob("*.cost.json"))
+    return [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+
+
+def instructions(results: Path, study: str) -> list[str]:
+    """The instructions that the runs of a study had, portable or native; empty if unknown."""
+    if found := costs(results, study):
+        return sorted({cost.get("instructions", "native") for cost in found})
+    told = results / "studies" / study / PROVENANCE
+    origin = json.loads(told.read_text(encoding="utf-8")) if told.exists() else {}
+    return origin.get("instructions", [])
 
 
 def checksums(files: dict[str, Path]) -> str:

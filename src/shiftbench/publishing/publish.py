@@ -60,14 +60,13 @@ def _is_complete(place: Path) -> bool:
 
 def _provenance(results: Path, study: str) -> dict[str, Any]:
     """Commit of the code; how many runs, on which processors, instructions and versions."""
-    paths = sorted((results / "runs" / study).rglob("*.cost.json"))
-    costs = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    costs = files.costs(results, study)
     return {
         "commit": _commit(),
         "runs": len(costs),
         "core_hours": round(sum(cost["cpu_seconds"] for cost in costs) / 3600, 3),
         "processors": sorted({cost["processor"] for cost in costs}),
-        "instructions": sorted({cost["instructions"] for cost in costs}),
+        "instructions": files.instructions(results, study),
         "versions": costs[0]["versions"] if costs else {},
     }
 

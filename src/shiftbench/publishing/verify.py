@@ -67,12 +67,12 @@ def worst(findings: list[Finding]) -> str:
     return max((found.verdict for found in findings), key=VERDICTS.index, default=VERDICTS[0])
 
 
-def lines(findings: list[Finding]) -> list[str]:
-    """One line a study: its worst verdict, and how many numbers and files have which."""
+def lines(findings: list[Finding], ours: Path, reference: Path) -> list[str]:
+    """One line a study: its worst verdict, how many numbers and files have which, and why."""
     studies = list(dict.fromkeys(found.study for found in findings))
     width = max(map(len, studies), default=0)
     return [
-        f"{study:{width}}  {worst(own):9}  {_counted(own)}"
+        f"{study:{width}}  {worst(own):9}  {_counted(own)}{_reason(study, ours, reference)}"
         for study in studies
         for own in [[found for found in findings if found.study == study]]
     ]
@@ -181,6 +181,13 @@ def _chosen(path: Path) -> dict:
 
 def _said(row: pd.Series) -> str:
     return f"{row['mean']:.9g} [{row['ci_low']:.6g}, {row['ci_high']:.6g}] n={row['n']}"
+
+
+def _reason(study: str, ours: Path, reference: Path) -> str:
+    """Words about instructions, where those of the two differ."""
+    mine, theirs = (" and ".join(files.instructions(side, study)) for side in (ours, reference))
+    differ = mine and theirs and mine != theirs
+    return f"; ours with {mine} instructions, the reference with {theirs} ones" if differ else ""
 
 
 def _counted(findings: list[Finding]) -> str:
