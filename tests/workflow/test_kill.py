@@ -19,9 +19,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.workflow import copies
+
 pytestmark = pytest.mark.long
 
-ROOT = Path(__file__).parents[2]
 PATIENCE_SECONDS = 300
 """For what happens sooner or later on any machine."""
 CONFIG = """\
@@ -69,14 +70,7 @@ PARTS = {
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The copy; nothing has run in it."""
-    folder = tmp_path_factory.mktemp("kill") / "repository"
-    for name in ("src", "workflow", "profiles", "envs"):
-        ignored = shutil.ignore_patterns("__pycache__", "*.sif")
-        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
-    for name in ("Snakefile", "Makefile"):
-        shutil.copy(ROOT / name, folder)
-    (folder / "config").mkdir()
-    (folder / "config/mine.yaml").write_text(CONFIG)
+    folder = copies.repository(tmp_path_factory.mktemp("kill") / "repository", CONFIG)
     with (folder / "src/shiftbench/evaluation/harness.py").open("a") as harness:
         harness.write(PLACE_TO_STALL)
     (folder / "installed").touch()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.workflow import copies
+
 LIMIT = 1200
 """Seconds that no call takes; they only end a hang."""
 
@@ -91,13 +91,7 @@ def _snakemake(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the repository in which the workflow has run."""
-    folder = tmp_path_factory.mktemp("copy") / "repository"
-    for name in ("src", "workflow", "profiles", "envs"):
-        ignored = shutil.ignore_patterns("__pycache__", "*.sif")
-        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
-    shutil.copy(ROOT / "Snakefile", folder)
-    (folder / "config").mkdir()
-    (folder / "config/mine.yaml").write_text(CONFIG)
+    folder = copies.repository(tmp_path_factory.mktemp("copy") / "repository", CONFIG)
     (folder / "src/shiftbench/__main__.py").write_text(FAKE)
     done = _snakemake(folder)
     assert done.returncode == 0, done.stdout

@@ -11,7 +11,8 @@ import xarray as xr
 
 from shiftbench.store import zarr_zip
 from tests.streams.test_running_text import congress
-from tests.workflow.test_rerun import LIMIT, ROOT
+from tests.workflow.copies import ROOT
+from tests.workflow.test_rerun import LIMIT
 
 CONFIG = """\
 streams:

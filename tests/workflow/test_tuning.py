@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.workflow.test_rerun import FAKE, ROOT, _snakemake
+from tests.workflow import copies
+from tests.workflow.test_rerun import FAKE, _snakemake
 
 CONFIG = """\
 streams:
@@ -39,13 +39,7 @@ if "choose" in arguments:
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("copy") / "repository"
-    for name in ("src", "workflow", "profiles", "envs"):
-        ignored = shutil.ignore_patterns("__pycache__", "*.sif")
-        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
-    shutil.copy(ROOT / "Snakefile", folder)
-    (folder / "config").mkdir()
-    (folder / "config/mine.yaml").write_text(CONFIG)
+    folder = copies.repository(tmp_path_factory.mktemp("copy") / "repository", CONFIG)
     (folder / "src/shiftbench/__main__.py").write_text(FAKE + CHOICE)
     return folder
 
