@@ -2,8 +2,9 @@
 
 make peers && .venv-peers/bin/python benchmarks/changepoints.py [--plot PATH], on a quiet
 machine, with SHIFTBENCH_MIRROR where raw data come from a mirror. Minutes; processor time,
-rounds alternate. The series is the well-log, less its mean, with the settings of seed 004:
-hazard 1/100, 50 run lengths, d = p = 1. Without its file it is a simulated one, and says so.
+rounds alternate. The series is the well-log, less its mean, with the settings of
+knoblauch2018robust: hazard 1/100, 50 run lengths, d = p = 1. Without its file it is a simulated
+one, and says so.
 
 1. Milliseconds an observation of each variant, all rows in one call and one row a call.
    `observe` alone: it births the fresh run lengths and weighs all, which is what the others'

@@ -11,8 +11,8 @@ PyTorch's have a process each: what comes with the usual wheel of torch crashes 
    tracing nor the ELBO counts; nor the making of its table of noise, for several draws. PyTorch's
    are plain steps (torch_steps.py), written for speed: with fresh noise, and with an excerpt of a
    table as ours; and bayesian-torch, with as many forward passes as draws. All shuffle, and treat
-   biases as they do weights. Networks: 784-100-100-10, 256 rows; for Flipout the convnet of seed
-   000, Table 2, 64 rows.
+   biases as they do weights. Networks: 784-100-100-10, 256 rows; for Flipout the convnet of
+   li2021vbs, Table 2, 64 rows.
 
 Processor time on one thread; with --threads 2 wall time. Rounds alternate.
 """

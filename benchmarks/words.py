@@ -6,7 +6,7 @@ machine, from the root of the repository. Minutes; processor time, rounds altern
 fits: 20 words of a simulated vocabulary of 2,000 (Zipf frequencies, 2e6 pairs, d = 20), each
 with 16 hypotheses as a beam of 8 has them: the posteriors of a first period and their slabs.
 Gaps are to the optimum of an independent implementation in float64 with 61 quadrature nodes
-(tests/oracles). `paper` is seed 000, C.3; `code` clips gradients to .1 and has beta2 .99.
+(tests/oracles). `paper` is li2021vbs, C.3; `code` clips gradients to .1 and has beta2 .99.
 
 counting: UN debates 1970 to 1979 with a given vocabulary, from decoded text in memory to the
 counts of each year. The other is what a user would write: scikit-learn's tokens, a dict, and

@@ -129,7 +129,7 @@ Predictive = Categorical | Gaussian | StudentT
 
 @dataclass(frozen=True)
 class Broadening:
-    """How a posterior is widened before it serves as a prior (seed 000, 3.2 and Eq. 3).
+    """How a posterior is widened before it serves as a prior (li2021vbs, 3.2 and Eq. 3).
 
     temper: q^beta, renormalised. temper-prior: q^beta times the initial prior,
     renormalised. diffuse: convolution with N(0, variance).

@@ -39,11 +39,11 @@ def test_no_observation_breaks_the_bound_on_the_odds(beta, d, spread):
 
 
 def test_the_paper_condition_holds_from_a_much_smaller_determinant():
-    # notes A6: log odds of 4.595, sup f_0^beta / beta = 2.986, satisfied from 2e-10 on.
+    # The paper's: log odds of 4.595, sup f_0^beta / beta = 2.986, satisfied from 2e-10 on.
     peak = np.exp(0.15 * stats.multivariate_t(None, 5 / 3 * np.eye(5), 6).logpdf(np.zeros(5)))
     assert peak / 0.15 == pytest.approx(2.986, abs=1e-3)
     smallest = np.exp(odds_bound.smallest_log_det(0.15, 0.01, **FIG_1B))
-    # Ours keeps the prior's integral, which the notes drop: lower still.
+    # Ours keeps the prior's integral, which the paper's condition drops: lower still.
     assert smallest == pytest.approx(4.3e-11, rel=0.02)
     at = odds_bound.log_odds_bound(0.15, 0.01, log_det=np.log(smallest), **FIG_1B)
     assert at == pytest.approx(0, abs=1e-9)

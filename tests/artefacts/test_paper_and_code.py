@@ -1,4 +1,5 @@
-"""The table of claims of seed 004: its YAML against the studies, its numbers over several seeds.
+"""The table of claims of knoblauch2018robust: its YAML against the studies, its numbers over
+several seeds.
 
 `test_segmentation.py` has one seed, and what a claim must hold.
 """

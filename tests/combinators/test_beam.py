@@ -15,7 +15,7 @@ from shiftbench.interface import Batch, Broadening, LearnerError, Problem
 from shiftbench.learners import gaussian_mean
 from shiftbench.streams import toy_step
 
-# The toy sequence of seed 000's public code (seed 123), rounded; true jumps at 3 and 14.
+# The toy sequence of li2021vbs's public code (seed 123), rounded; true jumps at 3 and 14.
 GOLDEN = np.array(
     [
         [0.869, 0.203, 0.161, -1.026, -1.102, -0.01, -1.81, -1.557, -1.224, -0.166],

@@ -17,7 +17,7 @@ from shiftbench.streams import series
 pytestmark = pytest.mark.skipif(
     "SHIFTBENCH_MIRROR" not in os.environ, reason="needs the real files in SHIFTBENCH_MIRROR"
 )
-# Positions of two independent implementations, counted from 1 (notes on seed 004).
+# Positions of two independent implementations, counted from 1 (notes on knoblauch2018robust).
 ROBUST = [
     20, 578, 1035, 1071, 1527, 1686, 1867, 2049, 2409, 2471, 2532, 2592, 2771, 2784, 3943, 3966,
 ]  # fmt: skip

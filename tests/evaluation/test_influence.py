@@ -14,7 +14,7 @@ X = np.array([0.0, 0.7, 2.0, 4.0, 9.0])
 
 
 def expected_power(beta, posterior, x):
-    """log E f^beta of the normal-inverse-gamma posterior, in closed form (notes A6, T_i)."""
+    """log E f^beta of the normal-inverse-gamma posterior, in closed form."""
     a, b, d = posterior.a, posterior.b, posterior.d
     r = 1 + beta * posterior.variance
     s = 0.5 * d * beta

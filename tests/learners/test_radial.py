@@ -1,4 +1,4 @@
-"""Variational learning with radial posteriors (seed 003)."""
+"""Variational learning with radial posteriors (farquhar2020radial)."""
 
 from __future__ import annotations
 

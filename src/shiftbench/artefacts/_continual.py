@@ -2,7 +2,7 @@
 
 Learners that forget all before each task (the combinator `reset`) stand for training from
 scratch: of them these artefacts show each task's score just after it was learnt, as the
-"from scratch" rows of seed 001 do. After the last task they know nothing of the others.
+"from scratch" rows of eschenhagen2019vogn do. After the last task they know nothing of the others.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The accuracy matrix of each learner: on which tasks it is right, after which.
 
-A row a task learnt last, a column a task it is judged on (seed 001, 4.1). Down a column one sees
-what is forgotten; on the diagonal what is learnt.
+A row a task learnt last, a column a task it is judged on (eschenhagen2019vogn, 4.1). Down a column
+one sees what is forgotten; on the diagonal what is learnt.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Average accuracy over tasks beside the numbers that the paper prints.
 
-Table 1 of seed 000: its rows, then the learners of the study that it does not have. sd is
+Table 1 of li2021vbs: its rows, then the learners of the study that it does not have. sd is
 the paper's three-stage standard deviation, the interval is over seeds.
 """
 
@@ -49,14 +49,16 @@ def caption(study: StudyResults) -> str:
         "Average test accuracy over tasks in percent: mean over seeds with its 95 % interval "
         "(Student t); sd: the paper's three-stage standard deviation (within segments of one "
         "transformation, ddof 0, then averaged; segments of one task skipped), mean over seeds; "
-        f"{versus}. Numbers of the paper (seed {paper.paper}, {paper.table}): mean ± "
+        f"{versus}. Numbers of the paper ({paper.paper}, {paper.table}): mean ± "
         f"{paper.spread}, on its own data sets and network.{missing} {study.budget()}"
     )
 
 
 def _paper() -> published.Table:
     return next(
-        table for table in published.tables() if (table.paper, table.table) == ("000", "Table 1")
+        table
+        for table in published.tables()
+        if (table.paper, table.table) == ("li2021vbs", "Table 1")
     )
 
 

@@ -1,6 +1,6 @@
 """Average cumulative loss against the number of rows, every learner, band over orders.
 
-The figure of seed 002 (its slides "Test on a simulated dataset", "Test on the Breast
+The figure of cherief2019online (its slides "Test on a simulated dataset", "Test on the Breast
 dataset"). Solid: loss of the posterior mean, l_t(m_t); dotted: expected loss under the
 posterior, where the study has it. Dashed: the best fixed predictor in hindsight, where the
 study has the regret.

@@ -1,6 +1,6 @@
 """The exact beta posterior beside its normal-inverse-gamma approximation, as contours.
 
-Fig. 3 of seed 004: draws by Hamiltonian Monte Carlo (solid) and the fitted approximation
+Fig. 3 of knoblauch2018robust: draws by Hamiltonian Monte Carlo (solid) and the fitted approximation
 (dashed), for pairs of the first two coefficients and the variance, after the first task and
 after the last.
 """

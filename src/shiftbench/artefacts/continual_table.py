@@ -1,6 +1,7 @@
 """Average accuracy, backward and forward transfer of each learner, beside the published numbers.
 
-Tables 1 and 2 of seed 001, with the negative log-likelihood and the calibration of predictions.
+Tables 1 and 2 of eschenhagen2019vogn, with the negative log-likelihood and the calibration of
+predictions.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ FURTHER = {"nll": (1, 3), "ece": (100, 2)}
 def tabulate(study: StudyResults) -> pd.DataFrame:
     """One row a stream and learner; "mean [95 % interval]", accuracies in percent.
 
-    acc, bwt, fwt: eq. 64 to 66 of seed 001, transfers in percentage points; nll: nats per
-    example; ece: percent, both means over all tasks after the last. Of learners that start each
+    acc, bwt, fwt: eq. 64 to 66 of eschenhagen2019vogn, transfers in percentage points; nll: nats
+    per example; ece: percent, both means over all tasks after the last. Of learners that start each
     task from scratch, acc, nll and ece are of each task just learnt, and transfers are empty.
-    runs: seeds behind acc; *_paper: what seed 001 prints, mean ± standard deviation; source: who
-    measured that. UserError where a metric is missing.
+    runs: seeds behind acc; *_paper: what eschenhagen2019vogn prints, mean ± standard deviation;
+    source: who measured that. UserError where a metric is missing.
     """
     _continual.check(study, "continual-table", (_continual.METRIC, "acc", *TRANSFERS))
     rows = [
@@ -55,9 +56,9 @@ def caption(study: StudyResults) -> str:
         "Mean over seeds [95 % interval, Student t]. acc: average accuracy over tasks after the "
         "last, %; bwt: backward transfer, negative: forgetting; fwt: forward transfer, "
         f"{against}; both in percentage points. nll (nats per example) and ece (%, 15 bins): means "
-        "over tasks after the last. paper: seed 001, Tables 1 and 2, mean ± standard deviation "
-        "over runs, on its own budgets; source: measured there, or quoted there from others. -: "
-        f"not known or does not apply. {_continual.from_scratch(study)}{study.budget()}"
+        "over tasks after the last. paper: eschenhagen2019vogn, Tables 1 and 2, mean ± standard "
+        "deviation over runs, on its own budgets; source: measured there, or quoted there from "
+        f"others. -: not known or does not apply. {_continual.from_scratch(study)}{study.budget()}"
     )
 
 

@@ -1,8 +1,8 @@
 """Influence of one observation on the posterior, against how far it is from what is expected.
 
-Fig. 1A of seed 004: the standard posterior lets an observation do more the further away it is,
-a beta posterior lets go of it. Beside it: where the influence is largest, against beta, which
-is how the paper chooses beta_p to start with. From formulas; rests on no run.
+Fig. 1A of knoblauch2018robust: the standard posterior lets an observation do more the further away
+it is, a beta posterior lets go of it. Beside it: where the influence is largest, against beta,
+which is how the paper chooses beta_p to start with. From formulas; rests on no run.
 """
 
 from __future__ import annotations

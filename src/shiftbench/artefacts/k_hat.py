@@ -1,7 +1,7 @@
 """How near the fitted normal-inverse-gamma is to the exact beta posterior, against beta_p.
 
-Fig. 2B of seed 004: k-hat of the predictive density for several dimensions; beside it k-hat of
-the importance weights alone, and the share of effective draws. From formulas and simulated
+Fig. 2B of knoblauch2018robust: k-hat of the predictive density for several dimensions; beside it
+k-hat of the importance weights alone, and the share of effective draws. From formulas and simulated
 rows; rests on no run.
 """
 

@@ -1,7 +1,7 @@
 """When no single outlier can force a changepoint: the condition of Theorem 1.
 
-Fig. 2A of seed 004, for the prior of its Fig. 1B. Left: the lower bound on the log odds of no
-changepoint against the determinant of the prediction's scale; where it is above 0 the theorem
+Fig. 2A of knoblauch2018robust, for the prior of its Fig. 1B. Left: the lower bound on the log odds
+of no changepoint against the determinant of the prediction's scale; where it is above 0 the theorem
 holds. Then the smallest scale for which it holds, against beta_rlm, for each dimension and for
 each hazard. From formulas; rests on no run.
 """

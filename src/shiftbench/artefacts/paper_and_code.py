@@ -1,6 +1,6 @@
 """What the paper says, what its code gives, and what correct formulas give.
 
-Seed 004; the claims and the reasons are in `paper_and_code.yaml`.
+knoblauch2018robust; the claims and the reasons are in `paper_and_code.yaml`.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
 def caption(study: StudyResults) -> str:
     """What the columns are, on how many runs, and what is cut."""
     return (
-        "Claims of seed 004: as printed (paper), as its authors' code computes them (code, "
-        "measured), and with correct formulas (ours, mean over seeds, in the metric's unit, or in "
-        f"percent of the other learner's score). {study.budget()}"
+        "Claims of knoblauch2018robust: as printed (paper), as its authors' code computes them "
+        "(code, measured), and with correct formulas (ours, mean over seeds, in the metric's unit, "
+        f"or in percent of the other learner's score). {study.budget()}"
     )
 
 

@@ -1,7 +1,7 @@
 """Accuracy on each task after the last one, and its average.
 
-Fig. 5 of seed 001, which has a group of bars for each task. Here a task is a column and a learner
-a row, so that up to sixteen learners are told apart by their names.
+Fig. 5 of eschenhagen2019vogn, which has a group of bars for each task. Here a task is a column and
+a learner a row, so that up to sixteen learners are told apart by their names.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ def caption(study: StudyResults) -> str:
     return (
         "Accuracy on the test data of each task after the last task, and the average over tasks: "
         f"mean over seeds, bars: 95 % interval (Student t){_continual.tuned(study)}; diamonds: the "
-        "average that seed 001 prints, measured or quoted; vertical lines: the first learner that "
-        f"starts each task from scratch, if any. {_continual.from_scratch(study)}{study.budget()}"
+        "average that eschenhagen2019vogn prints, measured or quoted; vertical lines: the first "
+        f"learner that starts each task from scratch, if any. "
+        f"{_continual.from_scratch(study)}{study.budget()}"
     )
 
 

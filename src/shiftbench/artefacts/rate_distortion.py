@@ -1,4 +1,4 @@
-"""How well documents are dated against how many words are updated: seed 000, Fig. 5.
+"""How well documents are dated against how many words are updated: li2021vbs, Fig. 5.
 
 One point a learner; those of beams with the same weights are joined by a line, whose points
 differ in the prior log-odds. Binning with periods of L: all V words are updated every L periods,

@@ -1,7 +1,7 @@
 """Regret at the end of the stream, beside the bounds of the theorems.
 
-Seed 002, Theorems 1 and 2. One point an order: the regret of the predicted mean, and of the
-posterior in expectation, which is what the theorems bound; dashes: the bounds, with the
+cherief2019online, Theorems 1 and 2. One point an order: the regret of the predicted mean, and of
+the posterior in expectation, which is what the theorems bound; dashes: the bounds, with the
 stream's own gradients and with worst-case constants.
 """
 

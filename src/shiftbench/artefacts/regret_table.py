@@ -1,6 +1,6 @@
 """Losses, regrets and bounds at the end of the stream, beside what the paper's figure shows.
 
-Seed 002 prints no numbers; `paper` is read off the right ends of its curves, to about 3 %.
+cherief2019online prints no numbers; `paper` is read off the right ends of its curves, to about 3 %.
 """
 
 from __future__ import annotations

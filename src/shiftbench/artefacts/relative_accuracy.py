@@ -1,6 +1,6 @@
 """Accuracy over tasks relative to VCL, with example images and true and inferred shifts.
 
-Fig. 3 of seed 000: to account for the different difficulty of tasks, the accuracy of VCL on
+Fig. 3 of li2021vbs: to account for the different difficulty of tasks, the accuracy of VCL on
 the same task and seed is subtracted.
 """
 

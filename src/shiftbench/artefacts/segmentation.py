@@ -1,6 +1,6 @@
 """A series with the changepoints that each learner finds, and their run-length posteriors.
 
-Fig. 1B, 4 and 5 of seed 004. Top: the values, with what is known about changes. For each
+Fig. 1B, 4 and 5 of knoblauch2018robust. Top: the values, with what is known about changes. For each
 learner below: the run-length posterior (darker: more probable), its largest value at each
 step, and the changepoints of the most probable segmentation; where the learner has several
 models, their posterior too. One realisation, the first.

@@ -1,7 +1,7 @@
 """Average accuracy over the tasks so far, against how many there are.
 
-Fig. 3 of seed 001. Each learner has a panel with the others in grey: up to sixteen curves, many
-of them within a few points, are not told apart by colour.
+Fig. 3 of eschenhagen2019vogn. Each learner has a panel with the others in grey: up to sixteen
+curves, many of them within a few points, are not told apart by colour.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ def caption(study: StudyResults) -> str:
     return (
         "Average accuracy over the tasks so far, after each task: mean over seeds, band: 95 % "
         "interval (Student t); vertical: logarithm of the error; grey: the other learners"
-        f"{_continual.tuned(study)}; number: mean after the last task; diamond: what seed 001 "
-        f"prints for that, measured or quoted. {_continual.from_scratch(study)}{study.budget()}"
+        f"{_continual.tuned(study)}; number: mean after the last task; diamond: what "
+        f"eschenhagen2019vogn prints for that, measured or quoted. "
+        f"{_continual.from_scratch(study)}{study.budget()}"
     )
 
 

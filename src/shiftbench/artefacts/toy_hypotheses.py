@@ -1,6 +1,6 @@
 """Hypotheses of a beam on the toy stream, and what its size and its weights are worth.
 
-Fig. 2 of seed 000, for the first seed in which the hypothesis that wins in hindsight was
+Fig. 2 of li2021vbs, for the first seed in which the hypothesis that wins in hindsight was
 behind the second for a while; beside it, jump F1, predictive density and agreement with the
 exact most likely jumps against the size of the beam.
 """

@@ -1,4 +1,4 @@
-"""When words change their meaning, and to what: seed 000, Fig. 4 and 7.
+"""When words change their meaning, and to what: li2021vbs, Fig. 4 and 7.
 
 For each word the cosine similarity of its vector with that of the last period, in all its
 hypotheses and for VCL, which updates it in every period; beside it the nearest words in each

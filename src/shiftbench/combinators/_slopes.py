@@ -4,8 +4,8 @@ With D_t(r) = d log p(y_1:t, r_t = r) / d theta and dl the derivative of the log
 
     D_t(r + 1) = D_{t-1}(r) + dl,    D_t(0) = dl + sum_r w(r) D_{t-1}(r),
 
-w the weights before the observation (seed 004, section 4, differentiates Eq. 2; this is the
-logarithmic form, which is stable). A constant may be taken off all D: `centred` takes off the
+w the weights before the observation (knoblauch2018robust, section 4, differentiates Eq. 2; this is
+the logarithmic form, which is stable). A constant may be taken off all D: `centred` takes off the
 weighted mean after every row, so that a new segment starts with D = 0, as `init` has it, and
 `run_length` carries D like any array of its learner.
 """

@@ -4,7 +4,7 @@ Each hypothesis s_1..s_t keeps a posterior of its own. Before a task every hypot
 splits in two: s = 0 keeps its posterior as the prior, s = 1 broadens it. Both are fitted,
 weighed by their evidence, and the best `size` of them stay. Size 1 is the greedy search.
 
-Source: seed 000, Eq. 3-8, section 3.4, Algorithm 1. Needs a learner with `broaden` and a
+Source: li2021vbs, Eq. 3-8, section 3.4, Algorithm 1. Needs a learner with `broaden` and a
 log evidence. m is P(s = 1), as in Eq. 6 and 7 (Eq. 8 swaps it).
 
 weights `paper`: log w += log q(s), normalised between siblings only, so that the evidence
@@ -51,7 +51,7 @@ class Settings:
     weights: Literal["paper", "bayes"] = "paper"
     """Recursion of the hypotheses' weights."""
     truncation: Literal["plain", "diversified"] = "diversified"
-    """plain: the K best; diversified: seed 000, 3.4, a member of every surviving family."""
+    """plain: the K best; diversified: li2021vbs, 3.4, a member of every surviving family."""
     discard: Annotated[float, Interval(ge=0, lt=1)] = 0.3333333333333333
     """Share of the children that diversified truncation drops before families are looked at."""
     broadening: Literal["temper", "temper-prior", "diffuse"] = "temper"

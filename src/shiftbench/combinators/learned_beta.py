@@ -1,8 +1,8 @@
 """Robust run lengths over bayes-linear that learn both betas from their forecasts.
 
 `run_length` with a gradient step after every row on the loss of the one-step-ahead forecast,
-the absolute error up to a bound (seed 004, section 4, Eq. 12): with weights w(r) and D the
-derivatives of the log joints (`_slopes.py`), sum_r w D = 0,
+the absolute error up to a bound (knoblauch2018robust, section 4, Eq. 12): with weights w(r) and D
+the derivatives of the log joints (`_slopes.py`), sum_r w D = 0,
 
     d forecast / d beta_rlm = sum_r w(r) D(r) E(y | r).
 

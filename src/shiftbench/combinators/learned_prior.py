@@ -3,8 +3,8 @@
 `run_length` with a gradient step on (log a0, log b0) after every row, up the log of the
 prediction log p(y_t | y_1:t-1), run lengths summed out; its derivative is sum_r w(r) D(r)
 after the row, D the derivatives of the log joints (`_slopes.py`), less the same sum before.
-Source: F. Caron, A. Doucet and R. Gottardo (2012), which seed 004 uses in its section 5. All
-segments have the same prior, so the histories that go on move with it: a and b of a slot
+Source: F. Caron, A. Doucet and R. Gottardo (2012), which knoblauch2018robust uses in its section 5.
+All segments have the same prior, so the histories that go on move with it: a and b of a slot
 change by what a0 and b0 change. Both start at the settings of the learner inside.
 
 State: of run_length as filter.*; a0, b0, count of rows [S, 1]. Info: as run_length, and a0,

@@ -1,7 +1,7 @@
 """Whole periods of co-occurrence counts for a learner of single words, such as `skipgram`.
 
 The first task that is observed holds the counts of all periods together: it gives the context
-vectors, which are fixed from then on (seed 000, 4.3), and leaves the words as unknown as they
+vectors, which are fixed from then on (li2021vbs, 4.3), and leaves the words as unknown as they
 were. Later tasks are split by word. Words are independent given the context vectors, and the
 learner inside takes them in blocks, side by side as it would take repetitions: a `beam` inside
 has its own hypotheses for each word. Negative counts follow from the positive ones
@@ -46,7 +46,7 @@ NEEDS: tuple[str, ...] = ()
 @dataclass(frozen=True)
 class Settings:
     dimension: Annotated[int, Ge(1)] = 20
-    """Numbers d of a word vector (seed 000: 20, and 100 for Google Books)."""
+    """Numbers d of a word vector (li2021vbs: 20, and 100 for Google Books)."""
     block: Annotated[int, Ge(1)] = 64
     """Words that are fitted together in a period; a beam of 8 over 10,000 is faster by 16."""
     negative_ratio: Annotated[float, Gt(0)] = 1.0

@@ -1,4 +1,4 @@
-"""Forget before every task: the independent baselines of seed 000, Table 1.
+"""Forget before every task: the independent baselines of li2021vbs, Table 1.
 
 `pretrained` goes back to the posterior after the first task that was observed (the
 warm-up on untransformed data; what the authors' code does); `scratch` to the initial

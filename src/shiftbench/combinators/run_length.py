@@ -8,7 +8,7 @@ and the `keep` largest stay.
 
 An observation is a row for learners that are compiled row by row, a task for all others.
 
-Source: seed 004, section 2 (Eq. 2), in logarithms: with l the log evidence of a row,
+Source: knoblauch2018robust, section 2 (Eq. 2), in logarithms: with l the log evidence of a row,
 
     J_t(0, m) = l + log q(m) + log h + logsumexp J_{t-1},
     J_t(r + 1, m) = l + log(1 - h) + J_{t-1}(r, m).

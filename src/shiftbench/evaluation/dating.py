@@ -1,7 +1,7 @@
-"""From which period a document is, judged by its words: the distortion of seed 000, 4.3.
+"""From which period a document is, judged by its words: the distortion of li2021vbs, 4.3.
 
-The paper does not say how it dates; this is the protocol of notes A3. A held-out document with
-pair counts n+ has the log likelihood in period t
+The paper does not say how it dates; here a held-out document with pair counts n+ has the
+log likelihood in period t
 
     score(t) = sum_ij n+_ij log s(u_i^t.v_j) + c_i q_j log s(-u_i^t.v_j),    c_i = sum_j n+_ij
 

@@ -1,6 +1,6 @@
 """The exact most likely jumps of a series whose level diffuses at each jump.
 
-Model (seed 000, C.1): x_t ~ N(z_t, noise), z_1 ~ N(prior_mean, prior_variance); a jump
+Model (li2021vbs, C.1): x_t ~ N(z_t, noise), z_1 ~ N(prior_mean, prior_variance); a jump
 before x_t, t > 1, has probability p and adds N(0, jump_variance) to the level, else the
 level stays. A jump diffuses the level and does not reset it, so the run-length recursion
 of Bayesian changepoint detection is not exact here; nor is any beam.

@@ -1,4 +1,4 @@
-"""How much one observation moves a posterior, against its distance: Fig. 1A of seed 004.
+"""How much one observation moves a posterior, against its distance: Fig. 1A of knoblauch2018robust.
 
 The influence is the Fisher-Rao distance arccos(integral sqrt(pi pi')) between the posterior
 without the observation, pi, and with it, pi' ~ pi exp{l}, where l is the score: the log
@@ -6,7 +6,7 @@ density, or for beta > 0
 
     l(theta) = f^beta / beta - (2 pi s2)^(-d beta / 2) (1 + beta)^(-d / 2 - 1).
 
-Source: seed 004, sections 2.1 and 4; the divergence is S. Kurtek and K. Bharath's (2015,
+Source: knoblauch2018robust, sections 2.1 and 4; the divergence is S. Kurtek and K. Bharath's (2015,
 Bayesian sensitivity analysis with the Fisher-Rao metric), its reference 28. The paper takes
 Monte Carlo for the integral; here it is the trapezoidal rule.
 """
@@ -65,7 +65,8 @@ def influence(distance: np.ndarray, beta: float, posterior: Posterior) -> np.nda
 
 
 def initial_beta(distance: float, posterior: Posterior) -> float:
-    """The beta whose influence has a maximum at a Mahalanobis distance (seed 004, section 4).
+    """The beta whose influence has a maximum at a Mahalanobis distance (knoblauch2018robust,
+    section 4).
 
     With a known noise and a sharp posterior it is 1 / distance^2; the paper takes some standard
     deviations in one dimension, the root of d in many. UserError where no beta in

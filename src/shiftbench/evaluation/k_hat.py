@@ -1,7 +1,7 @@
 """How near the fitted normal-inverse-gamma is to the exact beta posterior: k-hat.
 
-Source: seed 004, Fig. 2B, after Yao et al. (2018): draw from the approximation and weigh by
-exact over approximate density; k-hat is the shape of the Pareto distribution of the largest
+Source: knoblauch2018robust, Fig. 2B, after Yao et al. (2018): draw from the approximation and weigh
+by exact over approximate density; k-hat is the shape of the Pareto distribution of the largest
 terms of the estimated expectation. Below 0.5 the approximation is close, above 0.7 it is not to
 be relied on. The rows are of the paper's kind, d autoregressions with a level and a lag each
 (p = 2 d); their number and coefficients are ours, the paper gives none.

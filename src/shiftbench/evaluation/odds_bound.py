@@ -1,6 +1,6 @@
 """What one observation can do to the run lengths when their evidence is a beta score.
 
-Source: seed 004, Fig. 2A, Theorem 1. The inequality of the theorem is in the paper's
+Source: knoblauch2018robust, Fig. 2A, Theorem 1. The inequality of the theorem is in the paper's
 appendix only; the condition here is our own, and sufficient for every run length and place of
 the observation.
 """

@@ -1,7 +1,7 @@
 """Regret of online learners on a stream, and the bounds that theorems put on it.
 
-Source: seed 002, Theorems 1 (SVA) and 2 (SVB), with the constants of the paper behind it; the
-bounds of the online gradient algorithm are the textbook ones (its Theorem on OGA). Each bound
+Source: cherief2019online, Theorems 1 (SVA) and 2 (SVB), with the constants of the paper behind it;
+the bounds of the online gradient algorithm are the textbook ones (its Theorem on OGA). Each bound
 comes in two forms. With the stream's own gradients g_t:
 
     oga     inf_u {sum l_t(u) + |u|^2 / (2 eta)}                     + eta / 2 sum |g_t|^2

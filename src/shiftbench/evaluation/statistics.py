@@ -61,7 +61,7 @@ def band(values: np.ndarray) -> Band:
 
 
 def three_stage_sd(by_task: np.ndarray, shift: np.ndarray) -> float:
-    """The spread that Table 1 of seed 000 reports (its section C.2), of one seed.
+    """The spread that Table 1 of li2021vbs reports (its section C.2), of one seed.
 
     by_task [task] is cut into segments at the true shifts [task] bool; the standard
     deviation is taken within each segment and then averaged over segments. Segments of one

@@ -2,7 +2,7 @@
 
 The most likely hypothesis of each word at the end of the stream, in hindsight, parts time into
 segments at its changes. All periods of a segment have the vector that the word has at its end
-(seed 000, 4.3: the published figures show these), so that a word is updated only where it
+(li2021vbs, 4.3: the published figures show these), so that a word is updated only where it
 changes. A learner that makes no decisions about changes updates every word in every period.
 """
 

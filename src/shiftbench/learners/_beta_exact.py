@@ -1,7 +1,7 @@
 """The exact beta posterior of a linear regression, up to a constant, beside its approximation.
 
-The density that `_beta_posterior` approximates, in plain NumPy, to compare with. Source: seed
-004, Eq. 3 and 5; mu ~ N(m0, s2 v0 I) and s2 ~ IG(a0, b0) before the data.
+The density that `_beta_posterior` approximates, in plain NumPy, to compare with. Source:
+knoblauch2018robust, Eq. 3 and 5; mu ~ N(m0, s2 v0 I) and s2 ~ IG(a0, b0) before the data.
 """
 
 from __future__ import annotations

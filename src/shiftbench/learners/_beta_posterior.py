@@ -1,6 +1,6 @@
 """Beta-divergence posterior of a linear regression, in the normal-inverse-gamma family.
 
-The general Bayesian posterior of seed 004 (Eq. 4 to 6, and its appendix),
+The general Bayesian posterior of knoblauch2018robust (Eq. 4 to 6, and its appendix),
 
     prior(theta) exp{ sum_i [ f_i^beta / beta - (integral f^(1 + beta)) / (1 + beta) ] },
 

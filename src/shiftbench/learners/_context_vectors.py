@@ -2,7 +2,7 @@
 
 log p(n) = sum_ij n+_ij log s(u_i.v_j) + n-_ij log s(-u_i.v_j), with N(0, 1) priors on all u and
 v. Given the other side's means, words and contexts are many independent logistic regressions
-each (`_newton.py`); they are fitted in turns, from random contexts on. Seed 000, C.3, does the
+each (`_newton.py`); they are fitted in turns, from random contexts on. li2021vbs, C.3, does the
 same by Adam in 10,000 steps.
 """
 

@@ -57,7 +57,7 @@ def squared_gradients(
 
     labels: "sampled" from the model's predictive (an unbiased draw of the Fisher),
     "expected" over it (the exact Fisher) or "observed" (the empirical Fisher).
-    summed: square the gradient of the sum instead, as the public code of seed 000 does;
+    summed: square the gradient of the sum instead, as the public code of li2021vbs does;
     for sampled labels the expectation is the same, with a relative sd of sqrt(2).
     """
     layers: dict[Layer, tuple[tf.Tensor, tf.Tensor]] = {}

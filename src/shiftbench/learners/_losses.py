@@ -7,7 +7,7 @@ that the expected loss and its gradients have closed forms (standard Gaussian in
     d/dm = slope * x,        d/dsd = curvature * sd * x^2,
 
 with slope = d E/d mu and curvature = (d E/d tau) / tau, which is 2 d E/d(tau^2). Source: the
-set-up of seed 002; the formulas are checked against quadrature and finite differences.
+set-up of cherief2019online; the formulas are checked against quadrature and finite differences.
 
 `at_point` and `under_gaussian` are compiled scalar functions, for loops over rows; `Loss` has
 the same over arrays.

@@ -2,7 +2,7 @@
 
 A row (x, y) costs l(y, <theta, x>), plus ridge / 2 |theta|^2 where that is set. The learner
 predicts with the mean m of q = N(m, diag(sd^2)), sees the gradients of the loss or of its
-expectation under q, and moves. Source: the set-up of seed 002. Settings of all of them:
+expectation under q, and moves. Source: the set-up of cherief2019online. Settings of all of them:
 
 loss: `auto` is hinge where the targets are two classes (labels 0 and 1 mean -1 and +1),
 squared where they are one real value. bound: m is kept in [-bound, bound]^d.

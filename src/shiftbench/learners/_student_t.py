@@ -1,8 +1,8 @@
 """Log score of a multivariate Student's t prediction: the log density, or its beta-divergence.
 
 f is the density of y in R^d, with df nu and scale matrix V; quadratic = e' V^-1 e of the
-residual e. Source: seed 004, Eq. 7 and 8; the integral of f^(1 + beta) is in its appendix, and
-is checked here against quadrature. Compiled scalar functions.
+residual e. Source: knoblauch2018robust, Eq. 7 and 8; the integral of f^(1 + beta) is in its
+appendix, and is checked here against quadrature. Compiled scalar functions.
 """
 
 from __future__ import annotations

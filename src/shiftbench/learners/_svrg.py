@@ -1,4 +1,5 @@
-"""Stochastic variance-reduced gradients for the beta posterior, as seed 004, section 3.2, has it.
+"""Stochastic variance-reduced gradients for the beta posterior, as knoblauch2018robust, section
+3.2, has it.
 
 Per posterior and row one step
 

@@ -26,7 +26,7 @@ Gradient = Callable[[tf.Tensor, Rows, tf.Tensor], tf.Tensor]
 
 
 class Adam(NamedTuple):
-    """Adam's constants (Kingma and Ba 2014), the defaults of seed 000, C.2."""
+    """Adam's constants (Kingma and Ba 2014), the defaults of li2021vbs, C.2."""
 
     learning_rate: float
     beta1: float = 0.9

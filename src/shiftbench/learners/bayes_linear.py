@@ -2,7 +2,7 @@
 
 y = X mu + noise in R^d, noise N(0, s2 I), with a normal-inverse-gamma prior. Several models
 (designs X_m) make a set: the state starts with one hypothesis a model, so that `run_length`
-weighs them as well. Source: seed 004, sections 3 and 4.
+weighs them as well. Source: knoblauch2018robust, sections 3 and 4.
 
 beta_p > 0: the parameters have the beta-divergence posterior, approximated by the best
 normal-inverse-gamma (`_beta_posterior.py`), fitted anew after every row on the last `window`

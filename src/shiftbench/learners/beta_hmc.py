@@ -1,11 +1,11 @@
 """Bayesian linear regression with the exact beta posterior, by Hamiltonian Monte Carlo.
 
 The reference for `bayes-linear` with beta_p: it keeps all rows, and after each task draws from
-the beta posterior of all of them. Source: seed 004, Eq. 3 and 5, Fig. 3 (95,000 draws). TensorFlow
-Probability's sampler, in coordinates in which the fitted normal-inverse-gamma is nearly standard
-normal: a fixed step then suits every posterior. Chains start at standard normal points. Predicts
-the mixture over all draws, whose far tail (ten standard deviations) rests on the few draws with a
-large s2.
+the beta posterior of all of them. Source: knoblauch2018robust, Eq. 3 and 5, Fig. 3 (95,000 draws).
+TensorFlow Probability's sampler, in coordinates in which the fitted normal-inverse-gamma is nearly
+standard normal: a fixed step then suits every posterior. Chains start at standard normal points.
+Predicts the mixture over all draws, whose far tail (ten standard deviations) rests on the few draws
+with a large s2.
 
 State, [S, 1, ...]: x [N, d, p], y [N, d], count of rows; draws [draws, 1 + p] of s2, mu (from
 the prior, before any row); fit [2 + p + p p], the approximation (a, b, m, L with Sigma = L L');

@@ -1,6 +1,6 @@
 """Conjugate Gaussian mean with known noise: the exact learner of the toy stream.
 
-Source: seed 000, C.1 (with s = 0 the Kalman update of Algorithm 1, exact). Knows: the
+Source: li2021vbs, C.1 (with s = 0 the Kalman update of Algorithm 1, exact). Knows: the
 noise level.
 
 State: mean, variance [S, H, d] of the posterior over the d means.
@@ -29,7 +29,7 @@ class Settings:
     prior_mean: float = 0.0
     """Mean of the prior over the level."""
     prior_variance: Annotated[float, Gt(0)] = 1.0
-    """Variance of the prior over the level (1 in Algorithm 1 of seed 000, 9999 in its code)."""
+    """Variance of the prior over the level (1 in Algorithm 1 of li2021vbs, 9999 in its code)."""
 
 
 def build(settings: Settings, problem: Problem, model: None = None) -> Learner:

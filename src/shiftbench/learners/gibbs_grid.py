@@ -1,7 +1,7 @@
 """Exact Gibbs posterior on a grid: the reference of the online variational learners.
 
-Source: seed 002, "Bayesian learning": pi_{t+1} is proportional to exp(-eta l_t) pi_t, prior
-N(0, s^2 I). In one or two dimensions it is computed on a grid, and so without any
+Source: cherief2019online, "Bayesian learning": pi_{t+1} is proportional to exp(-eta l_t) pi_t,
+prior N(0, s^2 I). In one or two dimensions it is computed on a grid, and so without any
 approximation of its shape.
 
 State: log_weight [S, H, G], normalised, over the points of the grid. Info, [S, H], sums over

@@ -1,8 +1,8 @@
 """Hard attention to the task: each task has units of its own, and freezes their weights.
 
 Unit u of a hidden layer passes relu(z) sigmoid(s e_u), with an embedding e for each task that
-is trained along with the weights (Serra et al. 2018; its results are cited by seed 001). In
-each epoch s rises from 1 / s_max to s_max, where gates are nearly 0 or 1, as in predictions.
+is trained along with the weights (Serra et al. 2018; its results are cited by eschenhagen2019vogn).
+In each epoch s rises from 1 / s_max to s_max, where gates are nearly 0 or 1, as in predictions.
 The loss is the mean negative log likelihood plus
 
     strength sum m (1 - used) / sum (1 - used)

@@ -8,7 +8,7 @@ After a task of N rows
 
 and the anchor is the estimate. Knows: the likelihood. The methods, by settings:
 
-- Laplace propagation (Smola et al. 2003; seed 000, 4.2 and C.2), the default: the Fisher
+- Laplace propagation (Smola et al. 2003; li2021vbs, 4.2 and C.2), the default: the Fisher
   of a task is added to a normal prior, so its Laplace approximation is the next prior.
 - EWC (Kirkpatrick et al. 2017): anchor `each`, units `row`, prior `flat`, biases
   `penalised`, start `prior`. A penalty F_k (w - w_k)^2 for each task k adds up to one:
@@ -64,13 +64,13 @@ class Settings:
     batch_size: Annotated[int, Ge(1)] = 64
     """Rows of a minibatch."""
     learning_rate: Annotated[float, Gt(0)] = 0.001
-    """Adam's step size (seed 000, Table 3)."""
+    """Adam's step size (li2021vbs, Table 3)."""
     importance: Literal["none", "fisher", "path"] = "fisher"
     """What is added after a task: nothing, the diagonal Fisher, or SI's share of the loss drop."""
     fisher_labels: Literal["sampled", "expected", "observed"] = "sampled"
     """Labels of the Fisher: drawn from the model, all of them weighted, or the data's."""
     fisher_estimator: Literal["per-example", "summed"] = "per-example"
-    """summed: the square of a sum of gradients, the noisy estimator of seed 000's code."""
+    """summed: the square of a sum of gradients, the noisy estimator of li2021vbs's code."""
     fisher_rows: Annotated[int, Ge(1)] = 1000
     """Training rows that the Fisher is estimated from, at most."""
     damping: Annotated[float, Gt(0)] = 0.1
@@ -89,9 +89,9 @@ class Settings:
     prior_sd: Annotated[float, Gt(0)] = 1.0
     """Standard deviation of the first prior, around zero; normal only."""
     start: Literal["fresh", "prior"] = "fresh"
-    """fresh: Glorot's weights for every task, as in seed 000; prior: from the last estimate."""
+    """fresh: Glorot's weights for every task, as in li2021vbs; prior: from the last estimate."""
     biases: Literal["free", "penalised"] = "free"
-    """free: neither penalty nor importance, as in seed 000, C.2."""
+    """free: neither penalty nor importance, as in li2021vbs, C.2."""
     optimiser_state: Literal["reset", "kept"] = "reset"
     """Adam's moments at the start of a task; kept: as SI's code for permuted images. With several
     heads they go on moving the old ones."""

@@ -1,6 +1,6 @@
 """Mean-field variational inference for networks (variational continual learning).
 
-The posterior of one task is the prior of the next. Source: seed 000, section 3.1, Eq. 4
+The posterior of one task is the prior of the next. Source: li2021vbs, section 3.1, Eq. 4
 and C.2, where with s = 0 always it is VCL. Knows: the likelihood. The methods, by settings:
 
 - VCL (Nguyen et al. 2018; its code): biases `gaussian`, estimator `sample`, draws 10, start
@@ -9,7 +9,7 @@ and C.2, where with s = 0 always it is VCL. Knows: the likelihood. The methods, 
 - Improved VCL (Swaroop et al. 2019): the same with start `fresh`, estimator `local` and a
   learning rate of 0.005. Its code shares the noise of the outputs between the rows of a
   minibatch and draws it anew for each class; here each row has its own, for all classes.
-- Radial posteriors (seed 003, 3 and 4.3): family `radial`, start_sd softplus(-6) or
+- Radial posteriors (farquhar2020radial, 3 and 4.3): family `radial`, start_sd softplus(-6) or
   softplus(-4), start_rho_sd 0.5. The first prior is normal, those after it radial. The cross
   entropy is exact but for E log R (posteriors/radial.py); with several draws the public code
   adds up, by mistake, what it should average. No AMSGrad.
@@ -19,7 +19,7 @@ are, and add nothing to the divergence. A prior mean of exactly zero marks a par
 task has trained: a new head, or all.
 
 State: mean, sd [S, H, P] of q; parameters that are points have sd 0 (biases, by default,
-as in the code of seed 000: neither prior nor penalty).
+as in the code of li2021vbs: neither prior nor penalty).
 Info, [S, H] in nats over the task: elbo = log_evidence, expected_log_likelihood, kl;
 steps. No bound on the evidence with family `radial` and prior_density `published`.
 """
@@ -66,18 +66,19 @@ class Settings:
     batch_size: Annotated[int, Ge(1)] = 64
     """Rows of a minibatch (VCL: 256 permuted, all split; improved: 1024, 256)."""
     learning_rate: Annotated[float, Gt(0)] = 0.0005
-    """Adam's step size (seed 000, Table 3; VCL 0.001, improved VCL 0.005)."""
+    """Adam's step size (li2021vbs, Table 3; VCL 0.001, improved VCL 0.005)."""
     family: Literal["gaussian", "radial"] = "gaussian"
-    """Of the posterior: independent normals, or the radial one of seed 003."""
+    """Of the posterior: independent normals, or the radial one of farquhar2020radial."""
     prior_density: Literal["full", "published"] = "full"
-    """radial: of the carried prior; published: without its Jacobian, eq. 44 of seed 003."""
+    """radial: of the carried prior; published: without its Jacobian, eq. 44 of
+    farquhar2020radial."""
     estimator: Literal["flipout", "local", "sample"] = "flipout"
     """How weights are drawn: flipout; local reparameterisation (dense layers, gaussian only);
     sample: all rows of a minibatch share them (VCL)."""
     draws: Annotated[int, Ge(1)] = 1
     """Weight draws of a step, K (VCL, improved VCL: 10)."""
     start: Literal["fresh", "prior", "maximum-likelihood"] = "fresh"
-    """fresh: means near zero for every task, as in seed 000; prior: from the prior, but for
+    """fresh: means near zero for every task, as in li2021vbs; prior: from the prior, but for
     what no task has trained; maximum-likelihood: so, and the first task's means trained first,
     without prior and noise, for as many epochs (VCL)."""
     start_mean_sd: Annotated[float, Ge(0)] = 0.1
@@ -85,13 +86,14 @@ class Settings:
     start_sd: Annotated[float, Gt(0)] = 0.0486
     """fresh: start value of the posterior standard deviations (softplus(-3); VCL e^-3)."""
     start_rho_sd: Annotated[float, Ge(0)] = 0.0
-    """fresh: standard deviation of the noise in softplus^-1 of that (code of seed 003: 0.5)."""
+    """fresh: standard deviation of the noise in softplus^-1 of that (code of farquhar2020radial:
+    0.5)."""
     prior_sd: Annotated[float, Gt(0)] = 1.0
     """Standard deviation of the first prior, around zero."""
     biases: Literal["point", "gaussian"] = "point"
     """point: trained without prior, penalty or noise; gaussian: treated like weights."""
     prediction_draws: Annotated[int, Ge(1)] = 10
-    """Weight draws of a prediction (10 suffice, seed 000, C.2; VCL 100, improved VCL 20)."""
+    """Weight draws of a prediction (10 suffice, li2021vbs, C.2; VCL 100, improved VCL 20)."""
     elbo_draws: Annotated[int, Ge(1)] = 20
     """Weight draws per row of the final ELBO, which decides between hypotheses."""
 

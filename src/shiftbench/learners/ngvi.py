@@ -1,7 +1,7 @@
 """Natural-gradient variational inference, one step a row.
 
-Source: seed 002 (last slides) and its paper, after Khan and Nielsen (2018): a gradient step in
-the expectation parameters moves the natural ones. For a mean-field Gaussian with precision
+Source: cherief2019online (last slides) and its paper, after Khan and Nielsen (2018): a gradient
+step in the expectation parameters moves the natural ones. For a mean-field Gaussian with precision
 P = 1 / sd^2
 
     P <- (1 - b) P + b / s^2 + rho grad_sd / sd,    m <- m - (b m / s^2 + rho grad_m) / P.

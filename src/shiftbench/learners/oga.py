@@ -1,7 +1,7 @@
 """Online gradient algorithm: one gradient step on the loss of each row.
 
-Source: seed 002 ("Online gradient algorithm"): theta <- theta - eta grad l_t(theta), kept in
-the box. The baseline of the online variational learners: no posterior, sd stays 0.
+Source: cherief2019online ("Online gradient algorithm"): theta <- theta - eta grad l_t(theta), kept
+in the box. The baseline of the online variational learners: no posterior, sd stays 0.
 
 State and Info: `_online.py`.
 """

@@ -1,6 +1,6 @@
 """Online gradient algorithm on the expected loss of a mean-field Gaussian.
 
-Source: Algorithm 3 of the paper behind seed 002 (OGA-EL in its figures), with the steps in
+Source: Algorithm 3 of the paper behind cherief2019online (OGA-EL in its figures), with the steps in
 units of the prior:
 
     m <- m - eta s^2 grad_m,    sd <- sd - eta s^2 grad_sd,    then into the box and sd >= 0.

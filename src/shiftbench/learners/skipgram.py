@@ -3,7 +3,7 @@
 A word with vector u is seen n+_j times with context j and, as expected negatives, n-_j times
 without: log p = sum_j n+_j log s(u.v_j) + n-_j log s(-u.v_j). That is Bayesian logistic
 regression with weighted counts, concave in the posterior's mean and standard deviation, and
-`newton` finds its optimum (`_newton.py`). `adam` is the protocol of seed 000, C.3, black-box
+`newton` finds its optimum (`_newton.py`). `adam` is the protocol of li2021vbs, C.3, black-box
 variational inference in 5,000 full-batch steps with one draw each, kept as the reference: it
 ends 0.3 nats below the optimum on 2e6 pairs a period, 2 nats on 1e8.
 
@@ -56,7 +56,7 @@ class Settings:
     tolerance: Annotated[float, Gt(0)] = 0.0001
     """Newton ends after a step that was expected to gain less, in nats."""
     prior_sd: Annotated[float, Gt(0)] = 1.0
-    """Standard deviation of the first prior, around zero (1 in seed 000)."""
+    """Standard deviation of the first prior, around zero (1 in li2021vbs)."""
     steps: Annotated[int, Ge(1)] = 5000
     """Full-batch steps of Adam (Table 5)."""
     learning_rate: Annotated[float, Gt(0)] = 0.01

@@ -1,7 +1,7 @@
 """SLANG: a Gaussian with precision U U' + D, U of rank L, by natural gradients.
 
 With F the empirical Fisher N mean(g g') over a minibatch and K weight draws, and the posterior
-of the last task as the prior (mean m, precision V V' + E; seed 001, eq. 57), a step is
+of the last task as the prior (mean m, precision V V' + E; eschenhagen2019vogn, eq. 57), a step is
 
     U <- Q S^1/2 of the L largest eigenvalues S of (1 - beta) U U' + beta (F + V V')
     D <- (1 - beta) D + beta E + diag((1 - beta) U U' + beta (F + V V') - new U U')
@@ -52,27 +52,27 @@ POWER_ITERATIONS, EXTRA = 4, 2
 @dataclass(frozen=True)
 class Settings:
     rank: Annotated[int, Ge(1)] = 8
-    """Columns L of the low-rank part (64 in seed 001, which takes days here)."""
+    """Columns L of the low-rank part (64 in eschenhagen2019vogn, which takes days here)."""
     epochs: Annotated[int, Ge(1)] = 100
-    """Passes over the data of a task (seed 001, 4.3)."""
+    """Passes over the data of a task (eschenhagen2019vogn, 4.3)."""
     batch_size: Annotated[int, Ge(1)] = 256
-    """Rows of a minibatch (seed 001)."""
+    """Rows of a minibatch (eschenhagen2019vogn)."""
     draws: Annotated[int, Ge(1)] = 4
-    """Weight draws of a step, K (10 in seed 001, 4 in the authors' code)."""
+    """Weight draws of a step, K (10 in eschenhagen2019vogn, 4 in the authors' code)."""
     alpha: Annotated[float, Gt(0)] = 0.001
-    """Step size of the mean (seed 001); short budgets need 0.01."""
+    """Step size of the mean (eschenhagen2019vogn); short budgets need 0.01."""
     beta: Annotated[float, Gt(0), Lt(1)] = 0.0001
-    """Step size of the precision (seed 001, 4.3); short budgets need 0.01."""
+    """Step size of the precision (eschenhagen2019vogn, 4.3); short budgets need 0.01."""
     initial_precision: Annotated[tuple[Annotated[float, Gt(0)], ...], MinLen(1)] = (20.0,)
     """Of D at the start of each task, where U is 0; the last holds for all later ones."""
     initial_precision_per: Literal["example", "task"] = "example"
     """example: times N, as VOGN's public code."""
     start: Literal["fresh", "prior"] = "fresh"
-    """Means of a task: drawn anew (seed 001, 4.3), or the prior's."""
+    """Means of a task: drawn anew (eschenhagen2019vogn, 4.3), or the prior's."""
     prior_sd: Annotated[float, Gt(0)] = 1.0
     """Standard deviation of the first prior, around zero."""
     prediction_draws: Annotated[int, Ge(1)] = 100
-    """Weight draws of a prediction (seed 001)."""
+    """Weight draws of a prediction (eschenhagen2019vogn)."""
     elbo_draws: Annotated[int, Ge(1)] = 10
     """Weight draws of the final ELBO, which decides between hypotheses."""
 

@@ -1,7 +1,7 @@
 """Sequential variational approximation: the sum of all linearised losses, and the prior.
 
-Source: seed 002, SVA: argmin over (m, sd) of <(m, sd), sum of gradients> + KL(q, prior) / eta,
-in closed form
+Source: cherief2019online, SVA: argmin over (m, sd) of <(m, sd), sum of gradients> + KL(q, prior) /
+eta, in closed form
 
     m <- m - eta s^2 grad_m,    G <- G + grad_sd,    sd <- s h(eta s G / 2),
     h(x) = sqrt(1 + x^2) - x.

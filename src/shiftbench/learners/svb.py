@@ -1,6 +1,6 @@
 """Streaming variational Bayes: the linearised loss of one row, and the posterior before it.
 
-Source: seed 002, SVB: argmin over (m, sd) of <(m, sd), gradients> + KL(q, q_t) / eta, in
+Source: cherief2019online, SVB: argmin over (m, sd) of <(m, sd), gradients> + KL(q, q_t) / eta, in
 closed form
 
     m <- m - eta sd^2 grad_m,    sd <- sd h(eta sd grad_sd / 2),    h(x) = sqrt(1 + x^2) - x.

@@ -3,8 +3,8 @@
 Bayes by backprop on q = N(mean, softplus(rho)^2) with the scale mixture of Blundell et al.
 (2015) as the prior of every task; nothing of a posterior is carried over but its uncertainty:
 a mean that an earlier task has trained moves at softplus(rho) times the learning rate, rho as
-it was when the task began, all else at the learning rate itself (Ebrahimi et al. 2020; seed
-001 cites its results). Plain stochastic gradient descent on, for each minibatch,
+it was when the task began, all else at the learning rate itself (Ebrahimi et al. 2020;
+eschenhagen2019vogn cites its results). Plain stochastic gradient descent on, for each minibatch,
 
     kl_weight / minibatches (log q - log prior) - likelihood_weight sum log likelihood
 

@@ -6,8 +6,8 @@ in the task, and the posterior of the last task as the prior (mean m, precision 
     precision <- (1 - beta) precision + beta (N mean(g^2) + p)
     mean      <- mean - alpha (N mean(g) + p (mean - m)) / precision
 
-(seed 001, eq. 50-53; the mean step uses the new precision, as eq. 52 and the public code do).
-The mean runs over the minibatch's rows, however many, and the draws, each shared by all rows
+(eschenhagen2019vogn, eq. 50-53; the mean step uses the new precision, as eq. 52 and the public code
+do). The mean runs over the minibatch's rows, however many, and the draws, each shared by all rows
 (Osawa et al. 2019). Parameters that no row of the task has a gradient for, such as those of
 other heads, keep their prior. Knows: the likelihood.
 
@@ -51,33 +51,35 @@ MODEL = True
 @dataclass(frozen=True)
 class Settings:
     epochs: Annotated[int, Ge(1)] = 100
-    """Passes over the data of a task (seed 001, 4.3; 60, then 600, for split CIFAR)."""
+    """Passes over the data of a task (eschenhagen2019vogn, 4.3; 60, then 600, for split CIFAR)."""
     batch_size: Annotated[int, Ge(1)] = 256
-    """Rows of a minibatch (seed 001)."""
+    """Rows of a minibatch (eschenhagen2019vogn)."""
     draws: Annotated[int, Ge(1)] = 10
-    """Weight draws of a step, K (seed 001)."""
+    """Weight draws of a step, K (eschenhagen2019vogn)."""
     alpha: Annotated[float, Gt(0)] = 0.001
-    """Step size of the mean (seed 001); ten epochs of 60,000 rows need 0.01."""
+    """Step size of the mean (eschenhagen2019vogn); ten epochs of 60,000 rows need 0.01."""
     beta: Annotated[float, Gt(0), Lt(1)] = 0.001
-    """Step size of the precision (seed 001; 0.0001 for split CIFAR); as alpha if reduced."""
+    """Step size of the precision (eschenhagen2019vogn; 0.0001 for split CIFAR); as alpha if
+    reduced."""
     momentum: Annotated[float, Ge(0), Lt(1)] = 0.0
-    """Decay of the step's running sum (0.9 for split CIFAR, seed 001, 4.5)."""
+    """Decay of the step's running sum (0.9 for split CIFAR, eschenhagen2019vogn, 4.5)."""
     momentum_kind: Literal["exponential", "heavy-ball"] = "heavy-ball"
     """Weight of a new step: 1 - momentum, or 1, up to 10 times the step, as in public code."""
     dataset_size_scale: Annotated[float, Gt(0)] = 1.0
-    """Factor of N, for augmented data (seed 001, 3.4; rho)."""
+    """Factor of N, for augmented data (eschenhagen2019vogn, 3.4; rho)."""
     initial_precision: Annotated[tuple[Annotated[float, Gt(0)], ...], MinLen(1)] = (20.0,)
     """At the start of each task; the last holds for all later ones (split CIFAR: 4e3, 4e4)."""
     initial_precision_per: Literal["example", "task"] = "example"
-    """example: times N, as in the public code, where 20 N is the 1e6 of seed 001."""
+    """example: times N, as in the public code, where 20 N is the 1e6 of eschenhagen2019vogn."""
     start: Literal["fresh", "prior"] = "fresh"
-    """Means of a task: drawn anew (seed 001, 4.3), or the prior's (split CIFAR)."""
+    """Means of a task: drawn anew (eschenhagen2019vogn, 4.3), or the prior's (split CIFAR)."""
     start_precision: Literal["initial", "prior"] = "initial"
-    """Precision of a task: reset, as always in seed 001, or the prior's after the first."""
+    """Precision of a task: reset, as always in eschenhagen2019vogn, or the prior's after the
+    first."""
     prior_sd: Annotated[float, Gt(0)] = 1.0
     """Standard deviation of the first prior, around zero (120^-0.5 for split CIFAR)."""
     prediction_draws: Annotated[int, Ge(1)] = 100
-    """Weight draws of a prediction (seed 001)."""
+    """Weight draws of a prediction (eschenhagen2019vogn)."""
     elbo_draws: Annotated[int, Ge(1)] = 10
     """Weight draws of the final ELBO, which decides between hypotheses."""
 

@@ -176,7 +176,7 @@ def log_likelihood_of(
 
 
 def glorot(model: Model, seeds: np.ndarray) -> np.ndarray:
-    """Start values [S, 1, P]: Glorot's uniform weights, zero biases (seed 000, C.2)."""
+    """Start values [S, 1, P]: Glorot's uniform weights, zero biases (li2021vbs, C.2)."""
     start = np.zeros((len(seeds), 1, model.size), dtype=np.float32)
     for s, seed in enumerate(seeds):
         draws = generator(seed)

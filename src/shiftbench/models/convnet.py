@@ -1,6 +1,6 @@
 """Small convolutional network: pairs of 3x3 convolutions with max-pooling, then one dense layer.
 
-With filters (32, 64) it is the network of seed 000, Table 2. Its two dropout layers are
+With filters (32, 64) it is the network of li2021vbs, Table 2. Its two dropout layers are
 left out on purpose: in the authors' code they never act.
 """
 

@@ -1,7 +1,7 @@
 """Gaussian with a precision of low rank plus diagonal, U U' + D: N(mean, (U U' + D)^-1).
 
-Source: Mishkin et al. 2018 (SLANG), 3.2; seed 001, eq. 54 and 57. With A = D^-1/2 U and the
-eigen-decomposition A' A = Q s Q', the covariance is D^-1/2 (I - A Q (1 + s)^-1 Q' A') D^-1/2
+Source: Mishkin et al. 2018 (SLANG), 3.2; eschenhagen2019vogn, eq. 54 and 57. With A = D^-1/2 U and
+the eigen-decomposition A' A = Q s Q', the covariance is D^-1/2 (I - A Q (1 + s)^-1 Q' A') D^-1/2
 (Woodbury) and its root D^-1/2 (I - A Q f Q' A'), f = (1 - (1 + s)^-1/2) / s: no matrix is larger
 than P x L.
 

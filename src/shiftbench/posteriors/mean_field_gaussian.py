@@ -1,6 +1,6 @@
 """Mean-field Gaussian: independent N(mean, sd^2) for each parameter.
 
-Broadening: seed 000, section 3.2 and Eq. 3; notes on what the authors' code does in
+Broadening: li2021vbs, section 3.2 and Eq. 3; notes on what the authors' code does in
 each of its experiments are in the docstring of `broaden`.
 """
 
@@ -20,7 +20,7 @@ def broaden(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of the widened Gaussian, elementwise, any shape.
 
-    temper: q^beta, variance / beta (image experiments of seed 000); the entropy of each
+    temper: q^beta, variance / beta (image experiments of li2021vbs); the entropy of each
     dimension grows by -log(beta) / 2. temper-prior: q^beta N(prior), which cannot become
     wider than the prior (its word embeddings). diffuse: variance + D (its toy).
     """

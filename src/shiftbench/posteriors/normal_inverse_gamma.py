@@ -1,9 +1,9 @@
 """Normal-inverse-gamma posterior of a linear regression: mu | s2 ~ N(m, s2 L L'), s2 ~ IG(a, b).
 
-y = X mu + noise, y in R^d, noise N(0, s2 I_d), X [d, p]. Source: seed 004, section 4 (which
-prints I_d for s2 I_d); the standard conjugate updates, on the lower factor L of the covariance
-(N. A. Carlson, 1973), which no regressor, however large, can make lose its positive variances.
-Compiled, in place, one row (y, X) a time; no matrix is inverted.
+y = X mu + noise, y in R^d, noise N(0, s2 I_d), X [d, p]. Source: knoblauch2018robust, section 4
+(which prints I_d for s2 I_d); the standard conjugate updates, on the lower factor L of the
+covariance (N. A. Carlson, 1973), which no regressor, however large, can make lose its
+positive variances. Compiled, in place, one row (y, X) a time; no matrix is inverted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Radial posteriors: w = mean + sd * direction * r, a Gaussian's without its soap bubble.
 
 For each tensor of D parameters direction is uniform on the unit sphere and r is N(0, 1)
-(seed 003, 3), so that, with R = |(w - mean) / sd| and up to a constant,
+(farquhar2020radial, 3), so that, with R = |(w - mean) / sd| and up to a constant,
 
     -log density(w) = R^2 / 2 + (D - 1) log R + sum log sd
 

@@ -19,7 +19,7 @@ def matrix(
 
     rotation: degrees, counter-clockwise as seen. translation: fraction of the width to the
     right, and the same fraction of the height downwards. This is OpenCV's
-    getRotationMatrix2D with the offsets added (seed 000, C.2, as in the authors' code).
+    getRotationMatrix2D with the offsets added (li2021vbs, C.2, as in the authors' code).
     """
     angle = np.deg2rad(rotation)
     cosine, sine = scale * np.cos(angle), scale * np.sin(angle)

@@ -1,6 +1,6 @@
 """How often words stand near each other: weighted counts of pairs, in exact arithmetic.
 
-Source: notes A3. Every pair of words at a distance of d = 1..W in the same document adds a
+Every pair of words at a distance of d = 1..W in the same document adds a
 weight to both (i, j) and (j, i), so that the diagonal gets it twice. Weights are kept as
 integers, multiples of 1 / units, so that a sum is the same in any order.
 

@@ -1,8 +1,8 @@
 """Daily nitrogen oxides at 29 stations in London, 17 August 2002 to 17 August 2003.
 
-Source: seed 004, 5.2, prepared as in the authors' script: means of twelve two-hour values a
-day, minus the mean of the weekday over the whole year (a look-ahead). Rings around a station
-are the others at a distance inside two limits, by road or as the crow flies. The congestion
+Source: knoblauch2018robust, 5.2, prepared as in the authors' script: means of twelve two-hour
+values a day, minus the mean of the weekday over the whole year (a look-ahead). Rings around a
+station are the others at a distance inside two limits, by road or as the crow flies. The congestion
 charge began on 17 February 2003.
 """
 

@@ -1,6 +1,6 @@
 """Autoregressions that change together, some of them seen with heavy-tailed noise.
 
-Source: seed 004, Fig. 1B, with the settings of the authors' code: three segments of 200
+Source: knoblauch2018robust, Fig. 1B, with the settings of the authors' code: three segments of 200
 values, y_t = coefficient y_{t-1} + level + N(0, 1). A segment starts afresh at its first
 innovation; the first one has a burn-in that is cut off.
 """

@@ -1,7 +1,7 @@
 """Which words have a number: a given list, or those that rank highest in the training text.
 
-Source: notes A3. The vocabularies of seed 000 rank by the sum over documents of a word's
-relative frequency in the document (speeches, sessions, or years of n-gram tables).
+The vocabularies of li2021vbs, as its authors' files have them, rank by the sum over documents
+of a word's relative frequency in the document (speeches, sessions, or years of n-gram tables).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Words that change meaning in tables of n-grams, in the format of Google Books.
 
-Source: seed 000, section 4.3; notes A3. A line is `ngram TAB year TAB match_count TAB
+Source: li2021vbs, section 4.3. A line is `ngram TAB year TAB match_count TAB
 volume_count`, a file is plain or gz. A 5-gram with count c adds (5 - d) / 4 c to both (i, j)
 and (j, i) for each pair of its words at distance d; other n alike. Nothing is held out, as a
 table has no documents. 1-grams have no pairs: their store has counts of words alone.

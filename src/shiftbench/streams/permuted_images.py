@@ -1,6 +1,6 @@
 """Image classification in which each task has its own permutation of the pixels.
 
-Source: seed 001, section 4.3: each task is the whole data set under one fixed random
+Source: eschenhagen2019vogn, section 4.3: each task is the whole data set under one fixed random
 permutation. Each realisation has its own permutations, whereas the public code of VOGN and
 of VCL has one set of them for all seeds. With a single head all tasks share the outputs;
 with several, each row tells its task, as UCB and HAT need it.
@@ -52,8 +52,8 @@ class Settings:
     """The images on which learners are judged: validation is for tuning, which never sees
     test images."""
     first_task: Literal["permuted", "identity"] = "permuted"
-    """Whether task 0 is permuted too. So it is in seed 001, VCL's code and UCB, and all tasks
-    are alike then; improved VCL leaves task 0 as it is."""
+    """Whether task 0 is permuted too. So it is in eschenhagen2019vogn, VCL's code and UCB, and all
+    tasks are alike then; improved VCL leaves task 0 as it is."""
     heads: Literal["single", "multi"] = "single"
     """multi: each task has outputs of its own, and each row tells its task. Papers have a
     single head, but for UCB and HAT."""
@@ -76,7 +76,7 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
     store["permuted"] = ("task", permuted, _image_tasks.about("whether the pixels are permuted"))
     store = store.merge(drawn, combine_attrs="override")
     return store.assign_attrs(
-        title=f"{store.attrs['title']}, pixels permuted in each task (seed 001, 4.3)",
+        title=f"{store.attrs['title']}, pixels permuted in each task (eschenhagen2019vogn, 4.3)",
         heads=settings.tasks if settings.heads == "multi" else 1,
         train_per_task=settings.train_per_task or images.n_train - settings.validation,
     )

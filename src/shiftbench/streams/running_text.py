@@ -1,10 +1,10 @@
 """Words that change meaning in dated documents: speeches, addresses, debates.
 
-Source: seed 000, section 4.3 and C.3; notes A3, where a window of 4 with falling weights is the
-equivalent in running text of the published counts of 5-grams. A task is a period: the
-weighted counts of pairs of words that stand near each other in its training documents. The
-warm-up is the sum over all periods. Held-out documents, chosen in each period in the same
-proportion, are in no training count.
+Source: li2021vbs, section 4.3 and C.3. A window of 4 with falling weights is the equivalent in
+running text of the published counts of 5-grams, as of pairs at distance d, (5 - d) / 4. A task is a
+period: the weighted counts of pairs of words that stand near each other in its training
+documents. The warm-up is the sum over all periods. Held-out documents, chosen in each period in the
+same proportion, are in no training count.
 
 Counting is split in shards, each a job of its own: `vocabulary` first, then `count_shard`
 for each, then `merge`; `build` does it all in one process. The result does not depend on

@@ -1,7 +1,7 @@
 """Time series, one or more values a step, with regressors made of their own past.
 
-Source: seed 004, section 5 and Fig. 1B. Real series are the Nile, the well-log and London's
-nitrogen oxides; the simulated ones are the five autoregressions of Fig. 1B.
+Source: knoblauch2018robust, section 5 and Fig. 1B. Real series are the Nile, the well-log and
+London's nitrogen oxides; the simulated ones are the five autoregressions of Fig. 1B.
 
 A row is one step: targets y [d] and, for each model m of the learner's set, a design matrix
 X_m [d, p], y ~ X_m beta. Designs are made when a task is read. With regressors from the past

@@ -1,7 +1,7 @@
 """Image classification in which each task has classes of its own.
 
-Source: seed 001, sections 4.4 and 4.5, and seed 003, D.2 and D.3. With several heads (one
-for each task, and each row tells its task) a learner tells the classes of a task apart;
+Source: eschenhagen2019vogn, sections 4.4 and 4.5, and farquhar2020radial, D.2 and D.3. With several
+heads (one for each task, and each row tells its task) a learner tells the classes of a task apart;
 with a single one it tells all classes apart, also those of other tasks. The set
 cifar-10-100 is the paper's stream of six tasks: CIFAR-10, then ten classes of CIFAR-100 in
 each.
@@ -59,13 +59,13 @@ class Settings:
     digits; the same ones for all realisations. Without effect elsewhere."""
     validation: Annotated[int, Ge(0)] = 0
     """So many training images, of all tasks together, are set apart for validation, the same
-    for all realisations; seed 003 has 6000, seed 001 none."""
+    for all realisations; farquhar2020radial has 6000, eschenhagen2019vogn none."""
     judge_on: Literal["test", "validation"] = "test"
     """The images on which learners are judged: validation is for tuning, which never sees
     test images."""
     normalisation: Literal["none", "z-score"] = "none"
     """none: numbers in [0, 1]. z-score: minus the mean, by the standard deviation of each
-    channel over the training images of all tasks, as in seed 003."""
+    channel over the training images of all tasks, as in farquhar2020radial."""
 
 
 def build(settings: Settings, raw: Path) -> xr.Dataset:
@@ -82,7 +82,7 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
         "split-images", settings.first_realisation, settings.realisations, tasks
     )
     store = store.merge(drawn, combine_attrs="override").assign_attrs(
-        title=f"{store.attrs['title']}, split by classes (seed 001, 4.4)",
+        title=f"{store.attrs['title']}, split by classes (eschenhagen2019vogn, 4.4)",
         heads=tasks if settings.heads == "multi" else 1,
         train_per_task=settings.train_per_task,
     )

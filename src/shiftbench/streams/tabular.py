@@ -1,7 +1,7 @@
 """Rows of a table in random order, one a task: two classes, or one real target.
 
-Source: the experiments of seed 002 (Cherief-Abdellatif, Alquier and Khan, ACML 2019), which
-read each data set once, in one random order; here each realisation has its own order. How
+Source: the experiments of cherief2019online (Cherief-Abdellatif, Alquier and Khan, ACML 2019),
+which read each data set once, in one random order; here each realisation has its own order. How
 the authors scale the data is not said.
 
 Scaling uses statistics of all rows, those to come included: a declared look-ahead, as the
@@ -186,7 +186,7 @@ def _rows_part(settings: Settings, table: _tables.Table) -> xr.Dataset:
             "feature": ("feature", np.array(features), _about("name of the feature")),
         },
         attrs={
-            "title": f"{about.title}, in random order, one row a task (seed 002)",
+            "title": f"{about.title}, in random order, one row a task (cherief2019online)",
             "licence": about.licence,
             "citation": about.citation,
             "kind": kind,

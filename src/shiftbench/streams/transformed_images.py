@@ -1,6 +1,6 @@
 """Image classification under affine maps that change every few tasks.
 
-Source: seed 000, sections 4.2 and C.2. Each segment of tasks has one map that scales by
+Source: li2021vbs, sections 4.2 and C.2. Each segment of tasks has one map that scales by
 1 + N(0, scale_sd^2), turns by N(0, rotation_sd^2) degrees and moves by plus or minus
 Beta(a, b) of the size, in x and y alike; it acts on all images, training and test. The
 first segment is left as it is. As in the authors' code the training images are shuffled
@@ -185,7 +185,7 @@ def _images_part(settings: Settings, images: _images.Images) -> xr.Dataset:
             "x": ("x", np.arange(images.pixels.shape[2]), _about("column from the left", "pixel")),
         },
         attrs={
-            "title": f"{about.title}, under affine maps (seed 000, 4.2)",
+            "title": f"{about.title}, under affine maps (li2021vbs, 4.2)",
             "licence": about.licence,
             "citation": about.citation,
             "classes": int(images.label.max()) + 1,

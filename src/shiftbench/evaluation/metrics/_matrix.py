@@ -1,6 +1,6 @@
 """What the metrics of continual learning share: the accuracy matrix of a run.
 
-A[t, j] is the score on the test data of task j after task t was learnt (seed 001, 4.1).
+A[t, j] is the score on the test data of task j after task t was learnt (eschenhagen2019vogn, 4.1).
 """
 
 from __future__ import annotations

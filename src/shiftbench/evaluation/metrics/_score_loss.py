@@ -1,7 +1,7 @@
 """What the loss metrics share: the stream's loss, of a mixture of Gaussian scores.
 
 Hinge for two classes (labels 0 and 1 are -1 and +1, the predictive is of the score), squared
-for one real value. Seed 002 uses these two.
+for one real value. cherief2019online uses these two.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Average accuracy over all tasks after the last was learnt, mean_j A[T, j].
 
-Eq. 64 of seed 001; A: see `_matrix`. For learners that forget all before each task it is
+Eq. 64 of eschenhagen2019vogn; A: see `_matrix`. For learners that forget all before each task it is
 near chance by construction.
 """
 

@@ -1,6 +1,6 @@
 """Share of test rows whose most probable class, in the mixture of hypotheses, is right.
 
-Seed 000, C.2: classes are scored by the weighted mean of the hypotheses' predictive
+li2021vbs, C.2: classes are scored by the weighted mean of the hypotheses' predictive
 probabilities. Of equally probable classes the first counts.
 """
 

@@ -1,6 +1,6 @@
 """Share of test rows that the most likely hypothesis alone classifies correctly.
 
-Seed 000, C.2: all mass is put on the hypothesis with the largest weight ("1st hyp." in
+li2021vbs, C.2: all mass is put on the hypothesis with the largest weight ("1st hyp." in
 Table 1). Equal to `accuracy` for a learner with one hypothesis.
 """
 

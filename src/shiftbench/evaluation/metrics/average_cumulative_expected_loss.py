@@ -1,8 +1,8 @@
 """Expected loss under the posterior, averaged over all rows so far: E_q[l_t], prequential.
 
 Exact for a mixture over hypotheses of Gaussian scores, before the row is learnt from; hinge
-for two classes, squared for a real value. It is the left side of the regret bounds of seed
-002, and by Jensen never below `average_cumulative_loss`, which is that of the mean.
+for two classes, squared for a real value. It is the left side of the regret bounds of
+cherief2019online, and by Jensen never below `average_cumulative_loss`, which is that of the mean.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Loss of the predicted score, averaged over all rows so far: l_t(m_t), prequential.
 
 Of the mean over hypotheses, before the row is learnt from; hinge for two classes, squared
-for a real value. Its mean over the tasks up to t is the average cumulative loss that seed 002
-plots.
+for a real value. Its mean over the tasks up to t is the average cumulative loss that
+cherief2019online plots.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Backward transfer: what later tasks did to the accuracy on earlier ones, negative: forgetting.
 
-Eq. 65 of seed 001: mean over j < T of A[T, j] - A[j, j]; A: see `_matrix`. NaN for a single
-task.
+Eq. 65 of eschenhagen2019vogn: mean over j < T of A[T, j] - A[j, j]; A: see `_matrix`. NaN for a
+single task.
 """
 
 from __future__ import annotations

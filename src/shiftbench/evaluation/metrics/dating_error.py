@@ -1,6 +1,6 @@
 """Distance between the period that a held-out document is dated to, and its own.
 
-Seed 000, Fig. 5; the mean over documents. NaN for streams that hold none out.
+li2021vbs, Fig. 5; the mean over documents. NaN for streams that hold none out.
 """
 
 from __future__ import annotations

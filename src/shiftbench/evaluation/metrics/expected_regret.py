@@ -1,7 +1,7 @@
 """Sum of expected losses minus the loss of the best fixed predictor in hindsight.
 
 Over the whole stream, of E_q[l_t] before each row is learnt from, in the learner's own loss (ridge
-included). NaN for other learners than the plain online ones. Source: seed 002.
+included). NaN for other learners than the plain online ones. Source: cherief2019online.
 """
 
 from __future__ import annotations

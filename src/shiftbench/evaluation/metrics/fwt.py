@@ -1,6 +1,6 @@
 """Forward transfer: accuracy on new tasks minus that of a learner that starts from scratch.
 
-Eq. 66 of seed 001: mean over j > 1 of A[j, j] - s_j, with A as in `_matrix` and s_j the
+Eq. 66 of eschenhagen2019vogn: mean over j > 1 of A[j, j] - s_j, with A as in `_matrix` and s_j the
 accuracy on task j, just learnt, of the study's learner `independent`, on the same seed and so
 the same tasks. NaN for a single task, and where the study has no such learner or its seed
 failed.

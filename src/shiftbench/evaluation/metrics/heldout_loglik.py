@@ -2,7 +2,7 @@
 
 sum_k w_k sum_ij n+_ij log s(u_ik.v_j) + n-_ij log s(-u_ik.v_j) with the posterior means u_ik of
 the hypotheses of each word and their weights w_k; n- follows from the held-out n+. Divided by
-the sum of n+ and n-; the mean over periods. Source: the authors' code of seed 000 (notes A3).
+the sum of n+ and n-; the mean over periods. Source: the authors' code of li2021vbs.
 NaN for streams that hold nothing out.
 """
 

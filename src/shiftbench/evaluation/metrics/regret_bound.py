@@ -2,7 +2,7 @@
 
 The right side of the theorem minus the loss of the best fixed predictor, so that it compares
 with `expected_regret` and `regret`; see evaluation/regret.py for the theorems and their
-constants. NaN where none applies. Source: seed 002, Theorems 1 and 2.
+constants. NaN where none applies. Source: cherief2019online, Theorems 1 and 2.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Number of tasks after which run length 0 is the most probable one.
 
-As in seed 004, 5.1 (145 for standard detection on the well-log). The first task is one of
-them always. NaN for learners that keep no run lengths.
+As in knoblauch2018robust, 5.1 (145 for standard detection on the well-log). The first task is one
+of them always. NaN for learners that keep no run lengths.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How many words are updated in a period: the rate of seed 000, Fig. 5.
+"""How many words are updated in a period: the rate of li2021vbs, Fig. 5.
 
 Changes in the most likely hypothesis of each word at the end, on average over the periods
 after the first. All words for a learner that makes no decisions about changes: each period has
