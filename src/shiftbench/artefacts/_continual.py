@@ -20,7 +20,7 @@ from shiftbench.errors import UserError
 from shiftbench.evaluation import provenance, published
 from shiftbench.evaluation.metrics import _matrix
 from shiftbench.evaluation.results import StudyResults
-from shiftbench.planning.tuning import TUNED as ENDING
+from shiftbench.planning.endings import TUNED as ENDING
 
 METRIC = "accuracy"
 FROM_SCRATCH = "acc_from_scratch"

@@ -16,6 +16,7 @@ from typing import Any
 from shiftbench import _instructions
 from shiftbench.errors import UserError
 from shiftbench.planning import components, digest, tuning
+from shiftbench.planning.endings import TRIALS
 from shiftbench.planning.schema import Config, Study
 from shiftbench.store import raw
 
@@ -90,7 +91,7 @@ def choice(config: Config, study: str, stream: str, learner: str) -> Spec:
         {
             "kind": "choice",
             "study": study,
-            "stream": stream + tuning.TRIALS,
+            "stream": stream + TRIALS,
             "learner": learner,
             "metric": metric,
             "higher_is_better": components.constant("metrics", metric, "HIGHER_IS_BETTER"),

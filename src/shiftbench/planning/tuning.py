@@ -14,10 +14,8 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from shiftbench.planning.endings import TRIALS, TUNED
 from shiftbench.planning.schema import Component, Config, Stream, Study, Tuning
-
-TRIALS, TUNED = "-tuning", "-tuned"
-"""Endings of the names of studies and streams of trials, and of tuned variants."""
 
 Point = dict[str, Any]
 """A trial: setting, as component.key, -> value."""
