@@ -30,7 +30,7 @@ studies:
     seeds: 3
     metrics: [jump_f1, log_predictive]
     artefacts: [score-table, toy-hypotheses]
-    learners:
+    methods:
       search: [beam: {size: 2, broadening: diffuse}, gaussian-mean]
 """
 
@@ -109,7 +109,7 @@ def test_other_digest_is_refused_and_nothing_is_written(plan, capsys) -> None:
         (["fetch", "pima", "pima-indians-diabetes.csv", "--output", "small.yaml/o"],
          "small.yaml: File exists; there is a file where a folder should be"),
         (["choose", "toy", "steps", "search", "--config", "small.yaml", "--scores", "s",
-          "--output", "o"], 'unknown tuned learner "search"; known: none'),
+          "--output", "o"], 'unknown tuned method "search"; known: none'),
     ],
 )  # fmt: skip
 def test_what_a_user_can_mend_is_one_message(plan, capsys, arguments, words) -> None:

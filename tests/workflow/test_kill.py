@@ -36,7 +36,7 @@ studies:
     seeds: 2
     metrics: [log_predictive]
     artefacts: [score-table]
-    learners:
+    methods:
       plain: [gaussian-mean]
       search: [beam, gaussian-mean]
 """

@@ -31,7 +31,7 @@ studies:
     seeds: 4
     metrics: [jump_f1, log_predictive]
     artefacts: [score-table]
-    learners:
+    methods:
       plain: [gaussian-mean]
       search: [beam, gaussian-mean]
   image-study:
@@ -41,7 +41,7 @@ studies:
     seeds: 2
     metrics: [accuracy]
     artefacts: [score-table, relative-accuracy]
-    learners:
+    methods:
       vcl: [mfvi]
       lp: [map]
       independent: [reset, map]

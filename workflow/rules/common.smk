@@ -138,7 +138,7 @@ def choices(study):
     return [
         choice(study, stream, learner)
         for stream in plan.streams
-        for learner in plan.tuning.learners
+        for learner in plan.tuning.methods
     ]
 
 
