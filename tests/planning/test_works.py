@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -45,3 +46,13 @@ def test_how_captions_name_a_work() -> None:
     assert works.short("li2021vbs") == "Li et al. (2021)"
     with pytest.raises(UserError, match='did you mean "li2021vbs"'):
         works.short("li2021")
+
+
+@pytest.mark.parametrize("path", sorted(Path("src/shiftbench/artefacts").glob("*.py")), ids=str)
+def test_no_reader_of_a_figure_sees_a_key(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    documents = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and id(node) not in documents:
+            keys = KEY.findall(str(node.value))
+            assert keys in ([], [node.value]), "works.short(key) says it in words"

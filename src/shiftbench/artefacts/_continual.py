@@ -20,9 +20,12 @@ from shiftbench.errors import UserError
 from shiftbench.evaluation import provenance, published
 from shiftbench.evaluation.metrics import _matrix
 from shiftbench.evaluation.results import StudyResults
+from shiftbench.planning import works
 from shiftbench.planning.endings import TUNED as ENDING
 
 METRIC = "accuracy"
+SOURCE = "eschenhagen2019vogn"
+"""Whose printed numbers stand beside ours."""
 FROM_SCRATCH = "acc_from_scratch"
 """What published.yaml calls the mean accuracy of tasks that are each learnt from scratch."""
 COLUMNS = 6
@@ -124,6 +127,18 @@ def published_averages(study: StudyResults, stream: str) -> dict[str, float]:
         for name in study.learners
     }
     return {name: 100 * number for name, number in numbers.items() if number is not None}
+
+
+def has_published(study: StudyResults) -> bool:
+    """Whether some learner on some stream has a published average accuracy."""
+    return any(published_averages(study, stream) for stream in study.streams)
+
+
+def diamonds(study: StudyResults) -> str:
+    """Words for captions about published averages; empty where the study has none."""
+    if not has_published(study):
+        return ""
+    return f"; diamonds: the paper's average ({works.short(SOURCE)}), measured or quoted there"
 
 
 def to_scale(percent: np.ndarray | float) -> np.ndarray:

@@ -16,6 +16,7 @@ from shiftbench.artefacts import _style
 from shiftbench.evaluation import k_hat
 from shiftbench.evaluation.results import StudyResults
 from shiftbench.learners._beta_exact import Prior
+from shiftbench.planning import works
 
 KIND = "figure"
 
@@ -58,11 +59,11 @@ def caption(study: StudyResults) -> str:
     return (
         f"d autoregressions with a level and a lag each (p = 2d), {ROWS} rows; median of "
         f"{REALISATIONS} data sets, bars from least to largest; {DRAWS} draws from the "
-        "approximation; prior of Fig. 1B. a: of the posterior predictive, as in the paper; b: of "
-        "the importance weights alone, which tells the shape of their tail even where they hardly "
-        "differ; c: how much they differ. Crosses at the foot: the posterior has forgotten "
-        f"the data (a has grown by less than {FORGOTTEN:.0%} of its growth without "
-        f"beta). Formulas only: no run of the study {study.name} enters."
+        f"approximation. Prior and a as in {works.short('knoblauch2018robust')}. a: of the "
+        "posterior predictive; b: of the importance weights alone, which tells the shape of their "
+        "tail even where they hardly differ; c: how much they differ. Crosses at the foot: the "
+        f"posterior has forgotten the data (a has grown by less than {FORGOTTEN:.0%} of its growth "
+        f"without beta). Formulas only: no run of the study {study.name} enters."
     )
 
 

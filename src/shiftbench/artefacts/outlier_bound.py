@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from shiftbench.artefacts import _style
 from shiftbench.evaluation import odds_bound
 from shiftbench.evaluation.results import StudyResults
+from shiftbench.planning import works
 
 KIND = "figure"
 
@@ -51,14 +52,13 @@ def caption(study: StudyResults) -> str:
     smallest = np.exp(odds_bound.smallest_log_det(BETA, HAZARD, D, A0, B0))
     return (
         f"Prior of s2: IG({A0:g}, {B0:g}). |V|: determinant of the scale matrix of the run's "
-        "prediction. The bound is our own sufficient condition (the paper's set S is in its "
-        "appendix only) and holds for any observation, regressors and run length. Dotted in a: "
-        f"{STATED:.3g}, from where on the paper states that its bound holds at beta_rlm = "
-        f"{BETA:g}; ours holds there from {smallest:.1e} on. b, c: above a line (shaded for d = "
-        f"{D}, h = 1/{round(1 / HAZARD)}) no single outlier can force a changepoint; left of a "
-        "line's rise the bound holds for no scale. Densities carry the unit of the data, so that "
-        "the condition is not free of their scale. Formulas only: no run of the study "
-        f"{study.name} enters."
+        "prediction. The bound is our own sufficient condition, for any observation, regressors "
+        f"and run length. Dotted in a: {STATED:.3g}, from where on the paper "
+        f"({works.short('knoblauch2018robust')}) states that its own holds at beta_rlm = {BETA:g}, "
+        f"as in its Fig. 1B; ours holds there from {smallest:.1e} on. b, c: above a line (shaded "
+        f"for d = {D}, h = 1/{round(1 / HAZARD)}) no single outlier can force a changepoint; left "
+        "of a line's rise the bound holds for no scale. It depends on the unit of the data. "
+        f"Formulas only: no run of the study {study.name} enters."
     )
 
 

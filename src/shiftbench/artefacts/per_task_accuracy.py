@@ -32,9 +32,9 @@ def caption(study: StudyResults) -> str:
     """What the figure shows, on how many runs, and what is cut."""
     return (
         "Accuracy on the test data of each task after the last task, and the average over tasks: "
-        f"mean over seeds, bars: 95 % interval (Student t){_continual.tuned(study)}; diamonds: the "
-        "average that eschenhagen2019vogn prints, measured or quoted; vertical lines: the first "
-        f"learner that starts each task from scratch, if any. "
+        f"mean over seeds, bars: 95 % interval (Student t){_continual.tuned(study)}"
+        f"{_continual.diamonds(study)}; vertical lines: the first learner that starts each task "
+        "from scratch, if any. "
         f"{_continual.from_scratch(study)}{study.budget()}"
     )
 

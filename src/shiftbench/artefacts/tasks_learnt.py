@@ -38,8 +38,8 @@ def caption(study: StudyResults) -> str:
     return (
         "Average accuracy over the tasks so far, after each task: mean over seeds, band: 95 % "
         "interval (Student t); vertical: logarithm of the error; grey: the other learners"
-        f"{_continual.tuned(study)}; number: mean after the last task; diamond: what "
-        f"eschenhagen2019vogn prints for that, measured or quoted. "
+        f"{_continual.tuned(study)}; number: mean after the last task"
+        f"{_continual.diamonds(study)}. "
         f"{_continual.from_scratch(study)}{study.budget()}"
     )
 

@@ -18,6 +18,7 @@ from shiftbench.artefacts import _style
 from shiftbench.evaluation import exact_segmentation, lineage, provenance, statistics
 from shiftbench.evaluation.metrics import _shifts, jump_f1
 from shiftbench.evaluation.results import StudyResults
+from shiftbench.planning import works
 
 KIND = "figure"
 
@@ -77,7 +78,8 @@ def caption(study: StudyResults) -> str:
     missing = f" Not among the study's metrics: {', '.join(absent)}." if absent else ""
     return (
         f"{story} Lines: posterior mean of each hypothesis after each step, bands ± 1 sd; "
-        "triangles: its jumps. b: mean over seeds and 95 % interval (Student t)."
+        "triangles: its jumps. b: mean over seeds and 95 % interval (Student t); weights as in "
+        f"{works.short('li2021vbs')} or by Bayes' rule."
         f"{missing} {study.budget([stream])}"
     )
 
