@@ -58,12 +58,12 @@ def caption(study: StudyResults) -> str:
     """What k-hat is of, on which rows, and where no point is drawn."""
     return (
         f"d autoregressions with a level and a lag each (p = 2d), {ROWS} rows; median of "
-        f"{REALISATIONS} data sets, bars from least to largest; {DRAWS} draws from the "
-        f"approximation. Prior and a as in {works.short('knoblauch2018robust')}. a: of the "
-        "posterior predictive; b: of the importance weights alone, which tells the shape of their "
-        "tail even where they hardly differ; c: how much they differ. Crosses at the foot: the "
-        f"posterior has forgotten the data (a has grown by less than {FORGOTTEN:.0%} of its growth "
-        f"without beta). Formulas only: no run of the study {study.name} enters."
+        f"{REALISATIONS} data sets, bars from least to largest; {DRAWS} draws. Prior and a as in "
+        f"{works.short('knoblauch2018robust')}. a: of the posterior predictive; b: of the "
+        "importance weights alone, the shape of their tail; c: how much they differ. Crosses at "
+        "the foot: the posterior has forgotten the data (a grew by less than "
+        f"{FORGOTTEN:.0%} of its growth without beta). Formulas only: no run of the study "
+        f"{study.name} enters."
     )
 
 

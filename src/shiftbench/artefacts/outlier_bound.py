@@ -51,14 +51,14 @@ def caption(study: StudyResults) -> str:
     """What the bound is, whose it is, and what the paper states."""
     smallest = np.exp(odds_bound.smallest_log_det(BETA, HAZARD, D, A0, B0))
     return (
-        f"Prior of s2: IG({A0:g}, {B0:g}). |V|: determinant of the scale matrix of the run's "
-        "prediction. The bound is our own sufficient condition, for any observation, regressors "
-        f"and run length. Dotted in a: {STATED:.3g}, from where on the paper "
-        f"({works.short('knoblauch2018robust')}) states that its own holds at beta_rlm = {BETA:g}, "
-        f"as in its Fig. 1B; ours holds there from {smallest:.1e} on. b, c: above a line (shaded "
-        f"for d = {D}, h = 1/{round(1 / HAZARD)}) no single outlier can force a changepoint; left "
-        "of a line's rise the bound holds for no scale. It depends on the unit of the data. "
-        f"Formulas only: no run of the study {study.name} enters."
+        f"Prior of s2: IG({A0:g}, {B0:g}); |V|: determinant of the scale matrix of the prediction. "
+        "The bound is our own sufficient condition, for any observation, regressors and run "
+        f"length; dotted in a: {STATED:.3g}, from where on the paper "
+        f"({works.short('knoblauch2018robust')}, Fig. 1B, beta_rlm = {BETA:g}) states its own; "
+        f"ours holds there from {smallest:.1e} on. b, c: above a line (shaded: d = {D}, h = "
+        f"1/{round(1 / HAZARD)}) no single outlier can force a changepoint; left of its rise it "
+        "holds for no scale. It depends on the unit of the data. Formulas only: no run of the "
+        f"study {study.name} enters."
     )
 
 
