@@ -138,7 +138,7 @@ def diamonds(study: StudyResults) -> str:
     """Words for captions about published averages; empty where the study has none."""
     if not has_published(study):
         return ""
-    return f"; diamonds: the paper's average ({works.short(SOURCE)}), measured or quoted there"
+    return f"; diamonds: the average in {works.short(SOURCE)}, measured or quoted there"
 
 
 def to_scale(percent: np.ndarray | float) -> np.ndarray:

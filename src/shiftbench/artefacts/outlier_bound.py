@@ -53,8 +53,8 @@ def caption(study: StudyResults) -> str:
     return (
         f"Prior of s2: IG({A0:g}, {B0:g}); |V|: determinant of the scale matrix of the prediction. "
         "The bound is our own sufficient condition, for any observation, regressors and run "
-        f"length; dotted in a: {STATED:.3g}, from where on the paper "
-        f"({works.short('knoblauch2018robust')}, Fig. 1B, beta_rlm = {BETA:g}) states its own; "
+        f"length; dotted in a: {STATED:.3g}, from where on "
+        f"{works.short('knoblauch2018robust')} state theirs (Fig. 1B, beta_rlm = {BETA:g}); "
         f"ours holds there from {smallest:.1e} on. b, c: above a line (shaded: d = {D}, h = "
         f"1/{round(1 / HAZARD)}) no single outlier can force a changepoint; left of its rise it "
         "holds for no scale. It depends on the unit of the data. Formulas only: no run of the "

@@ -62,7 +62,7 @@ def caption(study: StudyResults) -> str:
         f"{stream}: {store.sizes['word']:,} words, {store.sizes['task']} periods{_years(store)}."
         " Mean over seeds, bars: 95 % interval (Student t), where there are several."
         f"{_log_odds(study, stream)} Binning dates all documents to the right bin: mean error of a"
-        f" random period of it, and as the paper ({works.short('li2021vbs')}) draws it."
+        f" random period of it, and as {works.short('li2021vbs')} draw it."
         f" {study.budget([stream])}"
     )
 
