@@ -56,7 +56,7 @@ class Method(_Model):
 
     label: str = Field(description="Its name in figures and tables.")
     cite: Annotated[list[str], MinLen(1)] = Field(
-        description="Keys of the works that propose it, from `config/works.yaml`."
+        description="Keys of the works that propose it, from `docs/papers.md`."
     )
     summary: str = Field(description="What it is, in one line.")
     pipeline: Annotated[list[ComponentItem], MinLen(1)] | None = Field(
@@ -82,7 +82,7 @@ class Variant(_Model):
 class Claim(_Model):
     """What a paper says about the question of a study."""
 
-    paper: str = Field(description="Its key in `config/works.yaml`.")
+    paper: str = Field(description="Its key in `docs/papers.md`.")
     where: str = Field(description="Table, figure or section.")
     says: str = Field(description="What it says, in a sentence.")
 

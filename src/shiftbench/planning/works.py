@@ -1,8 +1,4 @@
-"""The works that code, configs and captions cite by key (config/works.yaml).
-
-works.yaml beside this file is a link to it, so that an installed package has it and the digest
-of whatever cites a work covers it.
-"""
+"""The works that code, configs and captions cite by key (works.yaml beside this file)."""
 
 from __future__ import annotations
 
