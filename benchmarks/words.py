@@ -28,8 +28,8 @@ import numpy as np
 import psutil
 
 from shiftbench import seeds
-from shiftbench.evaluation import cost
 from shiftbench.interface import Batch, Broadening, Problem
+from shiftbench.running import cost
 from shiftbench.streams import _corpora, _counts, _text_files, _tokens, _vocabulary
 from tests.oracles import skipgram as oracle
 

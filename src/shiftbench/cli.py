@@ -200,7 +200,7 @@ def run(options: argparse.Namespace) -> int:
 
     from threadpoolctl import threadpool_limits
 
-    from shiftbench.evaluation import harness
+    from shiftbench.running import harness
     from shiftbench.store import checkpoint, zarr_zip
 
     store = zarr_zip.read_any(options.store)
@@ -230,7 +230,7 @@ def choose(options: argparse.Namespace) -> None:
     spec = specs.choice(plan, options.study, options.stream, options.learner)
     specs.refuse_other(spec, options.digest)
 
-    from shiftbench.evaluation import choice
+    from shiftbench.scoring import choice
     from shiftbench.store import seal, zarr_zip
 
     seal.refuse_broken(options.scores)
@@ -250,7 +250,7 @@ def summarise(options: argparse.Namespace) -> None:
 
     from threadpoolctl import threadpool_limits
 
-    from shiftbench.evaluation import summarise
+    from shiftbench.scoring import summarise
     from shiftbench.store import seal, zarr_zip
 
     seal.refuse_broken(*options.streams, *options.runs)
@@ -276,7 +276,7 @@ def artefact(options: argparse.Namespace) -> None:
     specs.refuse_other(spec, options.digest)
 
     from shiftbench.artefacts import _style, _tables
-    from shiftbench.evaluation import results
+    from shiftbench.scoring import results
     from shiftbench.store import seal
 
     seal.refuse_broken(options.scores, options.summary, *options.streams)
@@ -299,8 +299,8 @@ def artefact(options: argparse.Namespace) -> None:
 def words(options: argparse.Namespace) -> None:
     """Prints when words change in a study's run, and their neighbours before and after."""
     from shiftbench.artefacts import _words
-    from shiftbench.evaluation import results
     from shiftbench.planning import config, specs
+    from shiftbench.scoring import results
 
     plan = config.load(options.config)
     refuse_unknown("study", options.study, plan.studies)

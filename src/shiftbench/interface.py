@@ -145,7 +145,7 @@ class CompiledRows(NamedTuple):
 
     check: batch -> inputs [S, n, flat] and targets [S, n, d], LearnerError for bad ones. pack:
     state -> [S, H, P] float64; unpack: the way back. step: a `numba.cfunc` of the type
-    `learners._rows.STEP`, (numbers [P] of one hypothesis, inputs of a row flat, targets,
+    `online.rows.STEP`, (numbers [P] of one hypothesis, inputs of a row flat, targets,
     constants, scratch) -> log evidence of the row, after which the numbers have learnt it.
     """
 

@@ -11,10 +11,10 @@ from scipy import integrate, stats
 
 from shiftbench.artefacts import beta_contours, influence, k_hat, outlier_bound
 from shiftbench.errors import UserError
-from shiftbench.evaluation import k_hat as closeness
-from shiftbench.evaluation import odds_bound
-from shiftbench.learners import _beta_exact, _student_t
-from tests.evaluation import stores
+from shiftbench.posteriors import beta_exact, student_t
+from shiftbench.theory import k_hat as closeness
+from shiftbench.theory import odds_bound
+from tests.scoring import stores
 
 STUDY = SimpleNamespace(name="beta-posterior")
 FIG_1B = {"d": 5, "a0": 3.0, "b0": 5.0}
@@ -30,8 +30,8 @@ def test_no_observation_breaks_the_bound_on_the_odds(beta, d, spread):
     for df, of_run, of_prior in itertools.product(
         (6, 50, 5000), *[np.geomspace(1e-3, 1e6, 40)] * 2
     ):
-        run = _student_t.score(beta, float(df), d, log_det, of_run)
-        prior = _student_t.score(beta, 2 * a0, d, prior_log_det, of_prior)
+        run = student_t.score(beta, float(df), d, log_det, of_run)
+        prior = student_t.score(beta, 2 * a0, d, prior_log_det, of_prior)
         worst = min(worst, np.log((1 - hazard) / hazard) + run - prior)
     assert worst >= bound
     if spread == 1:  # The smallest scale of the prior: the bound is then sharp.
@@ -52,7 +52,7 @@ def test_the_paper_condition_holds_from_a_much_smaller_determinant():
 
 def rows_of(n: int, d: int):
     x, y = closeness.autoregressions(n, d, 0)
-    return x, y, _beta_exact.Prior(3.0, 5.0, 0.5, 2.0)
+    return x, y, beta_exact.Prior(3.0, 5.0, 0.5, 2.0)
 
 
 def test_the_exact_posterior_is_prior_times_exp_of_the_beta_losses():
@@ -69,7 +69,7 @@ def test_the_exact_posterior_is_prior_times_exp_of_the_beta_losses():
             total += density**beta / beta - integral / (1 + beta)
         return total
 
-    found = _beta_exact.log_density(
+    found = beta_exact.log_density(
         prior, beta, x, y, np.array([s2, 2 * s2]), np.stack([mu, mu + 1])
     )
     assert found[1] - found[0] == pytest.approx(value(2 * s2, mu + 1) - value(s2, mu), rel=1e-6)
@@ -77,15 +77,15 @@ def test_the_exact_posterior_is_prior_times_exp_of_the_beta_losses():
 
 def test_the_approximation_integrates_to_one_and_for_small_beta_is_the_standard_posterior():
     x, y, prior = rows_of(30, 2)
-    q = _beta_exact.Approximation.unpacked(_beta_exact.conjugate(prior, x, y))
-    fitted = _beta_exact.approximation(prior, 1e-6, x, y)
+    q = beta_exact.Approximation.unpacked(beta_exact.conjugate(prior, x, y))
+    fitted = beta_exact.approximation(prior, 1e-6, x, y)
     np.testing.assert_allclose(fitted.packed(), q.packed(), rtol=1e-3, atol=1e-4)
     s2, mu = q.draw(20_000, np.random.default_rng(0))
     assert s2.mean() == pytest.approx(q.b / (q.a - 1), rel=0.01)
-    exact = _beta_exact.log_density(prior, 1e-6, x, y, s2, mu)
+    exact = beta_exact.log_density(prior, 1e-6, x, y, s2, mu)
     # The standard posterior is the limit: the log ratio is constant.
     assert (exact - q.log_density(s2, mu)).std() < 1e-3
-    one = _beta_exact.Approximation(3.0, 2.0, np.array([0.5]), np.array([[0.7]]))
+    one = beta_exact.Approximation(3.0, 2.0, np.array([0.5]), np.array([[0.7]]))
     mass = integrate.dblquad(
         lambda m, s: np.exp(one.log_density(np.array([s]), np.array([[m]])))[0], 1e-3, 60, -25, 25
     )[0]
@@ -93,7 +93,7 @@ def test_the_approximation_integrates_to_one_and_for_small_beta_is_the_standard_
 
 
 def test_k_hat_is_close_as_the_paper_says_and_finds_what_forgets_the_data():
-    prior, random = _beta_exact.Prior(3.0, 5.0, 0.0, 100.0), np.random.default_rng(0)
+    prior, random = beta_exact.Prior(3.0, 5.0, 0.0, 100.0), np.random.default_rng(0)
     near = closeness.closeness(prior, 0.05, *closeness.autoregressions(101, 2, 0), 2000, random)
     assert near.predictive < 0.5 and near.effective > 0.99 and near.learnt > 0.5
     lost = closeness.closeness(prior, 0.5, *closeness.autoregressions(101, 10, 0), 2000, random)
@@ -125,7 +125,7 @@ def test_k_hat_draws_no_point_where_the_data_are_forgotten(monkeypatch):
 
 def contours_study(draws):
     """A study with draws of the approximation itself as the draws of the sampler."""
-    fit = _beta_exact.Approximation(
+    fit = beta_exact.Approximation(
         6.0, 12.0, np.array([0.5, -0.2]), np.array([[0.2, 0], [0.05, 0.1]])
     )
     stream = stores.toy_stream(1)

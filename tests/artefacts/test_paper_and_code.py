@@ -15,7 +15,7 @@ import pytest
 
 from shiftbench.artefacts import paper_and_code
 from shiftbench.planning import components, config
-from tests.evaluation import stores
+from tests.scoring import stores
 
 CONFIG = Path(__file__).parents[2] / "config"
 ERRORS = {"standard": [4.0, 2.0, 6.0], "robust": [1.0, 5.0, 3.0], "robust-strong": [9.0, 1.0, 2.0]}

@@ -10,12 +10,12 @@ import pytest
 
 from shiftbench.artefacts import paper_and_code, segmentation
 from shiftbench.errors import UserError
-from shiftbench.evaluation import summarise
-from shiftbench.evaluation.cost import Meter
-from shiftbench.evaluation.harness import Experiment
-from shiftbench.evaluation.results import StudyResults
+from shiftbench.running.cost import Meter
+from shiftbench.running.harness import Experiment
+from shiftbench.scoring import summarise
+from shiftbench.scoring.results import StudyResults
 from shiftbench.streams import series
-from tests.evaluation import stores
+from tests.scoring import stores
 
 METRICS = ["squared_error", "n_changepoints", "run_length_zeros"]
 RUN_LENGTH = ["run-length", {"hazard": 0.01, "keep": 30}]

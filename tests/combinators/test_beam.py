@@ -10,10 +10,10 @@ import pytest
 
 from shiftbench import seeds
 from shiftbench.combinators import beam
-from shiftbench.evaluation.exact_segmentation import JumpModel, most_likely_jumps
 from shiftbench.interface import Batch, Broadening, LearnerError, Problem
 from shiftbench.learners import gaussian_mean
 from shiftbench.streams import toy_step
+from shiftbench.theory.exact_segmentation import JumpModel, most_likely_jumps
 
 # The toy sequence of li2021vbs's public code (seed 123), rounded; true jumps at 3 and 14.
 GOLDEN = np.array(

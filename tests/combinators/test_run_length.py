@@ -152,7 +152,7 @@ def test_any_learner_with_evidence_will_do():
 
 def test_the_prediction_is_the_evidence_of_the_next_row():
     """exp of the log density under the mixture after drift = ratio of the summed joints."""
-    from shiftbench.evaluation.metrics import log_predictive
+    from shiftbench.scoring.metrics import log_predictive
 
     shape = problem()
     inner = bayes_linear.build(bayes_linear.Settings(), shape)

@@ -10,8 +10,9 @@ import pytest
 import xarray as xr
 
 from shiftbench import seeds
-from shiftbench.evaluation import harness, segmentation
 from shiftbench.planning import components, config
+from shiftbench.running import harness
+from shiftbench.scoring import segmentation
 from shiftbench.streams import series
 
 pytestmark = pytest.mark.skipif(

@@ -9,10 +9,10 @@ import tensorflow as tf
 from shiftbench import seeds
 from shiftbench.interface import Batch, Problem
 from shiftbench.learners import map as map_learner
-from shiftbench.learners._fisher import squared_gradients
-from shiftbench.learners._training import Rows
 from shiftbench.models import convnet, linear, mlp
 from shiftbench.models._model import glorot, log_likelihood, point
+from shiftbench.networks.fisher import squared_gradients
+from shiftbench.networks.training import Rows
 from tests.learners.test_mfvi import NOISE, regression
 
 

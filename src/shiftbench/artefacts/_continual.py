@@ -17,11 +17,11 @@ from matplotlib.figure import Figure, SubFigure
 
 from shiftbench.artefacts import _style
 from shiftbench.errors import UserError
-from shiftbench.evaluation import provenance, published
-from shiftbench.evaluation.metrics import _matrix
-from shiftbench.evaluation.results import StudyResults
-from shiftbench.planning import works
+from shiftbench.planning import provenance, works
 from shiftbench.planning.endings import TUNED as ENDING
+from shiftbench.scoring import published
+from shiftbench.scoring.metrics import _matrix
+from shiftbench.scoring.results import StudyResults
 
 METRIC = "accuracy"
 SOURCE = "eschenhagen2019vogn"

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from shiftbench.artefacts import _tables
-from shiftbench.evaluation import published, statistics
-from shiftbench.evaluation.metrics import _shifts
-from shiftbench.evaluation.results import StudyResults
 from shiftbench.planning import works
+from shiftbench.scoring import published, statistics
+from shiftbench.scoring.metrics import _shifts
+from shiftbench.scoring.results import StudyResults
 
 KIND = "table"
 

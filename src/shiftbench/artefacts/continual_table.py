@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from shiftbench.artefacts import _continual
-from shiftbench.evaluation import provenance, published, statistics
-from shiftbench.evaluation.metrics import fwt
-from shiftbench.evaluation.results import StudyResults
-from shiftbench.planning import works
+from shiftbench.planning import provenance, works
+from shiftbench.scoring import published, statistics
+from shiftbench.scoring.metrics import fwt
+from shiftbench.scoring.results import StudyResults
 
 KIND = "table"
 

@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from shiftbench.artefacts import _style
-from shiftbench.evaluation import influence as influences
-from shiftbench.evaluation.results import StudyResults
+from shiftbench.scoring.results import StudyResults
+from shiftbench.theory import influence as influences
 
 KIND = "figure"
 

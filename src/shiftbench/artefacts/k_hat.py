@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 
 from shiftbench import seeds
 from shiftbench.artefacts import _style
-from shiftbench.evaluation import k_hat
-from shiftbench.evaluation.results import StudyResults
-from shiftbench.learners._beta_exact import Prior
 from shiftbench.planning import works
+from shiftbench.posteriors.beta_exact import Prior
+from shiftbench.scoring.results import StudyResults
+from shiftbench.theory import k_hat
 
 KIND = "figure"
 

@@ -13,9 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from shiftbench.artefacts import _style
-from shiftbench.evaluation import odds_bound
-from shiftbench.evaluation.results import StudyResults
 from shiftbench.planning import works
+from shiftbench.scoring.results import StudyResults
+from shiftbench.theory import odds_bound
 
 KIND = "figure"
 

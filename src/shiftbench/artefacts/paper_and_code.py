@@ -14,9 +14,8 @@ import pandas as pd
 import yaml
 
 from shiftbench.errors import UserError
-from shiftbench.evaluation import provenance
-from shiftbench.evaluation.results import StudyResults
-from shiftbench.planning import works
+from shiftbench.planning import provenance, works
+from shiftbench.scoring.results import StudyResults
 
 KIND = "table"
 

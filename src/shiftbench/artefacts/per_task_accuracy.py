@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
 from shiftbench.artefacts import _continual, _style
-from shiftbench.evaluation import statistics
-from shiftbench.evaluation.results import StudyResults
+from shiftbench.scoring import statistics
+from shiftbench.scoring.results import StudyResults
 
 KIND = "figure"
 

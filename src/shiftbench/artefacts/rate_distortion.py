@@ -17,9 +17,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import ScalarFormatter
 
 from shiftbench.artefacts import _style
-from shiftbench.evaluation import provenance, statistics
-from shiftbench.evaluation.results import StudyResults
-from shiftbench.planning import works
+from shiftbench.planning import provenance, works
+from shiftbench.scoring import statistics
+from shiftbench.scoring.results import StudyResults
 
 KIND = "figure"
 

@@ -14,8 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from shiftbench.artefacts import _style
-from shiftbench.evaluation.results import StudyResults
 from shiftbench.planning import works
+from shiftbench.scoring.results import StudyResults
 
 KIND = "figure"
 

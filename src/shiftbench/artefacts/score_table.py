@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 
 from shiftbench.artefacts import _tables
-from shiftbench.evaluation.results import StudyResults
 from shiftbench.planning import components
+from shiftbench.scoring.results import StudyResults
 
 KIND = "table"
 

@@ -15,8 +15,8 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
 from shiftbench.artefacts import _continual, _style
-from shiftbench.evaluation import statistics
-from shiftbench.evaluation.results import StudyResults
+from shiftbench.scoring import statistics
+from shiftbench.scoring.results import StudyResults
 
 KIND = "figure"
 

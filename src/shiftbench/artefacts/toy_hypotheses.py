@@ -15,10 +15,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from shiftbench.artefacts import _style
-from shiftbench.evaluation import exact_segmentation, lineage, provenance, statistics
-from shiftbench.evaluation.metrics import _shifts, jump_f1
-from shiftbench.evaluation.results import StudyResults
-from shiftbench.planning import works
+from shiftbench.planning import provenance, works
+from shiftbench.scoring import lineage, statistics
+from shiftbench.scoring.metrics import _shifts, jump_f1
+from shiftbench.scoring.results import StudyResults
+from shiftbench.theory import exact_segmentation
 
 KIND = "figure"
 

@@ -4,10 +4,10 @@ y = X mu + noise in R^d, noise N(0, s2 I), with a normal-inverse-gamma prior. Se
 (designs X_m) make a set: the state starts with one hypothesis a model, so that `run_length`
 weighs them as well. Source: knoblauch2018robust, sections 3 and 4.
 
-beta_p > 0: the parameters have the beta-divergence posterior, approximated by the best
-normal-inverse-gamma (`_beta_posterior.py`), fitted anew after every row on the last `window`
-rows, or followed by the paper's SVRG (`_svrg.py`); the conjugate posterior of all rows is kept
-beside it, another place to start from. beta_rlm > 0: the evidence is the beta-divergence score
+beta_p > 0: the parameters have the beta-divergence posterior, approximated by the best normal-
+inverse-gamma (`posteriors/beta_posterior.py`), fitted anew after every row on the last `window`
+rows, or followed by the paper's SVRG (`posteriors/svrg.py`); the conjugate posterior of all rows is
+kept beside it, another place to start from. beta_rlm > 0: the evidence is the beta-divergence score
 of the prediction (Eq. 8), which is what makes the run lengths robust; 0 is the log density.
 
 State, all [S, H, ...]: model; count of rows; a, b, mean [p], root [p, p] of the conjugate
@@ -38,8 +38,8 @@ from shiftbench.interface import (
     State,
     StudentT,
 )
-from shiftbench.learners import _beta_posterior, _rows, _student_t, _svrg
-from shiftbench.posteriors import normal_inverse_gamma
+from shiftbench.online.rows import STEP
+from shiftbench.posteriors import beta_posterior, normal_inverse_gamma, student_t, svrg
 
 NEEDS: tuple[str, ...] = ()
 MODEL = False
@@ -107,7 +107,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
                 "window_y": np.zeros((*size, window, d)),
             }
         if "svrg" in layout:
-            state["svrg"] = np.zeros((*size, _svrg.size(p)))
+            state["svrg"] = np.zeros((*size, svrg.size(p)))
             state["svrg"][..., -2] = seeding.fold_each(seeds, "svrg")[:, :1].view(np.uint32)
         return state
 
@@ -205,7 +205,7 @@ def _shape(problem: Problem) -> tuple[int, int, int]:
 
 
 def _prior(settings: Settings, d: int, p: int) -> np.ndarray:
-    """a0, b0, m0, Sigma0^-1, log |Sigma0| in one array, as `_beta_posterior.elbo` takes it."""
+    """a0, b0, m0, Sigma0^-1, log |Sigma0| in one array, as `beta_posterior.elbo` takes it."""
     precision = np.eye(p) / settings.prior_variance
     return np.concatenate(
         [
@@ -224,7 +224,7 @@ def _layout(d: int, p: int, window: int, settings: Settings) -> dict[str, tuple[
     if settings.beta_p:
         layout |= {"fit": (2 + p + p * p,), "window_x": (window, d, p), "window_y": (window, d)}
         if settings.optimiser == "svrg":
-            layout["svrg"] = (_svrg.size(p),)
+            layout["svrg"] = (svrg.size(p),)
     return layout
 
 
@@ -265,28 +265,28 @@ def _refit(numbers, design, y, constants, d, p, window, beta):
     window_x = numbers[at : at + window * d * p].reshape(window, d, p)
     end = at + window * d * (p + 1)
     window_y = numbers[at + window * d * p : end].reshape(window, d)
-    svrg = numbers[end:]
+    own = numbers[end:]
     place = int(numbers[1] - 1) % window
     window_x[place], window_y[place] = design, y
     rows = min(int(numbers[1]), window)
     prior, tolerance = constants[6:], constants[5]
     x, targets = window_x[:rows], window_y[:rows]
-    if len(svrg) and not _svrg.wants_optimum(svrg, rows, window):
-        _svrg.step(svrg, fit, prior, beta, x, targets, window)
+    if len(own) and not svrg.wants_optimum(own, rows, window):
+        svrg.step(own, fit, prior, beta, x, targets, window)
         return
     if numbers[1] <= RESTARTS:
         conjugate, gradient = numbers[2 : 4 + p + p * p], np.empty(len(fit))
-        work = np.empty(_beta_posterior.work_size(d, p))
-        before = _beta_posterior.elbo(fit, prior, beta, x, targets, gradient, work)
-        other = _beta_posterior.elbo(conjugate, prior, beta, x, targets, gradient, work)
+        work = np.empty(beta_posterior.work_size(d, p))
+        before = beta_posterior.elbo(fit, prior, beta, x, targets, gradient, work)
+        other = beta_posterior.elbo(conjugate, prior, beta, x, targets, gradient, work)
         if other > before:
             fit[:] = conjugate
-    _beta_posterior.fit(fit, prior, beta, x, targets, tolerance, np.int64(200))
-    if len(svrg):
-        _svrg.step(svrg, fit, prior, beta, x, targets, window)
+    beta_posterior.fit(fit, prior, beta, x, targets, tolerance, np.int64(200))
+    if len(own):
+        svrg.step(own, fit, prior, beta, x, targets, window)
 
 
-@cfunc(_rows.STEP, cache=True, error_model="numpy")
+@cfunc(STEP, cache=True, error_model="numpy")
 def _step(numbers, x, y, constants, scratch):
     """Evidence of a row, then the conjugate update and, with beta_p, the fit."""
     d, p = int(constants[0]), int(constants[1])
@@ -309,4 +309,4 @@ def _step(numbers, x, y, constants, scratch):
         a, b = fit[0], fit[1]
         _refit(numbers, design, y, constants, d, p, window, beta_p)
     log_det += d * math.log(b / a)
-    return _student_t.score(beta_rlm, 2 * a, d, log_det, quadratic * a / b)
+    return student_t.score(beta_rlm, 2 * a, d, log_det, quadratic * a / b)

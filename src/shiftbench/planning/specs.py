@@ -21,11 +21,11 @@ from shiftbench.planning.schema import Config, Study
 from shiftbench.store import raw
 
 Spec = dict[str, Any]
-HARNESS = "shiftbench.evaluation.harness"
-SUMMARISE = "shiftbench.evaluation.summarise"
-CHOOSE = "shiftbench.evaluation.choice"
+HARNESS = "shiftbench.running.harness"
+SUMMARISE = "shiftbench.scoring.summarise"
+CHOOSE = "shiftbench.scoring.choice"
 DRAWING = tuple(
-    f"shiftbench.{name}" for name in ("evaluation.results", "artefacts._style", "artefacts._tables")
+    f"shiftbench.{name}" for name in ("scoring.results", "artefacts._style", "artefacts._tables")
 )
 
 
