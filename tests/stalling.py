@@ -77,9 +77,9 @@ def _before(owner: Any, name: str, stall: Callable, reached: Callable[..., bool]
 
 
 def _learning(stall: Callable) -> None:
-    from shiftbench.running.harness import Experiment
+    from shiftbench.running import harness
 
-    _before(Experiment, "advance", stall, lambda _, position, meter: position.next_task == STALL_AT)
+    _before(harness, "advance", stall, lambda run, now, meter: now.next_task == STALL_AT)
 
 
 def _saving(stall: Callable) -> None:

@@ -10,8 +10,9 @@ import pytest
 
 from shiftbench.artefacts import paper_and_code, segmentation
 from shiftbench.errors import UserError
+from shiftbench.running import assembly, run_store
 from shiftbench.running.cost import Meter
-from shiftbench.running.harness import Experiment
+from shiftbench.running.harness import advance, start
 from shiftbench.scoring import summarise
 from shiftbench.scoring.results import StudyResults
 from shiftbench.streams import series
@@ -28,7 +29,7 @@ LEARNERS = {
 
 def driven(stream, variant):
     """A run store, made by the harness."""
-    experiment = Experiment(
+    run = assembly.run(
         {
             "study": "study",
             "stream": {"name": "nile", "family": "series"},
@@ -42,10 +43,10 @@ def driven(stream, variant):
         },
         stream,
     )
-    position, meter = experiment.start(), Meter()
-    while position.next_task < experiment.problem.n_tasks:
-        position = experiment.advance(position, meter)
-    return experiment.store(position)
+    position, meter = start(run), Meter()
+    while position.next_task < run.problem.n_tasks:
+        position = advance(run, position, meter)
+    return run_store.dataset(run, position)
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,9 +11,9 @@ import xarray as xr
 
 from shiftbench.interface import Batch, Gaussian, Learner, LearnerError
 from shiftbench.planning import components
-from shiftbench.running import harness
+from shiftbench.running import assembly, harness, run_store
 from shiftbench.running.cost import Meter
-from shiftbench.running.harness import Experiment, Stopped, run_job
+from shiftbench.running.harness import Stopped, advance, run_job, start
 from shiftbench.store import zarr_zip
 
 BEAM = ["beam", {"size": 3, "broadening": "diffuse", "prior_log_odds": -2.0}]
@@ -78,7 +79,7 @@ class Spy:
 
 
 def with_spy(monkeypatch, spy):
-    monkeypatch.setattr(harness, "assemble", lambda *_: spy.learner())
+    monkeypatch.setattr(assembly, "assemble", lambda *_: spy.learner())
     return spy
 
 
@@ -94,11 +95,10 @@ def test_only_what_is_revealed_and_declared_reaches_a_learner(
     monkeypatch, toy, tmp_path, reveals, needs
 ):
     spy = with_spy(monkeypatch, Spy())
-    experiment = Experiment(spec(reveals=reveals), toy)
-    experiment.needs = needs
-    position = experiment.start()
+    run = replace(assembly.run(spec(reveals=reveals), toy), needs=frozenset(needs))
+    position = start(run)
     for _ in range(30):
-        position = experiment.advance(position, harness.Meter())
+        position = advance(run, position, Meter())
     assert all(context.task is None for context in spy.contexts)
     if not needs:
         assert spy.contexts == []
@@ -140,9 +140,9 @@ def test_a_task_without_rows_is_not_judged_and_fails_nobody(monkeypatch, toy, tm
 
 def test_what_was_found_is_not_copied_at_every_task(monkeypatch, toy):
     """20,000 tasks were: the arrays of the tasks before stay where they are."""
-    experiment = Experiment(spec(), toy)
-    first = experiment.advance(experiment.start(), Meter())
-    second = experiment.advance(first, Meter())
+    run = assembly.run(spec(), toy)
+    first = advance(run, start(run), Meter())
+    second = advance(run, first, Meter())
     assert second.records.before is first.records
     assert all(array.shape[1] == 1 for array in second.records.found.values())
 
@@ -162,14 +162,13 @@ def test_a_mistake_in_the_code_is_no_data(monkeypatch, toy, tmp_path):
 
 def interrupt_after(monkeypatch, tasks):
     """Makes the harness stop as SIGTERM does, before the given task."""
-    advance = Experiment.advance
 
-    def interrupted(self, position, meter):
+    def interrupted(run, position, meter):
         if position.next_task == tasks:
             raise Stopped("test")
-        return advance(self, position, meter)
+        return advance(run, position, meter)
 
-    monkeypatch.setattr(Experiment, "advance", interrupted)
+    monkeypatch.setattr(harness, "advance", interrupted)
 
 
 @pytest.mark.parametrize("tasks", [0, 1, 17, 29])
@@ -202,8 +201,8 @@ def test_the_store_holds_its_origin_and_no_times(toy, tmp_path):
 
 
 def test_other_seeds_and_tasks_draw_other_numbers(toy):
-    seeds = Experiment(spec(), toy).seeds
-    other = Experiment(spec(variant="other"), toy).seeds
+    seeds = assembly.run(spec(), toy).seeds
+    other = assembly.run(spec(variant="other"), toy).seeds
     assert len(np.unique(np.concatenate([seeds, other]), axis=0)) == 8
 
 
@@ -213,12 +212,12 @@ def test_a_stream_that_looks_back_gives_the_matrix_of_scores(monkeypatch, toy):
     monkeypatch.setattr(module, "test", _test_of_task, raising=False)
     metric = components.load("metrics", "log_predictive")
     monkeypatch.setattr(metric, "STAGE", "after")
-    experiment = Experiment(spec(), toy)
+    run = assembly.run(spec(), toy)
     monkeypatch.setattr(metric, "score", lambda predictive, batch: batch.inputs[:, 0])
-    position = experiment.start()
+    position = start(run)
     for _ in range(3):
-        position = experiment.advance(position, Meter())
-    store = experiment.store(position)
+        position = advance(run, position, Meter())
+    store = run_store.dataset(run, position)
     tested = store["tested"].sel(after_metric="log_predictive").isel(seed=1).values
     expected = np.full(tested.shape, np.nan)
     for t in range(3):
@@ -239,8 +238,8 @@ def test_a_learner_that_refuses_the_stream_fails_in_all_seeds(monkeypatch, toy):
     def refuse(*_):
         raise LearnerError("needs several heads")
 
-    monkeypatch.setattr(harness, "assemble", refuse)
-    experiment = Experiment(spec(), toy)
-    store = experiment.store(experiment.start())
+    monkeypatch.setattr(assembly, "assemble", refuse)
+    run = assembly.run(spec(), toy)
+    store = run_store.dataset(run, start(run))
     assert set(store["status"].values) == {"failed: LearnerError: needs several heads"}
     assert np.isnan(store["score"]).all()

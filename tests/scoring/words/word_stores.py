@@ -11,7 +11,7 @@ import xarray as xr
 
 from shiftbench.combinators import beam, per_word, reset
 from shiftbench.learners import skipgram
-from shiftbench.running import harness
+from shiftbench.running import assembly, harness, run_store
 from shiftbench.running.cost import Meter
 from shiftbench.scoring import summarise
 from shiftbench.scoring.results import StudyResults
@@ -81,11 +81,11 @@ def run(variant: str) -> xr.Dataset:
         "metrics": [],
         "code": "",
     }
-    experiment = harness.Experiment(spec, stream())
-    position, meter = experiment.start(), Meter()
+    made = assembly.run(spec, stream())
+    position, meter = harness.start(made), Meter()
     while position.next_task < PERIODS:
-        position = experiment.advance(position, meter)
-    return experiment.store(position)
+        position = harness.advance(made, position, meter)
+    return run_store.dataset(made, position)
 
 
 @functools.cache
