@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -98,8 +98,8 @@ class Parts:
         inner, _ = self.learner("skipgram")
         learner = components.load("combinators", name).build(made, self.pairs, inner)
         total = self.batch(self.pairs, seed=99)
-        return learner._replace(
-            init=lambda seeds: learner.observe(learner.init(seeds), total, seeds)[0]
+        return replace(
+            learner, init=lambda seeds: learner.observe(learner.init(seeds), total, seeds)[0]
         )
 
     def batch(self, problem: Problem, seed: int = 0) -> Batch:

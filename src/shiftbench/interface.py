@@ -140,29 +140,16 @@ class Broadening:
     variance: float = 0.0
 
 
-class CompiledRows(NamedTuple):
-    """A learner as compiled loops over rows see it: a row of numbers for each hypothesis.
-
-    check: batch -> inputs [S, n, flat] and targets [S, n, d], LearnerError for bad ones. pack:
-    state -> [S, H, P] float64; unpack: the way back. step: a `numba.cfunc` of the type
-    `online.rows.STEP`, (numbers [P] of one hypothesis, inputs of a row flat, targets,
-    constants, scratch) -> log evidence of the row, after which the numbers have learnt it.
-    """
-
-    check: Callable[[Batch], tuple[np.ndarray, np.ndarray]]
-    pack: Callable[[State], np.ndarray]
-    unpack: Callable[[np.ndarray], State]
-    step: Any
-    constants: np.ndarray
-    scratch: int
-
-
 def _same_state(state: State, *_: Any) -> State:
     return state
 
 
-class Learner(NamedTuple):
+@dataclass(frozen=True)
+class Learner:
     """Pure functions over a state. The harness owns the order in which they are called.
+
+    A learner that offers more to the combinators that ask for it is of a subtype, such as
+    `online.rows.RowLearner`; `dataclasses.replace` keeps it.
 
     init(seeds) -> State
         seeds: [S, 2] integers, see `shiftbench.seeds`.
@@ -177,8 +164,6 @@ class Learner(NamedTuple):
         Called only if the learner declares in NEEDS what the protocol reveals.
     broaden(state, broadening) -> State
         Widens the posterior; None where the posterior family cannot be widened.
-    rows
-        The same learner, compiled row by row, for combinators that take it; or None.
     """
 
     init: Callable[[np.ndarray], State]
@@ -187,7 +172,6 @@ class Learner(NamedTuple):
     drift: Callable[[State, np.ndarray], State] = _same_state
     boundary: Callable[[State, Context, np.ndarray], State] = _same_state
     broaden: Callable[[State, Broadening], State] | None = None
-    rows: CompiledRows | None = None
 
 
 def mapped(function: Callable[[np.ndarray], np.ndarray], state: Mapping[str, np.ndarray]) -> State:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -152,7 +153,7 @@ def test_temperature_divides_the_evidence():
 
 
 def test_a_learner_that_cannot_be_broadened_is_refused():
-    inner = gaussian_mean.build(gaussian_mean.Settings(), SERIES)._replace(broaden=None)
+    inner = replace(gaussian_mean.build(gaussian_mean.Settings(), SERIES), broaden=None)
     with pytest.raises(LearnerError, match="cannot be broadened"):
         beam.build(beam.Settings(), SERIES, inner)
 

@@ -13,7 +13,7 @@ b0 after the row, [S, K], the same in all slots.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -73,7 +73,7 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
             known = {"a": state["a0"], "b": state["b0"]}
             return base | {k: np.repeat(v, base[k].shape[1], axis=1) for k, v in known.items()}
 
-        return _slopes.filtered(lengths, problem, learner._replace(init=fresh), _scored, 2)
+        return _slopes.filtered(lengths, problem, replace(learner, init=fresh), _scored, 2)
 
     def _scored(state: State, row: Batch) -> tuple[State, np.ndarray, np.ndarray]:
         no_seeds = np.zeros((len(row.mask), 2), int)  # bayes-linear draws nothing

@@ -30,7 +30,6 @@ from numba import cfunc, njit
 from shiftbench import seeds as seeding
 from shiftbench.interface import (
     Batch,
-    CompiledRows,
     Info,
     Learner,
     LearnerError,
@@ -38,7 +37,7 @@ from shiftbench.interface import (
     State,
     StudentT,
 )
-from shiftbench.online.rows import STEP
+from shiftbench.online.rows import STEP, CompiledRows, RowLearner, learn, pack, unpack
 from shiftbench.posteriors import beta_posterior, normal_inverse_gamma, student_t, svrg
 
 NEEDS: tuple[str, ...] = ()
@@ -123,34 +122,23 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
         )
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
-        x, y = checked(batch, d)
-        packed = pack(state)
-        evidence = np.zeros(packed.shape[:2])
-        seen = np.require(batch.mask, bool, ["C", "W"])
-        _each_row(_step, x, y, seen, packed, constants, np.empty(scratch), evidence)
-        return unpack(packed), {"log_evidence": evidence}
+        learnt, evidence = learn(rows, state, batch)
+        return learnt, {"log_evidence": evidence}
 
-    def pack(state: State) -> np.ndarray:
-        size = state["a"].shape
-        return np.concatenate([state[name].reshape(*size, -1) for name in layout], axis=2)
-
-    def unpack(packed: np.ndarray) -> State:
-        ends = np.cumsum([math.prod(shape) for shape in layout.values()])[:-1]
-        parts = np.split(packed, ends, axis=2)
-        size = packed.shape[:2]
-        return {
-            name: part.reshape(*size, *shape)
-            for (name, shape), part in zip(layout.items(), parts, strict=True)
-        }
-
-    scratch = 3 * p + p * p
-    rows = CompiledRows(partial(checked, d=d), pack, unpack, _step, constants, scratch)
-    return Learner(init, predict, observe, rows=rows)
+    rows = CompiledRows(
+        partial(checked, d=d),
+        partial(pack, layout),
+        partial(unpack, layout),
+        _step,
+        constants,
+        3 * p + p * p,
+    )
+    return RowLearner(init, predict, observe, rows=rows)
 
 
 def betas(learner: Learner) -> tuple[float, float]:
     """beta_p and beta_rlm of a learner that `build` made; LearnerError for another one."""
-    if learner.rows is None or learner.rows.step is not _step:
+    if not isinstance(learner, RowLearner) or learner.rows.step is not _step:
         raise LearnerError("this combinator needs the learner bayes-linear directly inside it")
     beta_p, beta_rlm = learner.rows.constants[BETAS]
     return float(beta_p), float(beta_rlm)
@@ -158,17 +146,10 @@ def betas(learner: Learner) -> tuple[float, float]:
 
 def observe_at(learner: Learner, state: State, batch: Batch, beta_p: np.ndarray) -> State:
     """The state after a batch under another beta_p [S], above 0 where the setting is."""
-    rows = learner.rows
-    assert rows is not None
-    x, y = rows.check(batch)
-    packed, seen = rows.pack(state), np.require(batch.mask, bool, ["C", "W"])
-    scratch, unused = np.empty(rows.scratch), np.empty(packed.shape[:2])
-    for s, beta in enumerate(beta_p):
-        constants = rows.constants.copy()
-        constants[BETAS.start] = beta
-        at = slice(s, s + 1)
-        _each_row(_step, x[at], y[at], seen[at], packed[at], constants, scratch, unused[at])
-    return rows.unpack(packed)
+    assert isinstance(learner, RowLearner)
+    constants = np.tile(learner.rows.constants, (len(beta_p), 1))
+    constants[:, BETAS.start] = beta_p
+    return learn(learner.rows, state, batch, constants)[0]
 
 
 def checked(batch: Batch, d: int) -> tuple[np.ndarray, np.ndarray]:
@@ -240,16 +221,6 @@ def _posterior(state: State, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray
 def _designs(model: np.ndarray, inputs: np.ndarray) -> np.ndarray:
     """Design of each hypothesis' model [S, H, n, d, p]; inputs [S, n, M, d, p]."""
     return inputs[np.arange(len(model))[:, None], :, model]
-
-
-@njit(cache=True, error_model="numpy")
-def _each_row(step, x, y, seen, packed, constants, scratch, evidence):
-    """All hypotheses learn the rows that are seen, one after the other."""
-    for s in range(y.shape[0]):
-        for i in range(y.shape[1]):
-            if seen[s, i]:
-                for h in range(packed.shape[1]):
-                    evidence[s, h] += step(packed[s, h], x[s, i], y[s, i], constants, scratch)
 
 
 @njit(cache=True, error_model="numpy")
