@@ -11,7 +11,7 @@ ARROWS = {
     "scoring": {"theory", "online", "words", "planning", "store"},
     "theory": {"online", "posteriors", "planning"},
     "running": {"combinators", "planning", "store"},
-    "combinators": {"learners", "online", "words"},
+    "combinators": {"online", "words"},
     "learners": {"networks", "online", "words", "posteriors", "models"},
     "words": {"networks", "posteriors"},
     "networks": {"posteriors", "models"},

@@ -54,7 +54,7 @@ def test_a_small_beta_is_the_standard_posterior(d, p):
     batch = data(d, p)
     _, exact, _ = learnt(d, p, batch, a0=3.0)
     _, state, _ = learnt(d, p, batch, a0=3.0, beta_p=1e-4, tolerance=1e-6)
-    a, b, mean, root = bayes_linear._posterior(state, p)
+    a, b, mean, root = bayes_linear._posterior(state)
     np.testing.assert_allclose(mean, exact["mean"], atol=5e-3)
     np.testing.assert_allclose(b / a, exact["b"] / exact["a"], rtol=1e-2)
     np.testing.assert_allclose(squared(root), squared(exact["root"]), atol=5e-3)

@@ -41,7 +41,7 @@ def elbo(state, **settings):
     q = state["fit"][0, 0]
     return beta_posterior.elbo(
         q,
-        bayes_linear._prior(made, d, p),
+        bayes_linear._prior(made, p),
         made.beta_p,
         state["window_x"][0, 0, :rows],
         state["window_y"][0, 0, :rows],

@@ -19,6 +19,7 @@ log_evidence [S, H].
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Literal
@@ -31,13 +32,13 @@ from shiftbench import seeds as seeding
 from shiftbench.interface import (
     Batch,
     Info,
-    Learner,
     LearnerError,
     Problem,
     State,
     StudentT,
 )
-from shiftbench.online.rows import STEP, CompiledRows, RowLearner, learn, pack, unpack
+from shiftbench.online.robust import RobustLearner
+from shiftbench.online.rows import STEP, CompiledRows, learn, pack, unpack
 from shiftbench.posteriors import beta_posterior, normal_inverse_gamma, student_t, svrg
 
 NEEDS: tuple[str, ...] = ()
@@ -47,8 +48,8 @@ FIELDS = 4
 """Numbers before the mean: model, count, a, b."""
 RESTARTS = 50
 """Rows of a segment up to which a fit may start from the conjugate posterior."""
-BETAS = slice(3, 5)
-"""Where beta_p and beta_rlm lie among the constants."""
+BETA_P = 3
+"""Where beta_p lies among the constants."""
 
 
 @dataclass(frozen=True)
@@ -74,82 +75,81 @@ class Settings:
     """How the beta posterior follows the rows: a full fit after each, or the paper's SVRG."""
 
 
-def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
+def build(settings: Settings, problem: Problem, model: None = None) -> RobustLearner:
     """The learner of problem.n_outputs targets on designs of input_shape (models, d, p).
 
     LearnerError for other inputs.
     """
     models, d, p = _shape(problem)
     window = settings.window if settings.beta_p else 0
-    prior = _prior(settings, d, p)
-    constants = np.concatenate(
-        [[d, p, window, settings.beta_p, settings.beta_rlm, settings.tolerance], prior]
-    )
     layout = _layout(d, p, window, settings)
-
-    def init(seeds: np.ndarray) -> State:
-        size = (len(seeds), models)
-        root = math.sqrt(settings.prior_variance) * np.eye(p)
-        state = {
-            "model": np.tile(np.arange(models, dtype=float), (len(seeds), 1)),
-            "count": np.zeros(size),
-            "a": np.full(size, settings.a0),
-            "b": np.full(size, settings.b0),
-            "mean": np.full((*size, p), settings.prior_mean),
-            "root": np.tile(root, (*size, 1, 1)),
-        }
-        if settings.beta_p:
-            fit = np.concatenate([prior[: 2 + p], root.ravel()])
-            state |= {
-                "fit": np.tile(fit, (*size, 1)),
-                "window_x": np.zeros((*size, window, d, p)),
-                "window_y": np.zeros((*size, window, d)),
-            }
-        if "svrg" in layout:
-            state["svrg"] = np.zeros((*size, svrg.size(p)))
-            state["svrg"][..., -2] = seeding.fold_each(seeds, "svrg")[:, :1].view(np.uint32)
-        return state
-
-    def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> StudentT:
-        x = _designs(state["model"].astype(int), inputs)
-        a, b, mean, root = _posterior(state, p)
-        s, h = a.shape
-        return StudentT(
-            np.full((s, h), -math.log(h)),
-            np.einsum("shndp,shp->shnd", x, mean),
-            normal_inverse_gamma.scale(x, root[:, :, None], a[..., None], b[..., None]),
-            2 * a,
-        )
+    sizes = [d, p, window, settings.beta_p, settings.beta_rlm, settings.tolerance]
+    rows = CompiledRows(
+        check=partial(checked, d=d),
+        pack=partial(pack, layout),
+        unpack=partial(unpack, layout),
+        step=_step,
+        constants=np.concatenate([sizes, _prior(settings, p)]),
+        scratch=3 * p + p * p,
+    )
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         learnt, evidence = learn(rows, state, batch)
         return learnt, {"log_evidence": evidence}
 
-    rows = CompiledRows(
-        partial(checked, d=d),
-        partial(pack, layout),
-        partial(unpack, layout),
-        _step,
-        constants,
-        3 * p + p * p,
+    def observe_at(state: State, batch: Batch, beta_p: np.ndarray) -> State:
+        constants = np.tile(rows.constants, (len(beta_p), 1))
+        constants[:, BETA_P] = beta_p
+        return learn(rows, state, batch, constants)[0]
+
+    return RobustLearner(
+        partial(_initial, settings, layout, models),
+        _predict,
+        observe,
+        rows=rows,
+        beta_p=settings.beta_p,
+        beta_rlm=settings.beta_rlm,
+        observe_at=observe_at,
+        scale=lambda state: (state["a"], state["b"]),
+        with_scale=_with_scale,
     )
-    return RowLearner(init, predict, observe, rows=rows)
 
 
-def betas(learner: Learner) -> tuple[float, float]:
-    """beta_p and beta_rlm of a learner that `build` made; LearnerError for another one."""
-    if not isinstance(learner, RowLearner) or learner.rows.step is not _step:
-        raise LearnerError("this combinator needs the learner bayes-linear directly inside it")
-    beta_p, beta_rlm = learner.rows.constants[BETAS]
-    return float(beta_p), float(beta_rlm)
+def _initial(
+    settings: Settings, layout: Mapping[str, tuple[int, ...]], models: int, seeds: np.ndarray
+) -> State:
+    """The prior [S, models, ...], before any row."""
+    size, (p,) = (len(seeds), models), layout["mean"]
+    root = math.sqrt(settings.prior_variance) * np.eye(p)
+    state = {name: np.zeros((*size, *shape)) for name, shape in layout.items()} | {
+        "model": np.tile(np.arange(models, dtype=float), (len(seeds), 1)),
+        "a": np.full(size, settings.a0),
+        "b": np.full(size, settings.b0),
+        "mean": np.full((*size, p), settings.prior_mean),
+        "root": np.tile(root, (*size, 1, 1)),
+    }
+    if "fit" in layout:
+        fit = np.concatenate([_prior(settings, p)[: 2 + p], root.ravel()])
+        state["fit"] = np.tile(fit, (*size, 1))
+    if "svrg" in layout:
+        state["svrg"][..., -2] = seeding.fold_each(seeds, "svrg")[:, :1].view(np.uint32)
+    return state
 
 
-def observe_at(learner: Learner, state: State, batch: Batch, beta_p: np.ndarray) -> State:
-    """The state after a batch under another beta_p [S], above 0 where the setting is."""
-    assert isinstance(learner, RowLearner)
-    constants = np.tile(learner.rows.constants, (len(beta_p), 1))
-    constants[:, BETAS.start] = beta_p
-    return learn(learner.rows, state, batch, constants)[0]
+def _predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> StudentT:
+    x = _designs(state["model"].astype(int), inputs)
+    a, b, mean, root = _posterior(state)
+    s, h = a.shape
+    return StudentT(
+        np.full((s, h), -math.log(h)),
+        np.einsum("shndp,shp->shnd", x, mean),
+        normal_inverse_gamma.scale(x, root[:, :, None], a[..., None], b[..., None]),
+        2 * a,
+    )
+
+
+def _with_scale(state: State, a: np.ndarray, b: np.ndarray) -> State:
+    return state | {k: np.broadcast_to(v, state[k].shape).copy() for k, v in (("a", a), ("b", b))}
 
 
 def checked(batch: Batch, d: int) -> tuple[np.ndarray, np.ndarray]:
@@ -185,7 +185,7 @@ def _shape(problem: Problem) -> tuple[int, int, int]:
     return shape  # type: ignore[return-value]
 
 
-def _prior(settings: Settings, d: int, p: int) -> np.ndarray:
+def _prior(settings: Settings, p: int) -> np.ndarray:
     """a0, b0, m0, Sigma0^-1, log |Sigma0| in one array, as `beta_posterior.elbo` takes it."""
     precision = np.eye(p) / settings.prior_variance
     return np.concatenate(
@@ -209,11 +209,11 @@ def _layout(d: int, p: int, window: int, settings: Settings) -> dict[str, tuple[
     return layout
 
 
-def _posterior(state: State, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _posterior(state: State) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """a, b [S, H], mean [S, H, p] and root [S, H, p, p] that predictions are made with."""
     if "fit" not in state:
         return state["a"], state["b"], state["mean"], state["root"]
-    fit = state["fit"]
+    fit, p = state["fit"], state["mean"].shape[-1]
     root = fit[..., 2 + p :].reshape(*fit.shape[:2], p, p)
     return fit[..., 0], fit[..., 1], fit[..., 2 : 2 + p], root
 
