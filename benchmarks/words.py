@@ -51,7 +51,7 @@ def fits() -> None:
     """Prints seconds and gaps of each way to fit."""
     from shiftbench.learners import skipgram
 
-    problem = Problem("counts", (D,), 2, V, 3)
+    problem = Problem("word", (D,), 2, V, 3)
     prior, data, key = _fits_to_do(skipgram.build(skipgram.Settings(), problem))
     made = {name: skipgram.build(skipgram.Settings(**how), problem) for name, how in FITS.items()}
     best = _optima(prior, data)

@@ -59,7 +59,7 @@ class Parts:
 
     @property
     def word(self) -> Problem:
-        return Problem("counts", (self.features,), 2, self.rows, 3)
+        return Problem("word", (self.features,), 2, self.rows, 3)
 
     def case(self, kind: str, name: str) -> tuple[Learner, Problem]:
         """A learner, or a combinator over one."""
@@ -108,12 +108,12 @@ class Parts:
         if problem.kind == "regression":
             inputs = rng.normal(size=(S, n, *problem.input_shape))
             targets = rng.normal(size=(S, n, problem.n_outputs))
-        elif problem.kind == "counts":
+        elif problem.kind in ("counts", "word"):
+            # Both are drawn for either kind: the golden bytes are of these numbers.
             pairs = np.stack([rng.permutation(self.words**2)[:n] for _ in range(S)])
-            inputs = np.stack(np.divmod(pairs, self.words), axis=-1)
             features = rng.normal(size=(S, n, self.features)).astype(np.float32)
-            of_pairs = problem.n_outputs != 2
-            inputs = inputs if of_pairs else features
+            of_pairs = problem.kind == "counts"
+            inputs = np.stack(np.divmod(pairs, self.words), axis=-1) if of_pairs else features
             targets = rng.integers(1, 9, (S, n, 1 if of_pairs else 2)).astype(np.float32)
         else:
             features, classes = math.prod(problem.input_shape), min(3, problem.n_outputs)

@@ -66,18 +66,18 @@ class Context(NamedTuple):
 class Problem:
     """What a learner may know of a stream before it starts: shapes, never data.
 
-    kind: classification (targets are labels below n_outputs), regression (targets are
-        n_outputs real values) or counts: a row is a pair (word, context) with a count above
+    kind: classification (targets are labels below n_outputs) or regression (targets are
+        n_outputs real values). counts: a row is a pair (word, context) with a count above
         zero in the period, inputs [S, n, 2] integers below the size of the vocabulary, which
-        is n_outputs, and targets [S, n, 1] the weighted counts. One word's counts alone have
-        a context's features as inputs and (positive, negative) counts as the 2 targets.
+        is n_outputs, and targets [S, n, 1] the weighted counts. word: of one word alone, a row
+        is a context, inputs its features and targets [S, n, 2] its positive and negative count.
     n_train: the number of training rows of the largest task; n_tasks: of tasks.
     heads: 1, or the number of heads of a multi-head protocol, which tells each row's task:
         head k owns the n_outputs / heads outputs from k n_outputs / heads on, and inputs are
         flat, prod(input_shape) values and then the number of the row's head.
     """
 
-    kind: Literal["classification", "regression", "counts"]
+    kind: Literal["classification", "regression", "counts", "word"]
     input_shape: tuple[int, ...]
     n_outputs: int
     n_train: int

@@ -61,7 +61,7 @@ class Settings:
 
 def inner_problem(settings: Settings, problem: Problem) -> Problem:
     """What the learner inside is told: a word's counts with contexts of known features."""
-    return Problem("counts", (settings.dimension,), 2, problem.n_outputs, problem.n_tasks)
+    return Problem("word", (settings.dimension,), 2, problem.n_outputs, problem.n_tasks)
 
 
 def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:

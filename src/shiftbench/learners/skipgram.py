@@ -69,7 +69,7 @@ class Settings:
 
 def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
     """The learner of word vectors for problem.input_shape = (d,); LearnerError for others."""
-    if problem.kind != "counts" or len(problem.input_shape) != 1 or problem.n_outputs != 2:
+    if problem.kind != "word":
         raise LearnerError(
             "skipgram: needs the counts of one word at a time; put per-word before it, on a"
             " stream of counts"
