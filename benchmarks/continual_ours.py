@@ -82,7 +82,7 @@ def sums_of_vogn(rows: Rows, hidden: tuple[int, ...], draws: np.ndarray) -> list
     """Sums [P] over rows and weight draws of the loss's gradients, and of their squares."""
     model, _, batch = _model(VOGN, rows, hidden)
     mask = tf.ones(batch.mask.shape)
-    given = training.Rows(batch.inputs[:, np.newaxis], batch.targets, mask)
+    given = training.Minibatch(batch.inputs[:, np.newaxis], batch.targets, mask)
     _, passed = example_gradients.signals(model, point(draws[np.newaxis]), given)
     gradients, squares = example_gradients.moments(passed, DRAWS)
     return [-np.ravel(gradients), np.ravel(squares)]  # ours are of the log likelihood

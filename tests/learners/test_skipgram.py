@@ -102,7 +102,7 @@ def test_elbo_and_its_gradient_equal_numerical_quadrature(periods):
     w, h = 2, 1
     known = data.inputs[w].astype(float), data.targets[w].astype(float), float64(prior, w, h)
     one = slice(w, w + 1)
-    rows = newton.rows(data.inputs[one], data.targets[one], data.mask[one])
+    rows = newton.context_counts(data.inputs[one], data.targets[one], data.mask[one])
     normals = [
         newton.Normal(*(tf.constant(s[k][one, h : h + 1]) for k in ("mean", "precision")))
         for s in (prior, posterior)
@@ -133,7 +133,7 @@ def test_a_newton_step_is_the_formula():
     v, m, p, m0, p0 = (rng.uniform(0.2, 1, size) for size in ((30, 4), *[(4,)] * 4))
     p *= 10
     seen = rng.uniform(0, 3, size=(30, 2))
-    rows = newton.rows(v[None], seen[None], np.ones((1, 30), bool))
+    rows = newton.context_counts(v[None], seen[None], np.ones((1, 30), bool))
     now, prior = (
         newton.Normal(*(tf.constant(a[None, None], tf.float32) for a in pair))
         for pair in ((m, p), (m0, p0))

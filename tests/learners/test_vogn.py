@@ -14,7 +14,7 @@ from shiftbench.learners import vogn
 from shiftbench.models import convnet, linear, mlp
 from shiftbench.models._model import log_likelihood, point
 from shiftbench.networks import example_gradients, natural
-from shiftbench.networks.training import Rows
+from shiftbench.networks.training import Minibatch
 
 NOISE = 0.5
 
@@ -122,7 +122,7 @@ def network(request):
     parameters = tf.constant(0.4 * rng.normal(size=(1, 2 * DRAWS, model.size)), tf.float32)
     inputs = tf.constant(rng.normal(size=(1, 1, 6, 4, 4, 1)), tf.float32)
     targets = tf.constant(rng.integers(0, 3, (1, 6)))
-    rows = Rows(inputs, targets, tf.constant([[1.0, 1, 1, 1, 1, 0]]))
+    rows = Minibatch(inputs, targets, tf.constant([[1.0, 1, 1, 1, 1, 0]]))
     each = np.zeros((2 * DRAWS, 6, model.size))
     for k in range(2 * DRAWS):
         for i in range(5):
@@ -164,7 +164,7 @@ def test_the_fused_draws_give_the_moments_of_explicit_weights(name):
     mean = tf.constant(rng.normal(size=(2, 1, model.size)), tf.float32)
     sd = tf.constant(rng.uniform(0.1, 0.3, (2, 1, model.size)), tf.float32)
     inputs = tf.constant(rng.normal(size=(2, 1, 6, 4, 4, 1)), tf.float32)
-    rows = Rows(inputs, tf.constant(rng.integers(0, 3, (2, 6))), tf.ones((2, 6)))
+    rows = Minibatch(inputs, tf.constant(rng.integers(0, 3, (2, 6))), tf.ones((2, 6)))
     noise = rng.normal(size=(2, 4 * model.size)).astype("f4")
     found = vogn._sums(4, model, mean, sd, rows, tf.constant(noise))
     together = 1 if name == "convnet" else 4

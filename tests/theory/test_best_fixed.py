@@ -17,7 +17,7 @@ def some_rows(kind, d=2, n=30, seed=0):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, d))
     score = x.sum(axis=1) + rng.normal(size=n)
-    return best_fixed.Rows(x, np.where(score > 0, 1.0, -1.0) if kind == "hinge" else score)
+    return best_fixed.Examples(x, np.where(score > 0, 1.0, -1.0) if kind == "hinge" else score)
 
 
 @pytest.mark.parametrize("weight", [0.0, 3.0])
@@ -52,7 +52,7 @@ def test_a_box_that_binds_some_coordinates_is_not_a_clipped_optimum(kind):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(30, 3)) @ [[1, 0.9, 0], [0, 0.3, 0.9], [0, 0, 0.5]]
     score = x @ [2, -2, 0.5] + 0.5 * rng.normal(size=30)
-    rows = best_fixed.Rows(x, np.sign(score) if kind == "hinge" else score)
+    rows = best_fixed.Examples(x, np.sign(score) if kind == "hinge" else score)
     bound, weight = 0.3, 0.3
 
     def sums(theta):

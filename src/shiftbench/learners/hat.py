@@ -41,7 +41,7 @@ from shiftbench.models._model import Layer, Linear, Model, log_likelihood, per_e
 from shiftbench.networks import layerwise, natural, sampling
 from shiftbench.networks.backend import graph, tf
 from shiftbench.networks.tasks import heads_in, steps_per_epoch
-from shiftbench.networks.training import Rows, epochs, total
+from shiftbench.networks.training import Minibatch, epochs, total
 from shiftbench.seeds import fold_each, generator
 
 NEEDS: tuple[str, ...] = ()
@@ -219,7 +219,7 @@ def _fit(
     longest = tf.maximum(tf.reduce_max(minibatches), 1)
     lowest = 1 / settings.s_max
 
-    def step(now: _Step, rows: Rows, _: tf.Tensor) -> _Step:
+    def step(now: _Step, rows: Minibatch, _: tf.Tensor) -> _Step:
         done = tf.cast(now.count % longest, tf.float32)
         share = done / tf.cast(tf.maximum(minibatches - 1, 1), tf.float32)
         s = lowest + (settings.s_max - lowest) * tf.minimum(share, 1.0)[:, None, None, None]
@@ -256,7 +256,7 @@ def _gradients(
     used: tf.Tensor,
     task: tf.Tensor,
     s: tf.Tensor,
-    rows: Rows,
+    rows: Minibatch,
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Gradients of the loss in mean and embedding."""
     parts = layerwise.pieces(gated.model, now.mean)
@@ -273,7 +273,7 @@ def _gradients(
     return tf.concat(in_parts, -1), in_embedding
 
 
-def _log_likelihood(gated: _Gated, exact: Linear, gate: tf.Tensor, rows: Rows) -> tf.Tensor:
+def _log_likelihood(gated: _Gated, exact: Linear, gate: tf.Tensor, rows: Minibatch) -> tf.Tensor:
     """Log likelihood [S, H] of some rows."""
     outputs = forward(gated, exact, gate, rows.inputs)
     per_row = log_likelihood(gated.model, outputs, rows.targets) * rows.mask[:, None]

@@ -50,7 +50,7 @@ from shiftbench.networks.backend import graph, tf
 from shiftbench.networks.mean_field import Prior
 from shiftbench.networks.random import fold_in, normals
 from shiftbench.networks.tasks import head_of_each, heads_in
-from shiftbench.networks.training import Adam, Rows, minimise
+from shiftbench.networks.training import Adam, Minibatch, minimise
 from shiftbench.networks.weight_draws import Draws, Noise
 from shiftbench.posteriors import mean_field_gaussian, radial
 from shiftbench.seeds import generator
@@ -211,7 +211,7 @@ def _fit(
     count = tf.reduce_sum(tf.cast(mask, tf.float32), axis=1)[:, None, None]
     noise = _noise_of_steps(draws, min(settings.batch_size, mask.shape[1]), fold_in(seeds, 3))
 
-    def gradient(parameters: tf.Tensor, rows: Rows, step_seeds: tf.Tensor) -> tf.Tensor:
+    def gradient(parameters: tf.Tensor, rows: Minibatch, step_seeds: tf.Tensor) -> tf.Tensor:
         mean, sd = mean_field.unpack(parameters, bayesian)
         drawn = noise(step_seeds)
         with tf.GradientTape() as tape:

@@ -145,7 +145,7 @@ def _fit(
     noise: tf.Tensor,
 ) -> tuple[tf.Tensor, ...]:
     """Posterior mean and precision, steps, and the ELBO's two terms."""
-    prior, data = newton.Normal(mean, precision), newton.rows(contexts, targets, mask)
+    prior, data = newton.Normal(mean, precision), newton.context_counts(contexts, targets, mask)
     if settings.method == "newton":
         q, steps = newton.fit(
             prior, prior, data, settings.nodes, settings.iterations, settings.tolerance
@@ -158,7 +158,7 @@ def _fit(
 
 @fused
 def _black_box(
-    settings: Settings, prior: newton.Normal, data: newton.Rows, noise: tf.Tensor
+    settings: Settings, prior: newton.Normal, data: newton.ContextCounts, noise: tf.Tensor
 ) -> newton.Normal:
     """Adam on (mean, log sd) from the prior, along reparametrised gradients of the ELBO."""
     linear = newton.product(data.positives, data.features)
@@ -181,7 +181,11 @@ def _black_box(
 
 
 def _drawn_gradient(
-    x: tf.Tensor, prior: newton.Normal, data: newton.Rows, linear: tf.Tensor, eps: tf.Tensor
+    x: tf.Tensor,
+    prior: newton.Normal,
+    data: newton.ContextCounts,
+    linear: tf.Tensor,
+    eps: tf.Tensor,
 ) -> tf.Tensor:
     """Gradient of the ELBO in (mean, log sd) [2, W, H, d] by one draw; the KL's is exact."""
     mean, sd = x[0], tf.exp(x[1])

@@ -40,7 +40,7 @@ from shiftbench.models._model import Linear, Model, point
 from shiftbench.networks import example_gradients, natural, sampling
 from shiftbench.networks.backend import graph, tf
 from shiftbench.networks.random import fold_in, normals
-from shiftbench.networks.training import Rows, epochs
+from shiftbench.networks.training import Minibatch, epochs
 from shiftbench.posteriors import low_rank_gaussian
 
 NEEDS: tuple[str, ...] = ()
@@ -166,7 +166,7 @@ def _fit(
     count = tf.reduce_sum(tf.cast(mask, tf.float32), axis=1)
     noise = sampling.table(fold_in(seeds, 0), settings.draws * model.size)
 
-    def step(now: _Step, rows: Rows, step_seeds: tf.Tensor) -> _Step:
+    def step(now: _Step, rows: Minibatch, step_seeds: tf.Tensor) -> _Step:
         return _update(settings, model, now, prior, rows, count, noise, step_seeds)
 
     first = _Step(start, tf.reduce_any(prior.low_rank != 0, -1))
@@ -200,7 +200,7 @@ def _update(
     model: Model,
     now: _Step,
     prior: _Gaussian,
-    rows: Rows,
+    rows: Minibatch,
     count: tf.Tensor,
     noise: tf.Tensor,
     seeds: tf.Tensor,

@@ -36,7 +36,7 @@ from shiftbench.networks import layerwise, sampling
 from shiftbench.networks.backend import fused, graph, repeat, tf
 from shiftbench.networks.random import fold_in, normals
 from shiftbench.networks.tasks import head_of_each, heads_in, steps_per_epoch
-from shiftbench.networks.training import Rows, epochs
+from shiftbench.networks.training import Minibatch, epochs
 from shiftbench.seeds import generator
 
 NEEDS: tuple[str, ...] = ()
@@ -137,7 +137,7 @@ def _fit(
     kl_weight = settings.kl_weight / tf.cast(tf.maximum(minibatches, 1), tf.float32)
     longest = tf.maximum(tf.reduce_max(minibatches), 1)
 
-    def step(now: _Step, rows: Rows, step_seeds: tf.Tensor) -> _Step:
+    def step(now: _Step, rows: Minibatch, step_seeds: tf.Tensor) -> _Step:
         eps = sampling.excerpt(noise, step_seeds, size)
         eps = tf.reshape(eps, [-1, 1, settings.draws, model.size])
         gradient = _likelihood_gradient(model, now.mean, now.rho, eps, rows)
@@ -168,7 +168,7 @@ def _fit(
 
 
 def _likelihood_gradient(
-    model: Model, mean: tf.Tensor, rho: tf.Tensor, eps: tf.Tensor, rows: Rows
+    model: Model, mean: tf.Tensor, rho: tf.Tensor, eps: tf.Tensor, rows: Minibatch
 ) -> tf.Tensor:
     """Gradient [S, H, K, P] of the rows' log likelihood in each weight draw."""
     (s, h), (draws, size) = mean.shape[:2], eps.shape[2:]

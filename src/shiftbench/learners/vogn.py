@@ -38,7 +38,7 @@ from shiftbench.models._model import (
 from shiftbench.networks import example_gradients, natural, sampling
 from shiftbench.networks.backend import fused, graph, tf
 from shiftbench.networks.random import fold_in
-from shiftbench.networks.training import Rows, epochs
+from shiftbench.networks.training import Minibatch, epochs
 from shiftbench.posteriors import mean_field_gaussian
 from shiftbench.posteriors._roots import inverse_sqrt
 
@@ -187,7 +187,7 @@ def _fit(
     gain = 1.0 - settings.momentum if settings.momentum_kind == "exponential" else 1.0
     rates = _Rates(settings.alpha, settings.beta, settings.momentum, gain)
 
-    def step(now: _Step, rows: Rows, step_seeds: tf.Tensor) -> _Step:
+    def step(now: _Step, rows: Minibatch, step_seeds: tf.Tensor) -> _Step:
         excerpt = sampling.excerpt(noise, step_seeds, size)
         sums = _sums(settings.draws, model, now.mean, now.sd, rows, excerpt)
         return _update(rates, now, prior, *sums, tf.reduce_sum(rows.mask, 1), count)
@@ -211,7 +211,7 @@ def _sums(
     model: Model,
     mean: tf.Tensor,
     sd: tf.Tensor,
-    rows: Rows,
+    rows: Minibatch,
     noise: tf.Tensor,
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Sums over rows of the log likelihood's gradients and of their squares, means over draws.

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from shiftbench.models._model import Layer, Linear, Model, log_likelihood, product, unfolded
 from shiftbench.networks.backend import tf
-from shiftbench.networks.training import Rows
+from shiftbench.networks.training import Minibatch
 
 
 class Signal(NamedTuple):
@@ -29,7 +29,7 @@ class Signal(NamedTuple):
     delta: tf.Tensor
 
 
-def signals(model: Model, linear: Linear, rows: Rows) -> tuple[tf.Tensor, list[Signal]]:
+def signals(model: Model, linear: Linear, rows: Minibatch) -> tuple[tf.Tensor, list[Signal]]:
     """Log likelihood of the rows [S, H K], and what passed each layer."""
     passed: dict[Layer, tuple[tf.Tensor, tf.Tensor]] = {}
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from shiftbench.models._model import Layer, Model, log_likelihood, point, unfolded
 from shiftbench.networks.backend import repeat, tf
 from shiftbench.networks.random import fold_in, uniforms
-from shiftbench.networks.training import Rows, shuffled, take
+from shiftbench.networks.training import Minibatch, shuffled, take
 
 
 def mean_fisher(
@@ -51,7 +51,12 @@ def mean_fisher(
 
 
 def squared_gradients(
-    model: Model, parameters: tf.Tensor, rows: Rows, labels: str, summed: bool, seeds: tf.Tensor
+    model: Model,
+    parameters: tf.Tensor,
+    rows: Minibatch,
+    labels: str,
+    summed: bool,
+    seeds: tf.Tensor,
 ) -> tf.Tensor:
     """Sum over the rows of squared gradients of log p(label | input), [S, H, P].
 
@@ -85,7 +90,7 @@ def squared_gradients(
 
 
 def _scores(
-    model: Model, outputs: tf.Tensor, rows: Rows, labels: str, seeds: tf.Tensor
+    model: Model, outputs: tf.Tensor, rows: Minibatch, labels: str, seeds: tf.Tensor
 ) -> Iterator[tf.Tensor]:
     """Scalars whose squared per-example gradients add up to the Fisher's diagonal."""
     mask = rows.mask[:, None]

@@ -18,7 +18,7 @@ from shiftbench.models._model import (
     product,
 )
 from shiftbench.networks.backend import tf
-from shiftbench.networks.training import Rows
+from shiftbench.networks.training import Minibatch
 
 
 def pieces(model: Model, parameters: tf.Tensor) -> list[tf.Tensor]:
@@ -42,13 +42,13 @@ def point(model: Model, parts: Sequence[tf.Tensor]) -> Linear:
     return linear
 
 
-def mean_nll(model: Model, linear: Linear, rows: Rows) -> tf.Tensor:
+def mean_nll(model: Model, linear: Linear, rows: Minibatch) -> tf.Tensor:
     """Mean negative log likelihood of a minibatch, [S, H]."""
     return -log_likelihood_of(model, linear, *rows) / tf.reduce_sum(rows.mask, -1)[:, None]
 
 
 def mean_nll_gradient(
-    model: Model, parameters: tf.Tensor, rows: Rows, step_seeds: tf.Tensor
+    model: Model, parameters: tf.Tensor, rows: Minibatch, step_seeds: tf.Tensor
 ) -> tf.Tensor:
     """Its gradient [S, H, P] in the parameters of the deterministic network."""
     parts = pieces(model, parameters)

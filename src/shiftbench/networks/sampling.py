@@ -10,7 +10,7 @@ from shiftbench.interface import Categorical, Gaussian, Info, Predictive
 from shiftbench.models._model import Linear, Model, log_likelihood_of, point
 from shiftbench.networks.backend import repeat, tf
 from shiftbench.networks.random import fold_in, normals
-from shiftbench.networks.training import Rows, total
+from shiftbench.networks.training import Minibatch, total
 
 TABLE = 2**20
 """Least number of normal draws in a table."""
@@ -71,7 +71,7 @@ def expected_log_likelihood(
     def once(draw_seeds: tf.Tensor) -> tf.Tensor:
         linear = draw(draw_seeds, size)
 
-        def piece(rows: Rows) -> tf.Tensor:
+        def piece(rows: Minibatch) -> tf.Tensor:
             return log_likelihood_of(model, linear, *rows)
 
         return total(piece, data, size)

@@ -13,7 +13,7 @@ from shiftbench.networks.backend import fused, repeat, tf
 from shiftbench.networks.random import fold_in, uniforms
 
 
-class Rows(NamedTuple):
+class Minibatch(NamedTuple):
     """A minibatch: inputs [S, 1, b, ...], targets [S, b, ...], mask [S, b] (0 or 1)."""
 
     inputs: tf.Tensor
@@ -21,7 +21,7 @@ class Rows(NamedTuple):
     mask: tf.Tensor
 
 
-Gradient = Callable[[tf.Tensor, Rows, tf.Tensor], tf.Tensor]
+Gradient = Callable[[tf.Tensor, Minibatch, tf.Tensor], tf.Tensor]
 """(parameters [S, H, P'], minibatch, seeds of the step [S, 2]) -> gradient [S, H, P']."""
 
 
@@ -57,10 +57,10 @@ class Penalty(NamedTuple):
     rows: tf.Tensor
 
 
-def take(inputs: tf.Tensor, targets: tf.Tensor, mask: tf.Tensor, index: tf.Tensor) -> Rows:
+def take(inputs: tf.Tensor, targets: tf.Tensor, mask: tf.Tensor, index: tf.Tensor) -> Minibatch:
     """The rows `index` [S, b] of data [S, n, ...]."""
     gathered = tf.gather(inputs, index, batch_dims=1)
-    return Rows(
+    return Minibatch(
         gathered[:, tf.newaxis],
         tf.gather(targets, index, batch_dims=1),
         tf.cast(tf.gather(mask, index, batch_dims=1), tf.float32),
@@ -77,7 +77,7 @@ def shuffled(mask: tf.Tensor, length: int, seeds: tf.Tensor) -> tf.Tensor:
 
 
 def epochs(
-    step: Callable[[Any, Rows, tf.Tensor], Any],
+    step: Callable[[Any, Minibatch, tf.Tensor], Any],
     state: Any,
     data: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
     seeds: tf.Tensor,
@@ -113,7 +113,7 @@ def epochs(
 
 
 def total(
-    function: Callable[[Rows], tf.Tensor],
+    function: Callable[[Minibatch], tf.Tensor],
     data: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
     size: int = 500,
 ) -> tf.Tensor:
@@ -160,7 +160,7 @@ def descend(
 ) -> tuple[Descent, tf.Tensor]:
     """Adam on a loss, known by its gradient, plus a penalty; where it ends, number of steps."""
 
-    def step(at: Descent, rows: Rows, step_seeds: tf.Tensor) -> Descent:
+    def step(at: Descent, rows: Minibatch, step_seeds: tf.Tensor) -> Descent:
         g = gradient(at.x, rows, step_seeds)
         steps = at.steps + 1
         step_number = tf.cast(steps, tf.float32)

@@ -23,30 +23,30 @@ TOLERANCE = 1e-6
 MOST_TANGENTS = 100
 
 
-class Rows(NamedTuple):
+class Examples(NamedTuple):
     """Rows in the order of a stream: x [T, d], y [T] (-1 and +1, or real values)."""
 
     x: np.ndarray
     y: np.ndarray
 
 
-def rows(stream: xr.Dataset, realisation: int) -> Rows:
+def rows(stream: xr.Dataset, realisation: int) -> Examples:
     """The rows of one realisation of a `tabular` stream, in its order."""
     order = stream["order"].values[realisation]
     flipped = stream["flipped"].values[realisation]
     target = stream["target"].values[order].astype(float)
     if stream.attrs["kind"] == "classification":
         target = 2 * target - 1
-    return Rows(stream["inputs"].values[order], np.where(flipped, -target, target))
+    return Examples(stream["inputs"].values[order], np.where(flipped, -target, target))
 
 
-def sorted_rows(ordered: Rows) -> Rows:
+def sorted_rows(ordered: Examples) -> Examples:
     """The same rows in an order of their own, so that equal sets are equal arrays."""
     order = np.lexsort([ordered.y, *ordered.x.T])
-    return Rows(ordered.x[order], ordered.y[order])
+    return Examples(ordered.x[order], ordered.y[order])
 
 
-def smallest(ordered: Rows, kind: Kind, bound: float, weight: float = 0.0) -> float:
+def smallest(ordered: Examples, kind: Kind, bound: float, weight: float = 0.0) -> float:
     """min over theta in the box of the sum of losses + weight / 2 |theta|^2.
 
     With a weight, the value at the solver's point, which is the minimum to its tolerance and

@@ -39,7 +39,7 @@ from scipy.optimize import minimize
 from shiftbench.online.losses import Kind, Loss
 from shiftbench.planning import provenance
 from shiftbench.theory import best_fixed
-from shiftbench.theory.best_fixed import Rows
+from shiftbench.theory.best_fixed import Examples
 
 LEARNERS = ("oga", "oga-el", "sva", "svb", "ngvi")
 SMALLEST_SD = 1e-6
@@ -126,7 +126,7 @@ def bounds(run: xr.Dataset, stream: xr.Dataset) -> tuple[np.ndarray, np.ndarray]
     return own, worst
 
 
-def _of_seed(used: Setting, rows: Rows, run: xr.Dataset) -> Bounds:
+def _of_seed(used: Setting, rows: Examples, run: xr.Dataset) -> Bounds:
     """The bounds of one seed; run: its infos [task]."""
     if used.learner == "svb":
         return _svb(used, rows, run)
@@ -146,7 +146,7 @@ def _of_seed(used: Setting, rows: Rows, run: xr.Dataset) -> Bounds:
     return Bounds(lowest + half * gradients, lowest + printed * half * largest)
 
 
-def _svb(used: Setting, rows: Rows, run: xr.Dataset) -> Bounds:
+def _svb(used: Setting, rows: Examples, run: xr.Dataset) -> Bounds:
     t = np.arange(1, len(rows.y) + 1)
     squares = run["info_squared_gradient_mean"].values
     largest = lipschitz(used, rows, point=True) ** 2
@@ -164,7 +164,7 @@ def _svb(used: Setting, rows: Rows, run: xr.Dataset) -> Bounds:
     return Bounds(own, fixed + start + used.c * largest * np.sqrt(len(t)))
 
 
-def lipschitz(used: Setting, rows: Rows, point: bool) -> float:
+def lipschitz(used: Setting, rows: Examples, point: bool) -> float:
     """A Lipschitz constant of all losses of the stream: in m, and unless `point` in sd too.
 
     In m: |x| for hinge and absolute loss, whose slope is at most 1; 2 (|y| + bound |x|_1) |x|
@@ -240,9 +240,9 @@ def _smallest_with_spread(used: Setting, x: bytes, y: bytes, score_sd: bytes) ->
     return _minimum(objective, np.zeros(d), [(-used.bound, used.bound)] * d)
 
 
-def _rows(x: bytes, y: bytes) -> Rows:
+def _rows(x: bytes, y: bytes) -> Examples:
     targets = np.frombuffer(y)
-    return Rows(np.frombuffer(x).reshape(len(targets), -1), targets)
+    return Examples(np.frombuffer(x).reshape(len(targets), -1), targets)
 
 
 def _minimum(

@@ -81,7 +81,7 @@ def _fit(
     mean: tf.Tensor, features: tf.Tensor, targets: tf.Tensor, mask: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Posterior means [B, 1, d] from start values, and ELBO [B, 1]."""
-    data = newton.rows(features, targets, mask)
+    data = newton.context_counts(features, targets, mask)
     prior = newton.Normal(tf.zeros_like(mean), tf.ones_like(mean))
     start = newton.Normal(mean, tf.ones_like(mean))
     q, _ = newton.fit(prior, start, data, NODES, STEPS, ENOUGH)

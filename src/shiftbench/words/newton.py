@@ -35,7 +35,7 @@ class Normal(NamedTuple):
     precision: tf.Tensor
 
 
-class Rows(NamedTuple):
+class ContextCounts(NamedTuple):
     """features [U, V, d], U is 1 where all W share them; positives n+ and total N [W, 1, V]."""
 
     features: tf.Tensor
@@ -43,15 +43,17 @@ class Rows(NamedTuple):
     total: tf.Tensor
 
 
-def rows(features: tf.Tensor, targets: tf.Tensor, mask: tf.Tensor) -> Rows:
+def context_counts(features: tf.Tensor, targets: tf.Tensor, mask: tf.Tensor) -> ContextCounts:
     """Of features [U, V, d], counts (n+, n-) [W, V, 2] and mask [W, V], in any number format."""
     seen = tf.cast(targets, tf.float32) * tf.cast(mask, tf.float32)[..., tf.newaxis]
     positives = seen[:, tf.newaxis, :, 0]
-    return Rows(tf.cast(features, tf.float32), positives, positives + seen[:, tf.newaxis, :, 1])
+    return ContextCounts(
+        tf.cast(features, tf.float32), positives, positives + seen[:, tf.newaxis, :, 1]
+    )
 
 
 def fit(
-    prior: Normal, start: Normal, data: Rows, nodes: int, iterations: int, tolerance: float
+    prior: Normal, start: Normal, data: ContextCounts, nodes: int, iterations: int, tolerance: float
 ) -> tuple[Normal, tf.Tensor]:
     """The optimum from `start`, and the steps [W, H] that each fit took.
 
@@ -74,7 +76,7 @@ def fit(
     return now, steps
 
 
-def elbo(prior: Normal, q: Normal, data: Rows, nodes: int) -> tuple[tf.Tensor, tf.Tensor]:
+def elbo(prior: Normal, q: Normal, data: ContextCounts, nodes: int) -> tuple[tf.Tensor, tf.Tensor]:
     """Expected log likelihood and KL(q, prior) [W, H], nats, float64.
 
     In float64 because the ELBO of 1e7 counts is 1e7 nats, and decisions rest on differences
@@ -157,7 +159,12 @@ def mean_excess(decay: tf.Tensor, t: tf.Tensor, nodes: int) -> tf.Tensor:
 
 
 def _step(
-    prior: Normal, now: Normal, data: Rows, linear: tf.Tensor, squares: tf.Tensor, nodes: int
+    prior: Normal,
+    now: Normal,
+    data: ContextCounts,
+    linear: tf.Tensor,
+    squares: tf.Tensor,
+    nodes: int,
 ) -> tuple[Normal, tf.Tensor]:
     """The fits after a Newton step, and the nats [W, H] it was expected to gain."""
     x, t = spread(now, data.features)
