@@ -15,6 +15,7 @@ from shiftbench.evaluation.metrics import _shifts
 from shiftbench.evaluation.results import StudyResults
 
 KIND = "table"
+USES = ("accuracy",)
 
 BASELINE = "vcl"
 METRIC = "accuracy"

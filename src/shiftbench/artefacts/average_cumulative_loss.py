@@ -18,6 +18,7 @@ from shiftbench.artefacts import _style
 from shiftbench.evaluation.results import StudyResults
 
 KIND = "figure"
+USES = ("average_cumulative_loss",)
 
 METRIC = "average_cumulative_loss"
 EXPECTED = "average_cumulative_expected_loss"

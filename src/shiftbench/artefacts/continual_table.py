@@ -15,6 +15,8 @@ from shiftbench.evaluation.metrics import fwt
 from shiftbench.evaluation.results import StudyResults
 
 KIND = "table"
+USES = ("accuracy", "acc", "bwt", "fwt")
+REQUIRES = ("earlier-tests",)
 
 TRANSFERS = ("bwt", "fwt")
 PAPER = ("acc_paper", "bwt_paper", "fwt_paper", "source")

@@ -18,6 +18,7 @@ from shiftbench.evaluation import provenance
 from shiftbench.evaluation.results import StudyResults
 
 KIND = "table"
+CLAIMS = "paper_and_code.yaml"
 
 
 def tabulate(study: StudyResults) -> pd.DataFrame:

@@ -15,6 +15,8 @@ from shiftbench.evaluation import statistics
 from shiftbench.evaluation.results import StudyResults
 
 KIND = "figure"
+USES = ("accuracy",)
+REQUIRES = ("earlier-tests",)
 
 
 @_style.styled

@@ -17,6 +17,7 @@ from shiftbench.artefacts import _style
 from shiftbench.evaluation.results import StudyResults
 
 KIND = "figure"
+USES = ("regret", "expected_regret", "regret_bound", "regret_bound_worst_case")
 
 POINTS = {"regret": "regret of the mean", "expected_regret": "expected regret"}
 DASHES = {

@@ -13,6 +13,14 @@ from shiftbench.evaluation import published, statistics
 from shiftbench.evaluation.results import StudyResults
 
 KIND = "table"
+USES = (
+    "average_cumulative_loss",
+    "average_cumulative_expected_loss",
+    "regret",
+    "expected_regret",
+    "regret_bound",
+    "regret_bound_worst_case",
+)
 
 LOSS = "average_cumulative_loss"
 EXPECTED = "average_cumulative_expected_loss"

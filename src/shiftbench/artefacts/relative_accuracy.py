@@ -19,6 +19,10 @@ from shiftbench.evaluation.metrics import _shifts
 from shiftbench.evaluation.results import StudyResults
 
 KIND = "figure"
+USES = ("accuracy",)
+TAKES = ("image",)
+REFUSES = ("heads",)
+COMPARES = ("baseline",)
 
 BASELINE = "vcl"
 METRIC = "accuracy"

@@ -21,6 +21,9 @@ from shiftbench.evaluation import segmentation
 from shiftbench.evaluation.results import StudyResults
 
 KIND = "figure"
+REQUIRES = ("series",)
+REFUSES = ("blocks",)
+FROM = ("run_length",)
 
 COLUMNS, ROWS = 900, 120
 """Cells of a picture of a run-length posterior; a longer series shows the largest in a cell."""

@@ -15,6 +15,8 @@ from shiftbench.evaluation import trajectories
 from shiftbench.evaluation.results import StudyResults
 
 KIND = "table"
+TAKES = ("counts",)
+FROM = ("lineage", "mean")
 
 PER_PERIOD, NEIGHBOURS = 5, 4
 LEAST = 0.5

@@ -42,6 +42,8 @@ from shiftbench.interface import (
 from shiftbench.learners import bayes_linear
 
 NEEDS: tuple[str, ...] = ()
+INSIDE = ("betas",)
+OFFERS = ("changes", "run_length")
 
 LEAST, MOST = {"beta_rlm": 1e-5, "beta_p": 1e-3}, 5.0
 """Where the betas may go, as in the authors' code; below 0.001 the two filters beside the one

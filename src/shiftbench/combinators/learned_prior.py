@@ -36,6 +36,8 @@ from shiftbench.interface import (
 from shiftbench.learners import bayes_linear
 
 NEEDS: tuple[str, ...] = ()
+INSIDE = ("density",)
+OFFERS = ("changes", "run_length")
 
 PRIOR = ("a0", "b0")
 

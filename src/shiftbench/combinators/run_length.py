@@ -51,6 +51,9 @@ from shiftbench.interface import (
 )
 
 NEEDS: tuple[str, ...] = ()
+REFUSES = ("counts",)
+INSIDE = ("log_evidence",)
+OFFERS = ("changes", "run_length")
 
 OWN = ("run_length", "model", "log_joint", "map_log_joint")
 

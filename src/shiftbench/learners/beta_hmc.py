@@ -31,6 +31,8 @@ from shiftbench.learners._backend import fused, tf
 
 NEEDS: tuple[str, ...] = ()
 MODEL = False
+TAKES = {"design": "gaussian"}
+OFFERS = ("draws",)
 
 INFO = ("draws", "fit", "accepted", "r_hat")
 

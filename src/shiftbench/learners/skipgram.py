@@ -41,6 +41,8 @@ from shiftbench.seeds import generator
 
 NEEDS: tuple[str, ...] = ()
 MODEL = False
+TAKES = {"word": "pairs"}
+OFFERS = ("broaden", "log_evidence", "mean")
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ from shiftbench.interface import Batch, Predictive
 STAGE = "after"
 UNIT = "fraction"
 HIGHER_IS_BETTER = True
+JUDGES = ("categorical",)
+REQUIRES = ("tests",)
 
 
 def score(predictive: Predictive, batch: Batch) -> np.ndarray:

@@ -16,6 +16,8 @@ from shiftbench.interface import Batch, Predictive
 STAGE = "before"
 UNIT = "loss per observation"
 HIGHER_IS_BETTER = False
+TAKES = ("two-classes", "number", "value")
+JUDGES = ("score", "gaussian")
 
 
 def score(predictive: Predictive, batch: Batch) -> np.ndarray:

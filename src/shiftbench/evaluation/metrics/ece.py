@@ -16,6 +16,8 @@ from shiftbench.interface import Batch, Predictive
 STAGE = "after"
 UNIT = "fraction"
 HIGHER_IS_BETTER = False
+JUDGES = ("categorical",)
+REQUIRES = ("tests",)
 
 BINS = 15
 

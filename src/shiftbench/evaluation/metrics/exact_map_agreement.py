@@ -16,6 +16,8 @@ from shiftbench.evaluation import exact_segmentation, lineage
 STAGE = "run"
 UNIT = "fraction"
 HIGHER_IS_BETTER = True
+TAKES = ("value",)
+FROM = ("lineage", "diffusion", "level")
 
 
 def score(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:

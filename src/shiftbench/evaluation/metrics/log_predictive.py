@@ -17,6 +17,7 @@ from shiftbench.interface import Batch, Categorical, Gaussian, Predictive
 STAGE = "before"
 UNIT = "nats per observation"
 HIGHER_IS_BETTER = True
+JUDGES = ("gaussian", "student-t")
 
 
 def score(predictive: Predictive, batch: Batch) -> np.ndarray:

@@ -15,6 +15,8 @@ from shiftbench.interface import Batch, Predictive
 STAGE = "after"
 UNIT = "nats per example"
 HIGHER_IS_BETTER = False
+JUDGES = ("categorical",)
+REQUIRES = ("tests",)
 
 SMALLEST = float(np.finfo(np.float32).tiny)
 
