@@ -42,7 +42,7 @@ from shiftbench.interface import (
 )
 
 NEEDS: tuple[str, ...] = ()
-REFUSES = ("counts",)
+REFUSES = ("counts", "mixed")
 INSIDE = ("broaden", "log_evidence")
 OFFERS = {
     "changes": True,

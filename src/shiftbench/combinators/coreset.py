@@ -42,7 +42,7 @@ from shiftbench.seeds import fold_each, generator
 NEEDS: tuple[str, ...] = ()
 HAS = ("mixed",)
 REFUSES = ("counts", "word", "warm-up", "one-row")
-PASSES = ("boundary", "changes", "lineage", "rivals")
+PASSES = ("boundary",)
 
 
 @dataclass(frozen=True)

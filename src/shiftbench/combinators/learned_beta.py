@@ -42,6 +42,7 @@ from shiftbench.interface import (
 from shiftbench.learners import bayes_linear
 
 NEEDS: tuple[str, ...] = ()
+REFUSES = ("mixed",)
 INSIDE = ("betas",)
 OFFERS = ("changes", "run_length")
 

@@ -36,6 +36,7 @@ from shiftbench.interface import (
 from shiftbench.learners import bayes_linear
 
 NEEDS: tuple[str, ...] = ()
+REFUSES = ("mixed",)
 INSIDE = ("density",)
 OFFERS = ("changes", "run_length")
 

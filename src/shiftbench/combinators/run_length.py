@@ -51,7 +51,7 @@ from shiftbench.interface import (
 )
 
 NEEDS: tuple[str, ...] = ()
-REFUSES = ("counts",)
+REFUSES = ("counts", "mixed")
 INSIDE = ("log_evidence",)
 OFFERS = ("changes", "run_length")
 

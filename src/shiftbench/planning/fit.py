@@ -55,15 +55,39 @@ class Given(NamedTuple):
     kind: str
     giver: Part
     has: Mapping[str, Part]
+    model: Part | None = None
+
+
+class Misfit(NamedTuple):
+    """A component that does not fit what it is given: which of its constants says so, and where.
+
+    word: a message (WRONG), the kind that it does not take (TAKES), what is missing (REQUIRES) or
+    what it refuses (REFUSES).
+    """
+
+    part: Part
+    now: Given
+    constant: str
+    word: str
+
+
+class Lack(NamedTuple):
+    """A combinator that lacks words of what is inside it; learner: the inmost, given `now`."""
+
+    part: Part
+    inner: Part
+    words: frozenset[str]
+    learner: Part
+    now: Given
 
 
 class Fitted(NamedTuple):
-    """A pipeline on a stream: its first misfit as (position, message); or None and what it can.
+    """A pipeline on a stream: where it does not fit, or None and what it can.
 
     prediction: of its learner; offers: to metrics and artefacts.
     """
 
-    misfit: tuple[int, str] | None
+    misfit: tuple[int, Misfit | Lack] | None
     prediction: str = ""
     offers: frozenset[str] = frozenset()
 
@@ -132,8 +156,8 @@ def _study(place: Place, study: Study, streams: Mapping[str, Given]) -> Iterator
         if fitted.misfit is None:
             variants[name, variant] = fitted
         else:
-            position, text = fitted.misfit
-            yield (*place, "learners", variant, position), text
+            position, misfit = fitted.misfit
+            yield (*place, "learners", variant, position), _reason(misfit)
     peers = Peers(streams, variants)
     for position, metric in enumerate(study.metrics):
         for text in _judging(_any_known("metrics", metric), peers):
@@ -164,8 +188,8 @@ def _tuning(place: Place, study: Study, config: Config) -> Iterator[Problem]:
         variants[name, learner] = fitted
         for key, values in study.tuning.learners[learner].items():
             trials = (_fitted(_parts(_with(pipeline, key, v)), model, stream) for v in values)
-            for text in {trial.misfit[1] for trial in trials if trial and trial.misfit}:
-                yield (*place, "learners", learner, key), text
+            for _, misfit in (one.misfit for one in trials if one and one.misfit):
+                yield (*place, "learners", learner, key), _reason(misfit)
     metric = _any_known("metrics", study.tuning.metric)
     for learner in tuned:
         own = {key: one for key, one in variants.items() if key[1] == learner}
@@ -189,11 +213,12 @@ def _fitted(parts: Sequence[Part] | None, model: Part | None, stream: Given) -> 
     now = stream
     for position, part in enumerate(parts):
         if position == len(parts) - 1 and model and _trains(part):
-            if text := _misfit(model, now):
-                return Fitted((position, text))
-            now = now._replace(has={**now.has, **dict.fromkeys(model.words("HAS"), model)})
-        if text := _misfit(part, now):
-            return Fitted((position, text))
+            if misfit := _misfit(model, now):
+                return Fitted((position, misfit))
+            has = {**now.has, **dict.fromkeys(model.words("HAS"), model)}
+            now = now._replace(has=has, model=model)
+        if misfit := _misfit(part, now):
+            return Fitted((position, misfit))
         if part.kind == "combinators":
             now = _inside(part, now)
     return _outwards(parts, declared.literal("learners", parts[-1].name, "TAKES")[now.kind], now)
@@ -218,52 +243,81 @@ def _outwards(parts: Sequence[Part], prediction: str, now: Given) -> Fitted:
     offers |= {"boundary"} if components.constant("learners", learner.name, "NEEDS") else set()
     for position in range(len(parts) - 2, -1, -1):
         part, inner, passes = parts[position], parts[position + 1], parts[position].words("PASSES")
-        if lacking := sorted(part.words("INSIDE") - offers):
-            text = f"{part.label} needs {told(lacking)} inside it, and {inner.label} has none"
-            return Fitted((position, f"{text}; {_other_inside(part, lacking, learner, now)}"))
-        if "boundary" in offers - passes:
-            text = f"{part.label} does not pass on what the protocol reveals, and {learner.label}"
-            return Fitted((position, f"{text} needs to be told it; take {part.label} out"))
+        lacking = part.words("INSIDE") - offers
+        # What the protocol reveals reaches no learner in a combinator that keeps it.
+        lacking |= {"boundary"} & (offers - passes)
+        if lacking:
+            return Fitted((position, Lack(part, inner, lacking, learner, now)))
         offers = (offers & passes) | part.words("OFFERS")
     return Fitted(None, prediction, offers)
 
 
-def _other_inside(part: Part, lacking: Iterable[str], learner: Part, now: Given) -> str:
+def _reason(misfit: Misfit | Lack) -> str:
+    """Why a pipeline does not fit, and what to do."""
+    return _why(misfit) if isinstance(misfit, Misfit) else _why_lacking(misfit)
+
+
+def _why_lacking(lack: Lack) -> str:
+    part, inner, words, learner, _ = lack
+    if "boundary" in words:
+        text = f"{part.label} does not pass on what the protocol reveals, and {learner.label}"
+        return f"{text} needs to be told it; take {part.label} out"
+    text = f"{part.label} needs {told(sorted(words))} inside it, and {inner.label} has none"
+    return f"{text}; {_other_inside(lack)}"
+
+
+def _other_inside(lack: Lack) -> str:
     """What to put into a combinator that lacks something."""
-    needed = set(lacking)
+    part, _, needed, learner, now = lack
     if needed <= learner.words("OFFERS"):
         return f"put {learner.label} directly inside {part.label}"
     possible = declared.possible("learners", learner.name, "OFFERS")
     if needed <= possible.keys():
         return " and ".join(f"set {_spelled(possible[word], learner)}" for word in sorted(needed))
-    learners = (_any("learners", name) for name in components.names("learners"))
     found = [
-        other.name
-        for other in learners
-        if needed <= other.words("OFFERS") and _misfit(other, now) is None
+        name
+        for name in _learners_for(now)
+        if part.words("INSIDE") <= _any("learners", name).words("OFFERS")
     ]
     return _take(found, "inside it") if found else f"take {part.label} out"
 
 
-def _misfit(part: Part, now: Given) -> str | None:
-    """Why a component cannot be given this, and what to do; None if it can."""
-    for text in sorted(part.words("WRONG")):
-        return f"{part.label}: {text}"
+def _misfit(part: Part, now: Given) -> Misfit | None:
+    """Why a component cannot be given this; None if it can."""
+    for constant, words in (
+        ("WRONG", part.words("WRONG")),
+        ("TAKES", () if _takes(part, now.kind) else (now.kind,)),
+        ("REFUSES", part.words("REFUSES") & {now.kind, *now.has}),
+        ("REQUIRES", part.words("REQUIRES") - now.has.keys()),
+    ):
+        for word in sorted(words):
+            return Misfit(part, now, constant, word)
+    return None
+
+
+def _takes(part: Part, kind: str) -> bool:
     takes = declared.literal(part.kind, part.name, "TAKES")
-    if takes is None and part.kind == "learners":
-        return _silent(part, "takes", "TAKES")
-    if takes is not None and now.kind not in takes:
+    return kind in takes if takes is not None else part.kind != "learners"
+
+
+def _why(misfit: Misfit) -> str:
+    """The reason of a misfit and the remedy."""
+    part, now, constant, word = misfit
+    if constant == "WRONG":
+        return f"{part.label}: {word}"
+    if constant == "TAKES":
+        takes = declared.literal(part.kind, part.name, "TAKES")
+        if takes is None:
+            return _silent(part, "takes", "TAKES")
         text = f"{part.label} takes {told(takes, 'or')}, and {now.giver.label} gives"
-        return f"{text} {told([now.kind])}; {_other_kind(part, takes, now)}"
-    for word in sorted(part.words("REQUIRES") - now.has.keys()):
+        return f"{text} {told([word])}; {_other_kind(part, takes, now)}"
+    if constant == "REQUIRES":
         owner = _owner(word, now)
         text = f"{part.label} needs {told([word])}, which {owner.label} does not have"
         return f"{text}; {_with_word(word, owner)}"
-    for word in sorted(part.words("REFUSES") & {now.kind, *now.has}):
-        owner = now.has.get(word, now.giver)
-        text = f"{part.label} does not go with {told([word])}, which {owner.label} has"
-        return f"{text}; {_without_word(word, part, owner)}"
-    return None
+    owner = now.has.get(word, now.giver)
+    text = f"{part.label} does not go with {told([word])}, which {owner.label} has"
+    return f"{text}; {_without_word(word, part, owner)}"
 
 
 def _other_kind(part: Part, takes: Iterable[str], now: Given) -> str:
@@ -282,20 +336,15 @@ def _other_kind(part: Part, takes: Iterable[str], now: Given) -> str:
 
 def _learners_for(now: Given) -> list[str]:
     """The learners that can be given this, with some settings of theirs."""
-    parts = (_any("learners", name) for name in components.names("learners"))
-    return [part.name for part in parts if not _silently(part) and _misfit(part, now) is None]
-
-
-def _silently(part: Part) -> bool:
-    return declared.literal(part.kind, part.name, "TAKES") is None
+    names = components.names("learners")
+    return [name for name in names if _misfit(_any("learners", name), now) is None]
 
 
 def _owner(word: str, now: Given) -> Part:
     """Who should have a property that is not there: the model where models have it."""
-    models = components.names("models")
-    of_models = any(word in declared.possible("models", name, "HAS") for name in models)
-    there = [part for part in now.has.values() if part.kind == "models"]
-    return there[0] if of_models and there else now.giver
+    names = components.names("models")
+    of_models = any(word in declared.possible("models", name, "HAS") for name in names)
+    return now.model if of_models and now.model else now.giver
 
 
 def _with_word(word: str, owner: Part) -> str:
@@ -346,7 +395,7 @@ def _judging(part: Part | None, peers: Peers) -> Iterator[str]:
     """Why a metric or an artefact cannot be had of these streams and learners."""
     if part is None:
         return
-    wrong = [text for now in peers.streams.values() if (text := _misfit(part, now))]
+    wrong = [_why(misfit) for now in peers.streams.values() if (misfit := _misfit(part, now))]
     yield from wrong
     if wrong or not peers.variants:
         return
