@@ -41,7 +41,7 @@ from shiftbench.seeds import fold_each, generator
 
 NEEDS: tuple[str, ...] = ()
 HAS = ("mixed",)
-REFUSES = ("counts", "word", "warm-up", "one-row")
+REFUSES = ("counts", "word", "mixed", "warm-up", "one-row")
 PASSES = ("boundary",)
 
 

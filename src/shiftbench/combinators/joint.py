@@ -27,7 +27,7 @@ from shiftbench.interface import (
 
 NEEDS: tuple[str, ...] = ()
 HAS = ("mixed",)
-REFUSES = ("counts", "word")
+REFUSES = ("counts", "word", "mixed")
 
 
 @dataclass(frozen=True)

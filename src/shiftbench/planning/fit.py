@@ -13,6 +13,7 @@ such as an unknown name, is left to `config_checks`. The words: `fit_words`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from functools import cache
 from itertools import product
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 import yaml
 from pydantic import ValidationError
 
+from shiftbench.errors import UserError
 from shiftbench.planning import components, declared
 from shiftbench.planning.declared import NOT, When
 from shiftbench.planning.fit_words import KINDS, listed, told
@@ -132,6 +134,26 @@ def fitting(kind: str, stream: Given) -> list[str]:
     return [part.name for part in parts if _usable(part, stream, fitted)]
 
 
+def refuse_absent_words(
+    config: Config, stream: str, vocabulary: Iterable[object], study: str | None = None
+) -> None:
+    """UserError where a study, or this one, wants to show a word that its stream does not have.
+
+    Only of the first stream of a study: that is the one whose words are shown.
+    """
+    known = dict.fromkeys(map(str, vocabulary))
+    for name, plan in config.studies.items():
+        if study in (None, name) and plan.streams[0] == stream:
+            for word in plan.words:
+                if word not in known:
+                    (nearest,) = get_close_matches(word, known, 1, cutoff=0.0) or ("",)
+                    raise UserError(
+                        f'study {name}: its word "{word}" is not in the vocabulary of stream'
+                        f' {stream}; the nearest is "{nearest}". Change it in `words`, or raise'
+                        " the stream's vocabulary_size"
+                    )
+
+
 def _undeclared(place: Place, name: str, stream: Stream) -> Iterator[Problem]:
     part = _part("streams", (stream.family, stream.settings), f'stream "{name}"')
     if part is None:
@@ -158,6 +180,10 @@ def _study(place: Place, study: Study, streams: Mapping[str, Given]) -> Iterator
         else:
             position, misfit = fitted.misfit
             yield (*place, "learners", variant, position), _reason(misfit)
+    for position in range(len(study.words)):
+        if (first := streams.get(study.streams[0])) and first.kind != "counts":
+            words = f"words are those of counts, and {first.giver.label} gives {told([first.kind])}"
+            yield (*place, "words", position), f"{words}; take them out"
     peers = Peers(streams, variants)
     for position, metric in enumerate(study.metrics):
         for text in _judging(_any_known("metrics", metric), peers):
@@ -468,7 +494,7 @@ def _it(items: Sequence[str]) -> str:
 
 
 def _unclaimed(part: Part, file: str, study: Study, streams: Mapping[str, Given]) -> Iterator[str]:
-    datasets = {(now.giver.settings or {}).get("dataset") for now in streams.values()}
+    datasets = {_dataset(now) for now in streams.values()}
     for claim in _claims(part.name, file):
         learners = {claim["learner"], claim.get("relative_to", claim["learner"])}
         known = learners <= study.learners.keys() and claim["metric"] in study.metrics
@@ -479,6 +505,10 @@ def _unclaimed(part: Part, file: str, study: Study, streams: Mapping[str, Given]
             f"{part.label} has no claim about the streams, learners and metrics of the study;"
             " take it out"
         )
+
+
+def _dataset(now: Given) -> Any:
+    return (now.giver.settings or {}).get("dataset")
 
 
 @cache
@@ -495,7 +525,7 @@ def _pipelines(stream: Given) -> dict[tuple[Part, ...], Fitted]:
         learner = _any("learners", name)
         around = [(), *((one,) for one in outer), *product(outer, outer)]
         for parts in ((*combinators, learner) for combinators in around):
-            fitted = _fitted(parts, _any_model(learner), stream)
+            fitted = _fitted(parts, _any_model(learner, stream), stream)
             if fitted is not None and fitted.misfit is None:
                 found[parts] = fitted
     return found
@@ -508,6 +538,9 @@ def _usable(part: Part, stream: Given, fitted: Sequence[Fitted]) -> bool:
     judges, needed = part.words("JUDGES"), part.words("FROM")
     uses = declared.literal(part.kind, part.name, "USES") or ()
     if not all(_usable(_any("metrics", name), stream, fitted) for name in uses):
+        return False
+    claims = declared.literal(part.kind, part.name, "CLAIMS")
+    if claims and _dataset(stream) not in {one["dataset"] for one in _claims(part.name, claims)}:
         return False
     return any((not judges or f.prediction in judges) and needed <= f.offers for f in fitted)
 
@@ -544,14 +577,18 @@ def _any_known(kind: str, name: str) -> Part | None:
     return _any(kind, name) if name in components.names(kind) else None
 
 
-def _any_model(learner: Part) -> Part | None:
-    """A model with all that models can have, for what is possible at all."""
+def _any_model(learner: Part, stream: Given) -> Part | None:
+    """The model with which a learner has the most of what it needs on a stream."""
     if not _trains(learner):
         return None
-    refused = learner.words("REFUSES")
     models = [_any("models", name) for name in components.names("models")]
-    best = [one for one in models if not one.words("HAS") & refused]
-    return max(best, key=lambda one: len(one.words("HAS") & learner.words("REQUIRES")))
+    suit = [
+        one
+        for one in models
+        if _misfit(one, stream) is None and not one.words("HAS") & learner.words("REFUSES")
+    ]
+    needed = learner.words("REQUIRES")
+    return max(suit, key=lambda one: len(one.words("HAS") & needed), default=None)
 
 
 def _trains(part: Part) -> bool:
