@@ -290,6 +290,50 @@ def test_list(plan, capsys) -> None:
     assert capsys.readouterr().out == "toy  Two steps\n"
 
 
+def test_list_what_fits_a_stream(plan, capsys) -> None:
+    assert cli.main(["list", "learners", "--for", "steps", "--config", "small.yaml"]) == 0
+    assert capsys.readouterr().out.startswith("gaussian-mean  Conjugate Gaussian mean")
+    assert cli.main(["list", "metrics", "--for", "stops", "--config", "small.yaml"]) == 2
+    assert 'did you mean "steps"?' in capsys.readouterr().err
+    assert cli.main(["list", "streams", "--for", "steps", "--config", "small.yaml"]) == 2
+    assert "--for is for what can be used" in capsys.readouterr().err
+
+
+WORDS = """\
+streams:
+  words: {family: planted-words, realisations: 1, periods: 2, documents: 4, document_length: 40}
+studies:
+  words:
+    title: Words
+    streams: [words]
+    seeds: 1
+    words: [a-02, a-022]
+    metrics: [updates_per_period]
+    artefacts: [word-trajectories]
+    methods:
+      vbs: [{per-word: {dimension: 2, block: 140}}, {beam: {size: 2}}, skipgram]
+"""
+
+
+def test_a_word_that_the_vocabulary_has_not_is_told_before_anything_is_learnt(
+    tmp_path, monkeypatch, capsys
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("words.yaml").write_text(WORDS)
+    of_stream = ["--config", "words.yaml", "--raw", "raw", "--output", "words.zarr.zip"]
+    assert cli.main(["stream", "words", *of_stream]) == 0
+    capsys.readouterr()
+    assert cli.main(
+        ["run", "words", "words", "vbs", "--seeds", "0-0", "--config", "words.yaml",
+         "--store", "words.zarr.zip", "--output", "run.zarr.zip", "--cost", "cost.json",
+         "--scratch", "scratch"]
+    ) == 2  # fmt: skip
+    said = capsys.readouterr().err
+    assert 'study words: its word "a-022" is not in the vocabulary of stream words' in said
+    assert 'the nearest is "a-02". Change it in `words`' in said
+    assert not Path("scratch").exists() and not Path("run.zarr.zip").exists()
+
+
 def test_reference_is_printed(capsys) -> None:
     assert cli.main(["reference"]) == 0
     assert capsys.readouterr().out.startswith("# Config reference")

@@ -73,11 +73,11 @@ def list_names(options: argparse.Namespace) -> None:
     """Prints the components of a kind, or the studies of a config, with a line each."""
     from shiftbench.planning import components, config
 
-    if options.kind == "studies":
+    if options.kind == "studies" and options.stream is None:
         studies = config.load(options.config).studies
         lines = {name: study.title for name, study in studies.items()}
     else:
-        names = components.names(options.kind)
+        names = components.names(options.kind) if options.stream is None else _fitting(options)
         lines = {name: components.summary(options.kind, name) for name in names}
     width = max(map(len, lines), default=0)
     for name, line in lines.items():
@@ -139,7 +139,7 @@ def stream_words(options: argparse.Namespace) -> None:
 
 def stream_part(options: argparse.Namespace) -> None:
     """Counts one shard of a stream."""
-    from shiftbench.planning import config, specs
+    from shiftbench.planning import config, fit, specs
 
     plan = config.load(options.config)
     refuse_unknown("stream", options.name, plan.streams)
@@ -151,6 +151,7 @@ def stream_part(options: argparse.Namespace) -> None:
     raw.refuse_changed(settings.dataset, options.raw)
     seal.refuse_broken(options.words)
     texts, words = options.raw / settings.dataset, _read_json(options.words)
+    fit.refuse_absent_words(plan, options.name, words)
     with scratch.beside(options.output, "counts") as folder:
         part = module.count_shard(settings, texts, words, options.shard, folder / "part")
         zarr_zip.write(part, options.output)
@@ -181,7 +182,7 @@ def stream_merge(options: argparse.Namespace) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Runs a variant on a stream for a block of seeds; goes on from a saved state."""
-    from shiftbench.planning import config, specs
+    from shiftbench.planning import config, fit, specs
 
     plan = config.load(options.config)
     refuse_unknown("study", options.study, plan.studies)
@@ -204,6 +205,9 @@ def run(options: argparse.Namespace) -> int:
     from shiftbench.store import checkpoint, zarr_zip
 
     store = zarr_zip.read_any(options.store)
+    if "word" in store.coords:
+        words = store.coords["word"].values
+        fit.refuse_absent_words(plan, options.stream, words, options.study)
     scratch = options.scratch / spec["digest"]
     try:
         with threadpool_limits(options.threads):
@@ -364,6 +368,7 @@ def _parser() -> argparse.ArgumentParser:
     _add(verbs, "check", check, ("config",))
     listing = _add(verbs, "list", list_names)
     listing.add_argument("kind", choices=[*_kinds(), "studies"])
+    listing.add_argument("--for", dest="stream", help="only what fits this stream of the config")
     listing.add_argument("--config", type=Path, default=DEFAULT_CONFIG)
     _add(verbs, "reference", reference)
     _add(verbs, "fetch", fetch, ("dataset", "file"), paths=("output",))
@@ -440,6 +445,19 @@ def _add_job(
     parser.add_argument("--config", type=Path, default=DEFAULT_CONFIG)
     parser.add_argument("--digest", help="digest of the spec that the job was planned with")
     return parser
+
+
+def _fitting(options: argparse.Namespace) -> list[str]:
+    """The components of a kind that fit a stream of a config."""
+    from shiftbench.planning import config, fit
+
+    if options.kind in ("studies", "streams"):
+        raise UserError(f"list {options.kind}: --for is for what can be used on a stream")
+    plan = config.load(options.config)
+    refuse_unknown("stream", options.stream, plan.streams)
+    given = fit.given(options.stream, plan.streams[options.stream])
+    assert given is not None  # the config was checked
+    return fit.fitting(options.kind, given)
 
 
 def _counting(plan: Config, name: str) -> tuple[ModuleType, Any]:

@@ -164,5 +164,5 @@ def test_contours_of_draws_from_the_approximation_lie_on_its_own():
 
 
 def test_contours_need_a_sampler():
-    with pytest.raises(UserError, match="needs the learner beta-hmc"):
+    with pytest.raises(UserError, match="needs a learner that publishes draws"):
         beta_contours.draw(stores.toy_study(2))

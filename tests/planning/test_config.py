@@ -153,12 +153,16 @@ def test_learner_that_needs_what_is_not_revealed(tmp_path, monkeypatch) -> None:
         return found or constant(kind, name, key, default)
 
     monkeypatch.setattr(components, "constant", needy)
-    assert errors(tmp_path, GOOD)[0] == (
+    alone = GOOD[: GOOD.index("      beam:")].replace("jump_f1", "log_predictive")
+    assert errors(tmp_path, alone) == [
         'line 15, studies.toy.methods.plain[0].gaussian-mean: "gaussian-mean" needs to be told '
         '"boundaries"; add it to the study\'s `reveals`'
-    )
-    assert load(
-        tmp_path, GOOD.replace("    seeds: 5\n", "    seeds: 5\n    reveals: [boundaries]\n")
+    ]
+    revealed = "    seeds: 5\n    reveals: [boundaries]\n"
+    assert load(tmp_path, alone.replace("    seeds: 5\n", revealed))
+    assert errors(tmp_path, GOOD.replace("    seeds: 5\n", revealed))[-1] == (
+        'line 18, studies.toy.methods.beam[0]: "beam" does not pass on what the protocol reveals,'
+        ' and "gaussian-mean" needs to be told it; take "beam" out'
     )
 
 

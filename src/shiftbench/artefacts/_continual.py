@@ -71,7 +71,7 @@ def variants(study: StudyResults) -> list[Variants]:
 
 def forgets(study: StudyResults, stream: str, learner: str) -> bool:
     """Whether the learner starts each task from scratch."""
-    return provenance.settings(study.run(stream, learner), "reset") is not None
+    return provenance.offering(study.run(stream, learner), "scratch") is not None
 
 
 def matrix(study: StudyResults, stream: str, learner: str) -> np.ndarray:

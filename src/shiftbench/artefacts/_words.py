@@ -30,7 +30,8 @@ def deciding(study: StudyResults, stream: str, artefact: str) -> str:
         if run.sizes["seed"] and lineage.decides(run) and "info_mean" in run:
             return learner
     raise study.lacking(
-        artefact, "a learner [per-word, beam, skipgram] with at least one run that did not fail"
+        artefact,
+        "a learner that decides when words change, with at least one run that did not fail",
     )
 
 

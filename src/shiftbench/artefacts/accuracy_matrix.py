@@ -16,6 +16,8 @@ from shiftbench.artefacts import _continual, _style
 from shiftbench.scoring.results import StudyResults
 
 KIND = "figure"
+USES = ("accuracy",)
+REQUIRES = ("earlier-tests",)
 
 COLOURS = "viridis"
 NUMBERED = 6

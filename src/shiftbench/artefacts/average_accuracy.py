@@ -16,6 +16,7 @@ from shiftbench.scoring.metrics import _shifts
 from shiftbench.scoring.results import StudyResults
 
 KIND = "table"
+USES = ("accuracy",)
 
 BASELINE = "vcl"
 METRIC = "accuracy"

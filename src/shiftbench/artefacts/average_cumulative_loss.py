@@ -18,6 +18,7 @@ from shiftbench.artefacts import _style
 from shiftbench.scoring.results import StudyResults
 
 KIND = "figure"
+USES = ("average_cumulative_loss",)
 
 METRIC = "average_cumulative_loss"
 EXPECTED = "average_cumulative_expected_loss"
@@ -77,7 +78,7 @@ def _draw_stream(study: StudyResults, panel: Axes, stream: str) -> None:
 
 def _shown(rows: int) -> np.ndarray:
     """The numbers of rows seen at which lines have a point, from the burn-in to the end."""
-    return np.unique(np.linspace(BURN_IN, rows, POINTS).astype(int))
+    return np.unique(np.linspace(min(BURN_IN, rows), rows, POINTS).astype(int))
 
 
 def _orders(study: StudyResults, stream: str, learner: str, metric: str) -> np.ndarray:

@@ -23,6 +23,7 @@ from shiftbench.posteriors.beta_exact import Approximation
 from shiftbench.scoring.results import StudyResults
 
 KIND = "figure"
+FROM = ("draws",)
 
 SHARES = (0.5, 0.8, 0.95)
 """Posterior probability inside a contour."""
@@ -71,7 +72,7 @@ def caption(study: StudyResults) -> str:
     runs = [study.run(stream, _sampler(study)) for stream in study.streams]
     worst = max(float(run["info_r_hat"].max()) for run in runs)
     least = min(float(run["info_accepted"].min()) for run in runs)
-    beta = (provenance.settings(runs[0], "beta-hmc") or {})["beta_p"]
+    beta = (provenance.offering(runs[0], "draws") or {})["beta_p"]
     shares = ", ".join(f"{share:.0%}" for share in SHARES)
     return (
         f"Contours hold {shares} of the posterior of two parameters, the others integrated out; "
@@ -89,7 +90,7 @@ def _sampler(study: StudyResults) -> str:
     for name in study.learners:
         if "info_draws" in study.run(stream, name):
             return name
-    raise study.lacking("beta-contours", "the learner beta-hmc")
+    raise study.lacking("beta-contours", "a learner that publishes draws of its posterior")
 
 
 def _tasks(study: StudyResults, stream: str) -> list[int]:

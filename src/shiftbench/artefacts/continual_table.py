@@ -16,6 +16,8 @@ from shiftbench.scoring.metrics import fwt
 from shiftbench.scoring.results import StudyResults
 
 KIND = "table"
+USES = ("accuracy", "acc", "bwt", "fwt")
+REQUIRES = ("earlier-tests",)
 
 TRANSFERS = ("bwt", "fwt")
 PAPER = ("acc_paper", "bwt_paper", "fwt_paper", "source")

@@ -18,6 +18,7 @@ from shiftbench.planning import provenance, works
 from shiftbench.scoring.results import StudyResults
 
 KIND = "table"
+CLAIMS = "paper_and_code.yaml"
 
 
 def tabulate(study: StudyResults) -> pd.DataFrame:

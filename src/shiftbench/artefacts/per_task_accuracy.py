@@ -15,6 +15,8 @@ from shiftbench.scoring import statistics
 from shiftbench.scoring.results import StudyResults
 
 KIND = "figure"
+USES = ("accuracy",)
+REQUIRES = ("earlier-tests",)
 
 
 @_style.styled

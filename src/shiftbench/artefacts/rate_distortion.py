@@ -22,6 +22,7 @@ from shiftbench.scoring import statistics
 from shiftbench.scoring.results import StudyResults
 
 KIND = "figure"
+USES = ("updates_per_period", "dating_error", "dating_error_of_periods")
 
 RATE = "updates_per_period"
 PANELS = {"dating_error": "each held-out document", "dating_error_of_periods": "each period's text"}
@@ -74,7 +75,7 @@ def _years(store: xr.DataTree) -> str:
 
 def _log_odds(study: StudyResults, stream: str) -> str:
     """What the figure says of the prior log-odds of beams, if there are any."""
-    beams = (provenance.settings(study.run(stream, one), "beam") for one in study.learners)
+    beams = (provenance.offering(study.run(stream, one), "lineage") for one in study.learners)
     odds = sorted({beam["prior_log_odds"] for beam in beams if beam})
     if len(odds) > 1:
         return (
@@ -92,7 +93,7 @@ def _curves(study: StudyResults, stream: str, metric: str) -> dict[str, list[_Po
         if np.isnan(rate).all():
             continue
         error = statistics.interval(study.score(stream, learner, metric))
-        beam = provenance.settings(study.run(stream, learner), "beam")
+        beam = provenance.offering(study.run(stream, learner), "lineage")
         label = f"VBS, {beam['weights']} weights" if beam else learner
         curves.setdefault(label, []).append(_Point(learner, float(np.nanmean(rate)), error))
     return {name: sorted(points, key=lambda one: one.rate) for name, points in curves.items()}

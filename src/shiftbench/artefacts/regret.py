@@ -18,6 +18,7 @@ from shiftbench.planning import works
 from shiftbench.scoring.results import StudyResults
 
 KIND = "figure"
+USES = ("regret", "expected_regret", "regret_bound", "regret_bound_worst_case")
 
 POINTS = {"regret": "regret of the mean", "expected_regret": "expected regret"}
 DASHES = {

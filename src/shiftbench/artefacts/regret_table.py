@@ -14,6 +14,14 @@ from shiftbench.scoring import published, statistics
 from shiftbench.scoring.results import StudyResults
 
 KIND = "table"
+USES = (
+    "average_cumulative_loss",
+    "average_cumulative_expected_loss",
+    "regret",
+    "expected_regret",
+    "regret_bound",
+    "regret_bound_worst_case",
+)
 
 LOSS = "average_cumulative_loss"
 EXPECTED = "average_cumulative_expected_loss"

@@ -20,6 +20,10 @@ from shiftbench.scoring.metrics import _shifts
 from shiftbench.scoring.results import StudyResults
 
 KIND = "figure"
+USES = ("accuracy",)
+TAKES = ("image",)
+REFUSES = ("heads",)
+COMPARES = ("baseline",)
 
 BASELINE = "vcl"
 METRIC = "accuracy"

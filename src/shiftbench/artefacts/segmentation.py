@@ -21,6 +21,9 @@ from shiftbench.scoring import segmentation
 from shiftbench.scoring.results import StudyResults
 
 KIND = "figure"
+REQUIRES = ("series",)
+REFUSES = ("blocks",)
+FROM = ("run_length",)
 
 COLUMNS, ROWS = 900, 120
 """Cells of a picture of a run-length posterior; a longer series shows the largest in a cell."""

@@ -22,6 +22,8 @@ from shiftbench.scoring.results import StudyResults
 from shiftbench.theory import exact_segmentation
 
 KIND = "figure"
+REQUIRES = ("true-level",)
+FROM = ("lineage", "rivals", "level")
 
 LABELS = {
     "jump_f1": "F1 of jumps\n(± 1 step)",
@@ -103,7 +105,7 @@ def _beams(study: StudyResults) -> list[_Beam]:
     stream, beams = next(iter(study.streams)), []
     for learner in study.learners:
         run = study.run(stream, learner)
-        settings = provenance.settings(run, "beam")
+        settings = provenance.offering(run, "lineage")
         if settings is not None and "info_posterior_mean" in run and run.sizes["seed"]:
             beams.append(_Beam(learner, settings["size"], settings["weights"]))
     return sorted(beams, key=lambda beam: (beam.weights != "paper", beam.weights, beam.size))

@@ -15,6 +15,8 @@ from shiftbench.scoring.results import StudyResults
 from shiftbench.scoring.words import trajectories
 
 KIND = "table"
+TAKES = ("counts",)
+FROM = ("lineage", "mean")
 
 PER_PERIOD, NEIGHBOURS = 5, 4
 LEAST = 0.5

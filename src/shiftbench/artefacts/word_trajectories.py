@@ -15,12 +15,15 @@ from matplotlib.figure import Figure
 
 from shiftbench.artefacts import _style, _words
 from shiftbench.errors import UserError
+from shiftbench.planning import provenance
 from shiftbench.scoring import lineage
 from shiftbench.scoring.results import StudyResults
 from shiftbench.scoring.words import trajectories
 from shiftbench.scoring.words.trajectories import Trajectories
 
 KIND = "figure"
+TAKES = ("counts",)
+FROM = ("lineage", "mean")
 
 SHOWN, NEIGHBOURS, LINES = 6, 5, 8
 """Words if the study names none; neighbours of a segment; segments that are written out."""
@@ -117,7 +120,8 @@ def _draw_word(
 
 def _filters(run: xr.Dataset) -> bool:
     """Whether the run is of a learner that goes on from its posterior, such as VCL."""
-    return "info_mean" in run and not lineage.decides(run) and "reset" not in run.attrs["spec"]
+    forgets = provenance.offering(run, "scratch") is not None
+    return "info_mean" in run and not lineage.decides(run) and not forgets
 
 
 def _line(axes: Axes, periods: np.ndarray, found: Trajectories, word: int, **style: object) -> None:

@@ -42,6 +42,15 @@ from shiftbench.interface import (
 )
 
 NEEDS: tuple[str, ...] = ()
+REFUSES = ("counts", "mixed")
+INSIDE = ("broaden", "log_evidence")
+OFFERS = {
+    "changes": True,
+    "lineage": True,
+    "diffusion": {"broadening": ("diffuse",)},
+    "rivals": {"not size": (1,)},
+}
+PASSES = ("level", "mean")
 
 
 @dataclass(frozen=True)

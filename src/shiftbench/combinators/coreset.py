@@ -40,6 +40,9 @@ from shiftbench.interface import (
 from shiftbench.seeds import fold_each, generator
 
 NEEDS: tuple[str, ...] = ()
+HAS = ("mixed",)
+REFUSES = ("counts", "word", "mixed", "warm-up", "one-row")
+PASSES = ("boundary",)
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,8 @@ from shiftbench.interface import (
 )
 
 NEEDS: tuple[str, ...] = ()
+HAS = ("mixed",)
+REFUSES = ("counts", "word", "mixed")
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,9 @@ from shiftbench.interface import (
 from shiftbench.online.robust import RobustLearner
 
 NEEDS: tuple[str, ...] = ()
+REFUSES = ("mixed",)
+INSIDE = ("betas",)
+OFFERS = ("changes", "run_length")
 
 LEAST, MOST = {"beta_rlm": 1e-5, "beta_p": 1e-3}, 5.0
 """Where the betas may go, as in the authors' code; below 0.001 the two filters beside the one

@@ -37,6 +37,9 @@ from shiftbench.interface import (
 from shiftbench.online.robust import RobustLearner
 
 NEEDS: tuple[str, ...] = ()
+REFUSES = ("mixed",)
+INSIDE = ("density",)
+OFFERS = ("changes", "run_length")
 
 PRIOR = ("a0", "b0")
 

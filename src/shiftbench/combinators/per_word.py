@@ -41,6 +41,11 @@ from shiftbench.words.context_vectors import pretrained
 from shiftbench.words.cooccurrence import Cooccurrence, blocks, cooccurrence
 
 NEEDS: tuple[str, ...] = ()
+TAKES = ("counts",)
+GIVES = "word"
+REQUIRES = ("warm-up",)
+OFFERS = ("context",)
+PASSES = ("changes", "lineage", "mean", "scratch")
 
 
 @dataclass(frozen=True)

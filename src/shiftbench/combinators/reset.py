@@ -26,6 +26,9 @@ from shiftbench.interface import (
 )
 
 NEEDS: tuple[str, ...] = ()
+REFUSES = ("counts",)
+OFFERS = ("scratch",)
+PASSES = ("mean",)
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,9 @@ from shiftbench.interface import (
 from shiftbench.online.rows import RowLearner
 
 NEEDS: tuple[str, ...] = ()
+REFUSES = ("counts", "mixed")
+INSIDE = ("log_evidence",)
+OFFERS = ("changes", "run_length")
 
 OWN = ("run_length", "model", "log_joint", "map_log_joint")
 

@@ -43,6 +43,12 @@ from shiftbench.posteriors import beta_posterior, normal_inverse_gamma, student_
 
 NEEDS: tuple[str, ...] = ()
 MODEL = False
+TAKES = {"design": "student-t", "designs": "student-t"}
+OFFERS = {
+    "log_evidence": True,
+    "betas": {"not beta_rlm": (0.0,)},
+    "density": {"beta_p": (0.0,), "beta_rlm": (0.0,)},
+}
 
 FIELDS = 4
 """Numbers before the mean: model, count, a, b."""

@@ -31,6 +31,8 @@ from shiftbench.posteriors import beta_exact
 
 NEEDS: tuple[str, ...] = ()
 MODEL = False
+TAKES = {"design": "gaussian"}
+OFFERS = ("draws",)
 
 INFO = ("draws", "fit", "accepted", "r_hat")
 

@@ -20,6 +20,13 @@ from shiftbench.posteriors import mean_field_gaussian
 
 NEEDS: tuple[str, ...] = ()
 MODEL = False
+TAKES = {
+    "value": "gaussian",
+    "number": "gaussian",
+    "design": "gaussian",
+    "designs": "gaussian",
+}
+OFFERS = ("broaden", "log_evidence", "level")
 
 
 @dataclass(frozen=True)

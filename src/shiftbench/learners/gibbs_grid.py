@@ -23,6 +23,10 @@ from shiftbench.online import linear, losses
 
 NEEDS: tuple[str, ...] = ()
 MODEL = False
+TAKES = {"two-classes": "score", "number": "score"}
+REFUSES = {"number": {"loss": ("hinge",)}, "two-classes": {"loss": ("squared", "absolute")}}
+REQUIRES = ("plane",)
+OFFERS = ("log_evidence",)
 
 
 @dataclass(frozen=True)

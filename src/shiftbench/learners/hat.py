@@ -46,6 +46,9 @@ from shiftbench.seeds import fold_each, generator
 
 NEEDS: tuple[str, ...] = ()
 MODEL = True
+TAKES = {"image": "categorical", "classes": "categorical", "two-classes": "categorical"}
+REQUIRES = ("heads", "hidden-layer")
+REFUSES = ("mixed",)
 
 FARTHEST = 6.0
 """Embeddings are kept within this distance of 0."""

@@ -55,6 +55,14 @@ from shiftbench.posteriors import mean_field_gaussian
 
 NEEDS: tuple[str, ...] = ()
 MODEL = True
+TAKES = {
+    "image": "categorical",
+    "classes": "categorical",
+    "two-classes": "categorical",
+    "number": "gaussian",
+    "design": "gaussian",
+}
+OFFERS = ("broaden", "log_evidence")
 
 
 @dataclass(frozen=True)

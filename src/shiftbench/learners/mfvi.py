@@ -57,6 +57,19 @@ from shiftbench.seeds import generator
 
 NEEDS: tuple[str, ...] = ()
 MODEL = True
+TAKES = {
+    "image": "categorical",
+    "classes": "categorical",
+    "two-classes": "categorical",
+    "number": "gaussian",
+    "design": "gaussian",
+}
+REFUSES = {"convolution": {"estimator": ("local",)}}
+WRONG = {
+    "local reparameterisation is for independent weights, not for radial draws; set estimator to"
+    " flipout or sample": {"estimator": ("local",), "family": ("radial",)},
+}
+OFFERS = {"broaden": {"family": ("gaussian",)}, "log_evidence": True}
 
 
 @dataclass(frozen=True)

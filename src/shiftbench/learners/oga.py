@@ -19,6 +19,10 @@ from shiftbench.online import linear
 
 NEEDS: tuple[str, ...] = ()
 MODEL = False
+TAKES = {"two-classes": "score", "number": "score"}
+REFUSES = {"number": {"loss": ("hinge",)}, "two-classes": {"loss": ("squared", "absolute")}}
+OFFERS = ("log_evidence", "loss")
+THEOREM = "gradient"
 
 
 @dataclass(frozen=True)

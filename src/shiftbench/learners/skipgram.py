@@ -41,6 +41,8 @@ from shiftbench.words import newton
 
 NEEDS: tuple[str, ...] = ()
 MODEL = False
+TAKES = {"word": "pairs"}
+OFFERS = ("broaden", "log_evidence", "mean")
 
 
 @dataclass(frozen=True)

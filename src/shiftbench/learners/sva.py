@@ -24,6 +24,10 @@ from shiftbench.online import linear
 
 NEEDS: tuple[str, ...] = ()
 MODEL = False
+TAKES = {"two-classes": "score", "number": "score"}
+REFUSES = {"number": {"loss": ("hinge",)}, "two-classes": {"loss": ("squared", "absolute")}}
+OFFERS = ("broaden", "log_evidence", "loss")
+THEOREM = "1"
 
 
 @dataclass(frozen=True)

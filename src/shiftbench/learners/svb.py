@@ -24,6 +24,16 @@ from shiftbench.online import linear
 
 NEEDS: tuple[str, ...] = ()
 MODEL = False
+TAKES = {"two-classes": "score", "number": "score"}
+REFUSES = {"number": {"loss": ("hinge",)}, "two-classes": {"loss": ("squared", "absolute")}}
+WRONG = {
+    "the schedule linear divides by ridge; set ridge above 0": {
+        "schedule": ("linear",),
+        "ridge": (0.0,),
+    },
+}
+OFFERS = ("broaden", "log_evidence", "loss")
+THEOREM = {"2": {"schedule": ("scaled",)}, "2, strongly convex": {"schedule": ("linear",)}}
 
 
 @dataclass(frozen=True)

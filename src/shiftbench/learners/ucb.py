@@ -41,6 +41,14 @@ from shiftbench.seeds import generator
 
 NEEDS: tuple[str, ...] = ()
 MODEL = True
+TAKES = {
+    "image": "categorical",
+    "classes": "categorical",
+    "two-classes": "categorical",
+    "number": "gaussian",
+    "design": "gaussian",
+}
+OFFERS = ("log_evidence",)
 
 WIDE = 0.25
 """Weight of N(0, 1) in the prior; the rest is N(0, e^-12)."""

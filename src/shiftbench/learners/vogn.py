@@ -46,6 +46,14 @@ tfd = tfp.distributions
 
 NEEDS: tuple[str, ...] = ()
 MODEL = True
+TAKES = {
+    "image": "categorical",
+    "classes": "categorical",
+    "two-classes": "categorical",
+    "number": "gaussian",
+    "design": "gaussian",
+}
+OFFERS = ("broaden", "log_evidence")
 
 
 @dataclass(frozen=True)

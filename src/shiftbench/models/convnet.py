@@ -16,6 +16,9 @@ from shiftbench.interface import Problem
 from shiftbench.models._heads import headed
 from shiftbench.models._model import Linear, Model, chain
 
+TAKES = ("image",)
+HAS = {"convolution": True, "hidden-layer": {"not filters": ((),)}}
+
 
 @dataclass(frozen=True)
 class Settings:

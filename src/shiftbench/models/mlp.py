@@ -17,6 +17,8 @@ from shiftbench.interface import Problem
 from shiftbench.models._heads import headed
 from shiftbench.models._model import Linear, Model, chain
 
+HAS = {"hidden-layer": {"not hidden": ((),)}}
+
 
 @dataclass(frozen=True)
 class Settings:

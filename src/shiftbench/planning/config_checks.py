@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from shiftbench.names import unknown
-from shiftbench.planning import components
+from shiftbench.planning import components, fit
 from shiftbench.planning.schema import (
     Claim,
     Config,
@@ -38,7 +38,9 @@ MAX_POINTS = 10**9
 def problems(data: dict[str, Any]) -> Iterator[Problem]:
     """Every error of a composed config as (place, message)."""
     try:
-        yield from _runs(Config.model_validate_json(as_json(data)))
+        config = Config.model_validate_json(as_json(data))
+        yield from _runs(config)
+        yield from fit.problems(config)
     except ValidationError as error:
         yield from _structure(error)
     streams = _mapping(data.get("streams"))
@@ -127,7 +129,7 @@ def _study(place: Place, study: dict, streams: dict) -> Iterator[Problem]:
         ("artefacts", "artefact", components.names("artefacts")),
     ]:
         yield from _names((*place, key), what, study.get(key), known)
-    yield from _uses(place, study, streams)
+    yield from _uses(place, study)
     if study.get("model") is not None:
         yield from _component((*place, "model"), "models", study["model"])
     for name, pipeline in _pipelines(study).items():
@@ -139,29 +141,15 @@ def _study(place: Place, study: dict, streams: dict) -> Iterator[Problem]:
         yield from _tuning((*place, "tuning"), _mapping(study["tuning"]), study, streams)
 
 
-def _uses(place: Place, study: dict, streams: dict) -> Iterator[Problem]:
-    """Metrics that are taken from the scores of others on all tasks so far."""
-    metrics, named = _list(study.get("metrics")), _texts(study.get("streams"))
-    families = {name: str(_mapping(streams.get(name)).get("family")) for name in named}
-    there = components.names("streams")
-    # `test` is the test data of earlier tasks.
-    blind = [
-        name
-        for name, family in families.items()
-        if family in there and not components.defines("streams", family, "test")
-    ]
+def _uses(place: Place, study: dict) -> Iterator[Problem]:
+    """Metrics that are taken from the scores of others."""
+    metrics = _list(study.get("metrics"))
     for position, metric in enumerate(metrics):
         known = metric in components.names("metrics")
         for used in components.constant("metrics", metric, "USES", ()) if known else ():
             if used not in metrics:
                 where = (*place, "metrics", position)
                 yield where, f'"{metric}" is taken from "{used}"; add it to the metrics'
-            for name in blind:
-                yield (
-                    (*place, "metrics", position),
-                    f'"{metric}" needs streams that judge a learner on all tasks so far, and'
-                    f' "{name}" is none; leave one of them out',
-                )
 
 
 def _tuning(place: Place, tuning: dict, study: dict, streams: dict) -> Iterator[Problem]:

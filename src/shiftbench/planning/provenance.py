@@ -8,7 +8,7 @@ from typing import Any
 
 import xarray as xr
 
-from shiftbench.planning import components
+from shiftbench.planning import components, declared
 
 
 def spec(store: xr.Dataset) -> dict[str, Any]:
@@ -16,9 +16,18 @@ def spec(store: xr.Dataset) -> dict[str, Any]:
     return json.loads(store.attrs["spec"])
 
 
-def settings(run: xr.Dataset, component: str) -> dict[str, Any] | None:
-    """Settings of one component of the run's learner; None if it is no part of it."""
-    return dict(spec(run)["learner"]).get(component)
+def offering(run: xr.Dataset, word: str) -> dict[str, Any] | None:
+    """Settings of the outermost component of the run's learner that declares to offer this.
+
+    None if none does. So a component is told by what it declares, whatever it is called.
+    """
+    *outer, inmost = spec(run)["learner"]
+    for kind, parts in (("combinators", outer), ("learners", [inmost])):
+        for name, given in parts:
+            known = name in components.names(kind)
+            if known and word in declared.words(kind, name, "OFFERS", given):
+                return given
+    return None
 
 
 def dataset(stream: xr.Dataset) -> str | None:

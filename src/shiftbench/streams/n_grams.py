@@ -27,6 +27,9 @@ from shiftbench.streams._count_store import held_out_documents, problem, task
 from shiftbench.streams._counts import GAP, Text
 from shiftbench.streams._tokens import Tokens, digest_of
 
+GIVES = "counts"
+HAS = ("warm-up",)
+
 __all__ = [
     "Settings",
     "build",

@@ -30,6 +30,9 @@ from shiftbench.streams._count_store import (
     task,
 )
 
+GIVES = "counts"
+HAS = {"warm-up": True, "planted": True, "held-out": {"not held_out": (0.0,)}}
+
 __all__ = ["Settings", "build", "held_out_documents", "problem", "task"]
 
 

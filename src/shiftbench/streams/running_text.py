@@ -30,6 +30,9 @@ from shiftbench.streams._corpora import Corpus
 from shiftbench.streams._count_store import Documents, held_out_documents, problem, task
 from shiftbench.streams._tokens import Tokens
 
+GIVES = "counts"
+HAS = {"warm-up": True, "held-out": {"not held_out": (0.0,)}}
+
 __all__ = [
     "Settings",
     "build",

@@ -27,6 +27,17 @@ from shiftbench.streams import _london_nox, _series_data
 from shiftbench.streams._series_data import Series
 from shiftbench.streams._simulated_ar import Noise
 
+GIVES = {
+    "design": {"not regressors": ("neighbours",)},
+    "designs": {"regressors": ("neighbours",)},
+}
+HAS = {
+    "series": True,
+    "one-row": {"rows_per_task": (1,)},
+    "blocks": {"not rows_per_task": (1,)},
+    "shifts": {"not dataset": ("london-nox",)},
+}
+
 BY_TASK = ("realisation", "task")
 
 

@@ -27,6 +27,14 @@ from shiftbench.interface import Batch, Problem, Task
 from shiftbench.streams import _image_tasks
 from shiftbench.streams._image_tasks import CLASSES, SPLITS, Part, about
 
+GIVES = "image"
+HAS = {
+    "tests": True,
+    "earlier-tests": True,
+    "shifts": True,
+    "heads": {"heads": ("multi",), "not tasks": (1,)},
+}
+
 
 @dataclass(frozen=True)
 class Settings:

@@ -31,6 +31,27 @@ from shiftbench.interface import Batch, Problem, Task
 from shiftbench.store import raw as raw_data
 from shiftbench.streams import _tables
 
+GIVES = {
+    "two-classes": {
+        "dataset": ("breast-cancer", "simulated-classification", "pima", "covertype-subset"),
+    },
+    "number": {"dataset": ("diabetes", "simulated-regression", "boston", "california")},
+}
+HAS = {
+    "one-row": True,
+    "table": True,
+    "shifts": {"change": ("middle",)},
+    "plane": (
+        {"dataset": ("simulated-classification",), "intercept": (False,)},
+        {"dataset": ("simulated-regression",), "simulated_features": (1,)},
+        {
+            "dataset": ("simulated-regression",),
+            "simulated_features": (2,),
+            "intercept": (False,),
+        },
+    ),
+}
+
 LOOK_AHEAD = {
     "z-score": "z-score: mean and standard deviation of all rows, also of those to come",
     "min-max": "min-max: smallest and largest value of all rows, also of those to come",

@@ -20,6 +20,9 @@ from shiftbench import seeds
 from shiftbench.errors import UserError
 from shiftbench.interface import Batch, Problem, Task
 
+GIVES = "value"
+HAS = {"one-row": True, "true-level": True, "shifts": {"not n_steps": (0,)}}
+
 
 @dataclass(frozen=True)
 class Settings:

@@ -29,6 +29,9 @@ from shiftbench.interface import Batch, Problem, Task
 from shiftbench.store import raw as raw_data
 from shiftbench.streams import _affine, _images
 
+GIVES = "image"
+HAS = {"tests": True, "shifts": True, "warm-up": {"warm_up": (True,)}}
+
 SMALLEST_SCALE = 0.1
 """A scale below this is drawn again (about 1 in 750 for scale_sd = 0.3): it would leave a
 dot, or mirror the image, and at 0 it has no inverse. The authors do not guard it."""

@@ -79,9 +79,8 @@ def of_run(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray | None:
 
 def model_of(run: xr.Dataset) -> JumpModel | None:
     """The model of a run's learner; None if it is not of this kind."""
-    beam = provenance.settings(run, "beam")
-    level = provenance.settings(run, "gaussian-mean")
-    if beam is None or level is None or beam["broadening"] != "diffuse":
+    beam, level = provenance.offering(run, "diffusion"), provenance.offering(run, "level")
+    if beam is None or level is None:
         return None
     return JumpModel(
         noise=level["noise_sd"] ** 2,

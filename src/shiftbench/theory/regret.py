@@ -2,7 +2,8 @@
 
 Source: cherief2019online, Theorems 1 (SVA) and 2 (SVB), with the constants of the paper behind it;
 the bounds of the online gradient algorithm are the textbook ones (its Theorem on OGA). Each bound
-comes in two forms. With the stream's own gradients g_t:
+comes in two forms, of which a learner declares its row as THEOREM: gradient (oga), gradient of the
+expected loss (oga-el), 1 (sva), 2 (svb), and 2, strongly convex. With the stream's gradients g_t:
 
     oga     inf_u {sum l_t(u) + |u|^2 / (2 eta)}                     + eta / 2 sum |g_t|^2
     oga-el  inf_q {sum Lbar_t(q) + |q - q_1|^2 / (2 eta s^2)}        + eta s^2 / 2 sum |g_t|^2
@@ -37,11 +38,13 @@ import xarray as xr
 from scipy.optimize import minimize
 
 from shiftbench.online.losses import Kind, Loss
-from shiftbench.planning import provenance
+from shiftbench.planning import declared, provenance
 from shiftbench.theory import best_fixed
 from shiftbench.theory.best_fixed import Examples
 
-LEARNERS = ("oga", "oga-el", "sva", "svb", "ngvi")
+OGA, OGA_EL, SVA = "gradient", "gradient of the expected loss", "1"
+SVB, SVB_LINEAR = "2", "2, strongly convex"
+"""What a learner's THEOREM says: the rows of the table above."""
 SMALLEST_SD = 1e-6
 """Lower end of the search for sd, in units of the prior's."""
 
@@ -56,38 +59,38 @@ class Bounds(NamedTuple):
 class Setting(NamedTuple):
     """A learner's settings as the theorems name them.
 
-    s: prior standard deviation; eta: step size; c: that of svb; h: strong convexity.
+    theorem: as the learner declares it; empty: none. s: prior standard deviation; eta: step size;
+    c: that of svb; h: strong convexity.
     """
 
-    learner: str
+    theorem: str
     kind: Kind
     bound: float
     s: float
     eta: float
     c: float
     h: float
-    schedule: str
 
 
 def setting(run: xr.Dataset, stream: xr.Dataset) -> Setting | None:
-    """The setting of a run; None if it is no plain online learner on a table."""
+    """The setting of a run; None if it is no plain learner that declares a loss, on a table."""
     pipeline = provenance.spec(run)["learner"]
-    if len(pipeline) != 1 or pipeline[0][0] not in LEARNERS or "order" not in stream:
+    given = provenance.offering(run, "loss")
+    if len(pipeline) != 1 or given is None or "order" not in stream:
         return None
-    name, given = pipeline[0]
+    theorems = declared.words("learners", pipeline[0][0], "THEOREM", given)
     kind: Any = given["loss"]
     if kind == "auto":
         kind = "hinge" if stream.attrs["kind"] == "classification" else "squared"
     step = given.get("step_size", 0.0)
     return Setting(
-        learner=name,
+        theorem=next(iter(theorems), ""),
         kind=kind,
         bound=given["bound"],
         s=given["prior_sd"],
         eta=step or run.sizes["task"] ** -0.5,
         c=step,
         h=given["ridge"],
-        schedule=given.get("schedule", ""),
     )
 
 
@@ -113,7 +116,7 @@ def of_losses(run: xr.Dataset, stream: xr.Dataset, info: str) -> np.ndarray:
 def bounds(run: xr.Dataset, stream: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
     """Both bounds on the regret [seed]; NaN where no theorem applies."""
     used = setting(run, stream)
-    if used is None or used.learner == "ngvi" or used.schedule == "constant":
+    if used is None or not used.theorem:
         nothing = np.full(run.sizes["seed"], np.nan)
         return nothing, nothing
     numbers = run["realisation"].values.astype(int)
@@ -128,13 +131,13 @@ def bounds(run: xr.Dataset, stream: xr.Dataset) -> tuple[np.ndarray, np.ndarray]
 
 def _of_seed(used: Setting, rows: Examples, run: xr.Dataset) -> Bounds:
     """The bounds of one seed; run: its infos [task]."""
-    if used.learner == "svb":
+    if used.theorem in (SVB, SVB_LINEAR):
         return _svb(used, rows, run)
     size = len(rows.y)
     gradients = float(
         run["info_squared_gradient_mean"].sum() + run["info_squared_gradient_sd"].sum()
     )
-    point = used.learner == "oga"
+    point = used.theorem == OGA
     largest = lipschitz(used, rows, point) ** 2 * size
     x, y = best_fixed.sorted_rows(rows)
     lowest = _smallest_with_penalty(used, x.tobytes(), y.tobytes())
@@ -142,7 +145,7 @@ def _of_seed(used: Setting, rows: Examples, run: xr.Dataset) -> Bounds:
         half = used.eta / 2
         return Bounds(lowest + half * gradients, lowest + half * largest)
     half = used.eta * used.s**2 / 2
-    printed = 2 if used.learner == "sva" else 1
+    printed = 2 if used.theorem == SVA else 1
     return Bounds(lowest + half * gradients, lowest + printed * half * largest)
 
 
@@ -155,7 +158,7 @@ def _svb(used: Setting, rows: Examples, run: xr.Dataset) -> Bounds:
     lowest = _smallest_with_spread(used, *arrays)
     lowest += 0.5 * used.h * float(run["info_squared_sd"].sum())
     fixed = best_fixed.smallest(rows, used.kind, used.bound, used.h * len(t))
-    if used.schedule == "linear":
+    if used.theorem == SVB_LINEAR:
         worst = fixed + largest * (1 + np.log(len(t))) / used.h
         return Bounds(lowest + float((squares / (used.h * t)).sum()), worst)
     diameter = 2 * used.bound * np.sqrt(rows.x.shape[1])
@@ -191,10 +194,10 @@ def _smallest_with_penalty(used: Setting, x: bytes, y: bytes) -> float:
     """inf_u or inf_q of the sum of losses and the learner's penalty."""
     rows = _rows(x, y)
     size, d = rows.x.shape
-    if used.learner == "oga":
+    if used.theorem == OGA:
         weight = 1 / used.eta + used.h * size
         return best_fixed.smallest(rows, used.kind, used.bound, weight)
-    penalty = _kl if used.learner == "sva" else _distance
+    penalty = _kl if used.theorem == SVA else _distance
 
     def objective(packed: np.ndarray) -> tuple[float, np.ndarray]:
         m, sd = packed[:d], packed[d:]

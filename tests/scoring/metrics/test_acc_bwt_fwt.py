@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shiftbench.errors import UserError
-from shiftbench.planning import components, config_checks
+from shiftbench.planning import components
 from shiftbench.scoring.metrics import acc, bwt, fwt
 from tests.scoring import continual_stores, stores
 
@@ -84,19 +84,6 @@ def test_streams_that_do_not_look_back_are_refused(metric):
 def test_a_run_without_accuracy_is_refused(stream):
     with pytest.raises(UserError, match="need the metric accuracy"):
         acc.score(run(stream, A).sel(after_metric=["nll"]), stream)
-
-
-@pytest.mark.parametrize("name", ["acc", "bwt", "fwt"])
-def test_the_config_is_refused_before_anything_runs(name):
-    study = {"metrics": [name], "streams": ["images"]}
-    streams = {"images": {"family": "transformed-images"}}
-    found = [text for _, text in config_checks._uses(("studies", "s"), study, streams)]
-    assert len(found) == 2
-    assert f'"{name}" is taken from "accuracy"; add it to the metrics' in found
-    assert "images" in found[1]
-    study["metrics"].append("accuracy")
-    streams["images"]["family"] = "permuted-images"
-    assert not list(config_checks._uses(("studies", "s"), study, streams))
 
 
 def test_the_reference_is_a_literal_that_summarise_finds():

@@ -14,6 +14,8 @@ from shiftbench.scoring.metrics._errors import error
 STAGE = "before"
 UNIT = "unit of the series"
 HIGHER_IS_BETTER = False
+TAKES = ("value", "number", "design", "designs")
+JUDGES = ("gaussian", "student-t", "score")
 
 
 def score(predictive: Predictive, batch: Batch) -> np.ndarray:

@@ -14,6 +14,8 @@ from shiftbench.scoring.metrics._classes import categorical, masked_mean, mixtur
 STAGE = "after"
 UNIT = "fraction"
 HIGHER_IS_BETTER = True
+JUDGES = ("categorical",)
+REQUIRES = ("tests",)
 
 
 def score(predictive: Predictive, batch: Batch) -> np.ndarray:

@@ -16,6 +16,8 @@ from shiftbench.scoring.metrics._classes import masked_mean
 STAGE = "before"
 UNIT = "loss per observation"
 HIGHER_IS_BETTER = False
+TAKES = ("two-classes", "number", "value")
+JUDGES = ("score", "gaussian")
 
 
 def score(predictive: Predictive, batch: Batch) -> np.ndarray:

@@ -14,6 +14,7 @@ from shiftbench.scoring.metrics._matrix import diagonal, matrix, mean
 STAGE = "run"
 UNIT = "fraction"
 HIGHER_IS_BETTER = True
+REQUIRES = ("earlier-tests",)
 USES = ("accuracy",)
 
 

@@ -14,6 +14,9 @@ from shiftbench.scoring.metrics import _shifts, _word_changes
 STAGE = "run"
 UNIT = "fraction"
 HIGHER_IS_BETTER = True
+TAKES = ("counts",)
+REQUIRES = ("planted",)
+FROM = ("lineage",)
 
 
 def score(run: xr.Dataset, stream: xr.DataTree) -> np.ndarray:

@@ -13,6 +13,9 @@ from shiftbench.scoring.words import dating
 STAGE = "run"
 UNIT = "periods"
 HIGHER_IS_BETTER = False
+TAKES = ("counts",)
+REQUIRES = ("held-out",)
+FROM = ("context", "mean")
 
 
 def score(run: xr.Dataset, stream: xr.DataTree) -> np.ndarray:

@@ -16,6 +16,8 @@ from shiftbench.scoring.metrics._classes import categorical, mixture
 STAGE = "after"
 UNIT = "fraction"
 HIGHER_IS_BETTER = False
+JUDGES = ("categorical",)
+REQUIRES = ("tests",)
 
 BINS = 15
 

@@ -17,6 +17,8 @@ from shiftbench.theory import exact_segmentation
 STAGE = "run"
 UNIT = "fraction"
 HIGHER_IS_BETTER = True
+TAKES = ("value",)
+FROM = ("lineage", "diffusion", "level")
 
 
 def score(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:

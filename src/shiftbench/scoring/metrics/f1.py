@@ -15,6 +15,8 @@ from shiftbench.scoring import segmentation
 STAGE = "run"
 UNIT = "fraction"
 HIGHER_IS_BETTER = True
+REFUSES = ("counts", "blocks")
+FROM = ("changes",)
 
 MARGIN = 5
 

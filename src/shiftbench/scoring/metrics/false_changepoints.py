@@ -17,6 +17,8 @@ from shiftbench.scoring.metrics.f1 import MARGIN
 STAGE = "run"
 UNIT = "changepoints"
 HIGHER_IS_BETTER = False
+REFUSES = ("counts", "blocks")
+FROM = ("changes",)
 
 
 def score(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:

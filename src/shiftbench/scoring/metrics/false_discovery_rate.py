@@ -14,6 +14,8 @@ from shiftbench.scoring.metrics.f1 import MARGIN
 STAGE = "run"
 UNIT = "fraction"
 HIGHER_IS_BETTER = False
+REFUSES = ("counts", "blocks")
+FROM = ("changes",)
 
 
 def score(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:

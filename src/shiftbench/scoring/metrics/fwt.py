@@ -16,6 +16,7 @@ from shiftbench.scoring.metrics._matrix import diagonal, mean
 STAGE = "run"
 UNIT = "fraction"
 HIGHER_IS_BETTER = True
+REQUIRES = ("earlier-tests",)
 USES = ("accuracy",)
 REFERENCE = "independent"
 

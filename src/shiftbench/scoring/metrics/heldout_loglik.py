@@ -16,6 +16,9 @@ from shiftbench.scoring.words import held_out
 STAGE = "run"
 UNIT = "nats per pair"
 HIGHER_IS_BETTER = True
+TAKES = ("counts",)
+REQUIRES = ("held-out",)
+FROM = ("context", "mean")
 
 
 def score(run: xr.Dataset, stream: xr.DataTree) -> np.ndarray:

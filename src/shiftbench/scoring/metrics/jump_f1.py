@@ -17,6 +17,9 @@ from shiftbench.scoring.metrics import _shifts
 STAGE = "run"
 UNIT = "fraction"
 HIGHER_IS_BETTER = True
+REQUIRES = ("shifts",)
+REFUSES = ("counts", "blocks")
+FROM = ("changes",)
 
 MARGIN = 1
 

@@ -17,6 +17,7 @@ from shiftbench.scoring.metrics._classes import masked_mean
 STAGE = "before"
 UNIT = "nats per observation"
 HIGHER_IS_BETTER = True
+JUDGES = ("gaussian", "student-t")
 
 
 def score(predictive: Predictive, batch: Batch) -> np.ndarray:

@@ -13,6 +13,8 @@ from shiftbench.scoring import segmentation
 STAGE = "run"
 UNIT = "changepoints"
 HIGHER_IS_BETTER = None
+REFUSES = ("counts", "blocks")
+FROM = ("changes",)
 
 
 def score(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:

@@ -15,6 +15,8 @@ from shiftbench.scoring.metrics._classes import categorical, masked_mean, mixtur
 STAGE = "after"
 UNIT = "nats per example"
 HIGHER_IS_BETTER = False
+JUDGES = ("categorical",)
+REQUIRES = ("tests",)
 
 SMALLEST = float(np.finfo(np.float32).tiny)
 

@@ -14,6 +14,8 @@ from shiftbench.theory import regret
 STAGE = "run"
 UNIT = "loss"
 HIGHER_IS_BETTER = False
+REQUIRES = ("table",)
+FROM = ("loss",)
 
 
 def score(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:

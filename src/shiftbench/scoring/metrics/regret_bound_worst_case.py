@@ -15,6 +15,8 @@ from shiftbench.theory import regret
 STAGE = "run"
 UNIT = "loss"
 HIGHER_IS_BETTER = None
+REQUIRES = ("table",)
+FROM = ("loss", "theorem")
 
 
 def score(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:

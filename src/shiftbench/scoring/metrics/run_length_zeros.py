@@ -14,6 +14,8 @@ from shiftbench.scoring import segmentation
 STAGE = "run"
 UNIT = "tasks"
 HIGHER_IS_BETTER = None
+REFUSES = ("counts",)
+FROM = ("run_length",)
 
 
 def score(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:

@@ -14,6 +14,9 @@ from shiftbench.scoring.metrics import _shifts
 STAGE = "run"
 UNIT = "fraction"
 HIGHER_IS_BETTER = True
+REQUIRES = ("shifts",)
+REFUSES = ("counts", "blocks")
+FROM = ("changes",)
 
 
 def score(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:

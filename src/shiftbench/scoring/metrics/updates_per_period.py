@@ -15,6 +15,7 @@ from shiftbench.scoring.words import trajectories
 STAGE = "run"
 UNIT = "words"
 HIGHER_IS_BETTER = False
+TAKES = ("counts",)
 
 
 def score(run: xr.Dataset, stream: xr.DataTree) -> np.ndarray:

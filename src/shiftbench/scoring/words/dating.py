@@ -42,7 +42,7 @@ def scores(run: xr.Dataset, stream: xr.DataTree, seed: int) -> tuple[np.ndarray,
     texts = _texts(stream, realisation)
     context = run["warm_up_context"].isel(seed=seed, warm_up_hypothesis=0).values
     found = trajectories.of_seed(run, seed)
-    settings = provenance.settings(run, "per-word")
+    settings = provenance.offering(run, "context")
     assert settings is not None
     share = _over_all_periods(stream, realisation, settings).share
     score = np.zeros((len(texts.period), len(found.segment)))

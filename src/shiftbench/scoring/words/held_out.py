@@ -15,7 +15,7 @@ BLOCK = 100
 
 def log_likelihood(run: xr.Dataset, stream: xr.DataTree, seed: int) -> float:
     """Nats per pair, the mean over periods of a seed; NaN where nothing is held out."""
-    settings = provenance.settings(run, "per-word")
+    settings = provenance.offering(run, "context")
     assert settings is not None
     reader, one = provenance.reader(stream), run.isel(seed=seed)
     realisation = int(one["realisation"].values)
