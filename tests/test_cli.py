@@ -356,7 +356,8 @@ def test_module_can_be_run() -> None:
 
 def test_crash_of_compiled_code_leaves_its_stack_in_the_log(plan, tmp_path) -> None:
     """Without a warm server, where nobody outlives the job."""
-    code = "import os, sys; from shiftbench import cli; cli._open_log(cli.Path(sys.argv[1]))\n"
+    code = "import os, sys; import pathlib; from shiftbench import telling; "
+    code += "telling.open_log(pathlib.Path(sys.argv[1]))\n"
     code += "def observe(): os.kill(os.getpid(), 11)\nobserve()"
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "a.log")])
     assert done.returncode == -11

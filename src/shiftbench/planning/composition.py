@@ -287,6 +287,8 @@ def _variant(
         return set()
     _form(made, method)
     made.put((*place, "method"), source or entries[-1], name)
+    if (label := method.get("label")) is not None:
+        made.put((*place, "label"), label)
     _pipeline(made, place, method.at("pipeline"))
     there = _components(made.data, place)
     used = {key for key, _ in general if key.partition(".")[0] in there}

@@ -159,6 +159,12 @@ class Study(_Model):
     origin: str = Field("", description="Where the hyper-parameters come from.")
     cuts: str = Field("", description="What is reduced against the paper; stands in captions.")
 
+    def label(self, name: str) -> str:
+        """What figures call a method: its label, or its name where several have that."""
+        label = self.methods[name].label
+        alone = [other.label for other in self.methods.values()].count(label) == 1
+        return label if label and alone else name
+
     @property
     def learners(self) -> dict[str, list[Component]]:
         """The pipelines of all methods."""

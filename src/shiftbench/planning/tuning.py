@@ -29,7 +29,7 @@ def expanded(config: Config) -> Config:
             for stream in study.streams:
                 streams[stream + TRIALS] = _changed(config.streams[stream], study.tuning.streams)
             studies[name + TRIALS] = _trials(name, study, study.tuning)
-            tuned = {f"{k}{TUNED}": study.methods[k] for k in study.tuning.methods}
+            tuned = {f"{k}{TUNED}": _tuned(study.methods[k]) for k in study.tuning.methods}
             study = study.model_copy(update={"methods": study.methods | tuned})
         studies[name] = study
     return config.model_copy(update={"streams": streams, "studies": studies})
@@ -98,5 +98,10 @@ def _trials(name: str, study: Study, tuning: Tuning) -> Study:
     )
 
 
+def _tuned(variant: Variant) -> Variant:
+    label = f"{variant.label}, tuned" if variant.label else ""
+    return variant.model_copy(update={"label": label})
+
+
 def _with_point(variant: Variant, point: Point) -> Variant:
-    return variant.model_copy(update={"pipeline": applied(variant.pipeline, point)})
+    return variant.model_copy(update={"pipeline": applied(variant.pipeline, point), "label": ""})
