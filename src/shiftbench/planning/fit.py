@@ -238,7 +238,7 @@ def _fitted(parts: Sequence[Part] | None, model: Part | None, stream: Given) -> 
         return None
     now = stream
     for position, part in enumerate(parts):
-        if position == len(parts) - 1 and model and _trains(part):
+        if part.kind == "learners" and model and _trains(part) and _takes(part, now.kind):
             if misfit := _misfit(model, now):
                 return Fitted((position, misfit))
             has = {**now.has, **dict.fromkeys(model.words("HAS"), model)}
