@@ -11,7 +11,7 @@ import annotated_types
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from shiftbench.planning import components
+from shiftbench.planning import components, fit, fit_words
 from shiftbench.planning.schema import Config, Stream, Study, Tuning
 
 HEAD = """\
@@ -25,6 +25,18 @@ A config is one YAML file; `config/embedded.yaml` is the default, another one is
 All of it is checked before anything runs, with `python -m shiftbench check CONFIG` too. Names
 have small letters, digits and hyphens, at most 100.
 """
+
+FITS = """\
+Components declare what they fit, in constants at the top of their files. `check` refuses what
+does not fit, and `python -m shiftbench list KIND --for STREAM` shows what does. Below, each
+component has a line of what it declares; in brackets, with which settings.
+"""
+WORDS = {
+    "kind of problem": fit_words.KINDS,
+    "prediction": fit_words.PREDICTIONS,
+    "what a stream, a model or a combinator has": fit_words.PROPERTIES,
+    "what a learner or a combinator offers": fit_words.OFFERS,
+}
 
 TITLES = {
     "streams": "Stream families",
@@ -49,9 +61,20 @@ def text() -> str:
         _model_table(Study),
         "## Tuning: `studies.NAME.tuning`\n",
         _model_table(Tuning),
+        *_vocabulary(),
         *_components(),
     ]
     return "\n".join(parts)
+
+
+def _vocabulary() -> Iterator[str]:
+    yield "## What fits\n"
+    yield FITS
+    yield "| constant | what it says |\n|---|---|"
+    yield "".join(f"| `{name}` | {text} |\n" for name, text in fit_words.CONSTANTS.items())
+    for title, words in WORDS.items():
+        yield f"| {title} | |\n|---|---|"
+        yield "".join(f"| `{word}` | {text} |\n" for word, text in words.items())
 
 
 def _components() -> Iterator[str]:
@@ -63,6 +86,8 @@ def _components() -> Iterator[str]:
             needs = components.constant(kind, name, "NEEDS", ())
             if needs:
                 yield f"Needs the study to reveal: {', '.join(needs)}.\n"
+            if fits := fit.described(kind, name):
+                yield fits + "\n"
             if kind not in ("metrics", "artefacts"):
                 yield _settings_table(kind, name)
 
