@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from shiftbench import seeds
 from shiftbench.interface import Batch, Learner, Problem
-from shiftbench.planning import components
+from shiftbench.planning import components, declared
 
 QUICK = {"epochs": 2, "prediction_draws": 3, "elbo_draws": 2, "size": 2, "batch_size": 8}
 QUICK |= {"draws": 40, "burn_in": 10, "chains": 4}
-MULTI_HEAD = ("hat",)
-"""Learners that need a head for each task."""
-LINEAR_INSIDE = ("learned-beta", "learned-prior")
-"""Combinators that take bayes-linear alone."""
-ON_COUNTS = ("skipgram", "per-word")
-"""What takes counts of words, and nothing else."""
+PREFERRED = ("classes", "design", "number", "value", "two-classes", "image", "word", "designs")
+"""Kinds of problem, in the order in which a learner is tried on one that it takes."""
+TRIED: tuple[dict[str, Any], ...] = ({}, {"beta_rlm": 0.1})
+"""Settings of a learner, of which the first is taken with which it offers what is needed."""
 CASES = [("learners", n) for n in components.names("learners")]
 CASES += [("combinators", n) for n in components.names("combinators")]
 S = 2
@@ -49,8 +48,28 @@ class Parts:
         return Problem("classification", (self.features,), 6, self.rows, 3, heads=2)
 
     @property
+    def two_classes(self) -> Problem:
+        return Problem("classification", (self.regressors,), 2, self.rows, 3)
+
+    @property
+    def images(self) -> Problem:
+        return Problem("classification", (self.features, self.features, 1), 3, self.rows, 3)
+
+    @property
     def series(self) -> Problem:
         return Problem("regression", (1, 1, self.regressors), 1, self.points, 3)
+
+    @property
+    def several_designs(self) -> Problem:
+        return Problem("regression", (2, 1, self.regressors), 1, self.points, 3)
+
+    @property
+    def table(self) -> Problem:
+        return Problem("regression", (self.regressors,), 1, self.points, 3)
+
+    @property
+    def values(self) -> Problem:
+        return Problem("regression", (0,), 1, self.points, 3)
 
     @property
     def pairs(self) -> Problem:
@@ -61,6 +80,21 @@ class Parts:
     def word(self) -> Problem:
         return Problem("word", (self.features,), 2, self.rows, 3)
 
+    def problem(self, kind: str, heads: bool = False) -> Problem:
+        """The problem of a kind, as `fit_words.KINDS` names it."""
+        of_kind = {
+            "classes": self.headed if heads else self.classes,
+            "two-classes": self.two_classes,
+            "image": self.images,
+            "design": self.series,
+            "designs": self.several_designs,
+            "number": self.table,
+            "value": self.values,
+            "word": self.word,
+            "counts": self.pairs,
+        }
+        return of_kind[kind]
+
     def case(self, kind: str, name: str) -> tuple[Learner, Problem]:
         """A learner, or a combinator over one."""
         return self.learner(name) if kind == "learners" else self.combined(name)
@@ -68,12 +102,15 @@ class Parts:
     def learner(
         self, name: str, forward_calls: list | None = None, **fields: Any
     ) -> tuple[Learner, Problem]:
-        """The learner with these settings; forward_calls grows by one at each trace of a model."""
+        """The learner with these settings on the first kind of problem that it takes.
+
+        forward_calls grows by one at each trace of a model.
+        """
         module, made = components.load("learners", name), settings("learners", name, **fields)
+        heads = "heads" in declared.possible("learners", name, "REQUIRES")
+        problem = self.problem(kind_of(name), heads)
         if not components.constant("learners", name, "MODEL"):
-            problem = self.word if name in ON_COUNTS else self.series
             return module.build(made, problem, None), problem
-        problem = self.headed if name in MULTI_HEAD else self.classes
         mlp = components.load("models", "mlp")
         model = mlp.build(mlp.Settings(hidden=(self.hidden,)), problem)
         if forward_calls is not None:
@@ -82,20 +119,18 @@ class Parts:
 
     def combined(self, name: str, **fields: Any) -> tuple[Learner, Problem]:
         """The combinator with these settings over a learner that it takes."""
-        if name in ON_COUNTS:
-            return self.warmed_up(name), self.pairs
-        learner, problem = self.learner("map")
-        if name in LINEAR_INSIDE:
-            learner, problem = self.learner(
-                "bayes-linear", beta_rlm=0.1 if name == "learned-beta" else 0.0
-            )
+        if declared.literal("combinators", name, "GIVES"):
+            (kind,) = declared.literal("combinators", name, "TAKES")
+            return self.warmed_up(name), self.problem(kind)
+        inner, given = inside(name)
+        learner, problem = self.learner(inner, **given)
         module = components.load("combinators", name)
         return module.build(settings("combinators", name, **fields), problem, learner), problem
 
     def warmed_up(self, name: str) -> Learner:
         """Learners of words with context vectors from the start, and infos like later ones."""
         made = settings("combinators", name, dimension=self.features, block=3)
-        inner, _ = self.learner("skipgram")
+        inner, _ = self.learner(inside(name)[0])
         learner = components.load("combinators", name).build(made, self.pairs, inner)
         total = self.batch(self.pairs, seed=99)
         return replace(
@@ -124,6 +159,27 @@ class Parts:
                 inputs = np.concatenate([inputs, np.zeros((S, n, 1))], axis=2)
             inputs = inputs.reshape(S, n, *problem.row_shape).astype(np.float32)
         return Batch(inputs, targets, np.ones((S, n), bool))
+
+
+def kind_of(learner: str) -> str:
+    """The kind of problem on which a learner is tried."""
+    takes = declared.literal("learners", learner, "TAKES")
+    return next(kind for kind in PREFERRED if kind in takes)
+
+
+def inside(combinator: str) -> tuple[str, dict[str, Any]]:
+    """The learner on which a combinator is tried, with its settings: the first that it can take."""
+    gives = declared.literal("combinators", combinator, "GIVES")
+    needed = declared.words("combinators", combinator, "INSIDE", {})
+    for kind, name in product([gives] if gives else PREFERRED, components.names("learners")):
+        if kind_of(name) != kind or declared.possible("learners", name, "REQUIRES"):
+            continue
+        for tried in TRIED:
+            fields = {k: v for k, v in tried.items() if k in components.fields("learners", name)}
+            made = components.check("learners", name, fields)
+            if needed <= declared.words("learners", name, "OFFERS", made):
+                return name, fields
+    raise LookupError(f"no learner offers what {combinator} needs inside")
 
 
 def settings(kind: str, name: str, **fields: Any) -> Any:

@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from shiftbench.interface import Batch, Broadening, Categorical, Learner, Problem
 from shiftbench.online.rows import RowLearner
-from shiftbench.planning import components
-from tests.contract_parts import CASES, Parts, S, key
+from shiftbench.planning import components, declared
+from tests.contract_parts import CASES, Parts, S, key, kind_of, settings
 
 PARTS = Parts()
+INFO = {
+    "changes": ("log_weight",),
+    "lineage": ("parent", "shift"),
+    "run_length": ("run_length", "map_log_joint", "model"),
+    "level": ("posterior_mean", "posterior_variance"),
+    "mean": ("mean",),
+    "loss": ("loss", "expected_loss"),
+    "draws": ("draws", "fit"),
+}
+"""What a word of OFFERS promises of the Info."""
+PREDICTED = {
+    "categorical": "Categorical",
+    "pairs": "Categorical",
+    "gaussian": "Gaussian",
+    "score": "Gaussian",
+    "student-t": "StudentT",
+}
 
 
 @pytest.fixture(scope="module", params=CASES, ids=lambda case: "-".join(case))
@@ -157,6 +176,40 @@ def test_hypotheses_do_not_touch_each_other(case):
         found, _ = learner.observe(alone, batch, key("o"))
         for k in found:
             np.testing.assert_allclose(together[k][:, slot], found[k][:, 0], rtol=2e-3, atol=2e-4)
+
+
+def test_what_is_declared_is_so(case, request):
+    """What a learner offers and predicts, and for combinators what they offer of their own."""
+    learner, problem = case
+    kind, name = request.node.callspec.params["case"]
+    made = dataclasses.asdict(settings(kind, name))
+    offers = declared.words(kind, name, "OFFERS", made)
+    _, (*_, info) = after(learner, problem, 2)
+    assert (learner.broaden is not None) == ("broaden" in offers)
+    assert {key for word in offers for key in INFO.get(word, ())} <= info.keys()
+    if kind == "learners":
+        assert ("log_evidence" in info) == ("log_evidence" in offers)
+        predicted = declared.literal(kind, name, "TAKES")[kind_of(name)]
+        state = learner.init(key("init"))
+        found = learner.predict(state, batch_of(problem).inputs, key("p"))
+        assert type(found).__name__ == PREDICTED[predicted]
+
+
+LIGHT = [n for n in components.names("learners") if not components.constant("learners", n, "MODEL")]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [(n, k) for n in LIGHT for k in declared.literal("learners", n, "TAKES")]
+)
+def test_every_kind_that_is_taken_is_learnt_and_predicted_as_declared(name, kind):
+    """Of learners that train no network, for which one kind is as another."""
+    problem = PARTS.problem(kind)
+    learner = components.load("learners", name).build(settings("learners", name), problem, None)
+    state, _ = after(learner, problem, 2)
+    predictive = learner.predict(state, batch_of(problem).inputs, key("p"))
+    predicted = declared.literal("learners", name, "TAKES")[kind]
+    assert type(predictive).__name__ == PREDICTED[predicted]
+    assert all(np.isfinite(array).all() for array in predictive)
 
 
 def test_seeds_do_not_touch_each_other(case):

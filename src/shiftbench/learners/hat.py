@@ -46,7 +46,7 @@ from shiftbench.seeds import fold_each, generator
 
 NEEDS: tuple[str, ...] = ()
 MODEL = True
-TAKES = {"image": "categorical", "classes": "categorical", "two-classes": "categorical"}
+TAKES = {"image": "categorical", "classes": "categorical"}
 REQUIRES = ("heads", "hidden-layer")
 REFUSES = ("mixed",)
 

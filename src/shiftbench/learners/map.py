@@ -55,13 +55,7 @@ from shiftbench.posteriors import mean_field_gaussian
 
 NEEDS: tuple[str, ...] = ()
 MODEL = True
-TAKES = {
-    "image": "categorical",
-    "classes": "categorical",
-    "two-classes": "categorical",
-    "number": "gaussian",
-    "design": "gaussian",
-}
+TAKES = {"image": "categorical", "classes": "categorical"}
 OFFERS = ("broaden", "log_evidence")
 
 

@@ -57,13 +57,7 @@ from shiftbench.seeds import generator
 
 NEEDS: tuple[str, ...] = ()
 MODEL = True
-TAKES = {
-    "image": "categorical",
-    "classes": "categorical",
-    "two-classes": "categorical",
-    "number": "gaussian",
-    "design": "gaussian",
-}
+TAKES = {"image": "categorical", "classes": "categorical"}
 REFUSES = {"convolution": {"estimator": ("local",)}}
 WRONG = {
     "local reparameterisation is for independent weights, not for radial draws; set estimator to"

@@ -45,13 +45,7 @@ from shiftbench.posteriors import low_rank_gaussian
 
 NEEDS: tuple[str, ...] = ()
 MODEL = True
-TAKES = {
-    "image": "categorical",
-    "classes": "categorical",
-    "two-classes": "categorical",
-    "number": "gaussian",
-    "design": "gaussian",
-}
+TAKES = {"image": "categorical", "classes": "categorical"}
 OFFERS = ("broaden", "log_evidence")
 POWER_ITERATIONS, EXTRA = 4, 2
 """Of the eigen-decomposition, as in the authors' code: rounds, and vectors beyond L."""

@@ -41,13 +41,7 @@ from shiftbench.seeds import generator
 
 NEEDS: tuple[str, ...] = ()
 MODEL = True
-TAKES = {
-    "image": "categorical",
-    "classes": "categorical",
-    "two-classes": "categorical",
-    "number": "gaussian",
-    "design": "gaussian",
-}
+TAKES = {"image": "categorical", "classes": "categorical"}
 OFFERS = ("log_evidence",)
 
 WIDE = 0.25

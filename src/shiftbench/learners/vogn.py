@@ -46,13 +46,7 @@ tfd = tfp.distributions
 
 NEEDS: tuple[str, ...] = ()
 MODEL = True
-TAKES = {
-    "image": "categorical",
-    "classes": "categorical",
-    "two-classes": "categorical",
-    "number": "gaussian",
-    "design": "gaussian",
-}
+TAKES = {"image": "categorical", "classes": "categorical"}
 OFFERS = ("broaden", "log_evidence")
 
 

@@ -24,7 +24,7 @@ from pydantic import ValidationError
 from shiftbench.errors import UserError
 from shiftbench.planning import components, declared
 from shiftbench.planning.declared import NOT, When
-from shiftbench.planning.fit_words import KINDS, listed, told
+from shiftbench.planning.fit_words import CONSTANTS, KINDS, listed, told
 from shiftbench.planning.schema import Component, Config, Stream, Study
 from shiftbench.planning.yaml_lines import Place
 
@@ -154,6 +154,30 @@ def refuse_absent_words(
                     )
 
 
+def described(kind: str, name: str) -> str:
+    """What a component declares that it fits, in a line; empty for nothing."""
+    parts = []
+    for constant in CONSTANTS:
+        possible = declared.possible(kind, name, constant)
+        if possible and constant == "TAKES" and kind == "learners":
+            words = [f"`{taken}` (predicts `{what}`)" for taken, what in possible.items()]
+        elif constant == "WRONG":
+            words = [_spelled(when) for when in possible.values()]
+        else:
+            words = [_described(word, when) for word, when in possible.items()]
+        if words:
+            parts.append(f"{constant} {', '.join(words)}")
+    return f"Fits: {'; '.join(parts)}." if parts else ""
+
+
+def _described(word: str, when: When) -> str:
+    if when is True:
+        return f"`{word}`"
+    alternatives = [when] if isinstance(when, Mapping) else when
+    assert not isinstance(alternatives, bool)
+    return f"`{word}` ({'; or '.join(_spelled(one) for one in alternatives)})"
+
+
 def _undeclared(place: Place, name: str, stream: Stream) -> Iterator[Problem]:
     part = _part("streams", (stream.family, stream.settings), f'stream "{name}"')
     if part is None:
@@ -238,7 +262,7 @@ def _fitted(parts: Sequence[Part] | None, model: Part | None, stream: Given) -> 
         return None
     now = stream
     for position, part in enumerate(parts):
-        if position == len(parts) - 1 and model and _trains(part):
+        if part.kind == "learners" and model and _trains(part) and _takes(part, now.kind):
             if misfit := _misfit(model, now):
                 return Fitted((position, misfit))
             has = {**now.has, **dict.fromkeys(model.words("HAS"), model)}

@@ -11,7 +11,7 @@ import annotated_types
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from shiftbench.planning import components
+from shiftbench.planning import components, fit, fit_words
 from shiftbench.planning.schema import (
     Claim,
     ConfigFile,
@@ -35,6 +35,18 @@ beside the config or here. All of it is checked before anything runs, with `pyth
 check CONFIG` too. Names have small letters, digits and hyphens, at most 100; they mean nothing to
 the code. `shiftbench show METHOD` prints a method with every setting and where it comes from.
 """
+
+FITS = """\
+Components declare what they fit, in constants at the top of their files. `check` refuses what
+does not fit, and `python -m shiftbench list KIND --for STREAM` shows what does. Below, each
+component has a line of what it declares; in brackets, with which settings.
+"""
+WORDS = {
+    "kind of problem": fit_words.KINDS,
+    "prediction": fit_words.PREDICTIONS,
+    "what a stream, a model or a combinator has": fit_words.PROPERTIES,
+    "what a learner or a combinator offers": fit_words.OFFERS,
+}
 
 TITLES = {
     "streams": "Stream families",
@@ -67,9 +79,20 @@ def text() -> str:
         _model_table(Tuning),
         "## A claim\n",
         _model_table(Claim),
+        *_vocabulary(),
         *_components(),
     ]
     return "\n".join(parts)
+
+
+def _vocabulary() -> Iterator[str]:
+    yield "## What fits\n"
+    yield FITS
+    yield "| constant | what it says |\n|---|---|"
+    yield "".join(f"| `{name}` | {text} |\n" for name, text in fit_words.CONSTANTS.items())
+    for title, words in WORDS.items():
+        yield f"| {title} | |\n|---|---|"
+        yield "".join(f"| `{word}` | {text} |\n" for word, text in words.items())
 
 
 def _components() -> Iterator[str]:
@@ -81,6 +104,8 @@ def _components() -> Iterator[str]:
             needs = components.constant(kind, name, "NEEDS", ())
             if needs:
                 yield f"Needs the study to reveal: {', '.join(needs)}.\n"
+            if fits := fit.described(kind, name):
+                yield fits + "\n"
             if kind not in ("metrics", "artefacts"):
                 yield _settings_table(kind, name)
 
