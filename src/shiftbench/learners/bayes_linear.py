@@ -144,14 +144,7 @@ def _initial(
 
 def _predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> StudentT:
     x = _designs(state["model"].astype(int), inputs)
-    a, b, mean, root = _posterior(state)
-    s, h = a.shape
-    return StudentT(
-        np.full((s, h), -math.log(h)),
-        np.einsum("shndp,shp->shnd", x, mean),
-        normal_inverse_gamma.scale(x, root[:, :, None], a[..., None], b[..., None]),
-        2 * a,
-    )
+    return normal_inverse_gamma.prediction(x, *_posterior(state))
 
 
 def _with_scale(state: State, a: np.ndarray, b: np.ndarray) -> State:

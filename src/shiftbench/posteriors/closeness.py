@@ -3,8 +3,7 @@
 Source: knoblauch2018robust, Fig. 2B, after Yao et al. (2018): draw from the approximation and weigh
 by exact over approximate density; k-hat is the shape of the Pareto distribution of the largest
 terms of the estimated expectation. Below 0.5 the approximation is close, above 0.7 it is not to
-be relied on. The rows are of the paper's kind, d autoregressions with a level and a lag each
-(p = 2 d); their number and coefficients are ours, the paper gives none.
+be relied on.
 """
 
 from __future__ import annotations
@@ -15,10 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from arviz import psislw
 
-from shiftbench import seeds
-from shiftbench.posteriors import beta_exact
-
-LAG, BURN_IN = 0.5, 50
+from shiftbench.posteriors.beta_exact import Approximation, Prior, log_density
 
 
 class Closeness(NamedTuple):
@@ -37,17 +33,17 @@ class Closeness(NamedTuple):
 
 
 def closeness(
-    prior: beta_exact.Prior,
+    prior: Prior,
     beta: float,
+    fitted: Approximation,
     x: np.ndarray,
     y: np.ndarray,
     draws: int,
     random: np.random.Generator,
 ) -> Closeness:
     """Of the approximation fitted on all but the last of the rows x [n, d, p], y [n, d]."""
-    fitted = beta_exact.approximation(prior, beta, x[:-1], y[:-1])
     s2, mu = fitted.draw(draws, random)
-    exact = beta_exact.log_density(prior, beta, x[:-1], y[:-1], s2, mu)
+    exact = log_density(prior, beta, x[:-1], y[:-1], s2, mu)
     log_weight = exact - fitted.log_density(s2, mu)
     squared = ((y[-1] - mu @ x[-1].T) ** 2).sum(axis=1)
     log_next = -0.5 * (y.shape[1] * np.log(2 * math.pi * s2) + squared / s2)
@@ -58,15 +54,3 @@ def closeness(
         float(weight.sum() ** 2 / (weight**2).sum() / draws),
         (fitted.a - prior.a) / (0.5 * y[:-1].size),
     )
-
-
-def autoregressions(n: int, d: int, realisation: int) -> tuple[np.ndarray, np.ndarray]:
-    """Designs [n, d, 2 d] and targets [n, d] of d independent series with noise N(0, 1)."""
-    random = seeds.generator(seeds.fold("k-hat", d, realisation))
-    values = np.zeros((n + BURN_IN + 1, d))
-    for t, shock in enumerate(random.standard_normal(values[1:].shape)):
-        values[t + 1] = LAG * values[t] + shock
-    values = values[-n - 1 :]
-    eye = np.eye(d)
-    levels = np.broadcast_to(eye, (n, d, d))
-    return np.concatenate([levels, values[:-1, None] * eye], axis=2), values[1:]
