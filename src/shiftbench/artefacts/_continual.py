@@ -19,7 +19,6 @@ from shiftbench.artefacts import _style
 from shiftbench.errors import UserError
 from shiftbench.planning import provenance, works
 from shiftbench.planning.endings import TUNED as ENDING
-from shiftbench.scoring import published
 from shiftbench.scoring.metrics import _matrix
 from shiftbench.scoring.results import StudyResults
 
@@ -123,10 +122,14 @@ def published_metric(study: StudyResults, stream: str, learner: str) -> str:
 def published_averages(study: StudyResults, stream: str) -> dict[str, float]:
     """The published average accuracies in percent, of the learners that have one."""
     numbers = {
-        name: published.number(study.streams[stream], name, published_metric(study, stream, name))
+        name: study.published(stream, name, published_metric(study, stream, name))
         for name in study.learners
     }
-    return {name: 100 * number for name, number in numbers.items() if number is not None}
+    return {
+        name: 100 * number.shown
+        for name, number in numbers.items()
+        if number is not None and number.shown is not None
+    }
 
 
 def has_published(study: StudyResults) -> bool:

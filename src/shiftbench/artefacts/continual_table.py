@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 
 from shiftbench.artefacts import _continual
-from shiftbench.planning import provenance, works
+from shiftbench.planning import works
 from shiftbench.scoring import published, statistics
-from shiftbench.scoring.metrics import fwt
 from shiftbench.scoring.results import StudyResults
 
 KIND = "table"
@@ -51,9 +50,9 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
 def caption(study: StudyResults) -> str:
     """What the columns are, on how many runs, and what is cut."""
     against = (
-        f"against the learner {fwt.REFERENCE}, which starts each task from scratch"
-        if fwt.REFERENCE in study.learners
-        else f"not known, because the study has no learner named {fwt.REFERENCE}"
+        f"against {study.label(study.reference)}, which starts each task from scratch"
+        if study.reference
+        else "not known, because the study names no reference"
     )
     return (
         "Mean over seeds, in brackets its 95 % interval (Student t). After the last task, over all "
@@ -115,15 +114,19 @@ def _cell(values: np.ndarray, decimals: int = 2) -> str:
 
 def _paper(study: StudyResults, stream: str, learner: str) -> dict[str, str]:
     """What the paper prints about this learner, and who measured it."""
-    store = study.streams[stream]
     metrics = (_continual.published_metric(study, stream, learner), *TRANSFERS)
-    rows = [published.row(store, learner, metric) for metric in metrics]
-    sources = [f"quoted: {row.quoted}" if row.quoted else "measured" for row in rows if row]
-    dataset = provenance.dataset(store)
-    cells = [_printed(row.numbers[dataset]) if row and dataset else "" for row in rows]
+    numbers = [study.published(stream, learner, metric) for metric in metrics]
+    sources = [
+        ", ".join(filter(None, [f"quoted: {one.quoted}" if one.quoted else "measured", one.note]))
+        for one in numbers
+        if one
+    ]
+    cells = [_printed(one) if one else "" for one in numbers]
     return dict(zip(PAPER, [*cells, sources[0] if sources else ""], strict=True))
 
 
-def _printed(numbers: tuple[float, float]) -> str:
-    mean, spread = (round(100 * number, 2) for number in numbers)
+def _printed(number: published.Number) -> str:
+    if number.shown is None:
+        return "withheld"
+    mean, spread = (round(100 * one, 2) for one in (number.mean, number.spread))
     return f"{mean:g}" if np.isnan(spread) else f"{mean:g} ± {spread:g}"

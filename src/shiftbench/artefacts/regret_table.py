@@ -58,17 +58,23 @@ def caption(study: StudyResults) -> str:
 def _row(study: StudyResults, stream: str, learner: str) -> dict[str, object]:
     scores = {metric: study.score(stream, learner, metric) for metric in (LOSS, EXPECTED, *SUMS)}
     of_orders = {metric: statistics.interval(values) for metric, values in scores.items()}
-    paper = published.number(study.streams[stream], learner, LOSS)
+    paper = study.published(stream, learner, LOSS)
     sums = {metric: round(of_orders[metric].mean, 1) for metric in SUMS}
     return {
         "stream": stream,
-        "learner": learner,
+        "learner": study.label(learner),
         "loss": _cell(of_orders[LOSS]),
         "expected_loss": _cell(of_orders[EXPECTED]),
         **sums,
         "below_bound": _holds(scores),
-        "paper": "" if paper is None else f"{paper:g}",
+        "paper": _printed(paper),
     }
+
+
+def _printed(number: published.Number | None) -> str:
+    if number is None or number.shown is None:
+        return number.note if number else ""
+    return f"{number.mean:g}"
 
 
 def _holds(scores: dict[str, np.ndarray]) -> str:

@@ -25,7 +25,6 @@ TAKES = ("image",)
 REFUSES = ("heads",)
 COMPARES = ("baseline",)
 
-BASELINE = "vcl"
 METRIC = "accuracy"
 EXAMPLES = 12
 """At most so many segments show an image; more would be too small to see."""
@@ -54,23 +53,29 @@ def caption(study: StudyResults) -> str:
         else "no learner of this study infers shifts"
     )
     return (
-        f"Accuracy minus that of {BASELINE} on the same task and seed. Left: mean over seeds, "
-        "bands: 95 % interval (Student t, paired). Right: the same of the mean over all tasks. "
+        f"Accuracy minus that of {study.label(_baseline(study))} on the same task and seed. Left: "
+        "mean over seeds, bands: 95 % interval (Student t, paired). Right: the same of the mean "
+        "over all tasks. "
         "Dotted lines: true shifts; images: the same test image under the map of each segment, "
         f"for the first seed; {inferred}. {study.budget()}"
     )
 
 
+def _baseline(study: StudyResults) -> str:
+    """The learner whose accuracy is subtracted; UserError without one."""
+    if study.baseline not in study.learners:
+        raise study.lacking("relative-accuracy", "one of its methods as `baseline`")
+    assert study.baseline is not None
+    return study.baseline
+
+
 def _check(study: StudyResults) -> None:
-    if BASELINE not in study.learners:
-        raise study.lacking(
-            "relative-accuracy", f"a learner named {BASELINE}, with which it compares"
-        )
+    baseline = _baseline(study)
     study.require_metrics("relative-accuracy", METRIC)
     for stream in study.streams:
-        if not study.run(stream, BASELINE).sizes["seed"]:
+        if not study.run(stream, baseline).sizes["seed"]:
             raise UserError(
-                f"study {study.name}: every run of {BASELINE} on {stream} failed, so that "
+                f"study {study.name}: every run of {baseline} on {stream} failed, so that "
                 "relative-accuracy has nothing to compare with; see the status in summary.csv"
             )
 
@@ -117,12 +122,12 @@ def _panels(block: SubFigure, detectors: int) -> dict[str, Axes]:
 
 def _true_shifts(study: StudyResults, stream: str) -> np.ndarray:
     """Share of the seeds [task] whose realisation shifts before the task."""
-    return _shifts.truth(study.run(stream, BASELINE), study.streams[stream]).mean(axis=0)
+    return _shifts.truth(study.run(stream, _baseline(study)), study.streams[stream]).mean(axis=0)
 
 
 def _draw_images(axes: Axes, study: StudyResults, stream: str) -> None:
     store = study.streams[stream]
-    run = study.run(stream, BASELINE)
+    run = study.run(stream, _baseline(study))
     realisation = int(run["realisation"].values[0])
     own = store["shift"].values[realisation]
     starts = np.array([0, *np.flatnonzero(own)])
@@ -145,13 +150,13 @@ def _draw_images(axes: Axes, study: StudyResults, stream: str) -> None:
 
 def _difference(study: StudyResults, stream: str, learner: str) -> np.ndarray:
     """Percentage points [seed, task] above the baseline."""
-    baseline = study.by_task(stream, BASELINE, METRIC)
+    baseline = study.by_task(stream, _baseline(study), METRIC)
     return 100 * (study.by_task(stream, learner, METRIC) - baseline)
 
 
 def _look(study: StudyResults, learner: str) -> dict[str, Any]:
     """Colour and marker of a learner, by its place in the study."""
-    place = [name for name in study.learners if name != BASELINE].index(learner)
+    place = [name for name in study.learners if name != _baseline(study)].index(learner)
     return {
         "color": _style.PALETTE[place % len(_style.PALETTE)],
         "marker": _style.MARKERS[place % len(_style.MARKERS)],
@@ -161,13 +166,13 @@ def _look(study: StudyResults, learner: str) -> dict[str, Any]:
 def _draw_lines(axes: Axes, study: StudyResults, stream: str) -> None:
     axes.axhline(0, color="black", lw=1.2)
     for learner in study.learners:
-        if learner == BASELINE:
+        if learner == _baseline(study):
             continue
         band = statistics.band(_difference(study, stream, learner))
         task, look = np.arange(len(band.mean)), _look(study, learner)
         axes.plot(task, band.mean, **look, ms=3.5, lw=1.4)
         axes.fill_between(task, band.low, band.high, color=look["color"], alpha=0.13, lw=0)
-    axes.set_ylabel(f"accuracy minus {BASELINE}'s\n(percentage points)")
+    axes.set_ylabel(f"accuracy minus {study.label(_baseline(study))}'s\n(percentage points)")
     _style.title(axes, "b", "by task")
 
 
@@ -175,17 +180,17 @@ def _draw_means(axes: Axes, study: StudyResults, stream: str) -> None:
     """The mean over tasks with its paired interval; the labels are the legend of the lines."""
     axes.axvline(0, color="black", lw=1.2)
     for place, learner in enumerate(study.learners):
-        if learner == BASELINE:
+        if learner == _baseline(study):
             axes.plot(0, place, "D", color="black", ms=4)
             continue
-        scores = (100 * study.score(stream, name, METRIC) for name in (learner, BASELINE))
+        scores = (100 * study.score(stream, name, METRIC) for name in (learner, _baseline(study)))
         of_seeds = statistics.paired_difference(*scores)
         reach = [[of_seeds.mean - of_seeds.low], [of_seeds.high - of_seeds.mean]]
         look = _look(study, learner)
         axes.errorbar(of_seeds.mean, place, xerr=reach, **look, ms=4.5, capsize=2)
-    axes.set_yticks(range(len(study.learners)), study.learners)
+    axes.set_yticks(range(len(study.learners)), [study.label(one) for one in study.learners])
     for label, learner in zip(axes.get_yticklabels(), study.learners, strict=True):
-        label.set_color("black" if learner == BASELINE else _look(study, learner)["color"])
+        label.set_color("black" if learner == _baseline(study) else _look(study, learner)["color"])
         label.set_fontweight("bold")
     axes.invert_yaxis()
     axes.set_xlabel("percentage points")

@@ -129,6 +129,10 @@ def _study(place: Place, study: dict, streams: dict) -> Iterator[Problem]:
         ("artefacts", "artefact", components.names("artefacts")),
     ]:
         yield from _names((*place, key), what, study.get(key), known)
+    for key in ("baseline", "reference"):
+        if isinstance(study.get(key), str) and study[key] not in _pipelines(study):
+            known = _pipelines(study)
+            yield (*place, key), unknown("method of the study", study[key], known)
     yield from _uses(place, study)
     if study.get("model") is not None:
         yield from _component((*place, "model"), "models", study["model"])

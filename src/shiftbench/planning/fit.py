@@ -503,11 +503,10 @@ def _drawing(part: Part | None, study: Study, streams: Mapping[str, Given]) -> I
     if missing := [metric for metric in uses if metric not in study.metrics]:
         yield f"{part.label} shows {listed(missing)}; add {_it(missing)} to the metrics"
     for key in declared.literal("artefacts", part.name, "COMPARES") or ():
-        name = getattr(study, key, None) or declared.literal("artefacts", part.name, key.upper())
-        if name not in study.learners:
+        if getattr(study, key) is None:
             yield (
-                f"{part.label} compares with a {key}, and the study has no learner"
-                f' "{name}"; add it, or take {part.label} out'
+                f"{part.label} compares with a {key}, which the study does not name; add"
+                f" `{key}: METHOD`, or take {part.label} out"
             )
     if claims := declared.literal("artefacts", part.name, "CLAIMS"):
         yield from _unclaimed(part, claims, study, streams)

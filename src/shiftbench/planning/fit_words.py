@@ -22,7 +22,7 @@ CONSTANTS = {
     "JUDGES": "predictions that a metric can judge, of every learner of the study",
     "FROM": "what a metric or an artefact needs that at least one learner offers",
     "USES": "metrics that a metric or an artefact is taken from",
-    "COMPARES": "keys of the study whose learner an artefact compares with",
+    "COMPARES": "keys of the study whose learner a metric or an artefact compares with",
     "CLAIMS": "the file beside an artefact with the claims that it is about",
 }
 

@@ -166,6 +166,15 @@ class Study(_Model):
         return label if label and alone else name
 
     @property
+    def standing(self) -> dict[str, str]:
+        """The variants that stand for a method, with its name: the first of each."""
+        found: dict[str, str] = {}
+        for name, variant in self.methods.items():
+            if variant.method and variant.method not in found.values():
+                found[name] = variant.method
+        return found
+
+    @property
     def learners(self) -> dict[str, list[Component]]:
         """The pipelines of all methods."""
         return {name: variant.pipeline for name, variant in self.methods.items()}

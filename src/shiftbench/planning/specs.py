@@ -124,6 +124,8 @@ def artefact(config: Config, study: str, name: str) -> Spec:
             "origin": plan.origin,
             "cuts": plan.cuts,
             "words": plan.words,
+            "baseline": plan.baseline,
+            "labels": {variant: plan.label(variant) for variant in plan.methods},
         },
         *DRAWING,
         components.module_name("artefacts", name),
@@ -171,6 +173,8 @@ def _of_study(config: Config, study: str, kind: str) -> Spec:
         "study": study,
         "metrics": plan.metrics,
         "learners": {name: [list(item) for item in plan.learners[name]] for name in plan.learners},
+        "methods": plan.standing,
+        "reference": plan.reference,
         "streams": plan.streams,
         "seeds": plan.seeds,
     }

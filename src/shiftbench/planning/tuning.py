@@ -100,8 +100,8 @@ def _trials(name: str, study: Study, tuning: Tuning) -> Study:
 
 def _tuned(variant: Variant) -> Variant:
     label = f"{variant.label}, tuned" if variant.label else ""
-    return variant.model_copy(update={"label": label})
+    return variant.model_copy(update={"label": label, "method": None})
 
 
 def _with_point(variant: Variant, point: Point) -> Variant:
-    return variant.model_copy(update={"pipeline": applied(variant.pipeline, point), "label": ""})
+    return Variant(pipeline=applied(variant.pipeline, point))

@@ -1,4 +1,9 @@
-"""The numbers that the papers print (`published.yaml`), found by what they are about."""
+"""The numbers that the papers print (`published.yaml`), for a method on a paper's stream.
+
+A number is shown beside ours where the study has the method of that name under the paper's
+protocol: the stream's family, data set and settings. Where a study trains on less than `LEAST` of
+what the paper trains on, the number is withheld, and the reason stands in its place.
+"""
 
 from __future__ import annotations
 
@@ -13,25 +18,31 @@ import yaml
 
 from shiftbench.planning import provenance
 
+LEAST = 0.05
+"""Share of the paper's training below which a comparison says nothing."""
+
 
 class Row(NamedTuple):
     """One line of a paper's table.
 
     numbers: data set -> (mean, printed spread or NaN); quoted: where the paper has them from,
-    empty for what it measured itself.
+    empty for what it measured itself; epochs: passes over each task, None where neither paper nor
+    public code says how many.
     """
 
-    learner: str
+    method: str
     metric: str
     label: str
     numbers: dict[str, tuple[float, float]]
     quoted: str = ""
+    epochs: float | None = None
 
 
 class Table(NamedTuple):
     """One table of a paper, about the streams of one family; rows in the paper's order.
 
-    where: settings that a stream must have for the numbers to be about it.
+    where: settings that a stream must have for the numbers to be about it. trained: data set ->
+    training rows of all tasks together, in the paper.
     """
 
     paper: str
@@ -40,7 +51,34 @@ class Table(NamedTuple):
     family: str
     spread: str
     rows: tuple[Row, ...]
+    trained: Mapping[str, int]
     where: Mapping[str, Any] = MappingProxyType({})
+
+
+class Number(NamedTuple):
+    """A printed number: its mean, its spread or NaN, who measured it, and what differs in ours.
+
+    share: of the paper's rows times epochs, at most 1; of its rows alone where its epochs are not
+    known.
+    """
+
+    mean: float
+    spread: float
+    quoted: str
+    share: float
+
+    @property
+    def shown(self) -> float | None:
+        """The mean; None where it is withheld."""
+        return self.mean if self.share >= LEAST else None
+
+    @property
+    def note(self) -> str:
+        """What differs, in words; empty where the training is the paper's."""
+        if self.share >= 1:
+            return ""
+        words = f"{self.share:.2g} of the paper's training"
+        return words if self.shown is not None else f"withheld: {words}, less than {LEAST:g}"
 
 
 @cache
@@ -53,19 +91,30 @@ def tables() -> tuple[Table, ...]:
     )
 
 
-def row(stream: xr.Dataset, learner: str, metric: str) -> Row | None:
-    """The published row for this learner and metric on the stream's family and data set."""
+def number(stream: xr.Dataset, run: xr.Dataset, method: str | None, metric: str) -> Number | None:
+    """What a paper prints for a method and metric on the stream of a run; None for nothing."""
     spec, dataset = provenance.spec(stream), provenance.dataset(stream)
     for table in tables():
         if table.family != spec["family"] or not table.where.items() <= spec["settings"].items():
             continue
-        for found in table.rows:
-            if (found.learner, found.metric) == (learner, metric) and dataset in found.numbers:
-                return found
+        for row in table.rows:
+            if (row.method, row.metric) == (method, metric) and dataset in row.numbers:
+                mean, spread = row.numbers[dataset]
+                return Number(mean, spread, row.quoted, _share(stream, run, table, row))
     return None
 
 
-def number(stream: xr.Dataset, learner: str, metric: str) -> float | None:
-    """The published mean for this learner and metric on the stream's family and data set."""
-    found, dataset = row(stream, learner, metric), provenance.dataset(stream)
-    return None if found is None or dataset is None else found.numbers[dataset][0]
+def _share(stream: xr.Dataset, run: xr.Dataset, table: Table, row: Row) -> float:
+    dataset = provenance.dataset(stream)
+    assert dataset is not None
+    problem = provenance.reader(stream).problem(stream)
+    share = problem.n_train * problem.n_tasks / table.trained[dataset]
+    if row.epochs is not None:
+        share *= _epochs(run) / row.epochs
+    return min(share, 1.0)
+
+
+def _epochs(run: xr.Dataset) -> float:
+    """Passes over a task; 1 of learners that have no such setting."""
+    pipeline = provenance.spec(run)["learner"]
+    return max([settings.get("epochs", 1) for _, settings in pipeline])

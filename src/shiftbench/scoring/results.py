@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from shiftbench.errors import UserError
+from shiftbench.scoring import published
 from shiftbench.scoring.summarise import COLUMNS, covered, failures, succeeded
 from shiftbench.store import zarr_zip
 
@@ -24,7 +25,9 @@ class StudyResults:
 
     cuts: what is reduced against the paper; origin: where hyper-parameters come from; both
     may be empty. scores: the tree of `scoring.summarise`. summary: its table. words: on
-    streams of counts, those to be shown.
+    streams of counts, those to be shown. baseline: the learner that others are compared with;
+    reference: the one that starts from scratch. methods: learners that stand for a method, with
+    its name. labels: what figures call a learner, where that is not its name.
     """
 
     name: str
@@ -35,6 +38,10 @@ class StudyResults:
     summary: pd.DataFrame
     streams: Mapping[str, xr.Dataset]
     words: Sequence[str] = ()
+    baseline: str | None = None
+    reference: str | None = None
+    methods: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def cube(self) -> xr.Dataset:
@@ -59,6 +66,15 @@ class StudyResults:
         """Scores [seed]; NaN for failed seeds."""
         place = {"stream": stream, "learner": learner, "metric": metric}
         return self.cube["score"].sel(place).values
+
+    def label(self, learner: str) -> str:
+        """What figures call a learner."""
+        return self.labels.get(learner, learner)
+
+    def published(self, stream: str, learner: str, metric: str) -> published.Number | None:
+        """What a paper prints for the learner's method; None for nothing."""
+        whole = _dataset(self.scores, f"runs/{stream}/{learner}")
+        return published.number(self.streams[stream], whole, self.methods.get(learner), metric)
 
     def by_task(self, stream: str, learner: str, metric: str) -> np.ndarray:
         """Scores [seed, task] over the stream's tasks; NaN for failed seeds."""
@@ -114,6 +130,10 @@ def load(
         cuts=spec.get("cuts") or "",
         origin=spec.get("origin") or "",
         words=spec.get("words") or (),
+        baseline=spec.get("baseline"),
+        reference=spec.get("reference"),
+        methods=spec.get("methods") or {},
+        labels=spec.get("labels") or {},
         scores=zarr_zip.read_tree(scores),
         summary=_summary(summary),
         streams=stores,

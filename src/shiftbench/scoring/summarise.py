@@ -36,6 +36,7 @@ COLUMNS = (
     "ci_high",
     "n",
     "published",
+    "published_note",
     "status",
 )
 
@@ -50,8 +51,10 @@ def summarise(
 ) -> tuple[xr.DataTree, pd.DataFrame]:
     """The tree of scores and the summary (one row a stream, learner and metric) of a study.
 
-    spec: names `study`, and in their order `streams`, `learners`, `metrics`. runs: the run
-    stores, one a block of seeds, in any order. UserError where a learner has no run.
+    spec: names `study`, and in their order `streams`, `learners`, `metrics`; `methods`, the
+    learners that stand for a method, with its name; `reference`, which starts from scratch, or
+    None. runs: the run stores, one a block of seeds, in any order. UserError where a learner has
+    no run.
     """
     grouped = {
         (stream, learner): _joined(spec["study"], stream, learner, runs)
@@ -61,7 +64,7 @@ def summarise(
     scores = _cube(spec, streams, grouped)
     children = {f"/runs/{stream}/{name}": run for (stream, name), run in grouped.items()}
     tree = xr.DataTree.from_dict({"/scores": scores} | children)
-    return tree, _table(spec, streams, scores)
+    return tree, _table(spec, streams, grouped, scores)
 
 
 def succeeded(run: xr.Dataset) -> xr.Dataset:
@@ -127,7 +130,12 @@ def _cube(
     for stream in spec["streams"]:
         peers = {name: succeeded(grouped[stream, name]) for name in spec["learners"]}
         parts = [
-            _scored(grouped[stream, learner], streams[stream], spec["metrics"], peers)
+            _scored(
+                grouped[stream, learner],
+                streams[stream],
+                spec["metrics"],
+                peers.get(spec["reference"]),
+            )
             for learner in spec["learners"]
         ]
         labels = pd.Index(list(spec["learners"]), name="learner")
@@ -153,11 +161,11 @@ def _scored(
     run: xr.Dataset,
     stream: xr.Dataset,
     metrics: Sequence[str],
-    peers: Mapping[str, xr.Dataset],
+    reference: xr.Dataset | None,
 ) -> xr.Dataset:
     """score [metric, seed], score_by_task [metric, seed, task] and status [seed] of a run.
 
-    peers: the runs of all learners on this stream, without the seeds that failed.
+    reference: the run of the study's reference on this stream, without the seeds that failed.
     """
     good = succeeded(run)
     blank = xr.DataArray(
@@ -168,7 +176,7 @@ def _scored(
     score, by_task = [], []
     for metric in metrics:
         if components.constant("metrics", metric, "STAGE") == "run":
-            values = _of_run(metric, good, stream, peers)
+            values = _of_run(metric, good, stream, reference)
             one = xr.DataArray(values, {"seed": good["seed"].values}, ("seed",))
             tasks = blank
         else:
@@ -187,14 +195,13 @@ def _scored(
 
 
 def _of_run(
-    metric: str, run: xr.Dataset, stream: xr.Dataset, peers: Mapping[str, xr.Dataset]
+    metric: str, run: xr.Dataset, stream: xr.Dataset, reference: xr.Dataset | None
 ) -> np.ndarray:
-    """A metric of a whole run [seed], with the run that it compares with, if it needs one."""
+    """A metric of a whole run [seed], with the study's reference if it compares with that."""
     module = components.load("metrics", metric)
-    reference = components.constant("metrics", metric, "REFERENCE")
-    if reference is None:
-        return module.score(run, stream)
-    return module.score(run, stream, peers.get(reference))
+    if "reference" in components.constant("metrics", metric, "COMPARES", ()):
+        return module.score(run, stream, reference)
+    return module.score(run, stream)
 
 
 def _of_all(run: xr.Dataset, metric: str) -> bool:
@@ -203,7 +210,10 @@ def _of_all(run: xr.Dataset, metric: str) -> bool:
 
 
 def _table(
-    spec: Mapping[str, Any], streams: Mapping[str, xr.Dataset], scores: xr.Dataset
+    spec: Mapping[str, Any],
+    streams: Mapping[str, xr.Dataset],
+    grouped: Mapping[tuple[str, str], xr.Dataset],
+    scores: xr.Dataset,
 ) -> pd.DataFrame:
     rows = []
     for stream in spec["streams"]:
@@ -212,7 +222,9 @@ def _table(
             for metric in spec["metrics"]:
                 place = {"stream": stream, "learner": learner, "metric": metric}
                 of_seeds = statistics.interval(scores["score"].sel(place).values)
-                paper = published.number(streams[stream], learner, metric)
-                rows.append((spec["study"], *place.values(), *of_seeds, paper, status))
+                about = streams[stream], grouped[stream, learner], spec["methods"].get(learner)
+                paper = published.number(*about, metric)
+                beside = (paper.shown, paper.note) if paper else (None, "")
+                rows.append((spec["study"], *place.values(), *of_seeds, *beside, status))
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     return table.astype({"published": float, "n": int})

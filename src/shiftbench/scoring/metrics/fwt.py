@@ -1,9 +1,8 @@
 """Forward transfer: accuracy on new tasks minus that of a learner that starts from scratch.
 
 Eq. 66 of eschenhagen2019vogn: mean over j > 1 of A[j, j] - s_j, with A as in `_matrix` and s_j the
-accuracy on task j, just learnt, of the study's learner `independent`, on the same seed and so
-the same tasks. NaN for a single task, and where the study has no such learner or its seed
-failed.
+accuracy on task j, just learnt, of the study's `reference`, on the same seed and so the same
+tasks. NaN for a single task, and where the study names no reference or its seed failed.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ UNIT = "fraction"
 HIGHER_IS_BETTER = True
 REQUIRES = ("earlier-tests",)
 USES = ("accuracy",)
-REFERENCE = "independent"
+COMPARES = ("reference",)
 
 
 def score(run: xr.Dataset, stream: xr.Dataset, reference: xr.Dataset | None) -> np.ndarray:
