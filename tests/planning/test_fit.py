@@ -373,6 +373,7 @@ def test_components_declare_known_words(kind: str) -> None:
         "PASSES": fit_words.OFFERS,
         "FROM": fit_words.OFFERS,
         "JUDGES": fit_words.PREDICTIONS,
+        "BLANK": fit_words.PROPERTIES,
         "USES": components.names("metrics"),
     }
     for name, (constant, known) in itertools.product(components.names(kind), words.items()):
@@ -386,6 +387,16 @@ def test_components_declare_known_words(kind: str) -> None:
     assert not needed or all(
         declared.literal(kind, name, needed) for name in components.names(kind)
     )
+
+
+def test_what_stays_empty_is_noted() -> None:
+    data = written("london", ["run-length", "bayes-linear"], ["f1", "n_changepoints"])
+    checked = config.Config.model_validate(data)
+    (note,) = fit.notes(checked)
+    assert note == 'study: "f1" stays empty on stream "london", which has changes that no one knows'
+    data = written("permuted", ["map"], ["accuracy", "fwt"])
+    (note,) = fit.notes(config.Config.model_validate(data))
+    assert note == 'study: "fwt" stays empty without a reference, the learner "independent"'
 
 
 def test_declared_conditions() -> None:
