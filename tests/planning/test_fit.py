@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from shiftbench.errors import UserError
 from shiftbench.planning import components, config, declared, fit, fit_words
 from shiftbench.planning.config import ConfigError
 
@@ -387,6 +388,18 @@ def test_components_declare_known_words(kind: str) -> None:
     assert not needed or all(
         declared.literal(kind, name, needed) for name in components.names(kind)
     )
+
+
+def test_words_of_a_study_are_those_of_counts_and_in_the_vocabulary() -> None:
+    (found,) = told(written("toy", ["gaussian-mean"], words=["climate"]), "words")
+    assert found.startswith("words are those of counts, and stream")
+    data = written("words", OF_WORDS, ["dating_error"], words=["the-01", "climat"])
+    assert not told(data, "words")
+    checked = config.Config.model_validate(data)
+    fit.refuse_absent_words(checked, "words", ["climat", "the-01"])
+    fit.refuse_absent_words(checked, "another", ["the-01"])
+    with pytest.raises(UserError, match=r'its word "climat" is not .* the nearest is "climate"'):
+        fit.refuse_absent_words(checked, "words", ["the-01", "climate", "apartheid"])
 
 
 def test_what_stays_empty_is_noted() -> None:
