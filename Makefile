@@ -46,7 +46,7 @@ reference: $(STAMP) ## Write config/README.md anew from the code
 
 lock: $(STAMP) ## Make envs/requirements.lock anew from envs/requirements.in
 	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
-		--generate-hashes --no-annotate --no-header \
+		--generate-hashes --no-header \
 		envs/requirements.in --output-file envs/requirements.lock
 
 peers: $(STAMP) ## Install what benchmarks/ compare with, beside ours, into .venv-peers

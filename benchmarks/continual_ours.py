@@ -26,10 +26,11 @@ from benchmarks.continual_shared import (
 )
 from shiftbench import seeds
 from shiftbench.interface import Batch, Problem
-from shiftbench.learners import _gradients, _training, map, mfvi, vogn
-from shiftbench.learners._backend import tf
+from shiftbench.learners import map, mfvi, vogn
 from shiftbench.models import convnet, mlp
 from shiftbench.models._model import Model, point
+from shiftbench.networks import example_gradients, training
+from shiftbench.networks.backend import tf
 
 KEY = seeds.block([0], "benchmarks")
 MANY = {"draws": DRAWS, "elbo_draws": 1}
@@ -81,9 +82,9 @@ def sums_of_vogn(rows: Rows, hidden: tuple[int, ...], draws: np.ndarray) -> list
     """Sums [P] over rows and weight draws of the loss's gradients, and of their squares."""
     model, _, batch = _model(VOGN, rows, hidden)
     mask = tf.ones(batch.mask.shape)
-    given = _training.Rows(batch.inputs[:, np.newaxis], batch.targets, mask)
-    _, passed = _gradients.signals(model, point(draws[np.newaxis]), given)
-    gradients, squares = _gradients.moments(passed, DRAWS)
+    given = training.Minibatch(batch.inputs[:, np.newaxis], batch.targets, mask)
+    _, passed = example_gradients.signals(model, point(draws[np.newaxis]), given)
+    gradients, squares = example_gradients.moments(passed, DRAWS)
     return [-np.ravel(gradients), np.ravel(squares)]  # ours are of the log likelihood
 
 

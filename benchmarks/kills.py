@@ -42,7 +42,7 @@ studies:
     seeds: 4
     metrics: [log_predictive]
     artefacts: [score-table]
-    learners:
+    methods:
       beam: [{beam: {size: 6, broadening: diffuse}}, gaussian-mean]
       run-length: [{run-length: {keep: 50}}, gaussian-mean]
   images:
@@ -52,7 +52,7 @@ studies:
     seeds: 2
     metrics: [accuracy]
     artefacts: [score-table]
-    learners:
+    methods:
       vogn: [{vogn: {epochs: 20, batch_size: 64, draws: 2, prediction_draws: 5}}]
 """
 

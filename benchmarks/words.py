@@ -28,8 +28,8 @@ import numpy as np
 import psutil
 
 from shiftbench import seeds
-from shiftbench.evaluation import cost
 from shiftbench.interface import Batch, Broadening, Problem
+from shiftbench.running import cost
 from shiftbench.streams import _corpora, _counts, _text_files, _tokens, _vocabulary
 from tests.oracles import skipgram as oracle
 
@@ -51,7 +51,7 @@ def fits() -> None:
     """Prints seconds and gaps of each way to fit."""
     from shiftbench.learners import skipgram
 
-    problem = Problem("counts", (D,), 2, V, 3)
+    problem = Problem("word", (D,), 2, V, 3)
     prior, data, key = _fits_to_do(skipgram.build(skipgram.Settings(), problem))
     made = {name: skipgram.build(skipgram.Settings(**how), problem) for name, how in FITS.items()}
     best = _optima(prior, data)

@@ -24,7 +24,8 @@ from numba.extending import is_jitted
 from shiftbench import _compiled, seeds
 from shiftbench.combinators import run_length
 from shiftbench.interface import Batch, Learner, Problem
-from shiftbench.learners import _losses, bayes_linear
+from shiftbench.learners import bayes_linear
+from shiftbench.online.losses import CODES, Loss
 from shiftbench.planning import components
 from shiftbench.streams import _count_store, n_grams, running_text
 from shiftbench.streams._corpora import UN_ARCHIVE
@@ -62,8 +63,8 @@ def linear(size: int, settings: bayes_linear.Settings, inside: bool = False):
 
 def losses() -> Iterable[np.ndarray]:
     y, z = np.ones(5), np.linspace(-2, 2, 5)
-    for kind in _losses.CODES:
-        loss = _losses.Loss(kind)
+    for kind in CODES:
+        loss = Loss(kind)
         yield from [loss.value(y, z), loss.slope(y, z), *loss.expected(y, z, np.abs(z))]
 
 

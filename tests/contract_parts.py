@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -78,7 +78,7 @@ class Parts:
 
     @property
     def word(self) -> Problem:
-        return Problem("counts", (self.features,), 2, self.rows, 3)
+        return Problem("word", (self.features,), 2, self.rows, 3)
 
     def problem(self, kind: str, heads: bool = False) -> Problem:
         """The problem of a kind, as `fit_words.KINDS` names it."""
@@ -133,8 +133,8 @@ class Parts:
         inner, _ = self.learner(inside(name)[0])
         learner = components.load("combinators", name).build(made, self.pairs, inner)
         total = self.batch(self.pairs, seed=99)
-        return learner._replace(
-            init=lambda seeds: learner.observe(learner.init(seeds), total, seeds)[0]
+        return replace(
+            learner, init=lambda seeds: learner.observe(learner.init(seeds), total, seeds)[0]
         )
 
     def batch(self, problem: Problem, seed: int = 0) -> Batch:
@@ -143,12 +143,12 @@ class Parts:
         if problem.kind == "regression":
             inputs = rng.normal(size=(S, n, *problem.input_shape))
             targets = rng.normal(size=(S, n, problem.n_outputs))
-        elif problem.kind == "counts":
+        elif problem.kind in ("counts", "word"):
+            # Both are drawn for either kind: the golden bytes are of these numbers.
             pairs = np.stack([rng.permutation(self.words**2)[:n] for _ in range(S)])
-            inputs = np.stack(np.divmod(pairs, self.words), axis=-1)
             features = rng.normal(size=(S, n, self.features)).astype(np.float32)
-            of_pairs = problem.n_outputs != 2
-            inputs = inputs if of_pairs else features
+            of_pairs = problem.kind == "counts"
+            inputs = np.stack(np.divmod(pairs, self.words), axis=-1) if of_pairs else features
             targets = rng.integers(1, 9, (S, n, 1 if of_pairs else 2)).astype(np.float32)
         else:
             features, classes = math.prod(problem.input_shape), min(3, problem.n_outputs)

@@ -50,7 +50,7 @@ def kill_at(point: str, arguments: list[str]) -> None:
 
 def _work(arguments: list[str], point: str, meeting: Connection | None) -> None:
     """In the process: the verb, with the point made a place to stall."""
-    from shiftbench.evaluation import harness
+    from shiftbench.running import harness
 
     harness.SECONDS_BETWEEN_CHECKPOINTS, harness.SHARE_OF_CHECKPOINTS = 0.0, float("inf")
     if meeting:
@@ -77,9 +77,9 @@ def _before(owner: Any, name: str, stall: Callable, reached: Callable[..., bool]
 
 
 def _learning(stall: Callable) -> None:
-    from shiftbench.evaluation.harness import Experiment
+    from shiftbench.running import harness
 
-    _before(Experiment, "advance", stall, lambda _, position, meter: position.next_task == STALL_AT)
+    _before(harness, "advance", stall, lambda run, now, meter: now.next_task == STALL_AT)
 
 
 def _saving(stall: Callable) -> None:

@@ -13,11 +13,12 @@ from tests import compiled_code
 LOSSES = """
 import sys
 import numpy as np
-from shiftbench.learners import _beta_posterior, _losses
+from shiftbench.posteriors import beta_posterior
+from shiftbench.online import losses
 
-before = (_beta_posterior.digamma, _beta_posterior.trigamma)
+before = (beta_posterior.digamma, beta_posterior.trigamma)
 [function(1.5) for function in before[: int(sys.argv[1])]]
-print(*_losses.Loss("hinge").expected(np.ones(3), np.arange(3.0), np.ones(3)))
+print(*losses.Loss("hinge").expected(np.ones(3), np.arange(3.0), np.ones(3)))
 """
 
 

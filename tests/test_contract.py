@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from shiftbench.interface import Batch, Broadening, Categorical, Learner, Problem
+from shiftbench.online.rows import RowLearner
 from shiftbench.planning import components, declared
 from tests.contract_parts import CASES, Parts, S, key, kind_of, settings
 
@@ -132,6 +133,33 @@ def test_a_batch_of_one_and_masked_rows(case):
     two, _ = learner.observe(state, other, key("o"))
     data = {"inputs", "targets"}
     assert all(np.array_equal(one[k], two[k]) for k in one.keys() - data)
+
+
+def test_compiled_rows_agree_with_observe(case):
+    """Rows one after the other, by the step that is given, here in plain Python."""
+    learner, problem = case
+    if not isinstance(learner, RowLearner):
+        pytest.skip("not given as compiled rows")
+    rows, batch = learner.rows, several(batch_of(problem))
+    state, _ = after(learner, problem, 2)
+    assert same(rows.unpack(rows.pack(state)), state)
+    (x, y), numbers = rows.check(batch), rows.pack(state)
+    evidence, scratch = np.zeros(numbers.shape[:2]), np.empty(rows.scratch)
+    for s, i, h in np.ndindex(*batch.mask.shape, numbers.shape[1]):
+        if batch.mask[s, i]:
+            evidence[s, h] += rows.step(numbers[s, h], x[s, i], y[s, i], rows.constants, scratch)
+    learnt, info = learner.observe(state, batch, key("o"))
+    np.testing.assert_allclose(evidence, info["log_evidence"], rtol=1e-9)
+    for name, array in rows.unpack(numbers).items():
+        np.testing.assert_allclose(learnt[name], array, rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+def several(batch: Batch, rows: int = 4) -> Batch:
+    """The batch so many times, each a little larger, with a gap."""
+    grown = [np.concatenate([a * (1 + k / 4) for k in range(rows)], axis=1) for a in batch[:2]]
+    mask = np.tile(batch.mask, (1, rows))
+    mask[0, 1] = False
+    return Batch(*grown, mask)
 
 
 def test_hypotheses_do_not_touch_each_other(case):

@@ -27,7 +27,7 @@ studies:
     seeds: 2
     metrics: [log_predictive]
     artefacts: [score-table]
-    learners:
+    methods:
       vbs-k2: [{beam: {size: 2, broadening: diffuse}}, gaussian-mean]
 """
 WORDS = """\
@@ -36,7 +36,7 @@ WORDS = """\
     streams: [planted-words]
     seeds: 1
     metrics: [updates_per_period]
-    learners:
+    methods:
       vbs: [{per-word: {dimension: 2, block: 140}}, {beam: {size: 2}}, skipgram]
 """
 

@@ -35,7 +35,7 @@ studies:
     streams: [steps]
     seeds: 2
     metrics: [log_predictive]
-    learners:
+    methods:
       beam: [{beam: {size: 3, broadening: diffuse}}, gaussian-mean]
       run-length: [run-length, gaussian-mean]
   images:
@@ -44,14 +44,14 @@ studies:
     model: {mlp: {hidden: [4]}}
     seeds: 2
     metrics: [accuracy]
-    learners:
+    methods:
       vogn: [{vogn: {epochs: 1, batch_size: 10, draws: 2, prediction_draws: 2, elbo_draws: 2}}]
   words:
     title: Words
     streams: [words]
     seeds: 2
     metrics: [heldout_loglik]
-    learners:
+    methods:
       beams: [{per-word: {dimension: 3, block: 4}}, {beam: {size: 2}}, skipgram]
 """
 RESUMED = {

@@ -80,7 +80,7 @@ studies:
     seeds: 2
     metrics: [average_cumulative_loss, regret, expected_regret, regret_bound]
     artefacts: [score-table]
-    learners:
+    methods:
       oga: [oga]
       mine: [my-oga]
   classes:
@@ -89,7 +89,7 @@ studies:
     seeds: 1
     metrics: [accuracy, acc, bwt]
     artefacts: [accuracy-matrix]
-    learners:
+    methods:
       mine: [nearest-mean]
       all-at-once: [joint, nearest-mean]
 """

@@ -30,7 +30,7 @@ from pathlib import Path
 
 from shiftbench import _instructions
 
-FOLDERS = ("combinators", "learners", "posteriors", "streams")
+FOLDERS = ("combinators", "learners", "online", "posteriors", "streams")
 """Those that hold compiled functions."""
 
 

@@ -66,18 +66,18 @@ class Context(NamedTuple):
 class Problem:
     """What a learner may know of a stream before it starts: shapes, never data.
 
-    kind: classification (targets are labels below n_outputs), regression (targets are
-        n_outputs real values) or counts: a row is a pair (word, context) with a count above
+    kind: classification (targets are labels below n_outputs) or regression (targets are
+        n_outputs real values). counts: a row is a pair (word, context) with a count above
         zero in the period, inputs [S, n, 2] integers below the size of the vocabulary, which
-        is n_outputs, and targets [S, n, 1] the weighted counts. One word's counts alone have
-        a context's features as inputs and (positive, negative) counts as the 2 targets.
+        is n_outputs, and targets [S, n, 1] the weighted counts. word: of one word alone, a row
+        is a context, inputs its features and targets [S, n, 2] its positive and negative count.
     n_train: the number of training rows of the largest task; n_tasks: of tasks.
     heads: 1, or the number of heads of a multi-head protocol, which tells each row's task:
         head k owns the n_outputs / heads outputs from k n_outputs / heads on, and inputs are
         flat, prod(input_shape) values and then the number of the row's head.
     """
 
-    kind: Literal["classification", "regression", "counts"]
+    kind: Literal["classification", "regression", "counts", "word"]
     input_shape: tuple[int, ...]
     n_outputs: int
     n_train: int
@@ -140,29 +140,16 @@ class Broadening:
     variance: float = 0.0
 
 
-class CompiledRows(NamedTuple):
-    """A learner as compiled loops over rows see it: a row of numbers for each hypothesis.
-
-    check: batch -> inputs [S, n, flat] and targets [S, n, d], LearnerError for bad ones. pack:
-    state -> [S, H, P] float64; unpack: the way back. step: a `numba.cfunc` of the type
-    `learners._rows.STEP`, (numbers [P] of one hypothesis, inputs of a row flat, targets,
-    constants, scratch) -> log evidence of the row, after which the numbers have learnt it.
-    """
-
-    check: Callable[[Batch], tuple[np.ndarray, np.ndarray]]
-    pack: Callable[[State], np.ndarray]
-    unpack: Callable[[np.ndarray], State]
-    step: Any
-    constants: np.ndarray
-    scratch: int
-
-
 def _same_state(state: State, *_: Any) -> State:
     return state
 
 
-class Learner(NamedTuple):
+@dataclass(frozen=True)
+class Learner:
     """Pure functions over a state. The harness owns the order in which they are called.
+
+    A learner that offers more to the combinators that ask for it is of a subtype, such as
+    `online.rows.RowLearner`; `dataclasses.replace` keeps it.
 
     init(seeds) -> State
         seeds: [S, 2] integers, see `shiftbench.seeds`.
@@ -177,8 +164,6 @@ class Learner(NamedTuple):
         Called only if the learner declares in NEEDS what the protocol reveals.
     broaden(state, broadening) -> State
         Widens the posterior; None where the posterior family cannot be widened.
-    rows
-        The same learner, compiled row by row, for combinators that take it; or None.
     """
 
     init: Callable[[np.ndarray], State]
@@ -187,7 +172,6 @@ class Learner(NamedTuple):
     drift: Callable[[State, np.ndarray], State] = _same_state
     boundary: Callable[[State, Context, np.ndarray], State] = _same_state
     broaden: Callable[[State, Broadening], State] | None = None
-    rows: CompiledRows | None = None
 
 
 def mapped(function: Callable[[np.ndarray], np.ndarray], state: Mapping[str, np.ndarray]) -> State:

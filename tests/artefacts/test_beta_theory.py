@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import json
+from dataclasses import asdict
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,10 +14,14 @@ from scipy import integrate, stats
 
 from shiftbench.artefacts import beta_contours, influence, k_hat, outlier_bound
 from shiftbench.errors import UserError
-from shiftbench.evaluation import k_hat as closeness
-from shiftbench.evaluation import odds_bound
-from shiftbench.learners import _beta_exact, _student_t
-from tests.evaluation import stores
+from shiftbench.learners.beta_approximation import Settings
+from shiftbench.posteriors import beta_exact, student_t
+from shiftbench.posteriors.closeness import closeness
+from shiftbench.running import assembly, harness, run_store
+from shiftbench.running.cost import Meter
+from shiftbench.streams import _stationary_ar, series
+from shiftbench.theory import odds_bound
+from tests.scoring import stores
 
 STUDY = SimpleNamespace(name="beta-posterior")
 FIG_1B = {"d": 5, "a0": 3.0, "b0": 5.0}
@@ -30,8 +37,8 @@ def test_no_observation_breaks_the_bound_on_the_odds(beta, d, spread):
     for df, of_run, of_prior in itertools.product(
         (6, 50, 5000), *[np.geomspace(1e-3, 1e6, 40)] * 2
     ):
-        run = _student_t.score(beta, float(df), d, log_det, of_run)
-        prior = _student_t.score(beta, 2 * a0, d, prior_log_det, of_prior)
+        run = student_t.score(beta, float(df), d, log_det, of_run)
+        prior = student_t.score(beta, 2 * a0, d, prior_log_det, of_prior)
         worst = min(worst, np.log((1 - hazard) / hazard) + run - prior)
     assert worst >= bound
     if spread == 1:  # The smallest scale of the prior: the bound is then sharp.
@@ -51,8 +58,9 @@ def test_the_paper_condition_holds_from_a_much_smaller_determinant():
 
 
 def rows_of(n: int, d: int):
-    x, y = closeness.autoregressions(n, d, 0)
-    return x, y, _beta_exact.Prior(3.0, 5.0, 0.5, 2.0)
+    values, eye = _stationary_ar.generate(0, d)[-n - 1 :], np.eye(d)
+    x = np.concatenate([np.broadcast_to(eye, (n, d, d)), values[:-1, None] * eye], axis=2)
+    return x, values[1:], beta_exact.Prior(3.0, 5.0, 0.5, 2.0)
 
 
 def test_the_exact_posterior_is_prior_times_exp_of_the_beta_losses():
@@ -69,7 +77,7 @@ def test_the_exact_posterior_is_prior_times_exp_of_the_beta_losses():
             total += density**beta / beta - integral / (1 + beta)
         return total
 
-    found = _beta_exact.log_density(
+    found = beta_exact.log_density(
         prior, beta, x, y, np.array([s2, 2 * s2]), np.stack([mu, mu + 1])
     )
     assert found[1] - found[0] == pytest.approx(value(2 * s2, mu + 1) - value(s2, mu), rel=1e-6)
@@ -77,15 +85,15 @@ def test_the_exact_posterior_is_prior_times_exp_of_the_beta_losses():
 
 def test_the_approximation_integrates_to_one_and_for_small_beta_is_the_standard_posterior():
     x, y, prior = rows_of(30, 2)
-    q = _beta_exact.Approximation.unpacked(_beta_exact.conjugate(prior, x, y))
-    fitted = _beta_exact.approximation(prior, 1e-6, x, y)
+    q = beta_exact.Approximation.unpacked(beta_exact.conjugate(prior, x, y))
+    fitted = beta_exact.approximation(prior, 1e-6, x, y)
     np.testing.assert_allclose(fitted.packed(), q.packed(), rtol=1e-3, atol=1e-4)
     s2, mu = q.draw(20_000, np.random.default_rng(0))
     assert s2.mean() == pytest.approx(q.b / (q.a - 1), rel=0.01)
-    exact = _beta_exact.log_density(prior, 1e-6, x, y, s2, mu)
+    exact = beta_exact.log_density(prior, 1e-6, x, y, s2, mu)
     # The standard posterior is the limit: the log ratio is constant.
     assert (exact - q.log_density(s2, mu)).std() < 1e-3
-    one = _beta_exact.Approximation(3.0, 2.0, np.array([0.5]), np.array([[0.7]]))
+    one = beta_exact.Approximation(3.0, 2.0, np.array([0.5]), np.array([[0.7]]))
     mass = integrate.dblquad(
         lambda m, s: np.exp(one.log_density(np.array([s]), np.array([[m]])))[0], 1e-3, 60, -25, 25
     )[0]
@@ -93,11 +101,16 @@ def test_the_approximation_integrates_to_one_and_for_small_beta_is_the_standard_
 
 
 def test_k_hat_is_close_as_the_paper_says_and_finds_what_forgets_the_data():
-    prior, random = _beta_exact.Prior(3.0, 5.0, 0.0, 100.0), np.random.default_rng(0)
-    near = closeness.closeness(prior, 0.05, *closeness.autoregressions(101, 2, 0), 2000, random)
+    prior, random = beta_exact.Prior(3.0, 5.0, 0.0, 100.0), np.random.default_rng(0)
+
+    def found(beta: float, d: int):
+        x, y, _ = rows_of(101, d)
+        fitted = beta_exact.approximation(prior, beta, x[:-1], y[:-1])
+        return closeness(prior, beta, fitted, x, y, 2000, random)
+
+    near = found(0.05, 2)
     assert near.predictive < 0.5 and near.effective > 0.99 and near.learnt > 0.5
-    lost = closeness.closeness(prior, 0.5, *closeness.autoregressions(101, 10, 0), 2000, random)
-    assert lost.learnt < 0.02
+    assert found(0.5, 10).learnt < 0.02
 
 
 def test_figures_of_formulas_draw_the_conditions_that_they_speak_of():
@@ -109,23 +122,63 @@ def test_figures_of_formulas_draw_the_conditions_that_they_speak_of():
     lines = {line.get_label(): line for line in odds.get_lines()}
     assert (lines["0.1"].get_ydata() < 0).all() and lines["0.15"].get_ydata()[-1] > 0
     assert np.isfinite(hazards.get_lines()[0].get_ydata()).all()
-    for module in (influence, outlier_bound, k_hat):
+    for module in (influence, outlier_bound):
         assert "no run of the study beta-posterior enters" in module.caption(STUDY)
 
 
-def test_k_hat_draws_no_point_where_the_data_are_forgotten(monkeypatch):
-    monkeypatch.setattr(k_hat, "DIMENSIONS", (10,))
-    monkeypatch.setattr(k_hat, "BETAS", (0.05, 0.5))
-    monkeypatch.setattr(k_hat, "REALISATIONS", 2)
-    panel, *_ = k_hat.draw(STUDY).get_axes()
+def k_hat_study(d: int, betas: tuple[float, ...]):
+    """Two data sets of d stationary autoregressions, through the harness."""
+    fields = {
+        "dataset": "stationary-ar", "regressors": "own-level-and-lag", "series": d,
+        "realisations": 2, "rows_per_task": 100,
+    }  # fmt: skip
+    about = {"stream": "ar", "family": "series", "settings": fields}
+    stream = series.build(series.Settings(**fields), Path()).assign_attrs(spec=json.dumps(about))
+    spec = {
+        "study": "closeness", "stream": {"name": "ar", "family": "series"}, "variant": "fits",
+        "learner": [["beta-approximation", asdict(Settings(betas=betas))]], "model": None,
+        "seeds": [0, 1], "reveals": [], "metrics": ["log_predictive"], "code": "",
+    }  # fmt: skip
+    run = assembly.run(spec, stream)
+    position = harness.start(run)
+    for _ in range(2):
+        position = harness.advance(run, position, Meter())
+    store = run_store.dataset(run, position)
+    return stores.study("closeness", stream, ["log_predictive"], [store], cuts="")
+
+
+def test_k_hat_draws_no_point_where_the_data_are_forgotten():
+    study = k_hat_study(10, (0.05, 0.5))
+    panel, *_ = k_hat.draw(study).get_axes()
     assert panel.containers[0].lines[0].get_xdata().size == 1
     (crosses,) = (line for line in panel.get_lines() if line.get_marker() == "x")
     assert crosses.get_xdata().size == 1
+    assert "100 rows" in k_hat.caption(study) and "2 of 2 runs" in k_hat.caption(study)
+
+
+def test_k_hat_of_a_run_is_that_of_the_paper_s_rows():
+    """Of the approximation of a hundred rows and the row after them, for each data set."""
+    study = k_hat_study(2, (0.05, 0.2))
+    found = study.run("ar", "fits").isel(task=-1)
+    prior, random = beta_exact.Prior(3.0, 5.0, 0.0, 100.0), np.random.default_rng(0)
+    x, y, _ = rows_of(101, 2)
+    for place, beta in enumerate((0.05, 0.2)):
+        fitted = beta_exact.approximation(prior, beta, x[:-1], y[:-1])
+        expected = closeness(prior, beta, fitted, x, y, 2000, random)
+        of_run = found.isel(seed=0, hypothesis=place)
+        assert float(of_run["info_learnt"]) == pytest.approx(expected.learnt, rel=1e-12)
+        assert float(of_run["info_predictive"]) == pytest.approx(expected.predictive, abs=0.3)
+        assert float(of_run["info_effective"]) == pytest.approx(expected.effective, abs=0.01)
+
+
+def test_k_hat_needs_runs():
+    with pytest.raises(UserError, match="needs the learner beta-approximation"):
+        k_hat.draw(stores.toy_study(2))
 
 
 def contours_study(draws):
     """A study with draws of the approximation itself as the draws of the sampler."""
-    fit = _beta_exact.Approximation(
+    fit = beta_exact.Approximation(
         6.0, 12.0, np.array([0.5, -0.2]), np.array([[0.2, 0], [0.05, 0.1]])
     )
     stream = stores.toy_stream(1)

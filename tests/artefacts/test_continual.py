@@ -14,7 +14,7 @@ from shiftbench.artefacts import (
     tasks_learnt,
 )
 from shiftbench.errors import UserError
-from tests.evaluation import continual_stores, stores
+from tests.scoring import continual_stores, stores
 
 LEARNERS = ("finetune", "ewc", "vogn", "ewc-tuned", "independent", "joint")
 FIGURES = [tasks_learnt, per_task_accuracy, accuracy_matrix]

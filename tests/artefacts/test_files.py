@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from shiftbench.artefacts import _files, _style, _tables, toy_hypotheses
-from tests.evaluation import stores
+from tests.scoring import stores
 
 
 def test_a_figure_has_the_same_bytes_whenever_it_is_drawn(tmp_path):

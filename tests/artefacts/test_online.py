@@ -7,7 +7,7 @@ import pytest
 
 from shiftbench.artefacts import average_cumulative_loss, regret, regret_table
 from shiftbench.errors import UserError
-from tests.evaluation import stores
+from tests.scoring import stores
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import pytest
 
 from shiftbench.artefacts import paper_and_code
 from shiftbench.planning import components, config
-from tests.evaluation import stores
+from tests.scoring import stores
 
 CONFIG = Path(__file__).parents[2] / "config"
 ERRORS = {"standard": [4.0, 2.0, 6.0], "robust": [1.0, 5.0, 3.0], "robust-strong": [9.0, 1.0, 2.0]}
@@ -130,5 +130,5 @@ def test_a_relative_claim_needs_both_learners(monkeypatch, learners, count):
 
 def test_the_caption_states_what_the_columns_are_and_what_is_cut():
     words = paper_and_code.caption(study("well-log", ERRORS))
-    assert re.search(r"as printed \(paper\).*\(code, measured\).*\(ours, mean over seeds", words)
+    assert re.search(r"paper: as printed; code: .*measured; ours: .*mean over seeds", words)
     assert "3 of 3 runs per learner" in words and "cut short" in words

@@ -7,7 +7,7 @@ import pytest
 
 from shiftbench.artefacts import relative_accuracy
 from shiftbench.errors import UserError
-from tests.evaluation import stores
+from tests.scoring import stores
 
 
 def axes_with(figure, words):

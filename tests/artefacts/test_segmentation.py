@@ -10,12 +10,13 @@ import pytest
 
 from shiftbench.artefacts import paper_and_code, segmentation
 from shiftbench.errors import UserError
-from shiftbench.evaluation import summarise
-from shiftbench.evaluation.cost import Meter
-from shiftbench.evaluation.harness import Experiment
-from shiftbench.evaluation.results import StudyResults
+from shiftbench.running import assembly, run_store
+from shiftbench.running.cost import Meter
+from shiftbench.running.harness import advance, start
+from shiftbench.scoring import summarise
+from shiftbench.scoring.results import StudyResults
 from shiftbench.streams import series
-from tests.evaluation import stores
+from tests.scoring import stores
 
 METRICS = ["squared_error", "n_changepoints", "run_length_zeros"]
 RUN_LENGTH = ["run-length", {"hazard": 0.01, "keep": 30}]
@@ -28,7 +29,7 @@ LEARNERS = {
 
 def driven(stream, variant):
     """A run store, made by the harness."""
-    experiment = Experiment(
+    run = assembly.run(
         {
             "study": "study",
             "stream": {"name": "nile", "family": "series"},
@@ -42,10 +43,10 @@ def driven(stream, variant):
         },
         stream,
     )
-    position, meter = experiment.start(), Meter()
-    while position.next_task < experiment.problem.n_tasks:
-        position = experiment.advance(position, meter)
-    return experiment.store(position)
+    position, meter = start(run), Meter()
+    while position.next_task < run.problem.n_tasks:
+        position = advance(run, position, meter)
+    return run_store.dataset(run, position)
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ import pytest
 
 from shiftbench.artefacts import average_accuracy, score_table
 from shiftbench.errors import UserError
-from shiftbench.evaluation import statistics
-from tests.evaluation import stores
+from shiftbench.scoring import statistics
+from tests.scoring import stores
 
 
 def test_rows_are_the_papers_and_then_the_studys_own():

@@ -8,8 +8,8 @@ import xarray as xr
 
 from shiftbench.artefacts import toy_hypotheses
 from shiftbench.errors import UserError
-from shiftbench.evaluation import lineage
-from tests.evaluation import stores
+from shiftbench.scoring import lineage
+from tests.scoring import stores
 
 
 @pytest.fixture(scope="module")

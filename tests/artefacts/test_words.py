@@ -9,9 +9,9 @@ import pytest
 
 from shiftbench.artefacts import _words, rate_distortion, word_changes, word_trajectories
 from shiftbench.errors import UserError
-from shiftbench.evaluation.results import StudyResults
-from tests.evaluation import word_stores
-from tests.evaluation.word_stores import stream, study
+from shiftbench.scoring.results import StudyResults
+from tests.scoring.words import word_stores
+from tests.scoring.words.word_stores import stream, study
 
 PLANTED = np.argwhere(stream()["changed"].values[0])
 """(period, word) of the planted changes of the first seed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,10 @@ import pytest
 
 from shiftbench import seeds
 from shiftbench.combinators import beam
-from shiftbench.evaluation.exact_segmentation import JumpModel, most_likely_jumps
 from shiftbench.interface import Batch, Broadening, LearnerError, Problem
 from shiftbench.learners import gaussian_mean
 from shiftbench.streams import toy_step
+from shiftbench.theory.exact_segmentation import JumpModel, most_likely_jumps
 
 # The toy sequence of li2021vbs's public code (seed 123), rounded; true jumps at 3 and 14.
 GOLDEN = np.array(
@@ -152,7 +153,7 @@ def test_temperature_divides_the_evidence():
 
 
 def test_a_learner_that_cannot_be_broadened_is_refused():
-    inner = gaussian_mean.build(gaussian_mean.Settings(), SERIES)._replace(broaden=None)
+    inner = replace(gaussian_mean.build(gaussian_mean.Settings(), SERIES), broaden=None)
     with pytest.raises(LearnerError, match="cannot be broadened"):
         beam.build(beam.Settings(), SERIES, inner)
 

@@ -9,8 +9,8 @@ from shiftbench import seeds
 from shiftbench.combinators import beam, per_word, reset
 from shiftbench.interface import Batch, LearnerError, Problem
 from shiftbench.learners import skipgram
-from shiftbench.learners._context_vectors import pretrained
-from shiftbench.learners._cooccurrence import blocks, cooccurrence
+from shiftbench.words.context_vectors import pretrained
+from shiftbench.words.cooccurrence import blocks, cooccurrence
 
 V, D, K = 12, 3, 2
 STREAM = Problem("counts", (2,), V, V * V, 3)

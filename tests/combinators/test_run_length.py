@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 from shiftbench import seeds
 from shiftbench.combinators import run_length
-from shiftbench.interface import Batch, LearnerError, Problem
+from shiftbench.interface import Batch, Learner, LearnerError, Problem
 from shiftbench.learners import bayes_linear, gaussian_mean
 
 HAZARD = 0.2
@@ -26,6 +26,11 @@ def series(t=9, models=1, d=1, p=1, s=2):
     y = rng.normal(size=(s, t, d))
     y[:, t // 2 :] += 4
     return Batch(rng.normal(size=(s, t, models, d, p)), y, np.ones((s, t), bool))
+
+
+def uncompiled(learner):
+    """The same learner, as one that does not say how its rows are compiled."""
+    return Learner(learner.init, learner.predict, learner.observe)
 
 
 def key(s=2):
@@ -112,7 +117,7 @@ def test_rows_one_by_one_in_one_call_and_uncompiled_agree(case, models, d, p):
     batch = series(30, models, d, p)
     batch.mask[1, [0, 7, 8, 29]] = False
     compiled = run_length.build(settings, shape, inner)
-    generic = run_length.build(settings, shape, inner._replace(rows=None))
+    generic = run_length.build(settings, shape, uncompiled(inner))
     one, _ = driven(compiled, batch)
     two, _ = compiled.observe(compiled.init(key()), batch, key())
     three, _ = driven(generic, batch)
@@ -152,7 +157,7 @@ def test_any_learner_with_evidence_will_do():
 
 def test_the_prediction_is_the_evidence_of_the_next_row():
     """exp of the log density under the mixture after drift = ratio of the summed joints."""
-    from shiftbench.evaluation.metrics import log_predictive
+    from shiftbench.scoring.metrics import log_predictive
 
     shape = problem()
     inner = bayes_linear.build(bayes_linear.Settings(), shape)
@@ -171,7 +176,7 @@ def test_the_prediction_is_the_evidence_of_the_next_row():
 def test_a_learner_without_evidence_is_named():
     shape = problem()
     inner = bayes_linear.build(bayes_linear.Settings(), shape)
-    silent = inner._replace(rows=None, observe=lambda state, batch, seeds: (state, {}))
+    silent = Learner(inner.init, inner.predict, lambda state, batch, seeds: (state, {}))
     learner = run_length.build(run_length.Settings(), shape, silent)
     with pytest.raises(LearnerError, match="gives no log evidence"):
         driven(learner, series(2))

@@ -10,8 +10,9 @@ import pytest
 import xarray as xr
 
 from shiftbench import seeds
-from shiftbench.evaluation import harness, segmentation
 from shiftbench.planning import components, config
+from shiftbench.running import assembly
+from shiftbench.scoring import segmentation
 from shiftbench.streams import series
 
 pytestmark = pytest.mark.skipif(
@@ -38,7 +39,7 @@ def stream(plan):
 
 def found(plan, stream, variant):
     """Changepoints, counted from 1, and how often the most probable run length is 0."""
-    learner = harness.assemble(
+    learner = assembly.assemble(
         plan.studies["well-log"].learners[variant], None, series.problem(stream)
     )
     key, infos = seeds.block(range(1), "well-log"), []

@@ -10,7 +10,8 @@ import pytest
 from shiftbench import seeds
 from shiftbench.combinators import run_length
 from shiftbench.interface import Batch, LearnerError, Problem
-from shiftbench.learners import _beta_posterior, bayes_linear
+from shiftbench.learners import bayes_linear
+from shiftbench.posteriors import beta_posterior
 
 SHAPES = [(1, 1), (5, 6)]
 
@@ -53,7 +54,7 @@ def test_a_small_beta_is_the_standard_posterior(d, p):
     batch = data(d, p)
     _, exact, _ = learnt(d, p, batch, a0=3.0)
     _, state, _ = learnt(d, p, batch, a0=3.0, beta_p=1e-4, tolerance=1e-6)
-    a, b, mean, root = bayes_linear._posterior(state, p)
+    a, b, mean, root = bayes_linear._posterior(state)
     np.testing.assert_allclose(mean, exact["mean"], atol=5e-3)
     np.testing.assert_allclose(b / a, exact["b"] / exact["a"], rtol=1e-2)
     np.testing.assert_allclose(squared(root), squared(exact["root"]), atol=5e-3)
@@ -78,16 +79,16 @@ def test_the_gradient_of_the_elbo_equals_differences(d, p):
     rng = np.random.default_rng(1)
     q, prior, _ = random_fit(d, p, rng)
     x, y = rng.normal(size=(20, d, p)), rng.normal(size=(20, d))
-    z, work = 0.1 * rng.normal(size=q.size), np.empty(_beta_posterior.work_size(d, p))
+    z, work = 0.1 * rng.normal(size=q.size), np.empty(beta_posterior.work_size(d, p))
     z[2 + p :].reshape(p, p)[np.triu_indices(p, 1)] = 0
     there, gradient, of_z = (np.empty_like(q) for _ in range(3))
 
     def value(at):
-        _beta_posterior.place(at, q, p, there)
-        return _beta_posterior.elbo(there, prior, 0.3, x, y, gradient, work)
+        beta_posterior.place(at, q, p, there)
+        return beta_posterior.elbo(there, prior, 0.3, x, y, gradient, work)
 
     value(z)
-    _beta_posterior.pull(z, q, p, there, gradient, of_z)
+    beta_posterior.pull(z, q, p, there, gradient, of_z)
     of_z = of_z.copy()
     for j, step in enumerate(1e-6 * np.eye(q.size)):
         assert of_z[j] == pytest.approx((value(z + step) - value(z - step)) / 2e-6, abs=1e-6)
@@ -115,8 +116,8 @@ def test_the_elbo_equals_sampling(d, p):
         f = np.exp(beta * (-0.5 * d * np.log(2 * np.pi * s2) - 0.5 * squared / s2))
         integral = (2 * np.pi * s2) ** (-0.5 * d * beta) * (1 + beta) ** (-0.5 * d)
         total = total + f / beta - integral / (1 + beta)
-    work = np.empty(_beta_posterior.work_size(d, p))
-    exact = _beta_posterior.elbo(q, prior, beta, x, y, np.empty_like(q), work)
+    work = np.empty(beta_posterior.work_size(d, p))
+    exact = beta_posterior.elbo(q, prior, beta, x, y, np.empty_like(q), work)
     assert abs(total.mean() - exact) < 4.5 * total.std() / math.sqrt(n)
 
 

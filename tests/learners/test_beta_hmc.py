@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from shiftbench import seeds
-from shiftbench.evaluation.metrics import log_predictive
 from shiftbench.interface import Batch, LearnerError, Problem
-from shiftbench.learners import _beta_exact, beta_hmc
+from shiftbench.learners import beta_hmc
+from shiftbench.posteriors import beta_exact
+from shiftbench.scoring.metrics import log_predictive
 
-BETA, PRIOR = 0.4, _beta_exact.Prior(2.0, 1.5, 0.3, 4.0)
+BETA, PRIOR = 0.4, beta_exact.Prior(2.0, 1.5, 0.3, 4.0)
 CAPACITY = 30
 KEYS = seeds.block([0, 1], "beta-hmc")
 
@@ -46,7 +47,7 @@ def grid_posterior(y: np.ndarray):
     log_s2, mu = np.meshgrid(np.linspace(-3, 4, 500), np.linspace(-3, 6, 500), indexing="ij")
     s2 = np.exp(log_s2).ravel()
     design = np.ones((len(y), 1, 1))
-    log_density = _beta_exact.log_density(PRIOR, BETA, design, y, s2, mu.reshape(-1, 1))
+    log_density = beta_exact.log_density(PRIOR, BETA, design, y, s2, mu.reshape(-1, 1))
     weight = np.exp(log_density + log_s2.ravel() - log_density.max())
     return mu.ravel(), s2, weight / weight.sum()
 
@@ -111,9 +112,9 @@ def test_several_targets_and_regressors_have_the_weighted_mean():
     y = x[:, :, 0] @ np.array([0.5, -1.0, 2.0]) + random.normal(size=(2, CAPACITY // 2, 2))
     rows = Batch(x, y, np.ones(y.shape[:2], bool))
     _, info = learner.observe(learner.init(KEYS), rows, KEYS)
-    fit = _beta_exact.Approximation.unpacked(info["fit"][0, 0])
+    fit = beta_exact.Approximation.unpacked(info["fit"][0, 0])
     s2, mu = fit.draw(40_000, random)
-    log_weight = _beta_exact.log_density(PRIOR, BETA, x[0, :, 0], y[0], s2, mu)
+    log_weight = beta_exact.log_density(PRIOR, BETA, x[0, :, 0], y[0], s2, mu)
     log_weight -= fit.log_density(s2, mu)
     weight = np.exp(log_weight - log_weight.max())
     assert weight.sum() ** 2 / (weight**2).sum() > 5000

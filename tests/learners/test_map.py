@@ -9,10 +9,10 @@ import tensorflow as tf
 from shiftbench import seeds
 from shiftbench.interface import Batch, Problem
 from shiftbench.learners import map as map_learner
-from shiftbench.learners._fisher import squared_gradients
-from shiftbench.learners._training import Rows
 from shiftbench.models import convnet, linear, mlp
 from shiftbench.models._model import glorot, log_likelihood, point
+from shiftbench.networks.fisher import squared_gradients
+from shiftbench.networks.training import Minibatch
 from tests.learners.test_mfvi import NOISE, regression
 
 
@@ -58,7 +58,7 @@ def test_squared_gradients_equal_a_loop_over_examples(name, summed):
     parameters = tf.constant(glorot(model, key) + rng.normal(size=model.size).astype("f4") * 0.1)
     inputs = tf.constant(rng.normal(size=(1, 1, 6, 4, 4, 1)), tf.float32)
     targets = tf.constant(rng.integers(0, 3, (1, 6)))
-    rows = Rows(inputs, targets, tf.constant([[1.0, 1, 1, 1, 1, 0]]))
+    rows = Minibatch(inputs, targets, tf.constant([[1.0, 1, 1, 1, 1, 0]]))
     found = squared_gradients(model, parameters, rows, "observed", summed, key)
     gradients = []
     for i in range(5):
@@ -77,9 +77,9 @@ def test_expected_fisher_equals_the_closed_form_of_softmax_regression():
     rng = np.random.default_rng(0)
     parameters = rng.normal(size=(1, 1, model.size)).astype(np.float32)
     x = rng.normal(size=(20, 4)).astype(np.float32)
-    rows = Rows(x[None, None], np.zeros((1, 20), int), np.ones((1, 20), np.float32))
+    rows = Minibatch(x[None, None], np.zeros((1, 20), int), np.ones((1, 20), np.float32))
     key = seeds.block([0], "fisher")
-    rows = Rows(*(tf.constant(a) for a in rows))
+    rows = Minibatch(*(tf.constant(a) for a in rows))
     found = squared_gradients(model, tf.constant(parameters), rows, "expected", False, key)
     w, b = parameters[0, 0, :12].reshape(4, 3), parameters[0, 0, 12:]
     logits = x @ w + b

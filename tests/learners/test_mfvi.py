@@ -11,9 +11,10 @@ import tensorflow_probability as tfp
 
 from shiftbench import seeds
 from shiftbench.interface import Batch, Broadening, LearnerError, Problem
-from shiftbench.learners import _mean_field, mfvi
+from shiftbench.learners import mfvi
 from shiftbench.models import convnet, linear
 from shiftbench.models._model import point
+from shiftbench.networks import mean_field
 
 tfd = tfp.distributions
 NOISE = 0.5
@@ -85,10 +86,10 @@ def test_divergence_gradient_equals_automatic_differentiation_of_tfp():
         each = tfd.kl_divergence(tfd.Normal(m, tf.nn.softplus(r)), tfd.Normal(prior_mean, prior_sd))
         loss = tf.reduce_sum(each * bayesian) / 50.0
     expected = tape.gradient(loss, parameters)
-    m, sd = _mean_field.unpack(parameters, bayesian)
+    m, sd = mean_field.unpack(parameters, bayesian)
     zero = tf.zeros_like(m)
-    prior = _mean_field.Prior(prior_mean, prior_sd)
-    found = _mean_field.gaussian_gradient(zero, zero, m, sd, prior, bayesian, 50.0)
+    prior = mean_field.Prior(prior_mean, prior_sd)
+    found = mean_field.gaussian_gradient(zero, zero, m, sd, prior, bayesian, 50.0)
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 

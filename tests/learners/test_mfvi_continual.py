@@ -10,10 +10,11 @@ import tensorflow as tf
 
 from shiftbench import seeds
 from shiftbench.interface import Batch, Problem
-from shiftbench.learners import _weight_draws, mfvi
-from shiftbench.learners._weight_draws import Draws
+from shiftbench.learners import mfvi
 from shiftbench.models import convnet, mlp
 from shiftbench.models._model import point
+from shiftbench.networks import weight_draws
+from shiftbench.networks.weight_draws import Draws
 
 HEADED = Problem("classification", (4,), 6, 40, 3, heads=3)
 VCL = {"biases": "gaussian", "batch_size": 20, "start": "prior", "epochs": 2, "elbo_draws": 2}
@@ -127,13 +128,13 @@ def gradients(estimator: str, draws: int, repeats: int) -> np.ndarray:
     rng = np.random.default_rng(0)
     inputs = np.float32(rng.normal(size=(1, 1, 20, 4)))
     mean = np.float32(rng.normal(size=(1, 1, model.size)))
-    numbers = rng.normal(size=(repeats, draws, _weight_draws.numbers_needed(plan, 20)))
+    numbers = rng.normal(size=(repeats, draws, weight_draws.numbers_needed(plan, 20)))
     # As many seeds, which do not touch each other.
     inputs, mean = (tf.repeat(a, repeats, axis=0) for a in (inputs, mean))
     with tf.GradientTape() as tape:
         tape.watch(mean)
-        noise = _weight_draws.noise(plan, tf.constant(numbers, tf.float32), 20)
-        linear = _weight_draws.linear(plan, mean, tf.fill(mean.shape, 0.3), noise, 20)
+        noise = weight_draws.noise(plan, tf.constant(numbers, tf.float32), 20)
+        linear = weight_draws.linear(plan, mean, tf.fill(mean.shape, 0.3), noise, 20)
         outputs = tf.nn.log_softmax(model.forward(linear, inputs))[..., 0]
         loss = tf.reduce_sum(tf.reduce_mean(outputs, axis=(1, 2)))
     return tape.gradient(loss, mean)[:, 0].numpy()
@@ -153,14 +154,14 @@ def test_flipout_of_several_draws_is_each_draw_with_its_signs(blocks, hypotheses
     """Against the network with the explicit weights of each hypothesis, draw and row."""
     problem = Problem("classification", (4, 4, 1), 3, 10, 1)
     model = convnet.build(convnet.Settings(filters=(2,)), problem)
-    tensors = _weight_draws.blocks_of(model, 1) if blocks else None
+    tensors = weight_draws.blocks_of(model, 1) if blocks else None
     plan, n, k = Draws(model, "flipout", tensors, 2), 3, 2
     rng = np.random.default_rng(0)
     mean, sd = np.float32(rng.normal(size=(2, 1, hypotheses, model.size)))
     sd, images = np.abs(sd), np.float32(rng.normal(size=(1, n, 4, 4, 1)))
-    numbers = rng.normal(size=(1, k, _weight_draws.numbers_needed(plan, n)))
-    noise = _weight_draws.noise(plan, tf.constant(numbers, tf.float32), n)
-    linear = _weight_draws.linear(plan, tf.constant(mean), tf.constant(sd), noise, n)
+    numbers = rng.normal(size=(1, k, weight_draws.numbers_needed(plan, n)))
+    noise = weight_draws.noise(plan, tf.constant(numbers, tf.float32), n)
+    linear = weight_draws.linear(plan, tf.constant(mean), tf.constant(sd), noise, n)
     found = model.forward(linear, images[:, None])
     for h in range(hypotheses):
         for draw in range(k):

@@ -8,7 +8,8 @@ from scipy.optimize import minimize
 
 from shiftbench import seeds
 from shiftbench.interface import Batch, Broadening, LearnerError, Problem
-from shiftbench.learners import _losses, gibbs_grid, ngvi, oga, oga_el, sva, svb
+from shiftbench.learners import gibbs_grid, ngvi, oga, oga_el, sva, svb
+from shiftbench.online import losses
 
 LEARNERS = {"oga": oga, "oga-el": oga_el, "sva": sva, "svb": svb, "ngvi": ngvi}
 CLASSES = Problem("classification", (3,), 2, 1, 50)
@@ -46,7 +47,7 @@ def gradients(state, batch, kind):
     x, y = batch.inputs[:, None, 0], batch.targets.reshape(S, 1).astype(float)
     y = 2 * y - 1 if kind == "hinge" else y
     tau = np.sqrt((state["sd"] ** 2 * x**2).sum(axis=-1))
-    _, slope, curvature = _losses.Loss(kind).expected(y, (state["mean"] * x).sum(axis=-1), tau)
+    _, slope, curvature = losses.Loss(kind).expected(y, (state["mean"] * x).sum(axis=-1), tau)
     return slope[..., None] * x, curvature[..., None] * state["sd"] * x**2
 
 

@@ -10,10 +10,11 @@ import tensorflow as tf
 
 from shiftbench import seeds
 from shiftbench.interface import LearnerError, Problem
-from shiftbench.learners import _weight_draws, mfvi
-from shiftbench.learners._weight_draws import Draws
+from shiftbench.learners import mfvi
 from shiftbench.models import convnet, mlp
 from shiftbench.models._model import point
+from shiftbench.networks import weight_draws
+from shiftbench.networks.weight_draws import Draws
 from shiftbench.posteriors import radial
 from tests.learners.test_mfvi import learner, regression
 from tests.test_contract import PARTS, after, batch_of, key, same
@@ -35,11 +36,11 @@ def classifier(**settings):
 def test_noise_is_radial_in_each_tensor_of_each_head():
     problem = Problem("classification", (4,), 6, 40, 3, heads=3)
     model = mlp.build(mlp.Settings(hidden=(5,)), problem)
-    blocks = _weight_draws.blocks_of(model, 3)
+    blocks = weight_draws.blocks_of(model, 3)
     assert sum(b.size for b in blocks) == model.size and radial.n_tensors(blocks) == 2 + 6
     plan, k = Draws(model, "sample", blocks, 4000), 4000
-    numbers = tf.random.stateless_normal([1, k, _weight_draws.numbers_needed(plan, 7)], [0, 1])
-    eps = _weight_draws.noise(plan, numbers, 7).eps.numpy()[0, 0]
+    numbers = tf.random.stateless_normal([1, k, weight_draws.numbers_needed(plan, 7)], [0, 1])
+    eps = weight_draws.noise(plan, numbers, 7).eps.numpy()[0, 0]
     out = model.layers[-1]
     kernel = eps[:, out.weights].reshape(k, out.fan_in, 3, 2)
     lengths = [np.linalg.norm(eps[:, model.layers[0].weights], axis=1)]
@@ -60,7 +61,7 @@ def explicit():
     rng = np.random.default_rng(0)
     mean = rng.normal(size=(1, 1, model.size)).astype(np.float32)
     sd = rng.uniform(0.5, 2, size=mean.shape).astype(np.float32)
-    blocks = _weight_draws.blocks_of(model, 1)
+    blocks = weight_draws.blocks_of(model, 1)
     normals = np.float32(rng.normal(size=(1, DRAWS, model.size)))
     radii = np.float32(rng.normal(size=(1, DRAWS, radial.n_tensors(blocks))))
     weights = mean + sd * radial.noise(tf.constant(normals), tf.constant(radii), blocks)

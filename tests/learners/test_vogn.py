@@ -10,10 +10,11 @@ import tensorflow as tf
 
 from shiftbench import seeds
 from shiftbench.interface import Batch, Broadening, Problem
-from shiftbench.learners import _gradients, _natural, vogn
-from shiftbench.learners._training import Rows
+from shiftbench.learners import vogn
 from shiftbench.models import convnet, linear, mlp
 from shiftbench.models._model import log_likelihood, point
+from shiftbench.networks import example_gradients, natural
+from shiftbench.networks.training import Minibatch
 
 NOISE = 0.5
 
@@ -121,7 +122,7 @@ def network(request):
     parameters = tf.constant(0.4 * rng.normal(size=(1, 2 * DRAWS, model.size)), tf.float32)
     inputs = tf.constant(rng.normal(size=(1, 1, 6, 4, 4, 1)), tf.float32)
     targets = tf.constant(rng.integers(0, 3, (1, 6)))
-    rows = Rows(inputs, targets, tf.constant([[1.0, 1, 1, 1, 1, 0]]))
+    rows = Minibatch(inputs, targets, tf.constant([[1.0, 1, 1, 1, 1, 0]]))
     each = np.zeros((2 * DRAWS, 6, model.size))
     for k in range(2 * DRAWS):
         for i in range(5):
@@ -135,24 +136,24 @@ def network(request):
 
 def test_moments_over_rows_and_draws_equal_a_loop_over_examples(network):
     model, parameters, rows, each = network
-    _, passed = _gradients.signals(model, point(parameters), rows)
-    gradients, squares = _gradients.moments(passed, DRAWS)
+    _, passed = example_gradients.signals(model, point(parameters), rows)
+    gradients, squares = example_gradients.moments(passed, DRAWS)
     np.testing.assert_allclose(gradients[0], each.sum(axis=1), rtol=1e-3, atol=1e-5)
     np.testing.assert_allclose(squares[0], (each**2).sum(axis=1), rtol=1e-3, atol=1e-6)
 
 
 def test_products_with_the_gradients_equal_those_with_the_matrix_of_a_loop(network):
     model, parameters, rows, each = network
-    _, passed = _gradients.signals(model, point(parameters), rows)
+    _, passed = example_gradients.signals(model, point(parameters), rows)
     rng = np.random.default_rng(1)
     vectors = rng.normal(size=(1, 2, model.size, 3)).astype("f4")
     weights = rng.normal(size=(1, 2, DRAWS * 6, 3)).astype("f4")
     near = {"rtol": 1e-3, "atol": 1e-4}
-    found = _gradients.gram(passed, DRAWS)
+    found = example_gradients.gram(passed, DRAWS)
     np.testing.assert_allclose(found[0], each @ each.swapaxes(1, 2), **near)
-    found = _gradients.inner_products(passed, tf.constant(vectors), DRAWS)
+    found = example_gradients.inner_products(passed, tf.constant(vectors), DRAWS)
     np.testing.assert_allclose(found[0], each @ vectors[0], **near)
-    found = _gradients.combinations(passed, tf.constant(weights), DRAWS)
+    found = example_gradients.combinations(passed, tf.constant(weights), DRAWS)
     np.testing.assert_allclose(found[0], each.swapaxes(1, 2) @ weights[0], **near)
 
 
@@ -163,7 +164,7 @@ def test_the_fused_draws_give_the_moments_of_explicit_weights(name):
     mean = tf.constant(rng.normal(size=(2, 1, model.size)), tf.float32)
     sd = tf.constant(rng.uniform(0.1, 0.3, (2, 1, model.size)), tf.float32)
     inputs = tf.constant(rng.normal(size=(2, 1, 6, 4, 4, 1)), tf.float32)
-    rows = Rows(inputs, tf.constant(rng.integers(0, 3, (2, 6))), tf.ones((2, 6)))
+    rows = Minibatch(inputs, tf.constant(rng.integers(0, 3, (2, 6))), tf.ones((2, 6)))
     noise = rng.normal(size=(2, 4 * model.size)).astype("f4")
     found = vogn._sums(4, model, mean, sd, rows, tf.constant(noise))
     together = 1 if name == "convnet" else 4
@@ -177,8 +178,8 @@ def test_the_fused_draws_give_the_moments_of_explicit_weights(name):
                 if layer is model.layers[0]:
                     chunk = chunk.reshape(shape).swapaxes(1, 2)
                 eps[:, :, where] = chunk.reshape(2, together, -1)
-        _, passed = _gradients.signals(model, point(mean + sd * eps), rows)
-        sums.append(_gradients.moments(passed, together))
+        _, passed = example_gradients.signals(model, point(mean + sd * eps), rows)
+        sums.append(example_gradients.moments(passed, together))
     for got, expected in zip(found, zip(*sums, strict=True), strict=True):
         np.testing.assert_allclose(got, sum(expected) / 4, rtol=1e-3, atol=1e-5)
 
@@ -231,9 +232,9 @@ def test_parameters_that_no_row_touches_keep_their_prior():
 
 def test_each_task_starts_with_its_own_precision_and_means():
     tasks, count = np.array([[0], [1], [5]]), np.array([10, 10, 20])
-    per_task = _natural.first_precision((4e3, 4e4), "task", tasks, count)
+    per_task = natural.first_precision((4e3, 4e4), "task", tasks, count)
     np.testing.assert_array_equal(per_task, np.array([[4e3], [4e4], [4e4]]))
-    per_example = _natural.first_precision((20.0,), "example", tasks, count)
+    per_example = natural.first_precision((20.0,), "example", tasks, count)
     np.testing.assert_array_equal(per_example, np.array([[200], [200], [400]]))
     key = seeds.block([0], "start")
     for start, moved in (("fresh", True), ("prior", False)):

@@ -1,6 +1,6 @@
 """Bayesian logistic regression with weighted counts in float64, by high-order quadrature.
 
-One fit at a time, in plain NumPy: the reference of `learners._newton`.
+One fit at a time, in plain NumPy: the reference of `words.newton`.
 """
 
 from __future__ import annotations

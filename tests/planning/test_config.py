@@ -30,7 +30,7 @@ studies:
     seeds: 5
     seeds_per_job: 2
     metrics: [jump_f1]
-    learners:
+    methods:
       plain: [gaussian-mean]
       beam:
         - beam: {size: 2}
@@ -88,7 +88,7 @@ studies:
     sees: 3
     metrics: [jump_f2]
     artefacts: [score-tabel]
-    learners:
+    methods:
       Plain: [beam]
       b:
         - beam: {size: -2, siez: 1}
@@ -108,18 +108,18 @@ studies:
         'line 13, studies.all.metrics[0]: unknown metric "jump_f2"; did you mean "jump_f1"?',
         'line 14, studies.all.artefacts[0]: unknown artefact "score-tabel"; '
         'did you mean "score-table"?',
-        'line 16, studies.all.learners.Plain: the name "Plain" may have small letters, '
+        'line 16, studies.all.methods.Plain: the name "Plain" may have small letters, '
         "digits and hyphens only",
-        'line 16, studies.all.learners.Plain[0].beam: "beam" is a combinator; '
+        'line 16, studies.all.methods.Plain[0].beam: "beam" is a combinator; '
         "the last item must be a learner",
-        'line 18, studies.all.learners.b[0].beam.siez: unknown setting of beam "siez"; '
+        'line 18, studies.all.methods.b[0].beam.siez: unknown setting of beam "siez"; '
         'did you mean "size"?',
-        "line 18, studies.all.learners.b[0].beam.size: should be greater than or equal to 1 "
+        "line 18, studies.all.methods.b[0].beam.size: should be greater than or equal to 1 "
         "(it is -2); the type is Annotated[int, Ge(1)]",
-        'line 19, studies.all.learners.b[1].mfvi: "mfvi" fits a model; give the study a `model`',
-        'line 20, studies.all.learners.c[0].gaussian-mean: "gaussian-mean" is a learner; '
+        'line 19, studies.all.methods.b[1].mfvi: "mfvi" fits a model; give the study a `model`',
+        'line 20, studies.all.methods.c[0].gaussian-mean: "gaussian-mean" is a learner; '
         "only the last item may be one",
-        'line 20, studies.all.learners.c[1].gausian-mean: unknown learner "gausian-mean"; '
+        'line 20, studies.all.methods.c[1].gausian-mean: unknown learner "gausian-mean"; '
         'did you mean "gaussian-mean"?',
     ]
 
@@ -133,7 +133,7 @@ def test_missing_key(tmp_path) -> None:
 def test_component_in_a_wrong_form(tmp_path) -> None:
     found = errors(tmp_path, GOOD.replace("plain: [gaussian-mean]", "plain: [3]"))
     assert found == [
-        "line 15, studies.toy.learners.plain[0]: write a name, or one name with its settings, "
+        "line 15, studies.toy.methods.plain[0]: write a name, or one name with its settings, "
         "as {name: {key: value}}"
     ]
 
@@ -155,13 +155,13 @@ def test_learner_that_needs_what_is_not_revealed(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(components, "constant", needy)
     alone = GOOD[: GOOD.index("      beam:")].replace("jump_f1", "log_predictive")
     assert errors(tmp_path, alone) == [
-        'line 15, studies.toy.learners.plain[0].gaussian-mean: "gaussian-mean" needs to be told '
+        'line 15, studies.toy.methods.plain[0].gaussian-mean: "gaussian-mean" needs to be told '
         '"boundaries"; add it to the study\'s `reveals`'
     ]
     revealed = "    seeds: 5\n    reveals: [boundaries]\n"
     assert load(tmp_path, alone.replace("    seeds: 5\n", revealed))
     assert errors(tmp_path, GOOD.replace("    seeds: 5\n", revealed))[-1] == (
-        'line 18, studies.toy.learners.beam[0]: "beam" does not pass on what the protocol reveals,'
+        'line 18, studies.toy.methods.beam[0]: "beam" does not pass on what the protocol reveals,'
         ' and "gaussian-mean" needs to be told it; take "beam" out'
     )
 
@@ -250,9 +250,9 @@ def _places(value: object, place: tuple = ()) -> Iterator[tuple]:
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("5e-1", ".inf", "line 2, studies.toy.learners.beam[1].gaussian-mean.noise_sd: "
+        ("5e-1", ".inf", "line 2, studies.toy.methods.beam[1].gaussian-mean.noise_sd: "
          "should be a finite number (it is Infinity)"),
-        ("{size: 2}", "{variance: .nan}", "line 17, studies.toy.learners.beam[0].beam.variance: "
+        ("{size: 2}", "{variance: .nan}", "line 17, studies.toy.methods.beam[0].beam.variance: "
          "should be a finite number (it is NaN)"),
         ("points: 12", "points: .inf", "line 6, streams.steps.points: should be a valid integer"),
         ("seeds: 5", "seeds: 100000000000", "line 11, studies.toy.seeds: "
@@ -265,7 +265,7 @@ def _places(value: object, place: tuple = ()) -> Iterator[tuple]:
          "this name has 300 characters; file names take at most 100"),
         ("  steps:", f"  {'s' * 101}:", f"line 4, streams.{'s' * 101}: "
          "this name has 101 characters; file names take at most 100"),
-        ("plain:", f"{'p' * 101}:", f"line 15, studies.toy.learners.{'p' * 101}: "
+        ("plain:", f"{'p' * 101}:", f"line 15, studies.toy.methods.{'p' * 101}: "
          "this name has 101 characters; file names take at most 100"),
     ],
 )  # fmt: skip

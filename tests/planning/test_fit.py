@@ -51,7 +51,7 @@ def written(
         "title": "Fits",
         "streams": [stream],
         "seeds": 1,
-        "learners": {"variant": pipeline},
+        "methods": {"variant": pipeline},
         "metrics": metrics or ["score"],
         "artefacts": artefacts or [],
     }
@@ -60,10 +60,19 @@ def written(
     return {"streams": {stream: STREAMS[stream]}, "studies": {"study": made | study}}
 
 
+def as_config(data: dict[str, Any]) -> config.Config:
+    """The config of data that have a pipeline for each method."""
+    studies = {
+        name: study | {"methods": {key: {"pipeline": one} for key, one in study["methods"].items()}}
+        for name, study in data["studies"].items()
+    }
+    whole = config.config_checks.as_json(data | {"studies": studies})
+    return config.Config.model_validate_json(whole)
+
+
 def told(data: dict[str, Any], about: str = "") -> list[str]:
     """The misfits of a config, of a part of the study if it is named."""
-    checked = config.Config.model_validate_json(config.config_checks.as_json(data))
-    found = list(fit.problems(checked))
+    found = list(fit.problems(as_config(data)))
     for place, text in found:
         assert place and place[0] in ("streams", "studies")
         assert "; " in text or ": " in text, "a reason, and a remedy"
@@ -125,7 +134,7 @@ PIPELINES = [
 
 @pytest.mark.parametrize(("stream", "pipeline", "reason", "remedy"), PIPELINES)
 def test_a_learner_that_does_not_fit(stream, pipeline, reason, remedy) -> None:
-    found = told(written(stream, pipeline), "learners")
+    found = told(written(stream, pipeline), "methods")
     assert len(found) == 1, found
     before, _, after = found[0].rpartition("; ")
     assert reason in before and remedy in after, found[0]
@@ -202,7 +211,7 @@ OF_WORDS = ["per-word", "beam", "skipgram"]
 )
 def test_a_metric_that_does_not_fit_a_pipeline(stream, pipeline, metric, words) -> None:
     data = written(stream, pipeline, [metric])
-    assert not told(data, "learners")
+    assert not told(data, "methods")
     (found,) = told(data, "metrics")
     assert words in found
 
@@ -210,10 +219,10 @@ def test_a_metric_that_does_not_fit_a_pipeline(stream, pipeline, metric, words) 
 def test_one_learner_that_can_be_judged_is_enough_for_decisions_but_not_for_predictions() -> None:
     data = written("digits", ["map"], ["shift_recall", "accuracy"])
     assert len(told(data)) == 1
-    data["studies"]["study"]["learners"]["search"] = ["beam", "map"]
+    data["studies"]["study"]["methods"]["search"] = ["beam", "map"]
     assert not told(data)
     data = written("numbers", ["gaussian-mean"], ["log_predictive"])
-    data["studies"]["study"]["learners"]["score"] = ["sva"]
+    data["studies"]["study"]["methods"]["score"] = ["sva"]
     (found,) = told(data)
     assert '"score" predict a real score' in found
 
@@ -261,7 +270,7 @@ def test_claims_of_a_paper_are_found_by_what_they_are_about() -> None:
     data = written("nile", ["run-length", "bayes-linear"], ["run_length_zeros"], ["paper-and-code"])
     assert told(data)
     data["streams"]["nile"] = {"family": "series", "dataset": "well-log", "regressors": "constant"}
-    data["studies"]["study"]["learners"] = {"standard": ["run-length", "bayes-linear"]}
+    data["studies"]["study"]["methods"] = {"standard": ["run-length", "bayes-linear"]}
     assert not told(data)
 
 
@@ -270,7 +279,7 @@ def test_values_that_are_tried_fit_too() -> None:
         "metric": "shift_recall",
         "trials": 2,
         "streams": {"judge_on": "validation", "validation": 100},
-        "learners": {"variant": {"mfvi.family": ["gaussian", "radial"]}},
+        "methods": {"variant": {"mfvi.family": ["gaussian", "radial"]}},
     }
     data = written("permuted", ["beam", "mfvi"], ["shift_recall", "accuracy"], tuning=tuning)
     (found,) = told(data)
@@ -295,7 +304,7 @@ studies:
       - log_predictive
       - acc
     artefacts: [tasks-learnt]
-    learners:
+    methods:
       fine: [map]
       wrong:
         - beam
@@ -313,8 +322,8 @@ studies:
         "line 11, studies.one.metrics[1]",
         "line 12, studies.one.metrics[2]",
         "line 13, studies.one.artefacts[0]",
-        "line 17, studies.one.learners.wrong[0]",
-        "line 19, studies.one.learners.other[0]",
+        "line 17, studies.one.methods.wrong[0]",
+        "line 19, studies.one.methods.other[0]",
     ]
 
 
@@ -340,7 +349,7 @@ def test_every_pair_is_accepted_or_refused_with_reason_and_remedy() -> None:
     metrics, artefacts = components.names("metrics"), components.names("artefacts")
     accepted = 0
     for stream, pipeline in every():
-        if not told(written(stream, pipeline), "learners"):
+        if not told(written(stream, pipeline), "methods"):
             accepted += 1
             if len(pipeline) == 1:
                 told(written(stream, pipeline, metrics, artefacts))
@@ -351,7 +360,7 @@ def test_every_pair_is_accepted_or_refused_with_reason_and_remedy() -> None:
 def test_one_check_is_fast_however_much_does_not_fit(tmp_path: Path) -> None:
     learners = {"-".join(pipeline): pipeline for stream, pipeline in every() if stream == "toy"}
     data = written("digits", ["map"], components.names("metrics"), components.names("artefacts"))
-    data["studies"]["study"]["learners"] = learners
+    data["studies"]["study"]["methods"] = learners
     path = tmp_path / "all.yaml"
     path.write_text(yaml.safe_dump(data))
     config_errors_known = time.perf_counter()
@@ -395,7 +404,7 @@ def test_words_of_a_study_are_those_of_counts_and_in_the_vocabulary() -> None:
     assert found.startswith("words are those of counts, and stream")
     data = written("words", OF_WORDS, ["dating_error"], words=["the-01", "climat"])
     assert not told(data, "words")
-    checked = config.Config.model_validate(data)
+    checked = as_config(data)
     fit.refuse_absent_words(checked, "words", ["climat", "the-01"])
     fit.refuse_absent_words(checked, "another", ["the-01"])
     with pytest.raises(UserError, match=r'its word "climat" is not .* the nearest is "climate"'):
@@ -404,11 +413,11 @@ def test_words_of_a_study_are_those_of_counts_and_in_the_vocabulary() -> None:
 
 def test_what_stays_empty_is_noted() -> None:
     data = written("london", ["run-length", "bayes-linear"], ["f1", "n_changepoints"])
-    checked = config.Config.model_validate(data)
+    checked = as_config(data)
     (note,) = fit.notes(checked)
     assert note == 'study: "f1" stays empty on stream "london", which has changes that no one knows'
     data = written("permuted", ["map"], ["accuracy", "fwt"])
-    (note,) = fit.notes(config.Config.model_validate(data))
+    (note,) = fit.notes(as_config(data))
     assert note == 'study: "fwt" stays empty without a reference, the learner "independent"'
 
 
@@ -434,7 +443,7 @@ def test_declared_conditions() -> None:
     ],
 )
 def test_what_fits_a_stream(kind, stream, some, none) -> None:
-    made = config.Config.model_validate(written(stream, ["map"])).streams[stream]
+    made = as_config(written(stream, ["map"])).streams[stream]
     given = fit.given(stream, made)
     assert given is not None
     found = set(fit.fitting(kind, given))

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import yaml
 
-from shiftbench.evaluation import harness
 from shiftbench.planning import components, config, digest, fit, specs
 from shiftbench.planning.schema import Config
+from shiftbench.running import harness
 from shiftbench.store import zarr_zip
 from tests.contract_parts import TRIED
 
@@ -48,11 +48,11 @@ def items(kind: str) -> list[dict[str, dict[str, Any]]]:
     return found
 
 
-def written(stream: str, pipelines: dict[str, list]) -> dict[str, Any]:
+def written(stream: str, pipelines: dict[str, Any]) -> dict[str, Any]:
     study = {"title": "Fits", "streams": [stream], "seeds": 1, "metrics": ["f1"]}
     return {
         "streams": {stream: STREAMS[stream]},
-        "studies": {"study": study | {"learners": pipelines}},
+        "studies": {"study": study | {"methods": pipelines}},
     }
 
 
@@ -62,8 +62,9 @@ def accepted(stream: str) -> dict[str, list]:
         f"v-{number}": [*outer, learner]
         for number, (outer, learner) in enumerate(itertools.product(around, items("learners")))
     }
-    made = Config.model_validate_json(json.dumps(written(stream, pipelines)))
-    wrong = {place[3] for place, _ in fit.problems(made) if place[2] == "learners"}
+    methods = {name: {"pipeline": pipeline} for name, pipeline in pipelines.items()}
+    made = Config.model_validate_json(json.dumps(written(stream, methods)))
+    wrong = {place[3] for place, _ in fit.problems(made) if place[2] == "methods"}
     return {name: pipeline for name, pipeline in pipelines.items() if name not in wrong}
 
 

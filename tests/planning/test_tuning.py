@@ -19,14 +19,14 @@ studies:
     seeds: 2
     metrics: [accuracy, nll]
     artefacts: [score-table]
-    learners:
+    methods:
       one: [{map: {epochs: 1}}]
       two: [reset, {map: {epochs: 1}}]
     tuning:
       metric: accuracy
       trials: 3
       streams: {judge_on: validation, first_realisation: 100}
-      learners:
+      methods:
         one: {map.strength: [1, 10, 100]}
         two: {map.strength: [1, 10], map.learning_rate: [0.1, 0.01], reset.to: [scratch]}
 """
@@ -69,7 +69,7 @@ def test_a_larger_grid_is_drawn_from_without_replacement_and_again_alike(load):
 
 def test_a_huge_grid_is_not_written_out(load):
     space = {f"map.{name}": list(range(10)) for name in "abcdefghi"}
-    plan = load().studies["study"].tuning.model_copy(update={"learners": {"one": space}})
+    plan = load().studies["study"].tuning.model_copy(update={"methods": {"one": space}})
     points = tuning.points("study", plan, "one")
     assert len(points) == 3 and all(list(point) == list(space) for point in points)
     numbers = [int("".join(map(str, point.values()))) for point in points]
@@ -103,18 +103,18 @@ def _set(key, value):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (_set("trials", 5), "3 trials, but every learner gets 5; add values"),
+        (_set("trials", 5), "3 trials, but every method gets 5; add values"),
         (_set("trials", 10**11), "less than or equal to 100000"),
         (_set("seeds", 10**11), "less than or equal to 100000"),
         (_set("seeds", 10**5), "line 25, studies.study.tuning: 60,000 runs, but at most 50,000"),
-        (_set("learners", {"one": dict.fromkeys(FIVE, [1] * 100)}), "more than 1,000,000,000"),
+        (_set("methods", {"one": dict.fromkeys(FIVE, [1] * 100)}), "more than 1,000,000,000"),
         (_set("metric", "ece"), 'unknown metric of the study "ece"'),
         (_set("streams", {}), "trials must not see test data"),
         (_set("streams", {"judge_on": "validation", "taks": 2}), 'did you mean "tasks"'),
-        (_set("learners", {"on": {"map.strength": [1, 2, 3]}}), 'did you mean "one"'),
-        (_set("learners", {"one": {"map.strenght": [1, 2, 3]}}), 'did you mean "strength"'),
-        (_set("learners", {"one": {"mpa.strength": [1, 2, 3]}}), 'did you mean "map"'),
-        (_set("learners", {"one": {"map.strength": [1, 2, "x"]}}), "valid number"),
+        (_set("methods", {"on": {"map.strength": [1, 2, 3]}}), 'did you mean "one"'),
+        (_set("methods", {"one": {"map.strenght": [1, 2, 3]}}), 'did you mean "strength"'),
+        (_set("methods", {"one": {"mpa.strength": [1, 2, 3]}}), 'did you mean "map"'),
+        (_set("methods", {"one": {"map.strength": [1, 2, "x"]}}), "valid number"),
     ],
 )
 def test_mistakes_are_named(load, change, words, monkeypatch):
@@ -126,4 +126,4 @@ def test_mistakes_are_named(load, change, words, monkeypatch):
 
 def test_a_written_name_that_a_trial_would_have_is_refused(load):
     with pytest.raises(ConfigError, match="one-tuned"):
-        load(lambda study: study["learners"].__setitem__("one-tuned", ["map"]))
+        load(lambda study: study["methods"].__setitem__("one-tuned", ["map"]))

@@ -14,6 +14,7 @@ from shiftbench import cli
 from shiftbench.errors import UserError
 from shiftbench.publishing import files, publish, verify
 from shiftbench.store import seal
+from shiftbench.verbs import people
 
 ROWS = {
     "study": "nile", "stream": "nile", "learner": ["a", "b"], "metric": "f1",
@@ -99,7 +100,7 @@ def test_the_same_again_is_identical_and_publishing_it_changes_nothing(results: 
 )
 def test_a_number_has_the_verdict_of_its_distance(results, capsys, column, value, verdict) -> None:
     change(results, column, value)
-    assert status(results, "--table") == cli.VERIFIED[verdict]
+    assert status(results, "--table") == people.VERIFIED[verdict]
     assert "nile/a/f1" in capsys.readouterr().out
     assert status(published(results), str(results)) != 0
 
@@ -115,7 +116,7 @@ def test_a_figure_of_other_numbers_has_their_verdict(results: Path) -> None:
 def test_an_edit_by_hand_is_named_on_either_side(results, capsys, name, side) -> None:
     path = side(results) / "studies/nile" / name
     path.write_text(path.read_text().replace("0.5,", "0.5000000001,").replace("drawn", "drawn!"))
-    assert status(results, "--table") == cli.VERIFIED["different"]
+    assert status(results, "--table") == people.VERIFIED["different"]
     assert f"{path} | changed after it was made" in " ".join(capsys.readouterr().out.split())
 
 
@@ -123,10 +124,10 @@ def test_an_edit_by_hand_is_named_on_either_side(results, capsys, name, side) ->
 def test_a_truncated_or_missing_store_is_named_and_not_published(results, capsys, name) -> None:
     store = results / name
     store.write_text(store.read_text()[:3])
-    assert status(results, "--table") == cli.VERIFIED["different"]
+    assert status(results, "--table") == people.VERIFIED["different"]
     assert str(store) in capsys.readouterr().out
     store.unlink()
-    assert status(results) == cli.VERIFIED["different"]
+    assert status(results) == people.VERIFIED["different"]
     with pytest.raises(UserError, match=r"zarr\.zip: changed or gone .* Nothing was published"):
         publish.publish(results, published(results))
 
@@ -134,25 +135,25 @@ def test_a_truncated_or_missing_store_is_named_and_not_published(results, capsys
 def test_another_winner_of_the_trials_is_different(results: Path) -> None:
     other = {"settings": {"map.strength": 10}, "trials": [{"score": 0.9}]}
     write(results, "studies/nile/choices/nile/a.json", json.dumps(other))
-    assert status(results) == cli.VERIFIED["rounding"]
+    assert status(results) == people.VERIFIED["rounding"]
     write(results, "studies/nile/choices/nile/a.json", json.dumps(other | {"settings": {}}))
-    assert status(results) == cli.VERIFIED["different"]
+    assert status(results) == people.VERIFIED["different"]
 
 
 def test_a_learner_or_a_figure_that_one_side_lacks_is_different(results: Path) -> None:
     write(results, "studies/nile/tables/score-table.md", "a table")
-    assert status(results) == cli.VERIFIED["different"]
+    assert status(results) == people.VERIFIED["different"]
     publish.publish(results, published(results))
     assert status(results) == 0
     write(results, "studies/nile/summary.csv", pd.DataFrame(ROWS).iloc[:1].to_csv(index=False))
-    assert status(results) == cli.VERIFIED["different"]
+    assert status(results) == people.VERIFIED["different"]
 
 
 def test_other_instructions_are_named(results: Path, capsys) -> None:
     cost = results / "runs/nile/nile/a/0-4.cost.json"
     cost.write_text(json.dumps(COST | {"instructions": "native"}))
     change(results, "mean", 0.5 + 1e-9)
-    assert status(results) == cli.VERIFIED["rounding"]
+    assert status(results) == people.VERIFIED["rounding"]
     assert "ours with native instructions, the reference with portable" in capsys.readouterr().out
 
 
@@ -172,5 +173,5 @@ def test_a_git_revision_is_a_reference(results: Path, monkeypatch) -> None:
     change(small, "mean", 0.59)
     publish.publish(small, published(small))
     assert status(small) == 0
-    assert status(small, "--revision", "HEAD") == cli.VERIFIED["interval"]
+    assert status(small, "--revision", "HEAD") == people.VERIFIED["interval"]
     assert status(small, "--revision", "nowhere") == 2

@@ -18,13 +18,13 @@ def documents(number: int = 30, seed: int = 0) -> list[np.ndarray]:
     return [np.minimum(random.geometric(0.12, size) - 2, V - 1).astype(np.int32) for size in sizes]
 
 
-def counted(texts, group=None, window=4, weighting="linear", groups=1) -> _counts.Rows:
+def counted(texts, group=None, window=4, weighting="linear", groups=1) -> _counts.SparseRows:
     group = np.zeros(len(texts), int) if group is None else group
     weights = _counts.weights(weighting, window)
     return _counts.count(_counts.text(texts, group, window), weights, groups, V)
 
 
-def same(one: _counts.Rows, other: _counts.Rows) -> bool:
+def same(one: _counts.SparseRows, other: _counts.SparseRows) -> bool:
     pairs = zip(one, other, strict=True)
     return all(np.asarray(a).tobytes() == np.asarray(b).tobytes() for a, b in pairs)
 

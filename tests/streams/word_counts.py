@@ -38,7 +38,7 @@ def brute_force(
     return matrix
 
 
-def dense(rows: _counts.Rows, vocabulary: int, units: int) -> np.ndarray:
+def dense(rows: _counts.SparseRows, vocabulary: int, units: int) -> np.ndarray:
     """The whole matrix of exact counts, from half of it."""
     matrix = np.full((vocabulary, vocabulary), Fraction(0))
     pairs, values = _counts.mirrored(rows, vocabulary)

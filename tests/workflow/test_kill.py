@@ -36,26 +36,26 @@ studies:
     seeds: 2
     metrics: [log_predictive]
     artefacts: [score-table]
-    learners:
+    methods:
       plain: [gaussian-mean]
       search: [beam, gaussian-mean]
 """
 PLACE_TO_STALL = """
 
 SECONDS_BETWEEN_CHECKPOINTS, SHARE_OF_CHECKPOINTS = 0.0, float("inf")
-_advance = Experiment.advance
+_advance = advance
 
 
-def _stalling(self: Experiment, position: Position, meter: Meter) -> Position:
-    if position.next_task == 3 and "STALL" in os.environ:
+def _stalling(run: Run, now: Position, meter: Meter) -> Position:
+    if now.next_task == 3 and "STALL" in os.environ:
         with open(os.environ["STALL"], "w") as meeting:
             meeting.write(f"{os.getpid()}\\n")
         while True:
             signal.pause()
-    return _advance(self, position, meter)
+    return _advance(run, now, meter)
 
 
-Experiment.advance = _stalling
+advance = _stalling
 """
 JOBS = 2
 """At a time."""
@@ -71,7 +71,7 @@ PARTS = {
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The copy; nothing has run in it."""
     folder = copies.repository(tmp_path_factory.mktemp("kill") / "repository", CONFIG)
-    with (folder / "src/shiftbench/evaluation/harness.py").open("a") as harness:
+    with (folder / "src/shiftbench/running/harness.py").open("a") as harness:
         harness.write(PLACE_TO_STALL)
     (folder / "installed").touch()
     return folder

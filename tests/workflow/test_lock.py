@@ -19,7 +19,7 @@ studies:
     streams: [steps]
     seeds: 1
     metrics: [log_predictive]
-    learners: {plain: [gaussian-mean]}
+    methods: {plain: [gaussian-mean]}
 """
 STORE = "results/mine/streams/steps.zarr.zip"
 

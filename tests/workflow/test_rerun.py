@@ -31,7 +31,7 @@ studies:
     seeds: 4
     metrics: [jump_f1, log_predictive]
     artefacts: [score-table]
-    learners:
+    methods:
       plain: [gaussian-mean]
       search: [beam, gaussian-mean]
   image-study:
@@ -41,7 +41,7 @@ studies:
     seeds: 2
     metrics: [accuracy]
     artefacts: [score-table, relative-accuracy]
-    learners:
+    methods:
       vcl: [mfvi]
       lp: [map]
       independent: [reset, map]
@@ -171,7 +171,7 @@ def test_combinator_plans_its_variants_and_figure_itself(finished: Path, edit: C
 
 
 def test_metric_of_whole_runs_plans_no_run(finished: Path, edit: Callable) -> None:
-    edit("src/shiftbench/evaluation/metrics/jump_f1.py", CODE)
+    edit("src/shiftbench/scoring/metrics/jump_f1.py", CODE)
     assert _plan(finished) == TOY_AFTER_RUNS
 
 

@@ -28,7 +28,7 @@ studies:
     streams: [one, three]
     seeds: 1
     metrics: [updates_per_period]
-    learners:
+    methods:
       vcl: [per-word, skipgram]
 """
 STORES = [f"results/mine/streams/{name}.zarr.zip" for name in ("one", "three")]

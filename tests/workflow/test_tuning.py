@@ -20,14 +20,14 @@ studies:
     seeds: 1
     metrics: [accuracy]
     artefacts: [score-table]
-    learners:
+    methods:
       plain: [map]
       fresh: [reset, map]
     tuning:
       metric: accuracy
       trials: 2
       streams: {judge_on: validation, first_realisation: 9}
-      learners:
+      methods:
         plain: {map.strength: [1, 2]}
 """
 # What has won, whatever the trials are.

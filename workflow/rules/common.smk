@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from shiftbench import lock_owner
 from shiftbench.errors import UserError
-from shiftbench.planning import components, specs, tuning
+from shiftbench.planning import components, endings, specs, tuning
 from shiftbench.planning import config as planning_config
 from shiftbench.store import raw
 
@@ -46,7 +46,7 @@ CONFIG_FILE = config_file()
 CONFIG = checked_config()
 RESULTS = f"results/{CONFIG_FILE.stem}"
 TRIALS = {
-    study + tuning.TRIALS for study, plan in CONFIG.studies.items() if plan.tuning
+    study + endings.TRIALS for study, plan in CONFIG.studies.items() if plan.tuning
 }
 # The config's order of studies is the order of the work.
 PRIORITY = {
@@ -94,7 +94,7 @@ def study_results(study):
     # already, or in a fresh clone, which has the published summaries, figures and tables.
     wanted = [*stores_of_streams(study), *stores_of_runs(study)]
     wanted += [f"{folder}/scores.zarr.zip", f"{folder}/summary.csv"]
-    wanted += choices(study.removesuffix(tuning.TRIALS)) if study in TRIALS else []
+    wanted += choices(study.removesuffix(endings.TRIALS)) if study in TRIALS else []
     for name in CONFIG.studies[study].artefacts:
         kind, suffixes = stems[components.constant("artefacts", name, "KIND")]
         wanted += [f"{folder}/{kind}/{name}.{suffix}" for suffix in suffixes]
@@ -130,7 +130,7 @@ def choice_spec(wildcards):
 
 def choice(study, stream, learner):
     """The file that says which settings of a learner were best."""
-    return f"{RESULTS}/studies/{study}{tuning.TRIALS}/choices/{stream}/{learner}.json"
+    return f"{RESULTS}/studies/{study}{endings.TRIALS}/choices/{stream}/{learner}.json"
 
 
 def choices(study):
@@ -138,7 +138,7 @@ def choices(study):
     return [
         choice(study, stream, learner)
         for stream in plan.streams
-        for learner in plan.tuning.learners
+        for learner in plan.tuning.methods
     ]
 
 

@@ -17,12 +17,15 @@ from matplotlib.figure import Figure, SubFigure
 
 from shiftbench.artefacts import _style
 from shiftbench.errors import UserError
-from shiftbench.evaluation import provenance, published
-from shiftbench.evaluation.metrics import _matrix
-from shiftbench.evaluation.results import StudyResults
-from shiftbench.planning.tuning import TUNED as ENDING
+from shiftbench.planning import provenance, works
+from shiftbench.planning.endings import TUNED as ENDING
+from shiftbench.scoring import published
+from shiftbench.scoring.metrics import _matrix
+from shiftbench.scoring.results import StudyResults
 
 METRIC = "accuracy"
+SOURCE = "eschenhagen2019vogn"
+"""Whose printed numbers stand beside ours."""
 FROM_SCRATCH = "acc_from_scratch"
 """What published.yaml calls the mean accuracy of tasks that are each learnt from scratch."""
 COLUMNS = 6
@@ -124,6 +127,18 @@ def published_averages(study: StudyResults, stream: str) -> dict[str, float]:
         for name in study.learners
     }
     return {name: 100 * number for name, number in numbers.items() if number is not None}
+
+
+def has_published(study: StudyResults) -> bool:
+    """Whether some learner on some stream has a published average accuracy."""
+    return any(published_averages(study, stream) for stream in study.streams)
+
+
+def diamonds(study: StudyResults) -> str:
+    """Words for captions about published averages; empty where the study has none."""
+    if not has_published(study):
+        return ""
+    return f"; diamonds: the average in {works.short(SOURCE)}, measured or quoted there"
 
 
 def to_scale(percent: np.ndarray | float) -> np.ndarray:

@@ -8,10 +8,11 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
-from shiftbench.evaluation import lineage, trajectories
-from shiftbench.evaluation.results import StudyResults
-from shiftbench.evaluation.trajectories import Trajectories
 from shiftbench.names import refuse_unknown
+from shiftbench.scoring import lineage
+from shiftbench.scoring.results import StudyResults
+from shiftbench.scoring.words import trajectories
+from shiftbench.scoring.words.trajectories import Trajectories
 
 
 class Segment(NamedTuple):

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.image import AxesImage
 
 from shiftbench.artefacts import _continual, _style
-from shiftbench.evaluation.results import StudyResults
+from shiftbench.scoring.results import StudyResults
 
 KIND = "figure"
 USES = ("accuracy",)

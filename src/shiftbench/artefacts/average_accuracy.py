@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 
 from shiftbench.artefacts import _tables
-from shiftbench.evaluation import published, statistics
-from shiftbench.evaluation.metrics import _shifts
-from shiftbench.evaluation.results import StudyResults
+from shiftbench.planning import works
+from shiftbench.scoring import published, statistics
+from shiftbench.scoring.metrics import _shifts
+from shiftbench.scoring.results import StudyResults
 
 KIND = "table"
 USES = ("accuracy",)
@@ -47,10 +48,9 @@ def caption(study: StudyResults) -> str:
         else f"no difference to {BASELINE}, which the study does not have"
     )
     return (
-        "Average test accuracy over tasks in percent: mean over seeds with its 95 % interval "
-        "(Student t); sd: the paper's three-stage standard deviation (within segments of one "
-        "transformation, ddof 0, then averaged; segments of one task skipped), mean over seeds; "
-        f"{versus}. Numbers of the paper ({paper.paper}, {paper.table}): mean ± "
+        "Average test accuracy over tasks, %: mean over seeds; ci: its 95 % interval (Student t); "
+        "sd: standard deviation within segments, averaged over them (of one task: skipped) and "
+        f"seeds; {versus}. Columns _paper: {works.short(paper.paper)}, {paper.table}, mean ± "
         f"{paper.spread}, on its own data sets and network.{missing} {study.budget()}"
     )
 

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from shiftbench.artefacts import _style
-from shiftbench.evaluation.results import StudyResults
+from shiftbench.scoring.results import StudyResults
 
 KIND = "figure"
 USES = ("average_cumulative_loss",)

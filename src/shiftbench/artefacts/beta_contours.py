@@ -18,9 +18,9 @@ from matplotlib.ticker import MaxNLocator
 from scipy.ndimage import gaussian_filter
 
 from shiftbench.artefacts import _style
-from shiftbench.evaluation import provenance
-from shiftbench.evaluation.results import StudyResults
-from shiftbench.learners._beta_exact import Approximation
+from shiftbench.planning import provenance
+from shiftbench.posteriors.beta_exact import Approximation
+from shiftbench.scoring.results import StudyResults
 
 KIND = "figure"
 FROM = ("draws",)

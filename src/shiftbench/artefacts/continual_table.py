@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 
 from shiftbench.artefacts import _continual
-from shiftbench.evaluation import provenance, published, statistics
-from shiftbench.evaluation.metrics import fwt
-from shiftbench.evaluation.results import StudyResults
+from shiftbench.planning import provenance, works
+from shiftbench.scoring import published, statistics
+from shiftbench.scoring.metrics import fwt
+from shiftbench.scoring.results import StudyResults
 
 KIND = "table"
 USES = ("accuracy", "acc", "bwt", "fwt")
@@ -55,12 +56,21 @@ def caption(study: StudyResults) -> str:
         else f"not known, because the study has no learner named {fwt.REFERENCE}"
     )
     return (
-        "Mean over seeds [95 % interval, Student t]. acc: average accuracy over tasks after the "
-        "last, %; bwt: backward transfer, negative: forgetting; fwt: forward transfer, "
-        f"{against}; both in percentage points. nll (nats per example) and ece (%, 15 bins): means "
-        "over tasks after the last. paper: eschenhagen2019vogn, Tables 1 and 2, mean ± standard "
-        "deviation over runs, on its own budgets; source: measured there, or quoted there from "
-        f"others. -: not known or does not apply. {_continual.from_scratch(study)}{study.budget()}"
+        "Mean over seeds, in brackets its 95 % interval (Student t). After the last task, over all "
+        "tasks: acc, average accuracy, %; nll, nats per example; ece, %, 15 bins. Transfers in "
+        "percentage points: bwt, backward, negative is forgetting; fwt, forward, "
+        f"{against}. {_paper_columns(study)}-: not known or does not apply. "
+        f"{_continual.from_scratch(study)}{study.budget()}"
+    )
+
+
+def _paper_columns(study: StudyResults) -> str:
+    """Words for the columns of published numbers; empty where the study has none."""
+    if not _continual.has_published(study):
+        return ""
+    return (
+        f"Columns _paper: {works.short(_continual.SOURCE)}, Tables 1 and 2, mean ± standard "
+        "deviation over runs, on its own budgets; source: measured there or quoted there. "
     )
 
 

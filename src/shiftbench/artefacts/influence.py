@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from shiftbench.artefacts import _style
-from shiftbench.evaluation import influence as influences
-from shiftbench.evaluation.results import StudyResults
+from shiftbench.scoring.results import StudyResults
+from shiftbench.theory import influence as influences
 
 KIND = "figure"
 
@@ -41,11 +41,9 @@ def caption(study: StudyResults) -> str:
     """What influence means here, and for which model."""
     return (
         "Influence: Fisher-Rao distance between the posteriors of mean and variance of a Gaussian "
-        "without and with the observation (0: none, pi/2: nothing in common), by numerical "
-        "integration of the exact beta posterior. Distance: from the posterior mean, in standard "
-        "deviations of the prediction. Before, the posterior is the standard one of so many "
-        "observations. beta = 0 is the standard posterior, whose influence has no maximum. "
-        f"Formulas only: no run of the study {study.name} enters."
+        "without and with the observation, exact (0: none, pi/2: nothing in common). Distance: "
+        "from the posterior mean, in standard deviations of the prediction. beta = 0: the standard "
+        f"posterior, without a maximum. Formulas only: no run of the study {study.name} enters."
     )
 
 

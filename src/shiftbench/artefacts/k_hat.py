@@ -1,29 +1,27 @@
 """How near the fitted normal-inverse-gamma is to the exact beta posterior, against beta_p.
 
 Fig. 2B of knoblauch2018robust: k-hat of the predictive density for several dimensions; beside it
-k-hat of the importance weights alone, and the share of effective draws. From formulas and simulated
-rows; rests on no run.
+k-hat of the importance weights alone, and the share of effective draws. From runs of a learner
+that offers them, after the last task that it has learnt before another one came.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from shiftbench import seeds
 from shiftbench.artefacts import _style
-from shiftbench.evaluation import k_hat
-from shiftbench.evaluation.results import StudyResults
-from shiftbench.learners._beta_exact import Prior
+from shiftbench.planning import provenance, works
+from shiftbench.scoring.results import StudyResults
 
 KIND = "figure"
+TAKES = ("design",)
+FROM = ("closeness",)
 
-PRIOR = Prior(3.0, 5.0, 0.0, 100.0)
-"""The prior of Fig. 1B."""
-DIMENSIONS = (1, 2, 5, 10)
-BETAS = (0.005, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
-ROWS, REALISATIONS, DRAWS = 100, 5, 2000
 FORGOTTEN = 0.02
 """Share learnt below which the posterior is little else than the prior."""
 CLOSE, UNRELIABLE = 0.5, 0.7
@@ -36,17 +34,22 @@ PANELS = {
 
 @_style.styled
 def draw(study: StudyResults) -> Figure:
-    """Three panels, the same for every study."""
+    """Three panels over beta_p, one line a stream; UserError without runs of the learner."""
+    runs = _runs(study)
     drawn = _style.figure(3.5, caption(study))
     panels = drawn.subplots(1, 3)
-    found = {d: [_closeness(beta, d) for beta in BETAS] for d in DIMENSIONS}
     for letter, (panel, (field, label)) in enumerate(zip(panels, PANELS.items(), strict=True)):
-        _draw(panel, found, field)
+        for place, (stream, run) in enumerate(runs.items()):
+            _draw(panel, run, field, place, f"d = {study.streams[stream].sizes['series']}")
+        panel.set(xscale="log", xlabel="beta_p")
+        ticks = _betas(next(iter(runs.values())))
+        panel.set_xticks(ticks, [f"{beta:g}" for beta in ticks])
+        panel.minorticks_off()
         _style.title(panel, "abc"[letter], label)
     for panel in panels[:2]:
         for level, words in ((CLOSE, "close below"), (UNRELIABLE, "unreliable above")):
             panel.axhline(level, color=_style.MUTED, lw=0.8, ls=":")
-            panel.text(BETAS[0], level, words, size=7, color=_style.MUTED, va="bottom")
+            panel.text(ticks[0], level, words, size=7, color=_style.MUTED, va="bottom")
         panel.set_ylim(-0.3, 1.25)
     panels[2].set_yscale("log")
     panels[0].legend(loc="upper left", ncols=2)
@@ -55,62 +58,79 @@ def draw(study: StudyResults) -> Figure:
 
 def caption(study: StudyResults) -> str:
     """What k-hat is of, on which rows, and where no point is drawn."""
+    runs = _runs(study)
+    settings = [_settings(run) for run in runs.values()]
+    priors = {tuple(one[k] for k in ("a0", "b0", "prior_variance")) for one in settings}
+    rows = {_rows(study.streams[stream]) for stream in runs}
     return (
-        f"d autoregressions with a level and a lag each (p = 2d), {ROWS} rows; median of "
-        f"{REALISATIONS} data sets, bars from least to largest; {DRAWS} draws from the "
-        "approximation; prior of Fig. 1B. a: of the posterior predictive, as in the paper; b: of "
-        "the importance weights alone, which tells the shape of their tail even where they hardly "
-        "differ; c: how much they differ. Crosses at the foot: the posterior has forgotten "
-        f"the data (a has grown by less than {FORGOTTEN:.0%} of its growth without "
-        f"beta). Formulas only: no run of the study {study.name} enters."
+        f"d autoregressions with a level and a lag each (p = 2d), {_words(rows)} rows; median "
+        f"over data sets, bars from least to largest; {settings[0]['draws']} draws; prior a0, b0, "
+        f"variance: {_words(', '.join(f'{v:g}' for v in prior) for prior in priors)}. a: of the "
+        f"posterior predictive, as in {works.short('knoblauch2018robust')}; b: of the importance "
+        "weights alone, the shape of their tail; c: how much they differ. Crosses at the foot: the "
+        "posterior has forgotten the data (a grew by less than "
+        f"{FORGOTTEN:.0%} of its growth without beta). {study.budget(list(runs))}"
     )
 
 
-def _closeness(beta: float, d: int) -> k_hat.Closeness:
-    """Each entry an array [realisation]."""
-    return k_hat.Closeness(
-        *np.transpose(
-            [
-                k_hat.closeness(
-                    PRIOR,
-                    beta,
-                    *k_hat.autoregressions(ROWS + 1, d, number),
-                    DRAWS,
-                    seeds.generator(seeds.fold("k-hat", "draws", d, number)),
-                )
-                for number in range(REALISATIONS)
-            ]
+def _runs(study: StudyResults) -> dict[str, xr.Dataset]:
+    """The first run of such a learner on each stream."""
+    found = {}
+    for stream in study.streams:
+        for name in study.learners:
+            run = study.run(stream, name)
+            if "info_learnt" in run and stream not in found:
+                found[stream] = run
+    if not found:
+        raise study.lacking(
+            "k-hat", "a learner that says how near its posteriors are to exact ones"
         )
+    return found
+
+
+def _settings(run: xr.Dataset) -> dict[str, Any]:
+    """Those of the learner."""
+    return provenance.spec(run)["learner"][-1][1]
+
+
+def _betas(run: xr.Dataset) -> np.ndarray:
+    return np.array(_settings(run)["betas"])
+
+
+def _rows(stream: xr.Dataset) -> int:
+    """Rows that the judged approximation has learnt: of all tasks but the last."""
+    task = provenance.reader(stream).task
+    return sum(int(task(stream, [0], t).train.mask.sum()) for t in range(stream.sizes["task"] - 1))
+
+
+def _words(values) -> str:
+    return " or ".join(str(value) for value in sorted(values))
+
+
+def _draw(panel: Axes, run: xr.Dataset, field: str, place: int, label: str) -> None:
+    """One line, medians over seeds, moved aside a little so that bars do not cover each other."""
+    last = run.isel(task=-1).transpose("hypothesis", "seed", ...)
+    values, learnt = last[f"info_{field}"].values, last["info_learnt"].values
+    if field == "effective":
+        values = 1 - values
+    low, middle, high = np.quantile(values, [0, 0.5, 1], axis=1)
+    shown = np.median(learnt, axis=1) > FORGOTTEN
+    at = _betas(run) * 1.04 ** (place - 1.5)
+    panel.errorbar(
+        at[shown],
+        middle[shown],
+        np.stack([middle - low, high - middle])[:, shown],
+        color=_style.PALETTE[place],
+        marker=_style.MARKERS[place],
+        ms=4,
+        elinewidth=0.8,
+        label=label,
     )
-
-
-def _draw(panel: Axes, found: dict[int, list[k_hat.Closeness]], field: str) -> None:
-    for place, (d, of_betas) in enumerate(found.items()):
-        learnt = np.array([np.median(one.learnt) for one in of_betas])
-        values = np.array([getattr(one, field) for one in of_betas])
-        if field == "effective":
-            values = 1 - values
-        low, middle, high = np.quantile(values, [0, 0.5, 1], axis=1)
-        shown = learnt > FORGOTTEN
-        panel.errorbar(
-            np.array(BETAS)[shown] * 1.04 ** (place - 1.5),
-            middle[shown],
-            np.stack([middle - low, high - middle])[:, shown],
-            color=_style.PALETTE[place],
-            marker=_style.MARKERS[place],
-            ms=4,
-            elinewidth=0.8,
-            label=f"d = {d}",
-        )
-        forgot = np.array(BETAS)[~shown]
-        panel.plot(
-            forgot * 1.04 ** (place - 1.5),
-            np.full(len(forgot), 0.03 * (1 + place % 2)),
-            "x",
-            color=_style.PALETTE[place],
-            ms=5,
-            transform=panel.get_xaxis_transform(),
-        )
-    panel.set(xscale="log", xlabel="beta_p")
-    panel.set_xticks(BETAS, [f"{beta:g}" for beta in BETAS])
-    panel.minorticks_off()
+    panel.plot(
+        at[~shown],
+        np.full((~shown).sum(), 0.03 * (1 + place % 2)),
+        "x",
+        color=_style.PALETTE[place],
+        ms=5,
+        transform=panel.get_xaxis_transform(),
+    )

@@ -13,8 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from shiftbench.artefacts import _style
-from shiftbench.evaluation import odds_bound
-from shiftbench.evaluation.results import StudyResults
+from shiftbench.planning import works
+from shiftbench.scoring.results import StudyResults
+from shiftbench.theory import odds_bound
 
 KIND = "figure"
 
@@ -50,15 +51,14 @@ def caption(study: StudyResults) -> str:
     """What the bound is, whose it is, and what the paper states."""
     smallest = np.exp(odds_bound.smallest_log_det(BETA, HAZARD, D, A0, B0))
     return (
-        f"Prior of s2: IG({A0:g}, {B0:g}). |V|: determinant of the scale matrix of the run's "
-        "prediction. The bound is our own sufficient condition (the paper's set S is in its "
-        "appendix only) and holds for any observation, regressors and run length. Dotted in a: "
-        f"{STATED:.3g}, from where on the paper states that its bound holds at beta_rlm = "
-        f"{BETA:g}; ours holds there from {smallest:.1e} on. b, c: above a line (shaded for d = "
-        f"{D}, h = 1/{round(1 / HAZARD)}) no single outlier can force a changepoint; left of a "
-        "line's rise the bound holds for no scale. Densities carry the unit of the data, so that "
-        "the condition is not free of their scale. Formulas only: no run of the study "
-        f"{study.name} enters."
+        f"Prior of s2: IG({A0:g}, {B0:g}); |V|: determinant of the scale matrix of the prediction. "
+        "The bound is our own sufficient condition, for any observation, regressors and run "
+        f"length; dotted in a: {STATED:.3g}, from where on "
+        f"{works.short('knoblauch2018robust')} state theirs (Fig. 1B, beta_rlm = {BETA:g}); "
+        f"ours holds there from {smallest:.1e} on. b, c: above a line (shaded: d = {D}, h = "
+        f"1/{round(1 / HAZARD)}) no single outlier can force a changepoint; left of its rise it "
+        "holds for no scale. It depends on the unit of the data. Formulas only: no run of the "
+        f"study {study.name} enters."
     )
 
 

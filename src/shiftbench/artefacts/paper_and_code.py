@@ -14,8 +14,8 @@ import pandas as pd
 import yaml
 
 from shiftbench.errors import UserError
-from shiftbench.evaluation import provenance
-from shiftbench.evaluation.results import StudyResults
+from shiftbench.planning import provenance, works
+from shiftbench.scoring.results import StudyResults
 
 KIND = "table"
 CLAIMS = "paper_and_code.yaml"
@@ -43,9 +43,9 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
 def caption(study: StudyResults) -> str:
     """What the columns are, on how many runs, and what is cut."""
     return (
-        "Claims of knoblauch2018robust: as printed (paper), as its authors' code computes them "
-        "(code, measured), and with correct formulas (ours, mean over seeds, in the metric's unit, "
-        f"or in percent of the other learner's score). {study.budget()}"
+        f"Claims of {works.short('knoblauch2018robust')}. paper: as printed; code: as its authors' "
+        "code computes them, measured; ours: with correct formulas, mean over seeds, in the "
+        f"metric's unit or in percent of the other learner's score. {study.budget()}"
     )
 
 

@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
 from shiftbench.artefacts import _continual, _style
-from shiftbench.evaluation import statistics
-from shiftbench.evaluation.results import StudyResults
+from shiftbench.scoring import statistics
+from shiftbench.scoring.results import StudyResults
 
 KIND = "figure"
 USES = ("accuracy",)
@@ -34,9 +34,9 @@ def caption(study: StudyResults) -> str:
     """What the figure shows, on how many runs, and what is cut."""
     return (
         "Accuracy on the test data of each task after the last task, and the average over tasks: "
-        f"mean over seeds, bars: 95 % interval (Student t){_continual.tuned(study)}; diamonds: the "
-        "average that eschenhagen2019vogn prints, measured or quoted; vertical lines: the first "
-        f"learner that starts each task from scratch, if any. "
+        f"mean over seeds, bars: 95 % interval (Student t){_continual.tuned(study)}"
+        f"{_continual.diamonds(study)}; vertical lines: the first learner that starts each task "
+        "from scratch, if any. "
         f"{_continual.from_scratch(study)}{study.budget()}"
     )
 

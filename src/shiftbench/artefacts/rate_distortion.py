@@ -17,8 +17,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import ScalarFormatter
 
 from shiftbench.artefacts import _style
-from shiftbench.evaluation import provenance, statistics
-from shiftbench.evaluation.results import StudyResults
+from shiftbench.planning import provenance, works
+from shiftbench.scoring import statistics
+from shiftbench.scoring.results import StudyResults
 
 KIND = "figure"
 USES = ("updates_per_period", "dating_error", "dating_error_of_periods")
@@ -61,9 +62,9 @@ def caption(study: StudyResults) -> str:
     return (
         f"{stream}: {store.sizes['word']:,} words, {store.sizes['task']} periods{_years(store)}."
         " Mean over seeds, bars: 95 % interval (Student t), where there are several."
-        f"{_log_odds(study, stream)} Binning: the"
-        " mean error of a random period of the right bin, and as the paper draws it; it dates all"
-        f" documents to the right bin. {study.budget([stream])}"
+        f"{_log_odds(study, stream)} Binning dates all documents to the right bin: mean error of a"
+        f" random period of it, and as {works.short('li2021vbs')} draw it."
+        f" {study.budget([stream])}"
     )
 
 

@@ -14,7 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from shiftbench.artefacts import _style
-from shiftbench.evaluation.results import StudyResults
+from shiftbench.planning import works
+from shiftbench.scoring.results import StudyResults
 
 KIND = "figure"
 USES = ("regret", "expected_regret", "regret_bound", "regret_bound_worst_case")
@@ -36,11 +37,11 @@ def draw(study: StudyResults) -> Figure:
 def caption(study: StudyResults) -> str:
     """What is bounded by what, on how many runs, and what is cut."""
     return (
-        "Sum of losses over the stream minus that of the best fixed predictor in hindsight, one "
-        "point a random order of the rows, always from left to right in the same sequence; dashes: "
-        "right sides of the theorems minus the same, as regret_bound and regret_bound_worst_case "
-        "define them, for each order. Where there is no dash no theorem applies. The table "
-        "regret-table says in how many orders the bounds hold. "
+        "Sum of losses minus that of the best fixed predictor in hindsight; a point is a random "
+        "order of the rows, in the same sequence everywhere; dashes: the bounds of "
+        f"{works.short('cherief2019online')} for each order (metrics regret_bound and "
+        "regret_bound_worst_case), none where no theorem applies. The table regret-table says in "
+        "how many orders they hold. "
         f"{study.budget()}"
     )
 

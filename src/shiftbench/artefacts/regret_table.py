@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from shiftbench.artefacts import _tables
-from shiftbench.evaluation import published, statistics
-from shiftbench.evaluation.results import StudyResults
+from shiftbench.planning import works
+from shiftbench.scoring import published, statistics
+from shiftbench.scoring.results import StudyResults
 
 KIND = "table"
 USES = (
@@ -44,12 +45,12 @@ def caption(study: StudyResults) -> str:
     """What the columns are, on how many runs, and what is cut."""
     return (
         "Prequential losses per row (hinge for two classes, squared for real values), mean over "
-        "random orders with its 95 % interval (Student t). Regret: sum of losses minus that of "
-        "the best fixed predictor; expected_regret: the same of the expected loss; bounds: right "
-        "sides of the theorems minus the same; -: no theorem applies. below_bound: orders in which "
-        "the expected regret is below the bound with the stream's own gradients and the regret "
-        "below the worst case (all that Theorem 2 bounds). paper: average loss at the right end of "
-        "the paper's figure, read off to about 3 %; it does not say how features are scaled. "
+        "random orders, in brackets its 95 % interval (Student t). regret: sum of losses minus "
+        "that of the best fixed predictor; expected_regret: the same of the expected loss; bounds: "
+        "right sides of the theorems minus the same; -: no theorem applies. below_bound: orders in "
+        "which the expected regret is below regret_bound and the regret below the worst case. "
+        f"paper: {works.short('cherief2019online')}, average loss at the right end of the figure, "
+        "read off to about 3 %; how features are scaled is not said there. "
         f"{study.budget()}"
     )
 

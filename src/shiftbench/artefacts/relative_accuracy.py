@@ -14,9 +14,10 @@ from matplotlib.figure import Figure, SubFigure
 
 from shiftbench.artefacts import _style
 from shiftbench.errors import UserError
-from shiftbench.evaluation import provenance, segmentation, statistics
-from shiftbench.evaluation.metrics import _shifts
-from shiftbench.evaluation.results import StudyResults
+from shiftbench.planning import provenance
+from shiftbench.scoring import segmentation, statistics
+from shiftbench.scoring.metrics import _shifts
+from shiftbench.scoring.results import StudyResults
 
 KIND = "figure"
 USES = ("accuracy",)

@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 
 from shiftbench.artefacts import _tables
-from shiftbench.evaluation.results import StudyResults
 from shiftbench.planning import components
+from shiftbench.scoring.results import StudyResults
 
 KIND = "table"
 
@@ -38,8 +38,8 @@ def caption(study: StudyResults) -> str:
         if (up := components.constant("metrics", name, "HIGHER_IS_BETTER")) is not None
     ]
     return (
-        "Mean over seeds [95 % interval, Student t]; (n = ...): seeds for which the metric is "
-        f"defined, where not all; -: does not apply. Metrics: {', '.join(better)}. "
+        "Mean over seeds, in brackets its 95 % interval (Student t); (n = ...): seeds for which "
+        f"the metric is defined, where not all; -: does not apply. Metrics: {', '.join(better)}. "
         f"{study.budget()}"
     )
 

@@ -17,8 +17,8 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from shiftbench.artefacts import _style
-from shiftbench.evaluation import segmentation
-from shiftbench.evaluation.results import StudyResults
+from shiftbench.scoring import segmentation
+from shiftbench.scoring.results import StudyResults
 
 KIND = "figure"
 REQUIRES = ("series",)

@@ -15,8 +15,8 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
 from shiftbench.artefacts import _continual, _style
-from shiftbench.evaluation import statistics
-from shiftbench.evaluation.results import StudyResults
+from shiftbench.scoring import statistics
+from shiftbench.scoring.results import StudyResults
 
 KIND = "figure"
 USES = ("accuracy",)
@@ -40,8 +40,8 @@ def caption(study: StudyResults) -> str:
     return (
         "Average accuracy over the tasks so far, after each task: mean over seeds, band: 95 % "
         "interval (Student t); vertical: logarithm of the error; grey: the other learners"
-        f"{_continual.tuned(study)}; number: mean after the last task; diamond: what "
-        f"eschenhagen2019vogn prints for that, measured or quoted. "
+        f"{_continual.tuned(study)}; number: mean after the last task"
+        f"{_continual.diamonds(study)}. "
         f"{_continual.from_scratch(study)}{study.budget()}"
     )
 

@@ -15,9 +15,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from shiftbench.artefacts import _style
-from shiftbench.evaluation import exact_segmentation, lineage, provenance, statistics
-from shiftbench.evaluation.metrics import _shifts, jump_f1
-from shiftbench.evaluation.results import StudyResults
+from shiftbench.planning import provenance, works
+from shiftbench.scoring import lineage, statistics
+from shiftbench.scoring.metrics import _shifts, jump_f1
+from shiftbench.scoring.results import StudyResults
+from shiftbench.theory import exact_segmentation
 
 KIND = "figure"
 REQUIRES = ("true-level",)
@@ -79,7 +81,8 @@ def caption(study: StudyResults) -> str:
     missing = f" Not among the study's metrics: {', '.join(absent)}." if absent else ""
     return (
         f"{story} Lines: posterior mean of each hypothesis after each step, bands ± 1 sd; "
-        "triangles: its jumps. b: mean over seeds and 95 % interval (Student t)."
+        "triangles: its jumps. b: mean over seeds and 95 % interval (Student t); weights as in "
+        f"{works.short('li2021vbs')} or by Bayes' rule."
         f"{missing} {study.budget([stream])}"
     )
 

@@ -11,8 +11,8 @@ import pandas as pd
 import xarray as xr
 
 from shiftbench.artefacts import _words
-from shiftbench.evaluation import trajectories
-from shiftbench.evaluation.results import StudyResults
+from shiftbench.scoring.results import StudyResults
+from shiftbench.scoring.words import trajectories
 
 KIND = "table"
 TAKES = ("counts",)

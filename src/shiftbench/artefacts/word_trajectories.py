@@ -15,9 +15,11 @@ from matplotlib.figure import Figure
 
 from shiftbench.artefacts import _style, _words
 from shiftbench.errors import UserError
-from shiftbench.evaluation import lineage, provenance, trajectories
-from shiftbench.evaluation.results import StudyResults
-from shiftbench.evaluation.trajectories import Trajectories
+from shiftbench.planning import provenance
+from shiftbench.scoring import lineage
+from shiftbench.scoring.results import StudyResults
+from shiftbench.scoring.words import trajectories
+from shiftbench.scoring.words.trajectories import Trajectories
 
 KIND = "figure"
 TAKES = ("counts",)

@@ -17,7 +17,16 @@ from collections.abc import Callable
 import numpy as np
 
 from shiftbench.combinators import run_length
-from shiftbench.interface import Batch, Info, Learner, Predictive, Problem, State
+from shiftbench.interface import (
+    Batch,
+    Info,
+    Learner,
+    Predictive,
+    Problem,
+    State,
+    part,
+    prefixed,
+)
 
 Scored = Callable[[State, Batch], tuple[State, np.ndarray, np.ndarray]]
 """(state of the learner, row) -> state, log evidence [S, H], its derivative [S, H, J]."""
@@ -52,10 +61,21 @@ def centred(state: State, info: Info, seen: np.ndarray) -> tuple[State, np.ndarr
 
     seen: [S, 1], False where the row was masked; nothing changes there.
     """
-    slope = state["base.slope"]
+    _, slope = of_slots(state)
     # Before the first row there are no weights.
     mean = np.where(seen, np.einsum("sk,skj->sj", np.exp(info["log_weight"]), slope), 0.0)
     return state | {"base.slope": slope - mean[:, None]}, mean
+
+
+def of_slots(state: State) -> tuple[State, np.ndarray]:
+    """What `filtered` has in its slots: the learner's state [S, K, ...], and D [S, K, size]."""
+    base = part(state, "base.")
+    return _without(base), base["slope"]
+
+
+def with_slots(state: State, base: State) -> State:
+    """The state of `filtered` with another state of the learner in its slots."""
+    return state | prefixed(base, "base.")
 
 
 def clipped(change: np.ndarray, largest: float) -> np.ndarray:

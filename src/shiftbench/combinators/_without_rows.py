@@ -6,6 +6,8 @@ by the number of rows, and are spared the case.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from shiftbench.interface import Batch, Info, Learner, State
@@ -25,7 +27,7 @@ def unmoved(learner: Learner) -> Learner:
         kept = {name: _where(seen, learnt[name], array) for name, array in state.items()}
         return kept, {name: _where(seen, a, np.nan_to_num(a, nan=0.0)) for name, a in info.items()}
 
-    return learner._replace(observe=observe)
+    return replace(learner, observe=observe)
 
 
 def _where(seen: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:

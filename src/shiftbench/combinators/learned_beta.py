@@ -39,7 +39,7 @@ from shiftbench.interface import (
     part,
     prefixed,
 )
-from shiftbench.learners import bayes_linear
+from shiftbench.online.robust import RobustLearner
 
 NEEDS: tuple[str, ...] = ()
 REFUSES = ("mixed",)
@@ -70,77 +70,102 @@ class Settings:
 
 
 def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
-    """Run lengths with learnt betas over `bayes-linear` with beta_rlm > 0.
+    """Run lengths with learnt betas over a robust learner with beta_rlm > 0: `bayes-linear`.
 
     LearnerError for another learner, or for beta_rlm = 0.
     """
-    beta_p, beta_rlm = bayes_linear.betas(learner)
-    if beta_rlm == 0:
+    if not isinstance(learner, RobustLearner):
+        raise LearnerError("learned-beta: needs a learner with betas inside: bayes-linear")
+    if learner.beta_rlm == 0:
         raise LearnerError("learned-beta: give bayes-linear a beta_rlm above 0 to start from")
-    sides = SIDES if beta_p else SIDES[:1]
-    lengths = run_length.Settings(settings.hazard, settings.keep)
-
-    def filters(state: State) -> Learner:
-        """All filters at the betas of the state, each like a repetition, [S F, K, ...]."""
-
-        def scored(base: State, row: Batch) -> tuple[State, np.ndarray, np.ndarray]:
-            predictive = learner.predict(base, row.inputs, no_seeds)
-            evidence, slope = scores(predictive, row.targets, rlm)
-            return bayes_linear.observe_at(learner, base, row, p), evidence, slope[..., None]
-
-        rlm = np.repeat(state["beta_rlm"], len(sides))
-        p = (state["beta_p"] * sides).ravel()
-        no_seeds = np.zeros((len(p), 2), int)  # its predictions draw nothing
-        return _slopes.filtered(lengths, problem, learner, scored, 1)
-
-    def each(array: np.ndarray) -> np.ndarray:
-        """[S, ...] -> [S F, ...]"""
-        return np.repeat(array, len(sides), axis=0)
-
-    def packed(base: State) -> State:
-        shaped = mapped(lambda a: a.reshape(-1, len(sides), *a.shape[1:]), base)
-        return prefixed(shaped, "filter.")
-
-    def unpacked(state: State) -> State:
-        return mapped(lambda a: a.reshape(-1, *a.shape[2:]), part(state, "filter."))
+    filters = _Filters(learner, run_length.Settings(settings.hazard, settings.keep), problem)
+    own = {"beta_rlm": learner.beta_rlm, "beta_p": learner.beta_p, "count": 0.0}
 
     def init(seeds: np.ndarray) -> State:
-        own = {"beta_rlm": beta_rlm, "beta_p": beta_p, "count": 0.0}
         state = {name: np.full((len(seeds), 1), value) for name, value in own.items()}
-        return state | packed(filters(state).init(each(seeds)))
+        return state | filters.packed(filters.at(state).init(filters.each(seeds)))
 
     def drift(state: State, seeds: np.ndarray) -> State:
-        base = _slopes.drifted(filters(state), unpacked(state), settings.keep, each(seeds))
-        return state | packed(base)
+        base = filters.unpacked(state)
+        base = _slopes.drifted(filters.at(state), base, settings.keep, filters.each(seeds))
+        return state | filters.packed(base)
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
-        first = mapped(lambda a: a[:: len(sides)], unpacked(state))
-        return filters(state).predict(first, inputs, seeds)
+        return filters.at(state).predict(filters.first(filters.unpacked(state)), inputs, seeds)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         for i in range(batch.mask.shape[1]):
             row = Batch(*(array[:, i : i + 1] for array in batch))
-            state, info = observe_row(drift(state, seeds), row, seeds)
+            state, info = _observe_row(settings, filters, drift(state, seeds), row, seeds)
         wide = {n: np.repeat(state[n], settings.keep, axis=1) for n in ("beta_rlm", "beta_p")}
         return state, info | wide
 
-    def observe_row(state: State, row: Batch, seeds: np.ndarray) -> tuple[State, Info]:
-        """All filters take the row, then the betas a step; state: with fresh slots."""
-        inner, base, seeds = filters(state), unpacked(state), each(seeds)
-        rows = Batch(*(each(array) for array in row))
-        predictive = inner.predict(base, rows.inputs, seeds)
-        gradient = _gradients(predictive, base["base.slope"], state, row, settings.bound)
-        base, info = inner.observe(base, rows, seeds)
-        base, _ = _slopes.centred(base, info, rows.mask)
-        state = state | packed(base) | {"count": state["count"] + row.mask}
-        learning = row.mask & (state["count"] > settings.first)
-        for name, slope in gradient.items():
-            step = _slopes.clipped(settings.rate * slope, settings.largest_step)
-            moved = np.clip(state[name] - step, LEAST[name], MOST)
-            state[name] = np.where(learning, moved, state[name])
-        return state, mapped(lambda a: a[:: len(sides)], info)
-
     return Learner(init, predict, observe, drift=drift)
+
+
+@dataclass(frozen=True)
+class _Filters:
+    """F run lengths over the same learner, each at its own beta_p.
+
+    [S, F, K, ...] in the state; outside of it each filter is like a repetition, [S F, K, ...].
+    """
+
+    learner: RobustLearner
+    lengths: run_length.Settings
+    problem: Problem
+
+    @property
+    def sides(self) -> np.ndarray:
+        """What the filters multiply beta_p with; without beta_p there is one alone."""
+        return SIDES if self.learner.beta_p else SIDES[:1]
+
+    def at(self, state: State) -> Learner:
+        """All filters at the betas of the state."""
+        beta_rlm = self.each(state["beta_rlm"][:, 0])
+        beta_p = (state["beta_p"] * self.sides).ravel()
+        no_seeds = np.zeros((len(beta_p), 2), int)  # its predictions draw nothing
+
+        def scored(base: State, row: Batch) -> tuple[State, np.ndarray, np.ndarray]:
+            predictive = self.learner.predict(base, row.inputs, no_seeds)
+            evidence, slope = scores(predictive, row.targets, beta_rlm)
+            return self.learner.observe_at(base, row, beta_p), evidence, slope[..., None]
+
+        return _slopes.filtered(self.lengths, self.problem, self.learner, scored, 1)
+
+    def each(self, array: np.ndarray) -> np.ndarray:
+        """[S, ...] -> [S F, ...], the same for all filters."""
+        return np.repeat(array, len(self.sides), axis=0)
+
+    def first(self, base: State) -> State:
+        """[S F, ...] -> [S, ...], of the filter that predicts."""
+        return mapped(lambda a: a[:: len(self.sides)], base)
+
+    def packed(self, base: State) -> State:
+        shaped = mapped(lambda a: a.reshape(-1, len(self.sides), *a.shape[1:]), base)
+        return prefixed(shaped, "filter.")
+
+    def unpacked(self, state: State) -> State:
+        return mapped(lambda a: a.reshape(-1, *a.shape[2:]), part(state, "filter."))
+
+
+def _observe_row(
+    settings: Settings, filters: _Filters, state: State, row: Batch, seeds: np.ndarray
+) -> tuple[State, Info]:
+    """All filters take the row, then the betas a step; state: with fresh slots."""
+    inner, base, seeds = filters.at(state), filters.unpacked(state), filters.each(seeds)
+    rows = Batch(*(filters.each(array) for array in row))
+    predictive = inner.predict(base, rows.inputs, seeds)
+    _, slope = _slopes.of_slots(base)
+    gradient = _gradients(predictive, slope, state, row, settings.bound)
+    base, info = inner.observe(base, rows, seeds)
+    base, _ = _slopes.centred(base, info, rows.mask)
+    state = state | filters.packed(base) | {"count": state["count"] + row.mask}
+    learning = row.mask & (state["count"] > settings.first)
+    for name, slope in gradient.items():
+        step = _slopes.clipped(settings.rate * slope, settings.largest_step)
+        moved = np.clip(state[name] - step, LEAST[name], MOST)
+        state[name] = np.where(learning, moved, state[name])
+    return state, filters.first(info)
 
 
 def _gradients(

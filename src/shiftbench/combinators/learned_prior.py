@@ -13,7 +13,8 @@ b0 after the row, [S, K], the same in all slots.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -33,7 +34,7 @@ from shiftbench.interface import (
     part,
     prefixed,
 )
-from shiftbench.learners import bayes_linear
+from shiftbench.online.robust import RobustLearner
 
 NEEDS: tuple[str, ...] = ()
 REFUSES = ("mixed",)
@@ -58,36 +59,28 @@ class Settings:
 
 
 def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
-    """Run lengths with a learnt prior over `bayes-linear` with both betas 0.
+    """Run lengths with a learnt prior over a robust learner with both betas 0: `bayes-linear`.
 
     LearnerError for another learner, or for a beta above 0: a robust score is no density.
     """
-    if bayes_linear.betas(learner) != (0, 0):
+    if not isinstance(learner, RobustLearner) or (learner.beta_p, learner.beta_rlm) != (0, 0):
         raise LearnerError(
             "learned-prior: needs bayes-linear with beta_p = beta_rlm = 0; the prior is learnt"
             " from the log density, which the robust version does not have"
         )
-    keep = settings.keep
-    lengths = run_length.Settings(settings.hazard, keep)
+    inside, keep = learner, settings.keep
 
     def filter_at(state: State) -> Learner:
         def fresh(seeds: np.ndarray) -> State:
-            base = learner.init(seeds)
-            known = {"a": state["a0"], "b": state["b0"]}
-            return base | {k: np.repeat(v, base[k].shape[1], axis=1) for k, v in known.items()}
+            return inside.with_scale(inside.init(seeds), state["a0"], state["b0"])
 
-        return _slopes.filtered(lengths, problem, learner._replace(init=fresh), _scored, 2)
-
-    def _scored(state: State, row: Batch) -> tuple[State, np.ndarray, np.ndarray]:
-        no_seeds = np.zeros((len(row.mask), 2), int)  # bayes-linear draws nothing
-        predictive = learner.predict(state, row.inputs, no_seeds)
-        slope = slopes(predictive, row.targets, state["b"])
-        state, info = learner.observe(state, row, no_seeds)
-        return state, info["log_evidence"], slope
+        lengths = run_length.Settings(settings.hazard, keep)
+        starting = replace(inside, init=fresh)
+        return _slopes.filtered(lengths, problem, starting, partial(_scored, inside), 2)
 
     def init(seeds: np.ndarray) -> State:
-        base = learner.init(seeds)
-        state = {"a0": base["a"][:, :1], "b0": base["b"][:, :1], "count": np.zeros((len(seeds), 1))}
+        a, b = inside.scale(inside.init(seeds))
+        state = {"a0": a[:, :1], "b0": b[:, :1], "count": np.zeros((len(seeds), 1))}
         return state | prefixed(filter_at(state).init(seeds), "filter.")
 
     def drift(state: State, seeds: np.ndarray) -> State:
@@ -103,25 +96,45 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
             state = drift(state, seeds)
             base, info = filter_at(state).observe(part(state, "filter."), row, seeds)
             base, gradient = _slopes.centred(base, info, row.mask)
-            state = _stepped(settings, state | prefixed(base, "filter."), gradient, row.mask)
+            state = _stepped(settings, inside, state, base, gradient, row.mask)
         return state, info | {name: np.repeat(state[name], keep, axis=1) for name in PRIOR}
 
     return Learner(init, predict, observe, drift=drift)
 
 
-def _stepped(settings: Settings, state: State, gradient: np.ndarray, seen: np.ndarray) -> State:
-    """The state after a step up the gradient [S, 2] in (a0, b0)."""
+def _scored(
+    learner: RobustLearner, state: State, row: Batch
+) -> tuple[State, np.ndarray, np.ndarray]:
+    """The state after the row, its log evidence and the derivative of that in (a0, b0)."""
+    no_seeds = np.zeros((len(row.mask), 2), int)  # it draws nothing
+    predictive = learner.predict(state, row.inputs, no_seeds)
+    slope = slopes(predictive, row.targets, learner.scale(state)[1])
+    state, info = learner.observe(state, row, no_seeds)
+    return state, info["log_evidence"], slope
+
+
+def _stepped(
+    settings: Settings,
+    learner: RobustLearner,
+    state: State,
+    base: State,
+    gradient: np.ndarray,
+    seen: np.ndarray,
+) -> State:
+    """The state after a step up the gradient [S, 2] in (a0, b0); base: of the run lengths."""
     count = state["count"] + seen
     learning = seen & (count > settings.first)
-    after = state | {"count": count}
-    for j, (name, of_slot) in enumerate(
-        zip(PRIOR, ("filter.base.a", "filter.base.b"), strict=True)
-    ):
+    after = {"count": count}
+    for j, name in enumerate(PRIOR):
         ascent = settings.rate * state[name] * gradient[:, j : j + 1]
         factor = np.exp(_slopes.clipped(ascent, settings.largest_step))
         after[name] = np.where(learning, state[name] * factor, state[name])
-        after[of_slot] = state[of_slot] + (after[name] - state[name])
-    return after
+    inside, _ = _slopes.of_slots(base)
+    a, b = learner.scale(inside)
+    moved = learner.with_scale(
+        inside, a + (after["a0"] - state["a0"]), b + (after["b0"] - state["b0"])
+    )
+    return state | prefixed(_slopes.with_slots(base, moved), "filter.") | after
 
 
 def slopes(predictive: Predictive, targets: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ vectors, which are fixed from then on (li2021vbs, 4.3), and leaves the words as 
 were. Later tasks are split by word. Words are independent given the context vectors, and the
 learner inside takes them in blocks, side by side as it would take repetitions: a `beam` inside
 has its own hypotheses for each word. Negative counts follow from the positive ones
-(`learners/_cooccurrence.py`), and only those of a block are ever dense.
+(`words/cooccurrence.py`), and only those of a block are ever dense.
 
 The context vectors depend on the counts alone, so that variants differ in what follows only.
 
@@ -37,8 +37,8 @@ from shiftbench.interface import (
     part,
     prefixed,
 )
-from shiftbench.learners._context_vectors import pretrained
-from shiftbench.learners._cooccurrence import Cooccurrence, blocks, cooccurrence
+from shiftbench.words.context_vectors import pretrained
+from shiftbench.words.cooccurrence import Cooccurrence, blocks, cooccurrence
 
 NEEDS: tuple[str, ...] = ()
 TAKES = ("counts",)
@@ -66,7 +66,7 @@ class Settings:
 
 def inner_problem(settings: Settings, problem: Problem) -> Problem:
     """What the learner inside is told: a word's counts with contexts of known features."""
-    return Problem("counts", (settings.dimension,), 2, problem.n_outputs, problem.n_tasks)
+    return Problem("word", (settings.dimension,), 2, problem.n_outputs, problem.n_tasks)
 
 
 def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:

@@ -49,6 +49,7 @@ from shiftbench.interface import (
     part,
     prefixed,
 )
+from shiftbench.online.rows import RowLearner
 
 NEEDS: tuple[str, ...] = ()
 REFUSES = ("counts", "mixed")
@@ -92,10 +93,10 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         drifted = state if _drifted(state, keep) else drift(state, seeds)
-        if learner.rows is None:
-            state = _observe_task(learner, drifted, batch, seeds, keep)
-        else:
+        if isinstance(learner, RowLearner):
             state = _observe_rows(learner, drifted, batch, seeds, keep, odds)
+        else:
+            state = _observe_task(learner, drifted, batch, seeds, keep)
         info = {name: state[name] for name in ("run_length", "model", "map_log_joint")}
         return state, info | {"log_weight": _normalised(state["log_joint"])}
 
@@ -150,10 +151,9 @@ def _observe_task(
 
 
 def _observe_rows(
-    learner: Learner, state: State, batch: Batch, seeds: np.ndarray, keep: int, odds: float
+    learner: RowLearner, state: State, batch: Batch, seeds: np.ndarray, keep: int, odds: float
 ) -> State:
     """All rows in one compiled loop; state: with fresh slots."""
-    assert learner.rows is not None
     rows, (x, y) = learner.rows, learner.rows.check(batch)
     packed, fresh = rows.pack(part(state, "base.")), rows.pack(learner.init(seeds))
     length, model = state["run_length"].copy(), state["model"].copy()

@@ -1,1 +1,1 @@
-"""Learning methods, one file a method; files with a leading underscore are shared parts."""
+"""Learning methods, one file a method, and nothing else."""

@@ -4,10 +4,10 @@ y = X mu + noise in R^d, noise N(0, s2 I), with a normal-inverse-gamma prior. Se
 (designs X_m) make a set: the state starts with one hypothesis a model, so that `run_length`
 weighs them as well. Source: knoblauch2018robust, sections 3 and 4.
 
-beta_p > 0: the parameters have the beta-divergence posterior, approximated by the best
-normal-inverse-gamma (`_beta_posterior.py`), fitted anew after every row on the last `window`
-rows, or followed by the paper's SVRG (`_svrg.py`); the conjugate posterior of all rows is kept
-beside it, another place to start from. beta_rlm > 0: the evidence is the beta-divergence score
+beta_p > 0: the parameters have the beta-divergence posterior, approximated by the best normal-
+inverse-gamma (`posteriors/beta_posterior.py`), fitted anew after every row on the last `window`
+rows, or followed by the paper's SVRG (`posteriors/svrg.py`); the conjugate posterior of all rows is
+kept beside it, another place to start from. beta_rlm > 0: the evidence is the beta-divergence score
 of the prediction (Eq. 8), which is what makes the run lengths robust; 0 is the log density.
 
 State, all [S, H, ...]: model; count of rows; a, b, mean [p], root [p, p] of the conjugate
@@ -19,6 +19,7 @@ log_evidence [S, H].
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Literal
@@ -30,16 +31,15 @@ from numba import cfunc, njit
 from shiftbench import seeds as seeding
 from shiftbench.interface import (
     Batch,
-    CompiledRows,
     Info,
-    Learner,
     LearnerError,
     Problem,
     State,
     StudentT,
 )
-from shiftbench.learners import _beta_posterior, _rows, _student_t, _svrg
-from shiftbench.posteriors import normal_inverse_gamma
+from shiftbench.online.robust import RobustLearner
+from shiftbench.online.rows import STEP, CompiledRows, learn, pack, unpack
+from shiftbench.posteriors import beta_posterior, normal_inverse_gamma, student_t, svrg
 
 NEEDS: tuple[str, ...] = ()
 MODEL = False
@@ -54,8 +54,8 @@ FIELDS = 4
 """Numbers before the mean: model, count, a, b."""
 RESTARTS = 50
 """Rows of a segment up to which a fit may start from the conjugate posterior."""
-BETAS = slice(3, 5)
-"""Where beta_p and beta_rlm lie among the constants."""
+BETA_P = 3
+"""Where beta_p lies among the constants."""
 
 
 @dataclass(frozen=True)
@@ -81,100 +81,74 @@ class Settings:
     """How the beta posterior follows the rows: a full fit after each, or the paper's SVRG."""
 
 
-def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
+def build(settings: Settings, problem: Problem, model: None = None) -> RobustLearner:
     """The learner of problem.n_outputs targets on designs of input_shape (models, d, p).
 
     LearnerError for other inputs.
     """
     models, d, p = _shape(problem)
     window = settings.window if settings.beta_p else 0
-    prior = _prior(settings, d, p)
-    constants = np.concatenate(
-        [[d, p, window, settings.beta_p, settings.beta_rlm, settings.tolerance], prior]
-    )
     layout = _layout(d, p, window, settings)
-
-    def init(seeds: np.ndarray) -> State:
-        size = (len(seeds), models)
-        root = math.sqrt(settings.prior_variance) * np.eye(p)
-        state = {
-            "model": np.tile(np.arange(models, dtype=float), (len(seeds), 1)),
-            "count": np.zeros(size),
-            "a": np.full(size, settings.a0),
-            "b": np.full(size, settings.b0),
-            "mean": np.full((*size, p), settings.prior_mean),
-            "root": np.tile(root, (*size, 1, 1)),
-        }
-        if settings.beta_p:
-            fit = np.concatenate([prior[: 2 + p], root.ravel()])
-            state |= {
-                "fit": np.tile(fit, (*size, 1)),
-                "window_x": np.zeros((*size, window, d, p)),
-                "window_y": np.zeros((*size, window, d)),
-            }
-        if "svrg" in layout:
-            state["svrg"] = np.zeros((*size, _svrg.size(p)))
-            state["svrg"][..., -2] = seeding.fold_each(seeds, "svrg")[:, :1].view(np.uint32)
-        return state
-
-    def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> StudentT:
-        x = _designs(state["model"].astype(int), inputs)
-        a, b, mean, root = _posterior(state, p)
-        s, h = a.shape
-        return StudentT(
-            np.full((s, h), -math.log(h)),
-            np.einsum("shndp,shp->shnd", x, mean),
-            normal_inverse_gamma.scale(x, root[:, :, None], a[..., None], b[..., None]),
-            2 * a,
-        )
+    sizes = [d, p, window, settings.beta_p, settings.beta_rlm, settings.tolerance]
+    rows = CompiledRows(
+        check=partial(checked, d=d),
+        pack=partial(pack, layout),
+        unpack=partial(unpack, layout),
+        step=_step,
+        constants=np.concatenate([sizes, _prior(settings, p)]),
+        scratch=3 * p + p * p,
+    )
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
-        x, y = checked(batch, d)
-        packed = pack(state)
-        evidence = np.zeros(packed.shape[:2])
-        seen = np.require(batch.mask, bool, ["C", "W"])
-        _each_row(_step, x, y, seen, packed, constants, np.empty(scratch), evidence)
-        return unpack(packed), {"log_evidence": evidence}
+        learnt, evidence = learn(rows, state, batch)
+        return learnt, {"log_evidence": evidence}
 
-    def pack(state: State) -> np.ndarray:
-        size = state["a"].shape
-        return np.concatenate([state[name].reshape(*size, -1) for name in layout], axis=2)
+    def observe_at(state: State, batch: Batch, beta_p: np.ndarray) -> State:
+        constants = np.tile(rows.constants, (len(beta_p), 1))
+        constants[:, BETA_P] = beta_p
+        return learn(rows, state, batch, constants)[0]
 
-    def unpack(packed: np.ndarray) -> State:
-        ends = np.cumsum([math.prod(shape) for shape in layout.values()])[:-1]
-        parts = np.split(packed, ends, axis=2)
-        size = packed.shape[:2]
-        return {
-            name: part.reshape(*size, *shape)
-            for (name, shape), part in zip(layout.items(), parts, strict=True)
-        }
-
-    scratch = 3 * p + p * p
-    rows = CompiledRows(partial(checked, d=d), pack, unpack, _step, constants, scratch)
-    return Learner(init, predict, observe, rows=rows)
+    return RobustLearner(
+        partial(_initial, settings, layout, models),
+        _predict,
+        observe,
+        rows=rows,
+        beta_p=settings.beta_p,
+        beta_rlm=settings.beta_rlm,
+        observe_at=observe_at,
+        scale=lambda state: (state["a"], state["b"]),
+        with_scale=_with_scale,
+    )
 
 
-def betas(learner: Learner) -> tuple[float, float]:
-    """beta_p and beta_rlm of a learner that `build` made; LearnerError for another one."""
-    if learner.rows is None or learner.rows.step is not _step:
-        raise LearnerError("this combinator needs the learner bayes-linear directly inside it")
-    beta_p, beta_rlm = learner.rows.constants[BETAS]
-    return float(beta_p), float(beta_rlm)
+def _initial(
+    settings: Settings, layout: Mapping[str, tuple[int, ...]], models: int, seeds: np.ndarray
+) -> State:
+    """The prior [S, models, ...], before any row."""
+    size, (p,) = (len(seeds), models), layout["mean"]
+    root = math.sqrt(settings.prior_variance) * np.eye(p)
+    state = {name: np.zeros((*size, *shape)) for name, shape in layout.items()} | {
+        "model": np.tile(np.arange(models, dtype=float), (len(seeds), 1)),
+        "a": np.full(size, settings.a0),
+        "b": np.full(size, settings.b0),
+        "mean": np.full((*size, p), settings.prior_mean),
+        "root": np.tile(root, (*size, 1, 1)),
+    }
+    if "fit" in layout:
+        fit = np.concatenate([_prior(settings, p)[: 2 + p], root.ravel()])
+        state["fit"] = np.tile(fit, (*size, 1))
+    if "svrg" in layout:
+        state["svrg"][..., -2] = seeding.fold_each(seeds, "svrg")[:, :1].view(np.uint32)
+    return state
 
 
-def observe_at(learner: Learner, state: State, batch: Batch, beta_p: np.ndarray) -> State:
-    """The state after a batch under another beta_p [S], above 0 where the setting is."""
-    rows = learner.rows
-    assert rows is not None
-    x, y = rows.check(batch)
-    packed, seen = rows.pack(state), np.require(batch.mask, bool, ["C", "W"])
-    scratch, unused = np.empty(rows.scratch), np.empty(packed.shape[:2])
-    for s, beta in enumerate(beta_p):
-        constants = rows.constants.copy()
-        constants[BETAS.start] = beta
-        at = slice(s, s + 1)
-        _each_row(_step, x[at], y[at], seen[at], packed[at], constants, scratch, unused[at])
-    return rows.unpack(packed)
+def _predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> StudentT:
+    x = _designs(state["model"].astype(int), inputs)
+    return normal_inverse_gamma.prediction(x, *_posterior(state))
+
+
+def _with_scale(state: State, a: np.ndarray, b: np.ndarray) -> State:
+    return state | {k: np.broadcast_to(v, state[k].shape).copy() for k, v in (("a", a), ("b", b))}
 
 
 def checked(batch: Batch, d: int) -> tuple[np.ndarray, np.ndarray]:
@@ -210,8 +184,8 @@ def _shape(problem: Problem) -> tuple[int, int, int]:
     return shape  # type: ignore[return-value]
 
 
-def _prior(settings: Settings, d: int, p: int) -> np.ndarray:
-    """a0, b0, m0, Sigma0^-1, log |Sigma0| in one array, as `_beta_posterior.elbo` takes it."""
+def _prior(settings: Settings, p: int) -> np.ndarray:
+    """a0, b0, m0, Sigma0^-1, log |Sigma0| in one array, as `beta_posterior.elbo` takes it."""
     precision = np.eye(p) / settings.prior_variance
     return np.concatenate(
         [
@@ -230,15 +204,15 @@ def _layout(d: int, p: int, window: int, settings: Settings) -> dict[str, tuple[
     if settings.beta_p:
         layout |= {"fit": (2 + p + p * p,), "window_x": (window, d, p), "window_y": (window, d)}
         if settings.optimiser == "svrg":
-            layout["svrg"] = (_svrg.size(p),)
+            layout["svrg"] = (svrg.size(p),)
     return layout
 
 
-def _posterior(state: State, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _posterior(state: State) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """a, b [S, H], mean [S, H, p] and root [S, H, p, p] that predictions are made with."""
     if "fit" not in state:
         return state["a"], state["b"], state["mean"], state["root"]
-    fit = state["fit"]
+    fit, p = state["fit"], state["mean"].shape[-1]
     root = fit[..., 2 + p :].reshape(*fit.shape[:2], p, p)
     return fit[..., 0], fit[..., 1], fit[..., 2 : 2 + p], root
 
@@ -246,16 +220,6 @@ def _posterior(state: State, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray
 def _designs(model: np.ndarray, inputs: np.ndarray) -> np.ndarray:
     """Design of each hypothesis' model [S, H, n, d, p]; inputs [S, n, M, d, p]."""
     return inputs[np.arange(len(model))[:, None], :, model]
-
-
-@njit(cache=True, error_model="numpy")
-def _each_row(step, x, y, seen, packed, constants, scratch, evidence):
-    """All hypotheses learn the rows that are seen, one after the other."""
-    for s in range(y.shape[0]):
-        for i in range(y.shape[1]):
-            if seen[s, i]:
-                for h in range(packed.shape[1]):
-                    evidence[s, h] += step(packed[s, h], x[s, i], y[s, i], constants, scratch)
 
 
 @njit(cache=True, error_model="numpy")
@@ -271,28 +235,28 @@ def _refit(numbers, design, y, constants, d, p, window, beta):
     window_x = numbers[at : at + window * d * p].reshape(window, d, p)
     end = at + window * d * (p + 1)
     window_y = numbers[at + window * d * p : end].reshape(window, d)
-    svrg = numbers[end:]
+    own = numbers[end:]
     place = int(numbers[1] - 1) % window
     window_x[place], window_y[place] = design, y
     rows = min(int(numbers[1]), window)
     prior, tolerance = constants[6:], constants[5]
     x, targets = window_x[:rows], window_y[:rows]
-    if len(svrg) and not _svrg.wants_optimum(svrg, rows, window):
-        _svrg.step(svrg, fit, prior, beta, x, targets, window)
+    if len(own) and not svrg.wants_optimum(own, rows, window):
+        svrg.step(own, fit, prior, beta, x, targets, window)
         return
     if numbers[1] <= RESTARTS:
         conjugate, gradient = numbers[2 : 4 + p + p * p], np.empty(len(fit))
-        work = np.empty(_beta_posterior.work_size(d, p))
-        before = _beta_posterior.elbo(fit, prior, beta, x, targets, gradient, work)
-        other = _beta_posterior.elbo(conjugate, prior, beta, x, targets, gradient, work)
+        work = np.empty(beta_posterior.work_size(d, p))
+        before = beta_posterior.elbo(fit, prior, beta, x, targets, gradient, work)
+        other = beta_posterior.elbo(conjugate, prior, beta, x, targets, gradient, work)
         if other > before:
             fit[:] = conjugate
-    _beta_posterior.fit(fit, prior, beta, x, targets, tolerance, np.int64(200))
-    if len(svrg):
-        _svrg.step(svrg, fit, prior, beta, x, targets, window)
+    beta_posterior.fit(fit, prior, beta, x, targets, tolerance, np.int64(200))
+    if len(own):
+        svrg.step(own, fit, prior, beta, x, targets, window)
 
 
-@cfunc(_rows.STEP, cache=True, error_model="numpy")
+@cfunc(STEP, cache=True, error_model="numpy")
 def _step(numbers, x, y, constants, scratch):
     """Evidence of a row, then the conjugate update and, with beta_p, the fit."""
     d, p = int(constants[0]), int(constants[1])
@@ -315,4 +279,4 @@ def _step(numbers, x, y, constants, scratch):
         a, b = fit[0], fit[1]
         _refit(numbers, design, y, constants, d, p, window, beta_p)
     log_det += d * math.log(b / a)
-    return _student_t.score(beta_rlm, 2 * a, d, log_det, quadratic * a / b)
+    return student_t.score(beta_rlm, 2 * a, d, log_det, quadratic * a / b)

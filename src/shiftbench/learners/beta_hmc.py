@@ -26,8 +26,8 @@ from annotated_types import Ge, Gt
 
 from shiftbench import seeds as seeding
 from shiftbench.interface import Batch, Gaussian, Info, Learner, LearnerError, Problem, State
-from shiftbench.learners import _beta_exact
-from shiftbench.learners._backend import fused, tf
+from shiftbench.networks.backend import fused, tf
+from shiftbench.posteriors import beta_exact
 
 NEEDS: tuple[str, ...] = ()
 MODEL = False
@@ -76,9 +76,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
     """
     d, p = _shape(problem)
     capacity = problem.n_tasks * problem.n_train
-    prior = _beta_exact.Prior(
-        settings.a0, settings.b0, settings.prior_mean, settings.prior_variance
-    )
+    prior = beta_exact.Prior(settings.a0, settings.b0, settings.prior_mean, settings.prior_variance)
     kept = -(-settings.draws // settings.chains) * settings.chains
     sample = _sampler(settings, prior, kept // settings.chains)
 
@@ -108,7 +106,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
         for s in np.flatnonzero(batch.mask.any(axis=1)).tolist():
             count = _append(after, batch, s)
             x, y = after["x"][s, 0], after["y"][s, 0]
-            fit = _beta_exact.approximation(prior, settings.beta_p, x[:count], y[:count])
+            fit = beta_exact.approximation(prior, settings.beta_p, x[:count], y[:count])
             found = sample(fit, x, y, count, seeds[s])
             after["fit"][s, 0] = fit.packed()
             after["draws"][s, 0] = found.draws
@@ -157,7 +155,7 @@ def _append(state: State, batch: Batch, s: int) -> int:
 
 
 def _balanced(
-    prior: _beta_exact.Approximation, size: int, random: np.random.Generator
+    prior: beta_exact.Approximation, size: int, random: np.random.Generator
 ) -> np.ndarray:
     """Draws [size, 1 + p] of the prior in mirrored pairs, so that their mean is its mean.
 
@@ -169,8 +167,8 @@ def _balanced(
 
 
 def _sampler(
-    settings: Settings, prior: _beta_exact.Prior, results: int
-) -> Callable[[_beta_exact.Approximation, np.ndarray, np.ndarray, int, np.ndarray], _Chains]:
+    settings: Settings, prior: beta_exact.Prior, results: int
+) -> Callable[[beta_exact.Approximation, np.ndarray, np.ndarray, int, np.ndarray], _Chains]:
     """The compiled sampler: (approximation, x, y, rows that count, seed) -> chains."""
 
     @fused
@@ -194,7 +192,7 @@ def _sampler(
         return tf.concat([s2[..., tf.newaxis], mu], axis=-1), share, r_hat
 
     def sample(
-        fit: _beta_exact.Approximation, x: np.ndarray, y: np.ndarray, count: int, seed: np.ndarray
+        fit: beta_exact.Approximation, x: np.ndarray, y: np.ndarray, count: int, seed: np.ndarray
     ) -> _Chains:
         random = seeding.generator(seeding.fold_each(seed[None], "start")[0])
         start = random.standard_normal((settings.chains, 1 + len(fit.m)))
@@ -219,7 +217,7 @@ def _log_target(
     x: tf.Tensor,
     y: tf.Tensor,
     seen: tf.Tensor,
-    prior: _beta_exact.Prior,
+    prior: beta_exact.Prior,
     beta: float,
 ) -> tf.Tensor:
     """Log density [chains] of the beta posterior in the coordinates z, up to a constant.

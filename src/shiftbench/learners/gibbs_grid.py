@@ -19,7 +19,7 @@ from annotated_types import Ge, Gt
 from scipy.special import logsumexp
 
 from shiftbench.interface import Batch, Gaussian, Info, Learner, LearnerError, Problem, State
-from shiftbench.learners import _losses, _online
+from shiftbench.online import linear, losses
 
 NEEDS: tuple[str, ...] = ()
 MODEL = False
@@ -45,8 +45,8 @@ class Settings:
 
 def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
     """The posterior over a linear predictor. LearnerError for more than two features."""
-    kind = _online.loss_kind("gibbs-grid", settings.loss, problem)
-    loss = _losses.Loss(kind)
+    kind = linear.loss_kind("gibbs-grid", settings.loss, problem)
+    loss = losses.Loss(kind)
     d = int(np.prod(problem.input_shape))
     if d not in (1, 2):
         raise LearnerError(
@@ -63,7 +63,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Gaussian:
         weight = np.exp(state["log_weight"])
-        score = _online.features("gibbs-grid", inputs) @ theta.T
+        score = linear.features("gibbs-grid", inputs) @ theta.T
         mean = np.einsum("shg,sng->shn", weight, score)
         square = np.einsum("shg,sng->shn", weight, score**2)
         s, h = mean.shape[:2]
@@ -71,8 +71,8 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
         return Gaussian(np.full((s, h), -np.log(h)), mean[..., None], variance[..., None])
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
-        score = _online.features("gibbs-grid", batch.inputs) @ theta.T
-        y = _online.targets("gibbs-grid", batch, _losses.CODES[kind])
+        score = linear.features("gibbs-grid", batch.inputs) @ theta.T
+        y = linear.targets("gibbs-grid", batch, losses.CODES[kind])
         log_weight, total = state["log_weight"], {}
         for i in range(y.shape[1]):
             seen = batch.mask[:, i, None]
@@ -95,7 +95,7 @@ def _grid(settings: Settings, d: int) -> np.ndarray:
 
 
 def _before(
-    log_weight: np.ndarray, score: np.ndarray, cost: np.ndarray, loss: _losses.Loss, y: np.ndarray
+    log_weight: np.ndarray, score: np.ndarray, cost: np.ndarray, loss: losses.Loss, y: np.ndarray
 ) -> Info:
     """Losses [S, H] of the posterior before the row; score and cost [S, 1, G], y [S, 1]."""
     weight = np.exp(log_weight)

@@ -36,12 +36,12 @@ from shiftbench.interface import (
     Problem,
     State,
 )
-from shiftbench.learners import _layerwise, _natural, _sampling
-from shiftbench.learners._backend import graph, tf
-from shiftbench.learners._tasks import heads_in, steps_per_epoch
-from shiftbench.learners._training import Rows, epochs, total
 from shiftbench.models._heads import split
 from shiftbench.models._model import Layer, Linear, Model, log_likelihood, per_example, point
+from shiftbench.networks import layerwise, natural, sampling
+from shiftbench.networks.backend import graph, tf
+from shiftbench.networks.tasks import heads_in, steps_per_epoch
+from shiftbench.networks.training import Minibatch, epochs, total
 from shiftbench.seeds import fold_each, generator
 
 NEEDS: tuple[str, ...] = ()
@@ -103,20 +103,20 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     def moments(mean: tf.Tensor, embedding: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
         gate = gates(embedding, settings.s_max)
         outputs = forward(gated, point(mean), gate, inputs[:, tf.newaxis])
-        return _sampling.moments(model, outputs)
+        return sampling.moments(model, outputs)
 
     def init(seeds: np.ndarray) -> State:
         shape = (1, problem.heads, size)
         draws = [generator(s).standard_normal(shape) for s in fold_each(seeds, "embedding")]
         return {
-            "mean": _natural.fresh(model, seeds),
+            "mean": natural.fresh(model, seeds),
             "embedding": np.stack(draws).astype(np.float32),
             "used": np.zeros((len(seeds), 1, size), np.float32),
         }
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
         found = partial(moments, state["mean"], state["embedding"])
-        return _sampling.predictive(model, found, inputs)
+        return sampling.predictive(model, found, inputs)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         task = heads_in(batch, problem)
@@ -222,7 +222,7 @@ def _fit(
     longest = tf.maximum(tf.reduce_max(minibatches), 1)
     lowest = 1 / settings.s_max
 
-    def step(now: _Step, rows: Rows, _: tf.Tensor) -> _Step:
+    def step(now: _Step, rows: Minibatch, _: tf.Tensor) -> _Step:
         done = tf.cast(now.count % longest, tf.float32)
         share = done / tf.cast(tf.maximum(minibatches - 1, 1), tf.float32)
         s = lowest + (settings.s_max - lowest) * tf.minimum(share, 1.0)[:, None, None, None]
@@ -259,14 +259,14 @@ def _gradients(
     used: tf.Tensor,
     task: tf.Tensor,
     s: tf.Tensor,
-    rows: Rows,
+    rows: Minibatch,
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Gradients of the loss in mean and embedding."""
-    parts = _layerwise.pieces(gated.model, now.mean)
+    parts = layerwise.pieces(gated.model, now.mean)
     with tf.GradientTape() as tape:
         tape.watch([parts, now.embedding])
         gate = gates(now.embedding, s)
-        log_lik = _log_likelihood(gated, _layerwise.point(gated.model, parts), gate, rows)
+        log_lik = _log_likelihood(gated, layerwise.point(gated.model, parts), gate, rows)
         count = tf.maximum(tf.reduce_sum(rows.mask, -1), 1.0)[:, None]
         unused = 1.0 - used
         taken = tf.reduce_sum(_of_task(gate, task) * unused, -1)
@@ -276,7 +276,7 @@ def _gradients(
     return tf.concat(in_parts, -1), in_embedding
 
 
-def _log_likelihood(gated: _Gated, exact: Linear, gate: tf.Tensor, rows: Rows) -> tf.Tensor:
+def _log_likelihood(gated: _Gated, exact: Linear, gate: tf.Tensor, rows: Minibatch) -> tf.Tensor:
     """Log likelihood [S, H] of some rows."""
     outputs = forward(gated, exact, gate, rows.inputs)
     per_row = log_likelihood(gated.model, outputs, rows.targets) * rows.mask[:, None]

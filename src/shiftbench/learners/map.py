@@ -44,13 +44,13 @@ from shiftbench.interface import (
     Problem,
     State,
 )
-from shiftbench.learners import _sampling
-from shiftbench.learners._backend import graph, tf
-from shiftbench.learners._fisher import mean_fisher
-from shiftbench.learners._layerwise import mean_nll_gradient
-from shiftbench.learners._random import fold_in
-from shiftbench.learners._training import Adam, Descent, Penalty, descend, total
 from shiftbench.models._model import Model, glorot, log_likelihood_of, point
+from shiftbench.networks import sampling
+from shiftbench.networks.backend import graph, tf
+from shiftbench.networks.fisher import mean_fisher
+from shiftbench.networks.layerwise import mean_nll_gradient
+from shiftbench.networks.random import fold_in
+from shiftbench.networks.training import Adam, Descent, Penalty, descend, total
 from shiftbench.posteriors import mean_field_gaussian
 
 NEEDS: tuple[str, ...] = ()
@@ -112,7 +112,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
 
     @graph
     def moments(mean: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
-        return _sampling.moments(model, model.forward(point(mean), inputs[:, tf.newaxis]))
+        return sampling.moments(model, model.forward(point(mean), inputs[:, tf.newaxis]))
 
     def init(seeds: np.ndarray) -> State:
         shape = (len(seeds), 1, model.size)
@@ -126,7 +126,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         return state
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
-        return _sampling.predictive(model, partial(moments, state["mean"]), inputs)
+        return sampling.predictive(model, partial(moments, state["mean"]), inputs)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         # A mean of zero everywhere has learnt nothing yet, and a network could not from there.

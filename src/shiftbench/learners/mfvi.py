@@ -44,14 +44,14 @@ from shiftbench.interface import (
     Problem,
     State,
 )
-from shiftbench.learners import _layerwise, _mean_field, _sampling, _weight_draws
-from shiftbench.learners._backend import graph, tf
-from shiftbench.learners._mean_field import Prior
-from shiftbench.learners._random import fold_in, normals
-from shiftbench.learners._tasks import head_of_each, heads_in
-from shiftbench.learners._training import Adam, Rows, minimise
-from shiftbench.learners._weight_draws import Draws, Noise
 from shiftbench.models._model import Linear, Model
+from shiftbench.networks import layerwise, mean_field, sampling, weight_draws
+from shiftbench.networks.backend import graph, tf
+from shiftbench.networks.mean_field import Prior
+from shiftbench.networks.random import fold_in, normals
+from shiftbench.networks.tasks import head_of_each, heads_in
+from shiftbench.networks.training import Adam, Minibatch, minimise
+from shiftbench.networks.weight_draws import Draws, Noise
 from shiftbench.posteriors import mean_field_gaussian, radial
 from shiftbench.seeds import generator
 
@@ -107,9 +107,9 @@ class Settings:
 
 def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     """The learner for a model; TensorFlow traces one graph for each size of task."""
-    blocks = _weight_draws.blocks_of(model, problem.heads) if settings.family == "radial" else None
+    blocks = weight_draws.blocks_of(model, problem.heads) if settings.family == "radial" else None
     draws = Draws(model, settings.estimator, blocks, settings.draws)
-    _weight_draws.check(draws)
+    weight_draws.check(draws)
     bayesian = np.ones(model.size, dtype=np.float32)
     if settings.biases == "point":
         bayesian[model.is_bias()] = 0.0
@@ -120,7 +120,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     @graph
     def moments(mean: tf.Tensor, sd: tf.Tensor, seeds: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
         draw, count = partial(_drawn, draws, mean, sd), settings.prediction_draws
-        return _sampling.predictive_moments(model, draw, count, seeds, inputs)
+        return sampling.predictive_moments(model, draw, count, seeds, inputs)
 
     def init(seeds: np.ndarray) -> State:
         shape = (len(seeds), 1, model.size)
@@ -129,7 +129,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
         found = partial(moments, state["mean"], state["sd"], seeds)
-        return _sampling.predictive(model, found, inputs)
+        return sampling.predictive(model, found, inputs)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         mean, sd = _start(settings, state, bayesian, seeds)
@@ -139,7 +139,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         active = (present[:, owners] | (owners < 0))[:, np.newaxis] if problem.heads > 1 else None
         results = fit(state["mean"], state["sd"], mean, sd, active, *batch, seeds)
         mean, sd = (a.numpy() for a in results[:2])
-        return {"mean": mean, "sd": sd}, _sampling.info(*results[2:])
+        return {"mean": mean, "sd": sd}, sampling.info(*results[2:])
 
     def broaden(state: State, broadening: Broadening) -> State:
         points = state["sd"] == 0
@@ -187,7 +187,7 @@ def _pretrain(
 ) -> tf.Tensor:
     """Parameters [S, H, P] of maximum likelihood, by as many epochs as the posterior takes."""
     fitted, _ = minimise(
-        partial(_layerwise.mean_nll_gradient, model),
+        partial(layerwise.mean_nll_gradient, model),
         start,
         (inputs, targets, mask),
         fold_in(seeds, 2),
@@ -218,19 +218,19 @@ def _fit(
     count = tf.reduce_sum(tf.cast(mask, tf.float32), axis=1)[:, None, None]
     noise = _noise_of_steps(draws, min(settings.batch_size, mask.shape[1]), fold_in(seeds, 3))
 
-    def gradient(parameters: tf.Tensor, rows: Rows, step_seeds: tf.Tensor) -> tf.Tensor:
-        mean, sd = _mean_field.unpack(parameters, bayesian)
+    def gradient(parameters: tf.Tensor, rows: Minibatch, step_seeds: tf.Tensor) -> tf.Tensor:
+        mean, sd = mean_field.unpack(parameters, bayesian)
         drawn = noise(step_seeds)
         with tf.GradientTape() as tape:
             tape.watch([mean, sd])
-            linear = _weight_draws.linear(draws, mean, sd, drawn, rows.inputs.shape[2])
-            loss = _layerwise.mean_nll(draws.model, linear, rows) / draws.number
+            linear = weight_draws.linear(draws, mean, sd, drawn, rows.inputs.shape[2])
+            loss = layerwise.mean_nll(draws.model, linear, rows) / draws.number
         likelihood = tape.gradient(loss, [mean, sd])
         known = *likelihood, mean, sd, prior, counted, count
         if draws.blocks is None:
-            return _mean_field.gaussian_gradient(*known)
+            return mean_field.gaussian_gradient(*known)
         blocks, density = draws.blocks, settings.prior_density
-        return _mean_field.radial_gradient(*known, drawn.eps, blocks, density)
+        return mean_field.radial_gradient(*known, drawn.eps, blocks, density)
 
     start = tf.concat([start_mean, tfp.math.softplus_inverse(tf.maximum(start_sd, 1e-12))], -1)
     fitted, steps = minimise(
@@ -242,11 +242,11 @@ def _fit(
         settings.batch_size,
         Adam(settings.learning_rate),
     )
-    mean, sd = _mean_field.unpack(fitted, bayesian)
+    mean, sd = mean_field.unpack(fitted, bayesian)
     if active is not None:
         mean, sd = tf.where(active, mean, prior_mean), tf.where(active, sd, prior_sd)
     seeds = fold_in(seeds, 1)
-    log_lik = _sampling.expected_log_likelihood(
+    log_lik = sampling.expected_log_likelihood(
         draws.model, partial(_drawn, draws, mean, sd), data, settings.elbo_draws, seeds
     )
     kl = _kl(settings, draws, mean, sd, prior, counted, seeds)
@@ -255,29 +255,29 @@ def _fit(
 
 def _noise_of_steps(draws: Draws, rows: int, seeds: tf.Tensor) -> Callable[[tf.Tensor], Noise]:
     """Seeds of a step -> its noise; for several draws from a table, which costs less."""
-    needed = _weight_draws.numbers_needed(draws, rows)
+    needed = weight_draws.numbers_needed(draws, rows)
     if draws.number == 1:
         return partial(_noise, draws, rows)
     size = draws.number * needed
-    table = _sampling.table(seeds, size)
+    table = sampling.table(seeds, size)
 
     def noise(step_seeds: tf.Tensor) -> Noise:
-        numbers = _sampling.excerpt(table, step_seeds, size)
-        return _weight_draws.noise(draws, tf.reshape(numbers, [-1, draws.number, needed]), rows)
+        numbers = sampling.excerpt(table, step_seeds, size)
+        return weight_draws.noise(draws, tf.reshape(numbers, [-1, draws.number, needed]), rows)
 
     return noise
 
 
 def _noise(draws: Draws, rows: int, seeds: tf.Tensor) -> Noise:
     """The noise of one draw, not from a table."""
-    numbers = normals(fold_in(seeds, 0), [1, _weight_draws.numbers_needed(draws, rows)])
-    return _weight_draws.noise(draws, numbers, rows)
+    numbers = normals(fold_in(seeds, 0), [1, weight_draws.numbers_needed(draws, rows)])
+    return weight_draws.noise(draws, numbers, rows)
 
 
 def _drawn(draws: Draws, mean: tf.Tensor, sd: tf.Tensor, seeds: tf.Tensor, rows: int) -> Linear:
     """The network under one draw of its weights."""
     one = draws._replace(number=1)
-    return _weight_draws.linear(one, mean, sd, _noise(one, rows, seeds), rows)
+    return weight_draws.linear(one, mean, sd, _noise(one, rows, seeds), rows)
 
 
 def _kl(
@@ -292,10 +292,10 @@ def _kl(
     """KL(q || prior) [S, H] in nats, over the parameters that count."""
     blocks = draws.blocks
     if blocks is None:
-        return _mean_field.gaussian_divergence(mean, sd, prior, counted)
+        return mean_field.gaussian_divergence(mean, sd, prior, counted)
 
     def once(draw_seeds: tf.Tensor) -> tf.Tensor:
         eps = _noise(draws._replace(number=1), 1, draw_seeds).eps
         return radial.divergence(mean, sd, *prior, eps, counted, blocks, settings.prior_density)
 
-    return _sampling.average(once, settings.elbo_draws, seeds)
+    return sampling.average(once, settings.elbo_draws, seeds)

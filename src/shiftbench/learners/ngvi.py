@@ -11,7 +11,7 @@ slides omit the prior and have a sign wrong. The paper says "eta_t = 1" and no b
 without forgetting is what wins on its toy. No regret bound is known: the loss is not convex
 in these parameters. The expected losses here have grad_sd >= 0, so P stays positive.
 
-State and Info: `_online.py`.
+State and Info: `online/linear.py`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from annotated_types import Ge, Gt, Interval
 from numba import cfunc
 
 from shiftbench.interface import Learner, Problem
-from shiftbench.learners import _online
+from shiftbench.online import linear
 
 NEEDS: tuple[str, ...] = ()
 MODEL = False
@@ -52,10 +52,10 @@ class Settings:
 def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
     """The learner of a linear predictor of problem.input_shape features."""
     constants = [settings.forgetting, settings.rho, settings.prior_sd**-2]
-    return _online.learner("ngvi", settings, problem, _update, constants)
+    return linear.learner("ngvi", settings, problem, _update, constants)
 
 
-@cfunc(_online.UPDATE, cache=True)
+@cfunc(linear.UPDATE, cache=True)
 def _update(mean, sd, extra, gradient, curvature, t, settings):
     b, rho, prior = settings
     for j in range(mean.size):

@@ -3,7 +3,7 @@
 Source: cherief2019online ("Online gradient algorithm"): theta <- theta - eta grad l_t(theta), kept
 in the box. The baseline of the online variational learners: no posterior, sd stays 0.
 
-State and Info: `_online.py`.
+State and Info: `online/linear.py`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from annotated_types import Ge, Gt
 from numba import cfunc
 
 from shiftbench.interface import Learner, Problem
-from shiftbench.learners import _online
+from shiftbench.online import linear
 
 NEEDS: tuple[str, ...] = ()
 MODEL = False
@@ -43,10 +43,10 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
     """The learner of a linear predictor of problem.input_shape features."""
     eta = settings.step_size or problem.n_tasks**-0.5
 
-    return _online.learner("oga", settings, problem, _update, [eta], spread=False)
+    return linear.learner("oga", settings, problem, _update, [eta], spread=False)
 
 
-@cfunc(_online.UPDATE, cache=True)
+@cfunc(linear.UPDATE, cache=True)
 def _update(mean, sd, extra, gradient, curvature, t, settings):
     for j in range(mean.size):
         mean[j] -= settings[0] * gradient[j]

@@ -7,7 +7,7 @@ units of the prior:
 
 The paper's upper limit of sd, 1, never binds: the losses are convex, so sd only falls.
 
-State and Info: `_online.py`.
+State and Info: `online/linear.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from annotated_types import Ge, Gt
 from numba import cfunc
 
 from shiftbench.interface import Learner, Problem
-from shiftbench.learners import _online
+from shiftbench.online import linear
 
 NEEDS: tuple[str, ...] = ()
 MODEL = False
@@ -47,10 +47,10 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
     """The learner of a linear predictor of problem.input_shape features."""
     eta = (settings.step_size or problem.n_tasks**-0.5) * settings.prior_sd**2
 
-    return _online.learner("oga-el", settings, problem, _update, [eta])
+    return linear.learner("oga-el", settings, problem, _update, [eta])
 
 
-@cfunc(_online.UPDATE, cache=True)
+@cfunc(linear.UPDATE, cache=True)
 def _update(mean, sd, extra, gradient, curvature, t, settings):
     eta = settings[0]
     for j in range(mean.size):

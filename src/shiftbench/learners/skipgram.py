@@ -3,7 +3,7 @@
 A word with vector u is seen n+_j times with context j and, as expected negatives, n-_j times
 without: log p = sum_j n+_j log s(u.v_j) + n-_j log s(-u.v_j). That is Bayesian logistic
 regression with weighted counts, concave in the posterior's mean and standard deviation, and
-`newton` finds its optimum (`_newton.py`). `adam` is the protocol of li2021vbs, C.3, black-box
+`newton` finds its optimum (`words/newton.py`). `adam` is the protocol of li2021vbs, C.3, black-box
 variational inference in 5,000 full-batch steps with one draw each, kept as the reference: it
 ends 0.3 nats below the optimum on 2e6 pairs a period, 2 nats on 1e8.
 
@@ -34,10 +34,10 @@ from shiftbench.interface import (
     Problem,
     State,
 )
-from shiftbench.learners import _newton
-from shiftbench.learners._backend import fused, graph, repeat, tf
+from shiftbench.networks.backend import fused, graph, repeat, tf
 from shiftbench.posteriors import mean_field_gaussian
 from shiftbench.seeds import generator
+from shiftbench.words import newton
 
 NEEDS: tuple[str, ...] = ()
 MODEL = False
@@ -71,7 +71,7 @@ class Settings:
 
 def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
     """The learner of word vectors for problem.input_shape = (d,); LearnerError for others."""
-    if problem.kind != "counts" or len(problem.input_shape) != 1 or problem.n_outputs != 2:
+    if problem.kind != "word":
         raise LearnerError(
             "skipgram: needs the counts of one word at a time; put per-word before it, on a"
             " stream of counts"
@@ -81,8 +81,8 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
 
     @graph
     def mean_sigmoid(mean: tf.Tensor, precision: tf.Tensor, contexts: tf.Tensor) -> tf.Tensor:
-        x, t = _newton.spread(_newton.Normal(mean, precision), contexts)
-        return _newton.sigmoids(x, t, 1.0, settings.elbo_nodes)[0]
+        x, t = newton.spread(newton.Normal(mean, precision), contexts)
+        return newton.sigmoids(x, t, 1.0, settings.elbo_nodes)[0]
 
     def init(seeds: np.ndarray) -> State:
         precision = np.full((len(seeds), 1, d), settings.prior_sd**-2, np.float32)
@@ -147,23 +147,23 @@ def _fit(
     noise: tf.Tensor,
 ) -> tuple[tf.Tensor, ...]:
     """Posterior mean and precision, steps, and the ELBO's two terms."""
-    prior, data = _newton.Normal(mean, precision), _newton.rows(contexts, targets, mask)
+    prior, data = newton.Normal(mean, precision), newton.context_counts(contexts, targets, mask)
     if settings.method == "newton":
-        q, steps = _newton.fit(
+        q, steps = newton.fit(
             prior, prior, data, settings.nodes, settings.iterations, settings.tolerance
         )
     else:
         q = _black_box(settings, prior, data, noise)
         steps = tf.fill(mean.shape[:2], settings.steps)
-    return *q, steps, *_newton.elbo(prior, q, data, settings.elbo_nodes)
+    return *q, steps, *newton.elbo(prior, q, data, settings.elbo_nodes)
 
 
 @fused
 def _black_box(
-    settings: Settings, prior: _newton.Normal, data: _newton.Rows, noise: tf.Tensor
-) -> _newton.Normal:
+    settings: Settings, prior: newton.Normal, data: newton.ContextCounts, noise: tf.Tensor
+) -> newton.Normal:
     """Adam on (mean, log sd) from the prior, along reparametrised gradients of the ELBO."""
-    linear = _newton.product(data.positives, data.features)
+    linear = newton.product(data.positives, data.features)
     x = tf.stack([prior.mean, -0.5 * tf.math.log(prior.precision)])
 
     def descended(i: tf.Tensor, now: tuple[tf.Tensor, ...]) -> tuple[tf.Tensor, ...]:
@@ -179,15 +179,19 @@ def _black_box(
         return x, first, second
 
     x, _, _ = repeat(descended, (x, tf.zeros_like(x), tf.zeros_like(x)), settings.steps)
-    return _newton.Normal(x[0], tf.exp(-2.0 * x[1]))
+    return newton.Normal(x[0], tf.exp(-2.0 * x[1]))
 
 
 def _drawn_gradient(
-    x: tf.Tensor, prior: _newton.Normal, data: _newton.Rows, linear: tf.Tensor, eps: tf.Tensor
+    x: tf.Tensor,
+    prior: newton.Normal,
+    data: newton.ContextCounts,
+    linear: tf.Tensor,
+    eps: tf.Tensor,
 ) -> tf.Tensor:
     """Gradient of the ELBO in (mean, log sd) [2, W, H, d] by one draw; the KL's is exact."""
     mean, sd = x[0], tf.exp(x[1])
-    score = _newton.product(mean + sd * eps, data.features, transpose=True)
-    g = linear - _newton.product(data.total * tf.sigmoid(score), data.features)
+    score = newton.product(mean + sd * eps, data.features, transpose=True)
+    g = linear - newton.product(data.total * tf.sigmoid(score), data.features)
     pull = prior.precision * (prior.mean - mean)
     return tf.stack([g + pull, g * eps * sd + 1.0 - prior.precision * tf.square(sd)])

@@ -36,11 +36,11 @@ from shiftbench.interface import (
     Problem,
     State,
 )
-from shiftbench.learners import _gradients, _natural, _sampling
-from shiftbench.learners._backend import graph, tf
-from shiftbench.learners._random import fold_in, normals
-from shiftbench.learners._training import Rows, epochs
 from shiftbench.models._model import Linear, Model, point
+from shiftbench.networks import example_gradients, natural, sampling
+from shiftbench.networks.backend import graph, tf
+from shiftbench.networks.random import fold_in, normals
+from shiftbench.networks.training import Minibatch, epochs
 from shiftbench.posteriors import low_rank_gaussian
 
 NEEDS: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     @graph
     def moments(posterior: _Gaussian, seeds: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
         draw, count = partial(_draw, posterior), settings.prediction_draws
-        return _sampling.predictive_moments(model, draw, count, seeds, inputs)
+        return sampling.predictive_moments(model, draw, count, seeds, inputs)
 
     def init(seeds: np.ndarray) -> State:
         shape = (len(seeds), 1, model.size)
@@ -112,7 +112,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
         found = partial(moments, _posterior(state), seeds)
-        return _sampling.predictive(model, found, inputs)
+        return sampling.predictive(model, found, inputs)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         start = _start(settings, model, state, batch, seeds)
@@ -121,7 +121,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         except tf.errors.InvalidArgumentError as error:  # eigenvalues of what is not finite
             raise LearnerError("slang: diverged; take a smaller alpha") from error
         new = {name: array.numpy() for name, array in results[0]._asdict().items()}
-        return new | {"tasks": state["tasks"] + 1}, _sampling.info(*results[1:])
+        return new | {"tasks": state["tasks"] + 1}, sampling.info(*results[1:])
 
     def broaden(state: State, broadening: Broadening) -> State:
         exact = (a.astype(np.float64) for a in _posterior(state))
@@ -142,12 +142,12 @@ def _start(
     """What the task starts with: means of PyTorch's default or the prior's, U = 0."""
     tasks, mean = state["tasks"], state["mean"]
     count = np.maximum(batch.mask.sum(axis=1), 1)
-    initial = _natural.first_precision(
+    initial = natural.first_precision(
         settings.initial_precision, settings.initial_precision_per, tasks, count
     )
     redrawn = (tasks == 0)[..., None] | (settings.start == "fresh")
     return _Gaussian(
-        np.where(redrawn, _natural.fresh(model, seeds), mean),
+        np.where(redrawn, natural.fresh(model, seeds), mean),
         np.zeros_like(state["low_rank"]),
         np.ascontiguousarray(np.broadcast_to(initial[..., None], mean.shape)),
     )
@@ -166,9 +166,9 @@ def _fit(
     """The posterior, the ELBO's two terms, and the number of steps."""
     data = inputs, targets, mask
     count = tf.reduce_sum(tf.cast(mask, tf.float32), axis=1)
-    noise = _sampling.table(fold_in(seeds, 0), settings.draws * model.size)
+    noise = sampling.table(fold_in(seeds, 0), settings.draws * model.size)
 
-    def step(now: _Step, rows: Rows, step_seeds: tf.Tensor) -> _Step:
+    def step(now: _Step, rows: Minibatch, step_seeds: tf.Tensor) -> _Step:
         return _update(settings, model, now, prior, rows, count, noise, step_seeds)
 
     first = _Step(start, tf.reduce_any(prior.low_rank != 0, -1))
@@ -176,7 +176,7 @@ def _fit(
         step, first, data, fold_in(seeds, 1), settings.epochs, settings.batch_size
     )
     posterior = _chosen(touched, last, prior)
-    log_lik = _sampling.expected_log_likelihood(
+    log_lik = sampling.expected_log_likelihood(
         model, partial(_draw, posterior), data, settings.elbo_draws, fold_in(seeds, 2)
     )
     return posterior, log_lik, low_rank_gaussian.kl(*posterior, *prior), steps
@@ -202,7 +202,7 @@ def _update(
     model: Model,
     now: _Step,
     prior: _Gaussian,
-    rows: Rows,
+    rows: Minibatch,
     count: tf.Tensor,
     noise: tf.Tensor,
     seeds: tf.Tensor,
@@ -210,8 +210,8 @@ def _update(
     """Eq. 58-63; a minibatch without rows [S] changes nothing."""
     q, beta, draws = now.posterior, settings.beta, settings.draws
     drawn = _draws(q, draws, noise, fold_in(seeds, 0))
-    _, passed = _gradients.signals(model, point(drawn), rows)
-    gradients, squares = _gradients.moments(passed, draws)
+    _, passed = example_gradients.signals(model, point(drawn), rows)
+    gradients, squares = example_gradients.moments(passed, draws)
     filled = tf.reduce_sum(rows.mask, 1)
     scale = (count / tf.maximum(filled, 1.0) / draws)[:, None, None]
     kept = tf.concat([(1 - beta) ** 0.5 * q.low_rank, beta**0.5 * prior.low_rank], -1)
@@ -234,14 +234,14 @@ def _update(
 def _draws(posterior: _Gaussian, draws: int, noise: tf.Tensor, seeds: tf.Tensor) -> tf.Tensor:
     """Parameters [S, H K, P] from the noise at a random place of each table."""
     s, h, p = posterior.mean.shape
-    excerpt = _sampling.excerpt(noise, seeds, draws * p)
+    excerpt = sampling.excerpt(noise, seeds, draws * p)
     drawn = low_rank_gaussian.sample(*posterior, tf.reshape(excerpt, [s, 1, draws, p]))
     return tf.reshape(drawn, [s, h * draws, p])
 
 
 def _largest(
     kept: tf.Tensor,
-    passed: list[_gradients.Signal],
+    passed: list[example_gradients.Signal],
     weight: tf.Tensor,
     draws: int,
     rank: int,
@@ -251,14 +251,14 @@ def _largest(
 
     C: columns kept [S, H, P, r] and the examples' gradients times weight [S, 1, 1, 1].
     """
-    cross = weight * _gradients.inner_products(passed, kept, draws)
+    cross = weight * example_gradients.inner_products(passed, kept, draws)
     corner = tf.matmul(kept, kept, transpose_a=True)
-    inner = tf.square(weight) * _gradients.gram(passed, draws)
+    inner = tf.square(weight) * example_gradients.gram(passed, draws)
     upper = tf.concat([corner, tf.linalg.matrix_transpose(cross)], -1)
     gram = tf.concat([upper, tf.concat([cross, inner], -1)], -2)
     vectors = leading_eigenvectors(gram, rank, seeds)
     first, second = tf.split(vectors, [kept.shape[-1], -1], -2)
-    return tf.matmul(kept, first) + _gradients.combinations(passed, weight * second, draws)
+    return tf.matmul(kept, first) + example_gradients.combinations(passed, weight * second, draws)
 
 
 def leading_eigenvectors(matrix: tf.Tensor, rank: int, seeds: tf.Tensor) -> tf.Tensor:

@@ -8,7 +8,7 @@ eta, in closed form
 
 The slides print h(eta s G); the factor 1/2 is what the argmin gives, and what the paper has.
 
-State: gradient_sum [S, H, d] (G) too. Info: `_online.py`.
+State: gradient_sum [S, H, d] (G) too. Info: `online/linear.py`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from annotated_types import Ge, Gt
 from numba import cfunc
 
 from shiftbench.interface import Learner, Problem
-from shiftbench.learners import _online
+from shiftbench.online import linear
 
 NEEDS: tuple[str, ...] = ()
 MODEL = False
@@ -48,14 +48,14 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
     """The learner of a linear predictor of problem.input_shape features."""
     eta, s = settings.step_size or problem.n_tasks**-0.5, settings.prior_sd
 
-    return _online.learner("sva", settings, problem, _update, [eta, s], extra="gradient_sum")
+    return linear.learner("sva", settings, problem, _update, [eta, s], extra="gradient_sum")
 
 
-@cfunc(_online.UPDATE, cache=True)
+@cfunc(linear.UPDATE, cache=True)
 def _update(mean, sd, gradient_sum, gradient, curvature, t, settings):
     eta, s = settings
     step, half = eta * s**2, 0.5 * eta * s
     for j in range(mean.size):
         mean[j] -= step * gradient[j]
         gradient_sum[j] += curvature[j] * sd[j]
-        sd[j] = s * _online.shrink(half * gradient_sum[j])
+        sd[j] = s * linear.shrink(half * gradient_sum[j])

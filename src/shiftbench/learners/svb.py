@@ -8,7 +8,7 @@ closed form
 The slides print h without the factor 1/2, which the argmin has. eta may differ between
 parameters: the paper divides it by sd^2, so that the step of m does not depend on sd.
 
-State and Info: `_online.py`.
+State and Info: `online/linear.py`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from annotated_types import Ge, Gt
 from numba import cfunc
 
 from shiftbench.interface import Learner, LearnerError, Problem
-from shiftbench.learners import _online
+from shiftbench.online import linear
 
 NEEDS: tuple[str, ...] = ()
 MODEL = False
@@ -65,10 +65,10 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
     scale = 2 / settings.ridge if settings.schedule == "linear" else settings.step_size
     power = {"scaled": 0.5, "linear": 1.0, "constant": 0.0}[settings.schedule]
     constants = [scale, power, settings.schedule == "constant"]
-    return _online.learner("svb", settings, problem, _update, constants)
+    return linear.learner("svb", settings, problem, _update, constants)
 
 
-@cfunc(_online.UPDATE, cache=True)
+@cfunc(linear.UPDATE, cache=True)
 def _update(mean, sd, extra, gradient, curvature, t, settings):
     scale, power, times_variance = settings
     at_t = scale * t**-power
@@ -76,4 +76,4 @@ def _update(mean, sd, extra, gradient, curvature, t, settings):
         # eta_t sd^2, which is all that the update needs of eta_t.
         step = at_t * sd[j] ** 2 if times_variance else at_t
         mean[j] -= step * gradient[j]
-        sd[j] *= _online.shrink(0.5 * step * curvature[j])
+        sd[j] *= linear.shrink(0.5 * step * curvature[j])

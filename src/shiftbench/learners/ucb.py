@@ -31,12 +31,12 @@ import numpy as np
 from annotated_types import Ge, Gt, Le
 
 from shiftbench.interface import Batch, Info, Learner, Predictive, Problem, State
-from shiftbench.learners import _layerwise, _sampling
-from shiftbench.learners._backend import fused, graph, repeat, tf
-from shiftbench.learners._random import fold_in, normals
-from shiftbench.learners._tasks import head_of_each, heads_in, steps_per_epoch
-from shiftbench.learners._training import Rows, epochs
 from shiftbench.models._model import Model, log_likelihood_of
+from shiftbench.networks import layerwise, sampling
+from shiftbench.networks.backend import fused, graph, repeat, tf
+from shiftbench.networks.random import fold_in, normals
+from shiftbench.networks.tasks import head_of_each, heads_in, steps_per_epoch
+from shiftbench.networks.training import Minibatch, epochs
 from shiftbench.seeds import generator
 
 NEEDS: tuple[str, ...] = ()
@@ -91,9 +91,9 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     @graph
     def moments(mean: tf.Tensor, rho: tf.Tensor, seeds: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
         certain = settings.predict_with == "means"
-        draw = _sampling.gaussian(mean, tf.zeros_like(rho) if certain else tf.nn.softplus(rho))
+        draw = sampling.gaussian(mean, tf.zeros_like(rho) if certain else tf.nn.softplus(rho))
         count = 1 if certain else settings.prediction_draws
-        return _sampling.predictive_moments(model, draw, count, seeds, inputs)
+        return sampling.predictive_moments(model, draw, count, seeds, inputs)
 
     def init(seeds: np.ndarray) -> State:
         noise = np.stack([generator(seed).standard_normal((2, 1, model.size)) for seed in seeds])
@@ -105,7 +105,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
         found = partial(moments, state["mean"], state["rho"], seeds)
-        return _sampling.predictive(model, found, inputs)
+        return sampling.predictive(model, found, inputs)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         present = heads_in(batch, problem)
@@ -113,7 +113,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         results = fit(state["mean"], state["rho"], state["trained"], active, *batch, seeds)
         mean, rho = (a.numpy() for a in results[:2])
         learnt = {"mean": mean, "rho": rho, "trained": state["trained"] | active}
-        return learnt, _sampling.info(*results[2:])
+        return learnt, sampling.info(*results[2:])
 
     return Learner(init, predict, observe)
 
@@ -132,15 +132,15 @@ def _fit(
 ) -> tuple[tf.Tensor, ...]:
     """Mean and rho after the task, the ELBO's two terms, and the number of steps."""
     data, size = (inputs, targets, mask), settings.draws * model.size
-    noise = _sampling.table(fold_in(seeds, 0), size)
+    noise = sampling.table(fold_in(seeds, 0), size)
     moving = tf.cast(active, tf.float32)
     uncertainty = tf.where(trained, tf.nn.softplus(rho), 1.0)
     minibatches = steps_per_epoch(mask, settings.batch_size)
     kl_weight = settings.kl_weight / tf.cast(tf.maximum(minibatches, 1), tf.float32)
     longest = tf.maximum(tf.reduce_max(minibatches), 1)
 
-    def step(now: _Step, rows: Rows, step_seeds: tf.Tensor) -> _Step:
-        eps = _sampling.excerpt(noise, step_seeds, size)
+    def step(now: _Step, rows: Minibatch, step_seeds: tf.Tensor) -> _Step:
+        eps = sampling.excerpt(noise, step_seeds, size)
         eps = tf.reshape(eps, [-1, 1, settings.draws, model.size])
         gradient = _likelihood_gradient(model, now.mean, now.rho, eps, rows)
         weights = kl_weight[:, None, None], settings.likelihood_weight
@@ -161,8 +161,8 @@ def _fit(
         settings.epochs,
         settings.batch_size,
     )
-    draw = _sampling.gaussian(last.mean, tf.nn.softplus(last.rho))
-    log_lik = _sampling.expected_log_likelihood(
+    draw = sampling.gaussian(last.mean, tf.nn.softplus(last.rho))
+    log_lik = sampling.expected_log_likelihood(
         model, draw, data, settings.elbo_draws, fold_in(seeds, 2)
     )
     kl = divergence(last.mean, last.rho, moving, settings.elbo_draws, fold_in(seeds, 3))
@@ -170,16 +170,16 @@ def _fit(
 
 
 def _likelihood_gradient(
-    model: Model, mean: tf.Tensor, rho: tf.Tensor, eps: tf.Tensor, rows: Rows
+    model: Model, mean: tf.Tensor, rho: tf.Tensor, eps: tf.Tensor, rows: Minibatch
 ) -> tf.Tensor:
     """Gradient [S, H, K, P] of the rows' log likelihood in each weight draw."""
     (s, h), (draws, size) = mean.shape[:2], eps.shape[2:]
     # The draws lie beside the hypotheses: the network runs on all of them at once.
     flat = tf.reshape(_drawn(mean, rho, eps), [s, h * draws, size])
-    parts = _layerwise.pieces(model, flat)
+    parts = layerwise.pieces(model, flat)
     with tf.GradientTape() as tape:
         tape.watch(parts)
-        log_lik = log_likelihood_of(model, _layerwise.point(model, parts), *rows)
+        log_lik = log_likelihood_of(model, layerwise.point(model, parts), *rows)
     gradient = tf.concat(tape.gradient(log_lik, parts), -1)
     return tf.reshape(gradient, [s, h, draws, size])
 

@@ -26,10 +26,6 @@ import tensorflow_probability as tfp
 from annotated_types import Ge, Gt, Lt, MinLen
 
 from shiftbench.interface import Batch, Broadening, Info, Learner, Predictive, Problem, State
-from shiftbench.learners import _gradients, _natural, _sampling
-from shiftbench.learners._backend import fused, graph, tf
-from shiftbench.learners._random import fold_in
-from shiftbench.learners._training import Rows, epochs
 from shiftbench.models._model import (
     Layer,
     Linear,
@@ -39,6 +35,10 @@ from shiftbench.models._model import (
     product,
     weights_of,
 )
+from shiftbench.networks import example_gradients, natural, sampling
+from shiftbench.networks.backend import fused, graph, tf
+from shiftbench.networks.random import fold_in
+from shiftbench.networks.training import Minibatch, epochs
 from shiftbench.posteriors import mean_field_gaussian
 from shiftbench.posteriors._roots import inverse_sqrt
 
@@ -116,8 +116,8 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     def moments(
         mean: tf.Tensor, precision: tf.Tensor, seeds: tf.Tensor, inputs: tf.Tensor
     ) -> tf.Tensor:
-        draw = _sampling.gaussian(mean, inverse_sqrt(precision))
-        return _sampling.predictive_moments(model, draw, settings.prediction_draws, seeds, inputs)
+        draw = sampling.gaussian(mean, inverse_sqrt(precision))
+        return sampling.predictive_moments(model, draw, settings.prediction_draws, seeds, inputs)
 
     def init(seeds: np.ndarray) -> State:
         shape = (len(seeds), 1, model.size)
@@ -127,14 +127,14 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
         found = partial(moments, state["mean"], state["precision"], seeds)
-        return _sampling.predictive(model, found, inputs)
+        return sampling.predictive(model, found, inputs)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         start = _start(settings, model, state, batch, seeds)
         results = fit(state["mean"], state["precision"], *start, *batch, seeds)
         mean, precision = (a.numpy() for a in results[:2])
         learnt = {"mean": mean, "precision": precision, "tasks": state["tasks"] + 1}
-        return learnt, _sampling.info(*results[2:])
+        return learnt, sampling.info(*results[2:])
 
     def broaden(state: State, broadening: Broadening) -> State:
         mean, variance = mean_field_gaussian.broaden(
@@ -156,7 +156,7 @@ def _start(
     """Means and precisions [S, H, P] that the task starts with."""
     tasks, mean = state["tasks"], state["mean"]
     count = settings.dataset_size_scale * batch.mask.sum(axis=1)
-    initial = _natural.first_precision(
+    initial = natural.first_precision(
         settings.initial_precision, settings.initial_precision_per, tasks, np.maximum(count, 1)
     )
     # The very first prior has mean zero everywhere, a saddle point of a network.
@@ -164,7 +164,7 @@ def _start(
     redrawn = anew | (settings.start == "fresh")
     reset = anew | (settings.start_precision == "initial")
     return (
-        np.where(redrawn, _natural.fresh(model, seeds), mean),
+        np.where(redrawn, natural.fresh(model, seeds), mean),
         np.where(reset, initial[..., None], state["precision"]),
     )
 
@@ -185,12 +185,12 @@ def _fit(
     data, prior = (inputs, targets, mask), _Prior(prior_mean, prior_precision)
     size = settings.draws * model.size
     count = tf.reduce_sum(tf.cast(mask, tf.float32), axis=1) * settings.dataset_size_scale
-    noise = _sampling.table(fold_in(seeds, 0), size)
+    noise = sampling.table(fold_in(seeds, 0), size)
     gain = 1.0 - settings.momentum if settings.momentum_kind == "exponential" else 1.0
     rates = _Rates(settings.alpha, settings.beta, settings.momentum, gain)
 
-    def step(now: _Step, rows: Rows, step_seeds: tf.Tensor) -> _Step:
-        excerpt = _sampling.excerpt(noise, step_seeds, size)
+    def step(now: _Step, rows: Minibatch, step_seeds: tf.Tensor) -> _Step:
+        excerpt = sampling.excerpt(noise, step_seeds, size)
         sums = _sums(settings.draws, model, now.mean, now.sd, rows, excerpt)
         return _update(rates, now, prior, *sums, tf.reduce_sum(rows.mask, 1), count)
 
@@ -200,8 +200,8 @@ def _fit(
     mean = tf.where(last.touched, last.mean, prior_mean)
     precision = tf.where(last.touched, last.precision, prior_precision)
     sd = inverse_sqrt(precision)
-    draw = _sampling.gaussian(mean, sd)
-    log_lik = _sampling.expected_log_likelihood(
+    draw = sampling.gaussian(mean, sd)
+    log_lik = sampling.expected_log_likelihood(
         model, draw, data, settings.elbo_draws, fold_in(seeds, 2)
     )
     q, p = tfd.Normal(mean, sd), tfd.Normal(prior_mean, inverse_sqrt(prior_precision))
@@ -213,7 +213,7 @@ def _sums(
     model: Model,
     mean: tf.Tensor,
     sd: tf.Tensor,
-    rows: Rows,
+    rows: Minibatch,
     noise: tf.Tensor,
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Sums over rows of the log likelihood's gradients and of their squares, means over draws.
@@ -226,8 +226,8 @@ def _sums(
     for i in range(draws // together):
         here = slice(i * together * model.size, (i + 1) * together * model.size)
         linear = _drawn(model, together, mean, sd, noise[:, here])
-        _, passed = _gradients.signals(model, linear, rows)
-        first, second = _gradients.moments(passed, together)
+        _, passed = example_gradients.signals(model, linear, rows)
+        first, second = example_gradients.moments(passed, together)
         gradients, squares = gradients + first, squares + second
     return gradients / draws, squares / draws
 

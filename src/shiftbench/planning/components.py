@@ -29,7 +29,7 @@ FOLDERS = {
     "models": "models",
     "learners": "learners",
     "combinators": "combinators",
-    "metrics": "evaluation/metrics",
+    "metrics": "scoring/metrics",
     "artefacts": "artefacts",
 }
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from shiftbench.errors import UserError
-from shiftbench.planning import components, config_checks, tuning, yaml_lines
+from shiftbench.planning import components, composition, config_checks, tuning, yaml_lines
+from shiftbench.planning.composition import Composition, Found
 from shiftbench.planning.schema import Config, one_component
 
 
@@ -21,16 +22,45 @@ class ConfigError(UserError):
 
 def load(path: str | Path) -> Config:
     """The config with all defaults filled in. ConfigError with every error that it has."""
+    return planned(composed(path))
+
+
+def composed(path: str | Path) -> Composition:
+    """The config as one whole, without an error. ConfigError with every error that it has."""
     path = Path(path)
-    document = yaml_lines.read(path)
-    found = [*_wrong_stem(path.stem), *config_checks.problems(document)]
-    if found:
-        lines = sorted({(document.line(place), _spelled(place), text) for place, text in found})
+    made = composition.compose(yaml_lines.read(path))
+    made.found += [Found(made.document, *problem) for problem in _wrong_stem(path.stem)]
+    made.found += [
+        Found(*made.origin(place), text) for place, text in config_checks.problems(made.data)
+    ]
+    if made.found:
+        # Those of the file itself first.
+        here = made.document
+        lines = sorted({(one.document is not here, *_line(one)) for one in made.found})
         count = f"{len(lines)} error{'s' * (len(lines) > 1)}"
-        listed = [f"  line {line}, {place}: {text}" for line, place, text in lines]
+        listed = [
+            f"  {f'{file}, ' if elsewhere else ''}line {line}, {place}: {text}"
+            for elsewhere, file, line, place, text in lines
+        ]
         raise ConfigError("\n".join([f"{path}: {count} (every key: config/README.md)", *listed]))
-    config = Config.model_validate_json(config_checks.as_json(_filled(document.data)))
+    return made
+
+
+def planned(made: Composition) -> Config:
+    """The config of a composition without errors."""
+    config = Config.model_validate_json(config_checks.as_json(_filled(made.data)))
     return tuning.expanded(config)
+
+
+def _line(wrong: Found) -> tuple[str, int, str, str]:
+    line = wrong.document.line(wrong.place)
+    return _short(wrong.document.path), line, _spelled(wrong.place), wrong.text
+
+
+def _short(path: Path) -> str:
+    """A path as short as it can be written from here."""
+    path, here = path.resolve(), Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def _wrong_stem(stem: str) -> Iterator[config_checks.Problem]:
@@ -58,13 +88,16 @@ def _filled_stream(stream: dict[str, Any]) -> dict[str, Any]:
 
 
 def _filled_study(study: dict[str, Any]) -> dict[str, Any]:
-    pipelines = study["learners"].items()
-    learners = {
-        variant: [_filled_item(kind, item) for kind, item in config_checks.by_kind(pipeline)]
-        for variant, pipeline in pipelines
+    methods = {
+        name: variant | {"pipeline": _filled_pipeline(variant["pipeline"])}
+        for name, variant in study["methods"].items()
     }
     model = study.get("model")
-    return study | {"learners": learners, "model": model and _filled_item("models", model)}
+    return study | {"methods": methods, "model": model and _filled_item("models", model)}
+
+
+def _filled_pipeline(pipeline: list[Any]) -> list[dict[str, Any]]:
+    return [_filled_item(kind, item) for kind, item in config_checks.by_kind(pipeline)]
 
 
 def _filled_item(kind: str, item: Any) -> dict[str, Any]:

@@ -11,12 +11,20 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from shiftbench.names import unknown
 from shiftbench.planning import components, fit
-from shiftbench.planning.schema import Config, Study, one_component
-from shiftbench.planning.yaml_lines import Document, Place
+from shiftbench.planning.schema import (
+    Claim,
+    Config,
+    Study,
+    Tuning,
+    Variant,
+    keys,
+    one_component,
+)
+from shiftbench.planning.yaml_lines import Place
 from shiftbench.store import raw
 
 Problem = tuple[Place, str]
@@ -27,12 +35,10 @@ MAX_POINTS = 10**9
 """Of a grid that trials are drawn from."""
 
 
-def problems(document: Document) -> Iterator[Problem]:
-    """Every error as (place, message)."""
-    data = _mapping(document.data)
-    yield from document.wrong_keys
+def problems(data: dict[str, Any]) -> Iterator[Problem]:
+    """Every error of a composed config as (place, message)."""
     try:
-        config = Config.model_validate_json(as_json(document.data))
+        config = Config.model_validate_json(as_json(data))
         yield from _runs(config)
         yield from fit.problems(config)
     except ValidationError as error:
@@ -58,9 +64,9 @@ def by_kind(pipeline: list[Any]) -> Iterator[tuple[str, Any]]:
 def _runs(config: Config) -> Iterator[Problem]:
     """Studies and tunings with more runs than can be planned."""
     for name, study in config.studies.items():
-        variants = {"seeds": (len(study.learners), study.seeds)}
+        variants = {"seeds": (len(study.methods), study.seeds)}
         if tuning := study.tuning:
-            variants["tuning"] = len(tuning.learners) * tuning.trials, tuning.seeds
+            variants["tuning"] = len(tuning.methods) * tuning.trials, tuning.seeds
         for key, (number, seeds) in variants.items():
             jobs = -(-seeds // (study.seeds_per_job or config.seeds_per_job))
             runs = len(study.streams) * number * jobs
@@ -74,10 +80,15 @@ def _structure(error: ValidationError) -> Iterator[Problem]:
         # "[key]" is pydantic's sign for the key itself.
         place = tuple(part for part in item["loc"] if part != "[key]")
         if item["type"] == "extra_forbidden":
-            owner = Config if len(place) == 1 else Study
-            yield place, unknown("key", place[-1], owner.model_fields)
+            yield place, unknown("key", place[-1], keys(_owner(place)))
         else:
             yield place, _message(item)
+
+
+def _owner(place: Place) -> type[BaseModel]:
+    """The model that has no key like the last of a place."""
+    inner: dict[Any, type[BaseModel]] = {"tuning": Tuning, "claims": Claim, "methods": Variant}
+    return next((inner[part] for part in place[2:-1] if part in inner), Study)
 
 
 def _message(item: Any) -> str:
@@ -121,10 +132,9 @@ def _study(place: Place, study: dict, streams: dict) -> Iterator[Problem]:
     yield from _uses(place, study)
     if study.get("model") is not None:
         yield from _component((*place, "model"), "models", study["model"])
-    for variant, pipeline in _mapping(study.get("learners")).items():
-        items = pipeline if isinstance(pipeline, list) else []
-        for position, (kind, item) in enumerate(by_kind(items)):
-            where = (*place, "learners", variant, position)
+    for name, pipeline in _pipelines(study).items():
+        for position, (kind, item) in enumerate(by_kind(pipeline)):
+            where = (*place, "methods", name, "pipeline", position)
             yield from _component(where, kind, item)
             yield from _needs(where, kind, item, study)
     if study.get("tuning") is not None:
@@ -155,24 +165,24 @@ def _tuning(place: Place, tuning: dict, study: dict, streams: dict) -> Iterator[
                 "trials must not see test data; write judge_on: validation, and tune on streams"
                 " whose family has that setting",
             )
-    pipelines = _mapping(study.get("learners"))
-    for learner, space in _mapping(tuning.get("learners")).items():
-        where = (*place, "learners", learner)
-        if learner not in pipelines:
-            yield where, unknown("learner of the study", learner, pipelines)
-        if f"{learner}-tuned" in pipelines:
-            yield where, f'"{learner}-tuned" is the name of its tuned variant; rename the other'
-        yield from _space(where, _mapping(space), _list(pipelines.get(learner)))
+    pipelines = _pipelines(study)
+    for name, space in _mapping(tuning.get("methods")).items():
+        where = (*place, "methods", name)
+        if name not in pipelines:
+            yield where, unknown("method of the study", name, pipelines)
+        if f"{name}-tuned" in pipelines:
+            yield where, f'"{name}-tuned" is the name of its tuned variant; rename the other'
+        yield from _space(where, _mapping(space), pipelines.get(name, []))
         points = math.prod(len(_list(values)) for values in _mapping(space).values())
         if isinstance(tuning.get("trials"), int) and points < tuning["trials"]:
-            words = f"{points} trials, but every learner gets {tuning['trials']}; add values"
+            words = f"{points} trials, but every method gets {tuning['trials']}; add values"
             yield where, words
         if points > MAX_POINTS:
             yield where, f"a grid of more than {MAX_POINTS:,} points; take values away"
 
 
 def _space(place: Place, space: dict, pipeline: list) -> Iterator[Problem]:
-    """Whether each value of a setting, as component.key, goes with the learner's others."""
+    """Whether each value of a setting, as component.key, goes with the method's others."""
     kinds = {_item(item)[0]: (kind, _item(item)[1]) for kind, item in by_kind(pipeline)}
     if not kinds:
         return
@@ -252,6 +262,12 @@ def _item(item: Any) -> tuple[str | None, dict]:
         return one_component(item)
     except ValueError:
         return None, {}
+
+
+def _pipelines(study: dict) -> dict[str, list]:
+    """The pipelines of a study's methods, empty where one has not their form."""
+    methods = _mapping(study.get("methods")).items()
+    return {name: _list(_mapping(variant).get("pipeline")) for name, variant in methods}
 
 
 def _mapping(value: Any) -> dict:

@@ -25,7 +25,12 @@ def code(*modules: str) -> str:
 
 def imports(module: str, package: str) -> bool:
     """Whether a module, or anything of shiftbench that it imports, imports `package`."""
-    return any(package in _imported(name)[1] for name in closure(module))
+    return package in foreign(module)
+
+
+def foreign(*modules: str) -> frozenset[str]:
+    """What the modules and their import closure import that is not of shiftbench."""
+    return frozenset().union(*(_imported(name)[1] for name in closure(*modules)))
 
 
 def closure(*modules: str) -> frozenset[str]:

@@ -24,9 +24,9 @@ from pydantic import ValidationError
 from shiftbench.errors import UserError
 from shiftbench.planning import components, declared
 from shiftbench.planning.declared import NOT, When
+from shiftbench.planning.endings import TRIALS
 from shiftbench.planning.fit_words import CONSTANTS, KINDS, listed, told
 from shiftbench.planning.schema import Component, Config, Stream, Study
-from shiftbench.planning.tuning import TRIALS
 from shiftbench.planning.yaml_lines import Place
 
 Problem = tuple[Place, str]
@@ -224,7 +224,7 @@ def _study(place: Place, study: Study, streams: Mapping[str, Given]) -> Iterator
             variants[name, variant] = fitted
         else:
             position, misfit = fitted.misfit
-            yield (*place, "learners", variant, position), _reason(misfit)
+            yield (*place, "methods", variant, "pipeline", position), _reason(misfit)
     for position in range(len(study.words)):
         if (first := streams.get(study.streams[0])) and first.kind != "counts":
             words = f"words are those of counts, and {first.giver.label} gives {told([first.kind])}"
@@ -250,17 +250,17 @@ def _tuning(place: Place, study: Study, config: Config) -> Iterator[Problem]:
     found = {name: given(name, stream) for name, stream in changed.items()}
     streams = {name: one for name, one in found.items() if one}
     model = _part_of_model(study)
-    tuned = {name: study.learners.get(name, []) for name in study.tuning.learners}
+    tuned = {name: study.learners.get(name, []) for name in study.tuning.methods}
     variants: dict[tuple[str, str], Fitted] = {}
     for (learner, pipeline), (name, stream) in product(tuned.items(), streams.items()):
         fitted = _fitted(_parts(pipeline), model, stream)
         if fitted is None or fitted.misfit:
             continue
         variants[name, learner] = fitted
-        for key, values in study.tuning.learners[learner].items():
+        for key, values in study.tuning.methods[learner].items():
             trials = (_fitted(_parts(_with(pipeline, key, v)), model, stream) for v in values)
             for _, misfit in (one.misfit for one in trials if one and one.misfit):
-                yield (*place, "learners", learner, key), _reason(misfit)
+                yield (*place, "methods", learner, key), _reason(misfit)
     metric = _any_known("metrics", study.tuning.metric)
     for learner in tuned:
         own = {key: one for key, one in variants.items() if key[1] == learner}

@@ -78,6 +78,7 @@ OFFERS = {
     "loss": "a loss of each row, with settings `loss`, `ridge` and `bound`",
     "theorem": "a bound on the regret",
     "draws": "draws of the posterior",
+    "closeness": "how near fitted posteriors are to the exact ones",
     "betas": "a beta_rlm above 0 to learn from",
     "density": "a log density whose prior can be learnt",
     "scratch": "each task learnt from scratch",

@@ -12,18 +12,28 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from shiftbench.planning import components, fit, fit_words
-from shiftbench.planning.schema import Config, Stream, Study, Tuning
+from shiftbench.planning.schema import (
+    Claim,
+    ConfigFile,
+    Method,
+    Stream,
+    Study,
+    StudyFile,
+    Tuning,
+)
 
 HEAD = """\
 # Config reference
 
 <!-- Made by `make reference` from the code; a test compares them. Do not edit. -->
 
-A config is one YAML file; `config/embedded.yaml` is the default, another one is chosen with
-`make run CONFIG=config/OTHER.yaml` or `snakemake --configfile config/OTHER.yaml`. Its stem
-(letters, digits, hyphens, dots and underscores; not `published`) names the folder in `results/`.
-All of it is checked before anything runs, with `python -m shiftbench check CONFIG` too. Names
-have small letters, digits and hyphens, at most 100.
+A config is a YAML file that picks studies and a budget; `config/embedded.yaml` is the default,
+another one is chosen with `make run CONFIG=config/OTHER.yaml` or `snakemake --configfile
+config/OTHER.yaml`. Its stem (letters, digits, hyphens, dots and underscores; not `published`)
+names the folder in `results/`. The studies are files in `studies/` and the methods in `methods/`,
+beside the config or here. All of it is checked before anything runs, with `python -m shiftbench
+check CONFIG` too. Names have small letters, digits and hyphens, at most 100; they mean nothing to
+the code. `shiftbench show METHOD` prints a method with every setting and where it comes from.
 """
 
 FITS = """\
@@ -52,15 +62,23 @@ def text() -> str:
     """The whole page, in Markdown."""
     parts = [
         HEAD,
-        "## Top level\n",
-        _model_table(Config),
-        "## A stream: `streams.NAME`\n",
+        "## A config\n",
+        _model_table(ConfigFile),
+        "## A study\n",
+        "In `studies/NAME.yaml`, or under `studies` in a config.\n",
+        _model_table(Study),
+        "Beside these:\n",
+        _model_table(StudyFile),
+        "## A stream\n",
         "Beside `family` stand the settings of the family, listed below.\n",
         _model_table(Stream),
-        "## A study: `studies.NAME`\n",
-        _model_table(Study),
-        "## Tuning: `studies.NAME.tuning`\n",
+        "## A method\n",
+        "By name in a file of `methods/`, one for a paper or a family of papers.\n",
+        _model_table(Method),
+        "## Tuning\n",
         _model_table(Tuning),
+        "## A claim\n",
+        _model_table(Claim),
         *_vocabulary(),
         *_components(),
     ]
@@ -94,7 +112,7 @@ def _components() -> Iterator[str]:
 
 def _model_table(model: type[BaseModel]) -> str:
     rows = [
-        (name, _type(field), _default(field), field.description or "")
+        (field.alias or name, _type(field), _default(field), field.description or "")
         for name, field in model.model_fields.items()
     ]
     return _table(rows)

@@ -1,4 +1,8 @@
-"""The form of the config file: one model a level, the source of config/README.md."""
+"""The form of the files in config/: one model a level, the source of config/README.md.
+
+`ConfigFile`, `StudyFile` and `Method` are what people write; `Config` and `Study` are what
+`composition` makes of it.
+"""
 
 from __future__ import annotations
 
@@ -47,12 +51,48 @@ class Stream(BaseModel):
         return self.model_extra or {}
 
 
+class Method(_Model):
+    """A named pipeline: one entry of a file in `methods/`."""
+
+    label: str = Field(description="Its name in figures and tables.")
+    cite: Annotated[list[str], MinLen(1)] = Field(
+        description="Keys of the works that propose it, from `docs/papers.md`."
+    )
+    summary: str = Field(description="What it is, in one line.")
+    pipeline: Annotated[list[ComponentItem], MinLen(1)] | None = Field(
+        None,
+        description="Components: combinators from the outermost inwards, and a learner last; an "
+        "item is a name, or one name with its settings.",
+    )
+    origin: str = Field("", description="Where the settings come from that are written here.")
+    missing: str = Field("", description="What it would need, where it cannot run yet.")
+
+
+class Variant(_Model):
+    """A method of a study, with all its settings.
+
+    method: its name; None for a pipeline that a study has of its own.
+    """
+
+    pipeline: Annotated[list[ComponentItem], MinLen(1)]
+    method: str | None = None
+    label: str = ""
+
+
+class Claim(_Model):
+    """What a paper says about the question of a study."""
+
+    paper: str = Field(description="Its key in `docs/papers.md`.")
+    where: str = Field(description="Table, figure or section.")
+    says: str = Field(description="What it says, in a sentence.")
+
+
 class Tuning(_Model):
-    """Trials of settings, as many for each learner, on data that the study is not judged on."""
+    """Trials of settings, as many for each method, on data that the study is not judged on."""
 
     metric: str = Field(description="The metric whose mean over seeds and tasks decides.")
     trials: Annotated[int, Ge(1), Le(100_000)] = Field(
-        description="Number of trials of each learner: its grid or, where that has more points, a "
+        description="Number of trials of each method: its grid or, where that has more points, a "
         "random part of it."
     )
     seeds: Annotated[int, Ge(1), Le(100_000)] = Field(1, description="Repetitions of each trial.")
@@ -60,22 +100,28 @@ class Tuning(_Model):
         description="Settings of the streams that are other for trials: `judge_on: validation`, "
         "and for example fewer tasks."
     )
-    learners: Annotated[
+    methods: Annotated[
         dict[Name, Annotated[dict[str, Annotated[list[Any], MinLen(1)]], MinLen(1)]], MinLen(1)
-    ] = Field(description="For each learner the settings, as component.key, and their values.")
+    ] = Field(description="For each method the settings, as component.key, and their values.")
 
 
 class Study(_Model):
-    """Streams x learners x seeds x metrics, and the artefacts of their comparison."""
+    """Streams x methods x seeds x metrics, and the artefacts of their comparison."""
 
-    title: str = Field(description="What the study asks; the heading of its artefacts.")
-    streams: Annotated[list[Name], MinLen(1)] = Field(description="Names from `streams` above.")
+    title: str = Field(description="What the study compares; the heading of its artefacts.")
+    question: str = Field("", description="What the study asks.")
+    claims: list[Claim] = Field([], description="What papers say about it.")
+    streams: Annotated[list[Name], MinLen(1)] = Field(
+        description="Streams by name, each with its family and settings; or a list of names from "
+        "the config's `streams`."
+    )
     model: ComponentItem | None = Field(
         None, description="The network that the learners fit, with its settings."
     )
-    learners: Annotated[dict[Name, Annotated[list[ComponentItem], MinLen(1)]], MinLen(1)] = Field(
-        description="Variants. Each is a list of components: combinators from the outermost "
-        "inwards, and a learner last; an item is a name, or one name with its settings."
+    methods: Annotated[dict[Name, Variant], MinLen(1)] = Field(
+        description="What is compared: a list of methods, or a mapping of names to changes. A "
+        "change is `component.key: value`; `from: METHOD` takes a method under another name, "
+        "`label` renames it in figures, and a list in their place is a pipeline of its own."
     )
     seeds: Annotated[int, Ge(1), Le(100_000)] = Field(description="Number of repetitions.")
     seeds_per_job: Annotated[int, Ge(1)] | None = Field(
@@ -85,12 +131,19 @@ class Study(_Model):
         [], description="What the protocol tells the learners that declare that they need it."
     )
     metrics: Annotated[list[str], MinLen(1)] = Field(description="Names of metrics.")
+    baseline: Name | None = Field(
+        None, description="The method that others are compared with, task by task."
+    )
+    reference: Name | None = Field(
+        None, description="The method that starts from scratch, from which forward transfer counts."
+    )
     artefacts: list[Name] = Field([], description="Figures and tables to make.")
     words: list[str] = Field(
         [], description="Words whose trajectories are drawn; those that move farthest if empty."
     )
     tuning: Tuning | None = Field(
-        None, description="Trials that choose settings; each learner then also runs as tuned."
+        None,
+        description="Trials that choose settings; each of their methods then also runs as tuned.",
     )
     threads: Annotated[int, Ge(1)] = Field(1, description="Processors of a job.")
     minutes: Annotated[int, Ge(1)] = Field(
@@ -106,19 +159,75 @@ class Study(_Model):
     origin: str = Field("", description="Where the hyper-parameters come from.")
     cuts: str = Field("", description="What is reduced against the paper; stands in captions.")
 
+    def label(self, name: str) -> str:
+        """What figures call a method: its label, or its name where several have that."""
+        label = self.methods[name].label
+        alone = [other.label for other in self.methods.values()].count(label) == 1
+        return label if label and alone else name
+
+    @property
+    def learners(self) -> dict[str, list[Component]]:
+        """The pipelines of all methods."""
+        return {name: variant.pipeline for name, variant in self.methods.items()}
+
 
 class Config(_Model):
-    """A config file; its stem names the folder in results/."""
+    """A whole config, with all that it picks; the stem of its file names the folder in results/."""
 
     seeds_per_job: Annotated[int, Ge(1)] = Field(
         10, description="Repetitions that one job runs side by side."
     )
-    definitions: Any = Field(None, description="Free; a place for YAML anchors to be used below.")
-    streams: Annotated[dict[Name, Stream], MinLen(1)] = Field(description="The streams, by name.")
-    studies: Annotated[dict[Name, Study], MinLen(1)] = Field(description="The studies, by name.")
+    streams: Annotated[dict[Name, Stream], MinLen(1)]
+    studies: Annotated[dict[Name, Study], MinLen(1)]
 
     def blocks(self, study: str) -> list[tuple[int, int]]:
         """First and last seed of each job of a study."""
         seeds = self.studies[study].seeds
         size = self.studies[study].seeds_per_job or self.seeds_per_job
         return [(first, min(first + size, seeds) - 1) for first in range(0, seeds, size)]
+
+
+class StudyFile(_Model):
+    """What a study's file has beside the keys of a study."""
+
+    start: str | None = Field(
+        None, alias="from", description="Another study, whose keys hold where this says nothing."
+    )
+    settings: dict[str, Any] = Field(
+        {},
+        description="Changes, as `component.key: value`, of all methods with this component; what "
+        "is said of one method beats them.",
+    )
+    budgets: dict[Name, dict[str, Any]] = Field(
+        {},
+        description="By name, such as `embedded`, `cpu`, `paper`: any keys of a study, which then "
+        "hold. A list of `methods` picks; a mapping changes and adds.",
+    )
+    definitions: Any = Field(None, description="Free; a place for YAML anchors to be used below.")
+
+
+class ConfigFile(_Model):
+    """A config file."""
+
+    start: str | None = Field(
+        None, alias="from", description="Another config, by path or name, to change and add to."
+    )
+    budget: str | None = Field(
+        None, description="Which of their budgets the studies have that are picked here."
+    )
+    studies: dict[Name, Any] | list[Any] = Field(
+        description="A list picks studies by name; a mapping adds, or changes those of `from`. A "
+        "study is one of the library, or with `from: STUDY`, `budget` and changes under another "
+        "name, or written out here."
+    )
+    seeds_per_job: Annotated[int, Ge(1)] = Field(
+        10, description="Repetitions that one job runs side by side."
+    )
+    streams: dict[Name, Stream] = Field({}, description="Streams by name, for several studies.")
+    methods: dict[Name, Method] = Field({}, description="Methods of your own, by name.")
+    definitions: Any = Field(None, description="Free; a place for YAML anchors to be used below.")
+
+
+def keys(model: type[BaseModel]) -> list[str]:
+    """The keys of a model as people write them."""
+    return [field.alias or name for name, field in model.model_fields.items()]

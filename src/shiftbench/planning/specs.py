@@ -7,24 +7,24 @@ and time limits are no part of it.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
-import re
 from typing import Any
 
 from shiftbench import _instructions
 from shiftbench.errors import UserError
-from shiftbench.planning import components, digest, tuning
+from shiftbench.planning import components, digest, environment, tuning
+from shiftbench.planning.endings import TRIALS
 from shiftbench.planning.schema import Config, Study
 from shiftbench.store import raw
 
 Spec = dict[str, Any]
-HARNESS = "shiftbench.evaluation.harness"
-SUMMARISE = "shiftbench.evaluation.summarise"
-CHOOSE = "shiftbench.evaluation.choice"
+HARNESS = "shiftbench.running.harness"
+SUMMARISE = "shiftbench.scoring.summarise"
+CHOOSE = "shiftbench.scoring.choice"
+STORES = "shiftbench.store.zarr_zip"
 DRAWING = tuple(
-    f"shiftbench.{name}" for name in ("evaluation.results", "artefacts._style", "artefacts._tables")
+    f"shiftbench.{name}" for name in ("scoring.results", "artefacts._style", "artefacts._tables")
 )
 
 
@@ -40,18 +40,18 @@ def raw_file(dataset: str, file: str) -> Spec:
 
 def stream(config: Config, name: str) -> Spec:
     """The spec of building a stream."""
-    return _sealed({"kind": "stream"} | _of_stream(config, name))
+    return _of_stream(config, name, {"kind": "stream"})
 
 
 def words(config: Config, name: str) -> Spec:
     """The spec of choosing the vocabulary of a stream that is counted in shards."""
-    return _sealed({"kind": "words"} | _of_stream(config, name))
+    return _of_stream(config, name, {"kind": "words"})
 
 
 def part(config: Config, name: str, shard: int) -> Spec:
     """The spec of counting one shard of a stream."""
     shards = config.streams[name].settings["shards"]
-    return _sealed({"kind": "part", "shard": shard, "shards": shards} | _of_stream(config, name))
+    return _of_stream(config, name, {"kind": "part", "shard": shard, "shards": shards})
 
 
 def run(config: Config, study: str, stream: str, variant: str, seeds: tuple[int, int]) -> Spec:
@@ -71,13 +71,11 @@ def run(config: Config, study: str, stream: str, variant: str, seeds: tuple[int,
             "metrics": metrics,
             "stack": "tensorflow" if _needs_tensorflow(plan, variant) else "light",
             "instructions": _instructions.wanted() or plan.instructions,
-            "code": digest.code(
-                HARNESS,
-                components.module_name("streams", config.streams[stream].family),
-                *_modules(plan, variant),
-                *(components.module_name("metrics", name) for name in metrics),
-            ),
-        }
+        },
+        HARNESS,
+        components.module_name("streams", config.streams[stream].family),
+        *_modules(plan, variant),
+        *(components.module_name("metrics", name) for name in metrics),
     )
 
 
@@ -90,13 +88,13 @@ def choice(config: Config, study: str, stream: str, learner: str) -> Spec:
         {
             "kind": "choice",
             "study": study,
-            "stream": stream + tuning.TRIALS,
+            "stream": stream + TRIALS,
             "learner": learner,
             "metric": metric,
             "higher_is_better": components.constant("metrics", metric, "HIGHER_IS_BETTER"),
             "trials": dict(tuning.trial_names(study, plan.tuning, learner)),
-            "code": digest.code(CHOOSE),
-        }
+        },
+        CHOOSE,
     )
 
 
@@ -104,15 +102,15 @@ def with_choice(spec: Spec, point: dict[str, Any]) -> Spec:
     """The spec of a tuned run when the settings of the best trial are known."""
     pipeline = [(name, settings) for name, settings in spec["learner"]]
     learner = [list(item) for item in tuning.applied(pipeline, point)]
-    changed = {k: v for k, v in spec.items() if k not in ("digest", "environment")}
-    return _sealed(changed | {"learner": learner, "tuned": point})
+    changed = {key: value for key, value in spec.items() if key != "digest"}
+    return _signed(changed | {"learner": learner, "tuned": point})
 
 
 def scores(config: Config, study: str) -> Spec:
     """The spec of summarising a study."""
     plan = config.studies[study]
     metrics = [components.module_name("metrics", name) for name in plan.metrics]
-    return _sealed(_of_study(config, study, "scores") | {"code": digest.code(SUMMARISE, *metrics)})
+    return _sealed(_of_study(config, study, "scores"), SUMMARISE, *metrics)
 
 
 def artefact(config: Config, study: str, name: str) -> Spec:
@@ -126,8 +124,9 @@ def artefact(config: Config, study: str, name: str) -> Spec:
             "origin": plan.origin,
             "cuts": plan.cuts,
             "words": plan.words,
-            "code": digest.code(*DRAWING, components.module_name("artefacts", name)),
-        }
+        },
+        *DRAWING,
+        components.module_name("artefacts", name),
     )
 
 
@@ -177,10 +176,10 @@ def _of_study(config: Config, study: str, kind: str) -> Spec:
     }
 
 
-def _of_stream(config: Config, name: str) -> Spec:
-    """What all jobs that make a stream depend on."""
+def _of_stream(config: Config, name: str, kind: Spec) -> Spec:
+    """The spec of a job that makes a stream, or a part of it."""
     family = components.module_name("streams", config.streams[name].family)
-    return {"stream": name} | _source(config, name) | {"code": digest.code(family)}
+    return _sealed(kind | {"stream": name} | _source(config, name), family)
 
 
 def _source(config: Config, name: str) -> Spec:
@@ -195,17 +194,19 @@ def _source(config: Config, name: str) -> Spec:
     }
 
 
-def _sealed(spec: Spec) -> Spec:
-    spec = spec | {"environment": _environment()}
+def _sealed(spec: Spec, *modules: str) -> Spec:
+    """A spec with what its job runs: the code of the modules, and the packages they need."""
+    # Every job writes or reads stores.
+    needed = json.dumps(environment.versions(*modules, STORES))
+    return _signed(
+        spec
+        | {
+            "code": digest.code(*modules),
+            "environment": hashlib.sha256(needed.encode()).hexdigest(),
+        }
+    )
+
+
+def _signed(spec: Spec) -> Spec:
     canonical = json.dumps(spec, sort_keys=True)
     return spec | {"digest": hashlib.sha256(canonical.encode()).hexdigest()}
-
-
-@functools.cache
-def _environment() -> str:
-    """The digest of the locked versions."""
-    lock = digest.SOURCE.parent / "envs" / "requirements.lock"
-    if not lock.exists():
-        raise UserError(f"{lock} is missing; restore it, or make it with `make lock`")
-    versions = re.findall(r"^[\w.-]+==[\w.]+", lock.read_text(encoding="utf-8"), re.MULTILINE)
-    return hashlib.sha256("\n".join(versions).encode()).hexdigest()

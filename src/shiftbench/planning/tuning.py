@@ -14,10 +14,8 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from shiftbench.planning.schema import Component, Config, Stream, Study, Tuning
-
-TRIALS, TUNED = "-tuning", "-tuned"
-"""Endings of the names of studies and streams of trials, and of tuned variants."""
+from shiftbench.planning.endings import TRIALS, TUNED
+from shiftbench.planning.schema import Component, Config, Stream, Study, Tuning, Variant
 
 Point = dict[str, Any]
 """A trial: setting, as component.key, -> value."""
@@ -31,15 +29,15 @@ def expanded(config: Config) -> Config:
             for stream in study.streams:
                 streams[stream + TRIALS] = _changed(config.streams[stream], study.tuning.streams)
             studies[name + TRIALS] = _trials(name, study, study.tuning)
-            tuned = {f"{k}{TUNED}": study.learners[k] for k in study.tuning.learners}
-            study = study.model_copy(update={"learners": study.learners | tuned})
+            tuned = {f"{k}{TUNED}": _tuned(study.methods[k]) for k in study.tuning.methods}
+            study = study.model_copy(update={"methods": study.methods | tuned})
         studies[name] = study
     return config.model_copy(update={"streams": streams, "studies": studies})
 
 
 def points(study: str, tuning: Tuning, learner: str) -> list[Point]:
     """The trials of a learner: its grid or, where that has more, a random part of it."""
-    space = tuning.learners[learner]
+    space = tuning.methods[learner]
     size = math.prod(map(len, space.values()))
     # Not NumPy's generator: every job parses the plan, and NumPy is slow to import.
     chooser = random.Random(f"tuning {study} {learner}")
@@ -49,7 +47,7 @@ def points(study: str, tuning: Tuning, learner: str) -> list[Point]:
 def base(study: Study, variant: str) -> str | None:
     """The learner that a variant is tuned from; None for a variant that is not tuned."""
     learner = variant.removesuffix(TUNED)
-    tuned = study.tuning is not None and learner in study.tuning.learners
+    tuned = study.tuning is not None and learner in study.tuning.methods
     return learner if tuned and learner != variant else None
 
 
@@ -82,19 +80,28 @@ def _changed(stream: Stream, changes: Mapping[str, Any]) -> Stream:
 
 
 def _trials(name: str, study: Study, tuning: Tuning) -> Study:
-    learners = {
-        variant: applied(study.learners[learner], point)
-        for learner in tuning.learners
+    methods = {
+        variant: _with_point(study.methods[learner], point)
+        for learner in tuning.methods
         for variant, point in trial_names(name, tuning, learner)
     }
     return study.model_copy(
         update={
             "title": f"Trials of settings for {name}",
             "streams": [stream + TRIALS for stream in study.streams],
-            "learners": learners,
+            "methods": methods,
             "seeds": tuning.seeds,
             "artefacts": ["score-table"],
             "cuts": f"{study.cuts}; trials on validation data".lstrip("; "),
             "tuning": None,
         }
     )
+
+
+def _tuned(variant: Variant) -> Variant:
+    label = f"{variant.label}, tuned" if variant.label else ""
+    return variant.model_copy(update={"label": label})
+
+
+def _with_point(variant: Variant, point: Point) -> Variant:
+    return variant.model_copy(update={"pipeline": applied(variant.pipeline, point), "label": ""})

@@ -24,6 +24,7 @@ TEXT, MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
 class Document(NamedTuple):
     """The data of a YAML file, with its node tree for the lines, and what is wrong with keys."""
 
+    path: Path
     data: Any
     node: yaml.Node | None
     wrong_keys: list[tuple[Place, str]]
@@ -65,7 +66,7 @@ def read(path: Path) -> Document:
         raise UserError(f"{path}: cannot be read ({error})") from None
     try:
         refuse_explosive(path, text)
-        return _document(text)
+        return _document(path, text)
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         words = " ".join(filter(None, [error.context, error.problem]))
@@ -74,7 +75,7 @@ def read(path: Path) -> Document:
         raise UserError(f"{path}: not valid YAML: {error}") from None
 
 
-def _document(text: str) -> Document:
+def _document(path: Path, text: str) -> Document:
     loader = _Loader(text)
     try:
         node = loader.get_single_node()
@@ -84,7 +85,7 @@ def _document(text: str) -> Document:
     finally:
         loader.dispose()
     # What JSON has not, such as dates, are texts.
-    return Document(json.loads(json.dumps(data, default=str)), node, wrong_keys)
+    return Document(path, json.loads(json.dumps(data, default=str)), node, wrong_keys)
 
 
 def _child(node: yaml.Node | None, key: str | int) -> tuple[int, yaml.Node] | None:

@@ -1,1 +1,1 @@
-"""Posterior families, one file a family: broadening, divergence, start values."""
+"""Posterior families, one file a family: densities, broadening, divergence, fits, start values."""

@@ -13,6 +13,8 @@ import math
 import numpy as np
 from numba import njit
 
+from shiftbench.interface import StudentT
+
 
 @njit(cache=True, error_model="numpy")
 def learn(x, y, mean, root, work):
@@ -66,3 +68,19 @@ def scale(x: np.ndarray, root: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.n
     """Scale matrix (b / a) (I + X L L' X') of the prediction, [..., d, d]; df is 2 a."""
     spread = x @ root
     return (b / a)[..., None, None] * (np.eye(x.shape[-2]) + spread @ np.swapaxes(spread, -1, -2))
+
+
+def prediction(
+    x: np.ndarray, a: np.ndarray, b: np.ndarray, mean: np.ndarray, root: np.ndarray
+) -> StudentT:
+    """Of rows with designs x [S, H, n, d, p], in equal parts by each hypothesis.
+
+    a, b: [S, H]; mean: [S, H, p]; root: [S, H, p, p].
+    """
+    s, h = a.shape
+    return StudentT(
+        np.full((s, h), -math.log(h)),
+        np.einsum("shndp,shp->shnd", x, mean),
+        scale(x, root[:, :, None], a[..., None], b[..., None]),
+        2 * a,
+    )

@@ -17,7 +17,7 @@ import xarray as xr
 
 from shiftbench.interface import Batch, Problem, Task
 from shiftbench.streams import _counts, _spill
-from shiftbench.streams._counts import Rows, Weights
+from shiftbench.streams._counts import SparseRows, Weights
 
 BY_TASK = ("realisation", "task")
 
@@ -40,7 +40,7 @@ class Documents(NamedTuple):
 class Realisation(NamedTuple):
     """Counts of one corpus: rows of T periods by V words, unigram [T, V], tokens [T]."""
 
-    rows: Rows
+    rows: SparseRows
     unigram: np.ndarray
     tokens: np.ndarray
     documents: Documents | None
@@ -105,13 +105,13 @@ def task(store: xr.DataTree, realisations: Sequence[int], t: int) -> Task:
     return Task(batch, None, _batch(test, store, width))
 
 
-def counts(store: xr.DataTree, realisation: int, t: int) -> Rows:
+def counts(store: xr.DataTree, realisation: int, t: int) -> SparseRows:
     """The part of a period's matrix with column >= row, in units; training documents."""
     group = _node(store, _group(realisation, t))
-    return Rows(*(group[name].values for name in ("row_start", "column", "count")))
+    return SparseRows(*(group[name].values for name in ("row_start", "column", "count")))
 
 
-def held_out_counts(store: xr.DataTree, realisation: int, t: int) -> Rows:
+def held_out_counts(store: xr.DataTree, realisation: int, t: int) -> SparseRows:
     """The same of the held-out documents of the period."""
     group = _node(store, f"realisation-{realisation}")
     chosen = np.flatnonzero(group["held_out_task"].values == t)
@@ -143,23 +143,25 @@ def _weights(store: xr.DataTree) -> Weights:
     return Weights(np.array(store.attrs["weights"], np.int64), int(store.attrs["units"]))
 
 
-def _all(store: xr.DataTree, realisation: int) -> Rows:
+def _all(store: xr.DataTree, realisation: int) -> SparseRows:
     periods = [counts(store, realisation, t) for t in range(store.sizes["task"])]
     return _counts.total(periods, store.sizes["word"])
 
 
-def _of_texts(group: xr.Dataset, chosen: np.ndarray, weights: Weights, vocabulary: int) -> Rows:
+def _of_texts(
+    group: xr.Dataset, chosen: np.ndarray, weights: Weights, vocabulary: int
+) -> SparseRows:
     """The counts of some of the held-out documents together."""
     start, text = group["text_start"].values, group["text"].values
     return _of_documents([text[start[h] : start[h + 1]] for h in chosen], weights, vocabulary)
 
 
-def _of_documents(texts: Sequence[np.ndarray], weights: Weights, vocabulary: int) -> Rows:
+def _of_documents(texts: Sequence[np.ndarray], weights: Weights, vocabulary: int) -> SparseRows:
     joined = _counts.text(texts, np.zeros(len(texts), np.int32), len(weights.distance))
     return _counts.count(joined, weights, 1, vocabulary)
 
 
-def _batch(halves: Sequence[Rows], store: xr.DataTree, width: int) -> Batch:
+def _batch(halves: Sequence[SparseRows], store: xr.DataTree, width: int) -> Batch:
     """The whole matrices, filled up to the same number of pairs with masked ones."""
     inputs = np.zeros((len(halves), width, 2), np.int32)
     targets = np.zeros((len(halves), width, 1))
@@ -226,11 +228,11 @@ def _sizes(
     return pairs, of_all, held_out
 
 
-def _rows(rows: Rows, t: int, vocabulary: int) -> Rows:
+def _rows(rows: SparseRows, t: int, vocabulary: int) -> SparseRows:
     return _counts.between(rows, t * vocabulary, (t + 1) * vocabulary)
 
 
-def _period(rows: Rows, t: int, vocabulary: int) -> xr.Dataset:
+def _period(rows: SparseRows, t: int, vocabulary: int) -> xr.Dataset:
     half = _rows(rows, t, vocabulary)
     return xr.Dataset(
         {

@@ -25,7 +25,7 @@ BLOCK = 1 << SHIFT
 """Columns that share a flag: a row is gathered in order without being sorted."""
 
 
-class Rows(NamedTuple):
+class SparseRows(NamedTuple):
     """Counts in CSR form: of row r the columns and their values from start[r] to start[r + 1].
 
     start: [rows + 1] int64; column: [m] int32, ascending in each row; value: [m] int64, in
@@ -77,32 +77,32 @@ def text(documents: Sequence[np.ndarray], group: np.ndarray, window: int) -> Tex
     return Text(spread, groups, np.ones(size, np.int64))
 
 
-def count(found: Text, weights: Weights, groups: int, vocabulary: int) -> Rows:
+def count(found: Text, weights: Weights, groups: int, vocabulary: int) -> SparseRows:
     """The pairs of a text: row g V + i holds word i of group g, with columns j >= i.
 
     Memory: at most 12 bytes for each word and distance. The text must start and end with
     gaps, as `text` makes it.
     """
-    return Rows(*_count(*found, weights.distance, groups, vocabulary))
+    return SparseRows(*_count(*found, weights.distance, groups, vocabulary))
 
 
-def total(parts: Sequence[Rows], vocabulary: int) -> Rows:
+def total(parts: Sequence[SparseRows], vocabulary: int) -> SparseRows:
     """The sum of counts over the same rows; equal for any order of the parts."""
     ends = np.cumsum([0] + [len(part.column) for part in parts])
     starts = np.stack([np.asarray(p.start) + e for p, e in zip(parts, ends[:-1], strict=True)])
     column = _joined((part.column for part in parts), np.int32)
     value = _joined((part.value for part in parts), np.int64)
-    return Rows(*_total(starts, column, value, vocabulary))
+    return SparseRows(*_total(starts, column, value, vocabulary))
 
 
-def between(rows: Rows, first: int, last: int) -> Rows:
+def between(rows: SparseRows, first: int, last: int) -> SparseRows:
     """The rows from `first` to before `last`."""
     start = np.asarray(rows.start[first : last + 1])
     inside = slice(int(start[0]), int(start[-1]))
-    return Rows(start - start[0], rows.column[inside], rows.value[inside])
+    return SparseRows(start - start[0], rows.column[inside], rows.value[inside])
 
 
-def mirrored(rows: Rows, vocabulary: int) -> tuple[np.ndarray, np.ndarray]:
+def mirrored(rows: SparseRows, vocabulary: int) -> tuple[np.ndarray, np.ndarray]:
     """The whole symmetric matrix of one group: pairs [m, 2] int32 in order, counts [m] int64."""
     from scipy.sparse import csr_array, triu
 
@@ -113,7 +113,7 @@ def mirrored(rows: Rows, vocabulary: int) -> tuple[np.ndarray, np.ndarray]:
     return np.stack([word, whole.indices.astype(np.int32)], axis=1), whole.data
 
 
-def entries(rows: Rows, first: int = 0) -> int:
+def entries(rows: SparseRows, first: int = 0) -> int:
     """How many non-zero entries these rows, from word `first` on, and their mirror image have."""
     word = np.repeat(np.arange(first, first + len(rows.start) - 1), np.diff(rows.start))
     return 2 * len(rows.column) - int((rows.column == word).sum())

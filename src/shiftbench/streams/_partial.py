@@ -17,7 +17,7 @@ from shiftbench.errors import UserError
 from shiftbench.store import raw as raw_data
 from shiftbench.streams import _count_store, _counts, _spill
 from shiftbench.streams._count_store import Documents, Realisation
-from shiftbench.streams._counts import Rows, Text, Weights
+from shiftbench.streams._counts import SparseRows, Text, Weights
 
 ROWS = ("row_start", "column", "count")
 
@@ -28,7 +28,7 @@ class Counter:
     def __init__(self, periods: int, vocabulary: int, weights: Weights, scratch: Path) -> None:
         self.weights, self.scratch = weights, scratch
         self.unigram = np.zeros((periods, vocabulary), np.int64)
-        self.runs: list[Rows] = []
+        self.runs: list[SparseRows] = []
 
     def add(self, text: Text) -> None:
         """Counts a text that fits into memory, and puts its pairs on disk."""
@@ -83,7 +83,7 @@ def merged(
     UserError where a period has no pair of words that are both in the vocabulary.
     """
     partials = sorted(partials, key=lambda partial: partial.attrs["shard"])
-    runs = [Rows(*(_Slices(partial[name]) for name in ROWS)) for partial in partials]
+    runs = [SparseRows(*(_Slices(partial[name]) for name in ROWS)) for partial in partials]
     rows = _spill.merged(runs, len(words), scratch / "merged")
     unigram = np.sum([partial["unigram"].values for partial in partials], axis=0)
     tokens = np.sum([partial["tokens"].values for partial in partials], axis=0)
@@ -119,12 +119,12 @@ class _Slices:
         return np.asarray(self.array.values, *arguments, **options)
 
 
-def _none(rows: int) -> Rows:
-    return Rows(np.zeros(rows + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64))
+def _none(rows: int) -> SparseRows:
+    return SparseRows(np.zeros(rows + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64))
 
 
 def _refuse_empty(
-    rows: Rows, vocabulary: int, first_year: np.ndarray, tokens: np.ndarray, weights: Weights
+    rows: SparseRows, vocabulary: int, first_year: np.ndarray, tokens: np.ndarray, weights: Weights
 ) -> None:
     pairs = np.diff(rows.start[::vocabulary])
     for t in np.flatnonzero((tokens == 0) | ((pairs == 0) & (len(weights.distance) > 0)))[:1]:

@@ -8,9 +8,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from shiftbench.streams import _london_nox, _nile, _simulated_ar, _well_log
+from shiftbench.streams import _london_nox, _nile, _simulated_ar, _stationary_ar, _well_log
 
-Dataset = Literal["nile", "well-log", "london-nox", "simulated-ar"]
+Dataset = Literal["nile", "well-log", "london-nox", "simulated-ar", "stationary-ar"]
 
 
 class Series(NamedTuple):
@@ -80,3 +80,11 @@ def simulated_ar(
     names = [f"series {number}" for number in range(series)]
     time = 1 + np.arange(value.shape[1])
     return Series(value, time, names, "1", "known", _simulated_ar.CHANGES)
+
+
+def stationary_ar(realisations: int, series: int) -> Series:
+    """Autoregressions without a change."""
+    drawn = [_stationary_ar.generate(number, series) for number in range(realisations)]
+    names = [f"series {number}" for number in range(series)]
+    time = 1 + np.arange(_stationary_ar.VALUES)
+    return Series(np.stack(drawn), time, names, "1", "known", [])

@@ -8,21 +8,25 @@ from pathlib import Path
 import numpy as np
 
 from shiftbench.streams import _counts
-from shiftbench.streams._counts import Rows
+from shiftbench.streams._counts import SparseRows
 
 PAIRS = 2**22
 """So many pairs are in memory at a time, at some 40 bytes each, unless a single row has more."""
 
 
-def run(rows: Rows, folder: Path) -> Rows:
+def run(rows: SparseRows, folder: Path) -> SparseRows:
     """The same rows, in files of the folder that are read when they are used."""
     folder.mkdir()
     for name, array in rows._asdict().items():
         np.save(folder / f"{name}.npy", array)
-    return Rows(*(np.load(folder / f"{name}.npy", mmap_mode="r") for name in Rows._fields))
+    return SparseRows(
+        *(np.load(folder / f"{name}.npy", mmap_mode="r") for name in SparseRows._fields)
+    )
 
 
-def merged(runs: Sequence[Rows], vocabulary: int, folder: Path, pairs: int = PAIRS) -> Rows:
+def merged(
+    runs: Sequence[SparseRows], vocabulary: int, folder: Path, pairs: int = PAIRS
+) -> SparseRows:
     """The sum of runs over the same rows, in files of the folder."""
     folder.mkdir()
     n_rows = len(runs[0].start) - 1
@@ -33,10 +37,10 @@ def merged(runs: Sequence[Rows], vocabulary: int, folder: Path, pairs: int = PAI
             used += len(part.column)
             column.extend(part.column)
             value.extend(part.value)
-    return Rows(start, column.array(), value.array())
+    return SparseRows(start, column.array(), value.array())
 
 
-def entries(runs: Sequence[Rows], vocabulary: int) -> int:
+def entries(runs: Sequence[SparseRows], vocabulary: int) -> int:
     """How many non-zero entries the whole symmetric matrix has that is the sum of runs."""
     return sum(_counts.entries(part, first) for first, _, part in _sums(runs, vocabulary, PAIRS))
 
@@ -65,14 +69,16 @@ class Column:
         return np.memmap(self.path, self.kind, "r", shape=self.size)
 
 
-def _sums(runs: Sequence[Rows], vocabulary: int, pairs: int) -> Iterator[tuple[int, int, Rows]]:
+def _sums(
+    runs: Sequence[SparseRows], vocabulary: int, pairs: int
+) -> Iterator[tuple[int, int, SparseRows]]:
     """The sum of runs, some rows at a time: from which row to before which, and these rows."""
     for first, last in _blocks(runs, pairs):
         parts = [_counts.between(run, first, last) for run in runs]
         yield first, last, _counts.total(parts, vocabulary)
 
 
-def _blocks(runs: Sequence[Rows], pairs: int) -> Iterator[tuple[int, int]]:
+def _blocks(runs: Sequence[SparseRows], pairs: int) -> Iterator[tuple[int, int]]:
     """Ranges of rows, one after the other, each with at most so many pairs, or of one row."""
     ends = np.zeros(len(runs[0].start), np.int64)
     for one in runs:

@@ -1,7 +1,8 @@
 """Time series, one or more values a step, with regressors made of their own past.
 
 Source: knoblauch2018robust, section 5 and Fig. 1B. Real series are the Nile, the well-log and
-London's nitrogen oxides; the simulated ones are the five autoregressions of Fig. 1B.
+London's nitrogen oxides; the simulated ones are the five autoregressions of Fig. 1B, and some
+that do not change.
 
 A row is one step: targets y [d] and, for each model m of the learner's set, a design matrix
 X_m [d, p], y ~ X_m beta. Designs are made when a task is read. With regressors from the past
@@ -44,14 +45,17 @@ BY_TASK = ("realisation", "task")
 
 @dataclass(frozen=True)
 class Settings:
-    dataset: Literal["nile", "well-log", "london-nox", "simulated-ar"] = "simulated-ar"
+    dataset: Literal["nile", "well-log", "london-nox", "simulated-ar", "stationary-ar"] = (
+        "simulated-ar"
+    )
     """The series; an entry of the table of raw data."""
     realisations: Annotated[int, Ge(1)] = 8
-    """Number of independent realisations of simulated-ar; real series have one."""
-    regressors: Literal["constant", "own-lag", "neighbours"] = "own-lag"
+    """Number of independent realisations of simulated series; real ones have one."""
+    regressors: Literal["constant", "own-lag", "own-level-and-lag", "neighbours"] = "own-lag"
     """constant: a level for each series. own-lag: a common intercept and each series' own last
-    value. neighbours: the three models of london-nox, with an intercept and the own last value
-    for each station; two of them add sums over the rings around it, by road or straight."""
+    value; own-level-and-lag: an intercept of its own as well. neighbours: the three models of
+    london-nox, with an intercept and the own last value for each station; two of them add sums over
+    the rings around it, by road or straight."""
     rings: Annotated[int, Ge(0), Le(5)] = 1
     """Number of rings in `neighbours`. The authors' script asks for one, of 0 to 10 (1), but
     their code leaves it out, which is 0: three times the same model."""
@@ -65,7 +69,7 @@ class Settings:
     rows_per_task: Annotated[int, Ge(1)] = 1
     """Number of steps in a task."""
     series: Annotated[int, Ge(1)] = 5
-    """Number of series of simulated-ar; the others have their own."""
+    """Number of simulated series; the others have their own."""
     contaminated: Annotated[int, Ge(0)] = 1
     """Number of series of simulated-ar, the first ones, with added t_4 noise."""
     contamination_scale: Annotated[float, Gt(0)] = 2.23606797749979
@@ -107,7 +111,12 @@ def problem(store: xr.Dataset) -> Problem:
     """Regression of d values on a design of shape (models, d, regressors)."""
     d, rows = store.sizes["series"], int(store.attrs["rows_per_task"])
     models, rings = store.sizes.get("model", 1), store.sizes.get("ring", 0)
-    regressors = {"constant": d, "own-lag": d + 1, "neighbours": d * (2 + rings)}
+    regressors = {
+        "constant": d,
+        "own-lag": d + 1,
+        "own-level-and-lag": 2 * d,
+        "neighbours": d * (2 + rings),
+    }
     shape = (models, d, regressors[store.attrs["regressors"]])
     return Problem("regression", shape, d, rows, store.sizes["task"])
 
@@ -137,6 +146,8 @@ def _read(settings: Settings, raw: Path) -> Series:
         return _series_data.well_log(raw)
     if settings.dataset == "london-nox":
         return _series_data.london_nox(raw)
+    if settings.dataset == "stationary-ar":
+        return _series_data.stationary_ar(settings.realisations, settings.series)
     noise = Noise(
         settings.contaminated, settings.contamination_scale, settings.contamination_threshold
     )
@@ -257,6 +268,8 @@ def _design(store: xr.Dataset, past: np.ndarray) -> np.ndarray:
     own = past[..., None] * eye
     if kind == "own-lag":
         return np.concatenate([np.ones((*past.shape, 1)), own], axis=-1)[:, :, None]
+    if kind == "own-level-and-lag":
+        return np.concatenate([np.broadcast_to(eye, own.shape), own], axis=-1)[:, :, None]
     sums = np.einsum("mrij,snj->snmir", store["neighbour"].values, past)
     models, rings = sums.shape[2], sums.shape[-1]
     around = sums[..., None] * eye[:, None]

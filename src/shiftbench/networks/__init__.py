@@ -1,0 +1,1 @@
+"""What learners of networks share: training, per-example gradients, draws of weights."""

@@ -1,0 +1,185 @@
+"""Minibatch training inside one graph: shuffling, masks, epochs, Adam.
+
+Everything is vectorised over seeds and hypotheses, and one call is one task: no
+Python runs between steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from shiftbench.networks.backend import fused, repeat, tf
+from shiftbench.networks.random import fold_in, uniforms
+
+
+class Minibatch(NamedTuple):
+    """A minibatch: inputs [S, 1, b, ...], targets [S, b, ...], mask [S, b] (0 or 1)."""
+
+    inputs: tf.Tensor
+    targets: tf.Tensor
+    mask: tf.Tensor
+
+
+Gradient = Callable[[tf.Tensor, Minibatch, tf.Tensor], tf.Tensor]
+"""(parameters [S, H, P'], minibatch, seeds of the step [S, 2]) -> gradient [S, H, P']."""
+
+
+class Adam(NamedTuple):
+    """Adam's constants (Kingma and Ba 2014), the defaults of li2021vbs, C.2."""
+
+    learning_rate: float
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-7
+
+
+class Descent(NamedTuple):
+    """Where Adam stands.
+
+    x: parameters [S, H, P']; first, second: moments of the gradient, likewise; steps:
+    taken so far, a scalar or [S, H, 1]; path: empty, or one sum [S, H, P'] over steps of
+    -(gradient without the penalty, before the step) * (change of x by the step).
+    """
+
+    x: tf.Tensor
+    first: tf.Tensor
+    second: tf.Tensor
+    steps: tf.Tensor
+    path: tuple[tf.Tensor, ...] = ()
+
+
+class Penalty(NamedTuple):
+    """weight / (2 rows) (x - anchor)^2, elementwise; [S, H, P'] each, and rows [S, 1, 1]."""
+
+    weight: tf.Tensor
+    anchor: tf.Tensor
+    rows: tf.Tensor
+
+
+def take(inputs: tf.Tensor, targets: tf.Tensor, mask: tf.Tensor, index: tf.Tensor) -> Minibatch:
+    """The rows `index` [S, b] of data [S, n, ...]."""
+    gathered = tf.gather(inputs, index, batch_dims=1)
+    return Minibatch(
+        gathered[:, tf.newaxis],
+        tf.gather(targets, index, batch_dims=1),
+        tf.cast(tf.gather(mask, index, batch_dims=1), tf.float32),
+    )
+
+
+def shuffled(mask: tf.Tensor, length: int, seeds: tf.Tensor) -> tf.Tensor:
+    """A permutation of the rows [S, length], masked rows last, cut or padded to length."""
+    n = mask.shape[1]
+    keys = uniforms(seeds, [n]) + tf.where(mask, 0.0, 1.0)
+    order = tf.argsort(keys, axis=1, stable=True)
+    # Padding repeats the last row of the order; `epochs` gives it no weight.
+    return tf.gather(order, tf.minimum(tf.range(length), n - 1), axis=1)
+
+
+def epochs(
+    step: Callable[[Any, Minibatch, tf.Tensor], Any],
+    state: Any,
+    data: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
+    seeds: tf.Tensor,
+    passes: int,
+    batch_size: int,
+) -> tuple[Any, tf.Tensor]:
+    """A nest of tensors after step(state, minibatch, seeds of the step) over shuffled epochs.
+
+    data: inputs [S, n, ...], targets [S, n, ...], mask [S, n]. The number of steps, which
+    comes second, follows from the unmasked rows, so padding costs nothing and changes
+    nothing: rows that fill the last minibatch up have mask 0.
+    """
+    mask = data[2]
+    batch = min(batch_size, mask.shape[1])
+    batches = -(-mask.shape[1] // batch)
+    filled = tf.reduce_sum(tf.cast(mask, tf.int32), axis=1)
+    steps_per_epoch = (tf.reduce_max(filled) + batch - 1) // batch
+    positions = tf.range(batches * batch)
+
+    def epoch(number: tf.Tensor, before: Any) -> Any:
+        order = shuffled(mask, batches * batch, fold_in(seeds, 2 * number))
+        epoch_seeds = fold_in(seeds, 2 * number + 1)
+
+        def minibatch(i: tf.Tensor, now: Any) -> Any:
+            rows = take(*data, tf.reshape(order[:, i * batch : (i + 1) * batch], [-1, batch]))
+            inside = positions[i * batch : (i + 1) * batch] < filled[:, tf.newaxis]
+            rows = rows._replace(mask=rows.mask * tf.cast(inside, tf.float32))
+            return step(now, rows, fold_in(epoch_seeds, i))
+
+        return repeat(minibatch, before, steps_per_epoch)
+
+    return repeat(epoch, state, passes), passes * steps_per_epoch
+
+
+def total(
+    function: Callable[[Minibatch], tf.Tensor],
+    data: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
+    size: int = 500,
+) -> tf.Tensor:
+    """The sum [S, H] of function(rows) over pieces of the data, at most `size` rows at once.
+
+    For memory: on all rows of a task at once a convolution would need gigabytes.
+    """
+    s, n = data[2].shape
+    size = min(size, n)
+
+    def piece(first: tf.Tensor | int) -> tf.Tensor:
+        index = first + tf.range(size)
+        rows = take(*data, tf.tile(tf.minimum(index, n - 1)[tf.newaxis], [s, 1]))
+        return function(rows._replace(mask=rows.mask * tf.cast(index < n, tf.float32)))
+
+    return repeat(lambda first, found: found + piece(first), piece(0), n, start=size, step=size)
+
+
+def minimise(
+    gradient: Gradient,
+    start: tf.Tensor,
+    data: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
+    seeds: tf.Tensor,
+    epochs: int,
+    batch_size: int,
+    adam: Adam,
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Adam from `start` [S, H, P'] over shuffled epochs; (parameters, number of steps)."""
+    zeros = tf.zeros_like(start)
+    begin = Descent(start, zeros, zeros, tf.constant(0))
+    end, steps = descend(gradient, begin, data, seeds, epochs, batch_size, adam)
+    return end.x, steps
+
+
+def descend(
+    gradient: Gradient,
+    start: Descent,
+    data: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
+    seeds: tf.Tensor,
+    passes: int,
+    batch_size: int,
+    adam: Adam,
+    penalty: Penalty | None = None,
+) -> tuple[Descent, tf.Tensor]:
+    """Adam on a loss, known by its gradient, plus a penalty; where it ends, number of steps."""
+
+    def step(at: Descent, rows: Minibatch, step_seeds: tf.Tensor) -> Descent:
+        g = gradient(at.x, rows, step_seeds)
+        steps = at.steps + 1
+        step_number = tf.cast(steps, tf.float32)
+        x, first, second, path = _adam_step(adam, at, g, step_number, penalty)
+        return Descent(x, first, second, steps, path)
+
+    return epochs(step, start, data, seeds, passes, batch_size)
+
+
+# Fused: as separate operations this is a third of a step, bound by memory traffic.
+@fused
+def _adam_step(
+    adam: Adam, at: Descent, g: tf.Tensor, step: tf.Tensor, penalty: Penalty | None
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tuple[tf.Tensor, ...]]:
+    total = g
+    if penalty is not None:
+        total += penalty.weight * (at.x - penalty.anchor) / penalty.rows
+    first = adam.beta1 * at.first + (1 - adam.beta1) * total
+    second = adam.beta2 * at.second + (1 - adam.beta2) * tf.square(total)
+    rate = adam.learning_rate * tf.sqrt(1 - adam.beta2**step) / (1 - adam.beta1**step)
+    x = at.x - rate * first / (tf.sqrt(second) + adam.epsilon)
+    return x, first, second, tuple(path - g * (x - at.x) for path in at.path)

@@ -1,0 +1,357 @@
+"""A config as one whole: what it picks from the library, and what it changes, in one document.
+
+Settings of a method come from its file, then from the `settings` of the study and of its
+budget, then from what study, budget and config say of this method: the special beats the
+general. Each value remembers the file and the line that it comes from.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from shiftbench.names import unknown
+from shiftbench.planning import yaml_lines
+from shiftbench.planning.library import ANCHORS, Library, Part, whole
+from shiftbench.planning.schema import ConfigFile, Method, keys, one_component
+from shiftbench.planning.yaml_lines import Document, Place
+
+OF_FILES = ("from", "budget", "budgets", "settings", ANCHORS)
+"""Keys of a study that say how it is made, and are none of its own."""
+OF_VARIANTS = ("from", "label")
+"""Keys of a variant that are no settings."""
+
+
+class Found(NamedTuple):
+    """What is wrong at a place of a file."""
+
+    document: Document
+    place: Place
+    text: str
+
+
+@dataclass
+class Composition:
+    """The whole config: its data, where each value comes from, and what went wrong in making it."""
+
+    library: Library
+    document: Document
+    data: dict[str, Any] = dataclasses.field(default_factory=dict)
+    found: list[Found] = dataclasses.field(default_factory=list)
+    _written: dict[Place, Part] = dataclasses.field(default_factory=dict)
+
+    def put(self, place: Place, part: Part, data: Any = None) -> None:
+        """Sets a value, to the data of the part or to others that stand there."""
+        parent: Any = self.data
+        for key in place[:-1]:
+            parent = parent.setdefault(key, {}) if isinstance(parent, dict) else parent[key]
+        parent[place[-1]] = copy.deepcopy(part.data if data is None else data)
+        for deeper in [other for other in self._written if other[: len(place)] == place]:
+            del self._written[deeper]
+        self._written[place] = part
+
+    def origin(self, place: Place) -> tuple[Document, Place]:
+        """The file that a value comes from, and its place there."""
+        for size in range(len(place), 0, -1):
+            if part := self._written.get(place[:size]):
+                return part.document, (*part.place, *place[size:])
+        return self.document, place
+
+    def wrong(self, part: Part, text: str) -> None:
+        """Notes what is wrong with a part."""
+        self.found.append(Found(part.document, part.place, text))
+
+
+class _Plan(NamedTuple):
+    """What a config asks for, with what it starts from: layers of studies, the general first."""
+
+    studies: dict[str, list[Part]]
+    streams: dict[str, Part]
+    methods: dict[str, Part]
+    others: dict[str, Part]
+
+
+def compose(document: Document) -> Composition:
+    """The whole config that a file stands for. UserError for a file that is no YAML."""
+    made = Composition(Library(Path(document.path).parent), document)
+    plan = _plan(made, whole(document), trail=())
+    for key, part in plan.others.items():
+        made.put((key,), part)
+    for name, part in plan.streams.items():
+        made.put(("streams", name), part)
+    for name, layers in plan.studies.items():
+        _study(made, plan, name, layers)
+    documents = [document, *made.library.documents]
+    made.found += [Found(one, *wrong) for one in documents for wrong in one.wrong_keys]
+    return made
+
+
+def _plan(made: Composition, file: Part, trail: tuple[Path, ...]) -> _Plan:
+    """What one config file asks for, on top of the one that it starts from."""
+    base = _base(made, file, (*trail, Path(file.document.path).resolve()))
+    streams, methods, others = dict(base.streams), dict(base.methods), dict(base.others)
+    for key, part in file.items():
+        if key not in keys(ConfigFile):
+            made.wrong(part, unknown("key", key, keys(ConfigFile)))
+        elif key in ("streams", "methods"):
+            {"streams": streams, "methods": methods}[key].update(part.items())
+            if not part.mapping():
+                made.wrong(part, "should be a mapping of names")
+        elif key not in ("from", "budget", "studies", ANCHORS):
+            others[key] = part
+    plan = _Plan({}, streams, methods, others)
+    wanted = file.get("studies")
+    if wanted is None or wanted.mapping():  # changes and adds; a list picks
+        plan.studies.update(base.studies)
+    if wanted is None and not base.studies:
+        made.wrong(file, "studies: this key is missing")
+    budget = file.get("budget")
+    for name, entry in _entries(made, wanted):
+        plan.studies[name] = _layers(made, base, name, entry, budget)
+    return plan
+
+
+def _base(made: Composition, file: Part, trail: tuple[Path, ...]) -> _Plan:
+    nothing = _Plan({}, {}, {}, {})
+    start = file.get("from")
+    if start is None:
+        return nothing
+    path = made.library.config(str(start.data))
+    if path is None:
+        words = f'there is no config "{start.data}"; write its path from here, or its name'
+        made.wrong(start, words)
+        return nothing
+    if path.resolve() in trail:
+        made.wrong(start, f"{path} starts from itself")
+        return nothing
+    document = yaml_lines.read(path)
+    made.library.documents.append(document)
+    return _plan(made, whole(document), trail)
+
+
+def _entries(made: Composition, wanted: Part | None) -> Iterator[tuple[str, Part]]:
+    """Names with what is said of them: of a mapping, or of a list of names and small mappings."""
+    if wanted is None:
+        return
+    if wanted.mapping():
+        yield from wanted.items()
+    elif isinstance(wanted.data, list):
+        seen = set()
+        for place, item in enumerate(wanted.data):
+            part = wanted.at(place)
+            if isinstance(item, str):
+                named = [(item, Part(part.document, part.place, None))]
+            elif isinstance(item, dict) and len(item) == 1:
+                named = list(part.items())
+            else:
+                made.wrong(part, "write a name, or one name with its changes, as {name: {...}}")
+                continue
+            for name, entry in named:
+                if name in seen:
+                    made.wrong(part, f'"{name}" stands here twice')
+                seen.add(name)
+                yield name, entry
+    else:
+        made.wrong(wanted, "should be a list of names, or a mapping")
+
+
+def _layers(
+    made: Composition, base: _Plan, name: str, entry: Part, budget: Part | None
+) -> list[Part]:
+    """The layers of a study that a config names."""
+    own = [entry] if entry.mapping() else []
+    if entry.data is not None and not own:
+        made.wrong(entry, "should be a mapping, or nothing after the name")
+    source = entry.get("from")
+    known = name if source is None else str(source.data)
+    if known in base.studies:
+        return [*base.studies[known], *own]
+    if source is None and own:
+        return own
+    budget = entry.get("budget") or budget
+    return [*_of_file(made, source or entry, known, budget, trail=()), *own] or [entry]
+
+
+def _of_file(
+    made: Composition, named: Part, name: str, budget: Part | None, trail: tuple[str, ...]
+) -> list[Part]:
+    """The layers of a study of the library: what it starts from, itself, its budget."""
+    file = made.library.study(name)
+    if file is None:
+        made.wrong(named, unknown("study", name, made.library.studies()))
+        return []
+    if name in trail:
+        made.wrong(named, f'the study "{name}" starts from itself')
+        return []
+    layers = []
+    if source := file.get("from"):
+        layers = _of_file(made, source, str(source.data), budget, (*trail, name))
+    layers.append(file)
+    if budgets := file.get("budgets"):
+        chosen = None if budget is None else budgets.get(str(budget.data))
+        if chosen is not None:
+            layers.append(chosen)
+        elif budget is None:
+            made.wrong(named, f'the study "{name}" has budgets; choose one with the key `budget`:'
+                       f" {', '.join(key for key, _ in budgets.items())}")  # fmt: skip
+        else:
+            known = [key for key, _ in budgets.items()]
+            made.wrong(named, unknown(f'budget of the study "{name}"', budget.data, known))
+    return layers
+
+
+def _study(made: Composition, plan: _Plan, name: str, layers: list[Part]) -> None:
+    """Puts a study together."""
+    made.put(("studies", name), layers[0], {})
+    for layer in layers:
+        for key, part in layer.items():
+            if key == "tuning" and part.mapping():
+                for inner, value in part.items():
+                    made.put(("studies", name, key, inner), value)
+            elif key not in (*OF_FILES, "streams", "methods"):
+                made.put(("studies", name, key), part)
+    of_key = {
+        key: [found for layer in layers if (found := layer.get(key)) is not None]
+        for key in ("streams", "settings", "methods")
+    }
+    if of_key["streams"]:
+        _streams(made, name, of_key["streams"][-1])
+    if of_key["methods"]:
+        _methods(made, plan, name, of_key["methods"], of_key["settings"])
+
+
+def _streams(made: Composition, study: str, streams: Part) -> None:
+    """The streams of a study: names, or definitions that become streams of the config."""
+    place = ("studies", study, "streams")
+    if not streams.mapping():
+        made.put(place, streams)
+        return
+    made.put(place, streams, list(streams.data))
+    for number, (name, part) in enumerate(streams.items()):
+        made.put((*place, number), part, name)
+        other = made.data.get("streams", {}).get(name)
+        if other is not None and other != part.data:
+            made.wrong(part, f'there is another stream "{name}" in this config; rename one of them')
+        else:
+            made.put(("streams", name), part)
+
+
+def _methods(
+    made: Composition, plan: _Plan, study: str, methods: list[Part], settings: list[Part]
+) -> None:
+    """The variants of a study: methods by name with changes, or pipelines."""
+    place = ("studies", study, "methods")
+    variants: dict[str, list[Part]] = {}
+    for layer in methods:
+        named = list(_entries(made, layer))
+        if not layer.mapping():  # a list picks
+            variants = {name: variants.get(name, []) for name, _ in named}
+        for name, entry in named:
+            variants.setdefault(name, []).append(entry)
+    made.put(place, methods[-1], {})
+    general = [item for layer in settings for item in layer.items()]
+    used: set[str] = set()
+    for name, entries in variants.items():
+        used |= _variant(made, plan, (*place, name), entries, general)
+    for key, setting in general:
+        if key not in used:
+            words = "no method of this study has this component; write component.key"
+            made.wrong(setting, words)
+
+
+def _variant(
+    made: Composition,
+    plan: _Plan,
+    place: Place,
+    entries: list[Part],
+    general: list[tuple[str, Part]],
+) -> set[str]:
+    """Puts a variant together; the general settings that it took."""
+    for entry in entries:
+        if not isinstance(entry.data, dict | list | None):
+            made.wrong(entry, "should be changes of the method, or a pipeline as a list")
+    own = next((entry for entry in reversed(entries) if isinstance(entry.data, list)), None)
+    made.put(place, own or entries[-1], {"pipeline": []})
+    if own is not None:
+        _pipeline(made, place, own)
+        return set()
+    source = next((part for entry in reversed(entries) if (part := entry.get("from"))), None)
+    name = str(place[-1] if source is None else source.data)
+    method = plan.methods.get(name) or made.library.methods.get(name)
+    if method is None or method.get("pipeline") is None:
+        made.wrong(source or entries[-1], _no_pipeline(made, plan, name, method))
+        return set()
+    _form(made, method)
+    made.put((*place, "method"), source or entries[-1], name)
+    if (label := method.get("label")) is not None:
+        made.put((*place, "label"), label)
+    _pipeline(made, place, method.at("pipeline"))
+    there = _components(made.data, place)
+    used = {key for key, _ in general if key.partition(".")[0] in there}
+    for key, part in general:
+        if key in used:
+            _set(made, place, there, key, part)
+    for entry in entries:
+        for key, part in entry.items():
+            if key == "label":
+                made.put((*place, key), part)
+            elif key not in OF_VARIANTS:
+                _set(made, place, there, key, part)
+    return used
+
+
+def _form(made: Composition, method: Part) -> None:
+    """Notes what is wrong with the form of a method; its pipeline is checked where it is used."""
+    for key, part in method.items():
+        if key not in keys(Method):
+            made.wrong(part, unknown("key", key, keys(Method)))
+    for key, field in Method.model_fields.items():
+        if field.is_required() and method.get(key) is None:
+            made.found.append(Found(method.document, (*method.place, key), "this key is missing"))
+
+
+def _no_pipeline(made: Composition, plan: _Plan, name: str, method: Part | None) -> str:
+    if method is not None and (missing := method.get("missing")):
+        return f'the method "{name}" cannot run yet: {missing.data}'
+    known = [*plan.methods, *made.library.methods]
+    return unknown("method", name, known) + "; or write a pipeline, as a list of components"
+
+
+def _pipeline(made: Composition, place: Place, items: Part) -> None:
+    """Puts the components of a pipeline, each as a mapping of its name to its settings."""
+    place = (*place, "pipeline")
+    made.put(place, items)
+    for position, item in enumerate(items.data if isinstance(items.data, list) else []):
+        part = items.at(position)
+        try:
+            name, settings = one_component(item)
+            made.put((*place, position), part, {name: settings})
+        except ValueError:
+            made.put((*place, position), part)
+
+
+def _components(data: Mapping[str, Any], place: Place) -> dict[str, Place]:
+    """Where each component of a pipeline has its settings."""
+    for key in place:
+        data = data[key]  # type: ignore[index]
+    items = data["pipeline"] if isinstance(data["pipeline"], list) else []
+    return {
+        name: (*place, "pipeline", position, name)
+        for position, item in enumerate(items)
+        if isinstance(item, dict)
+        for name in item
+    }
+
+
+def _set(made: Composition, place: Place, there: dict[str, Place], key: str, part: Part) -> None:
+    """Changes one setting, written as component.key."""
+    component, _, setting = key.partition(".")
+    if component in there and setting:
+        made.put((*there[component], setting), part)
+    else:
+        words = unknown("component", component, there)
+        made.wrong(part, f"{words}; write component.key, of the method {place[-1]}")

@@ -1,0 +1,97 @@
+"""Methods and studies by name: the files of `methods/` and `studies/` beside the configs.
+
+A config finds those beside itself first, then those of this repository. Files are read when a
+name is asked for.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shiftbench.planning import yaml_lines
+from shiftbench.planning.yaml_lines import Document, Place
+
+OURS = Path(__file__).parents[3] / "config"
+"""The folder of the repository's configs."""
+ANCHORS = "definitions"
+"""The key of a file that is free, as a place for YAML anchors."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A value of a file, with the place where it stands."""
+
+    document: Document
+    place: Place
+    data: Any
+
+    def at(self, key: str | int) -> Part:
+        """The value under a key that is there."""
+        return Part(self.document, (*self.place, key), self.data[key])
+
+    def get(self, key: str) -> Part | None:
+        """The value under a key; None where it is missing, or this is no mapping."""
+        return self.at(key) if isinstance(self.data, dict) and key in self.data else None
+
+    def items(self) -> Iterator[tuple[str, Part]]:
+        """Keys and values of a mapping; nothing of anything else."""
+        yield from ((key, self.at(key)) for key in (self.data if self.mapping() else ()))
+
+    def mapping(self) -> bool:
+        """Whether this is a mapping."""
+        return isinstance(self.data, dict)
+
+
+def whole(document: Document) -> Part:
+    """All that a file holds."""
+    return Part(document, (), document.data)
+
+
+class Library:
+    """What a config in a folder may name. UserError for a file that is no YAML."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folders = list(dict.fromkeys([folder.resolve(), OURS.resolve()]))
+        self.documents: list[Document] = []
+        """The files that were read."""
+
+    def config(self, name: str) -> Path | None:
+        """The file of a config, by its path beside this one or by its name."""
+        for folder in self.folders:
+            for path in (folder / name, folder / f"{name}.yaml"):
+                if path.is_file():
+                    return path
+        return None
+
+    def studies(self) -> list[str]:
+        """The names of all studies."""
+        return sorted({path.stem for path in self._files("studies")})
+
+    def study(self, name: str) -> Part | None:
+        """The file of a study; None if there is none of this name."""
+        for path in self._files("studies"):
+            if path.stem == name:
+                return whole(self._read(path))
+        return None
+
+    @functools.cached_property
+    def methods(self) -> dict[str, Part]:
+        """All methods, by name; of two with one name, that beside the config."""
+        found: dict[str, Part] = {}
+        for path in self._files("methods"):
+            for name, method in whole(self._read(path)).items():
+                if name != ANCHORS:
+                    found.setdefault(name, method)
+        return found
+
+    def _files(self, kind: str) -> list[Path]:
+        return [path for one in self.folders for path in sorted((one / kind).glob("*.yaml"))]
+
+    def _read(self, path: Path) -> Document:
+        document = yaml_lines.read(path)
+        self.documents.append(document)
+        return document

@@ -1,0 +1,1 @@
+"""Runs a learner on a stream: the order of the protocol, progress, cost."""

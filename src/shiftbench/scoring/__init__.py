@@ -1,0 +1,1 @@
+"""What is said of runs: metrics, summaries of studies, published numbers."""

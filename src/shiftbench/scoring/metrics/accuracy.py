@@ -1,0 +1,24 @@
+"""Share of test rows whose most probable class, in the mixture of hypotheses, is right.
+
+li2021vbs, C.2: classes are scored by the weighted mean of the hypotheses' predictive
+probabilities. Of equally probable classes the first counts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shiftbench.interface import Batch, Predictive
+from shiftbench.scoring.metrics._classes import categorical, masked_mean, mixture
+
+STAGE = "after"
+UNIT = "fraction"
+HIGHER_IS_BETTER = True
+JUDGES = ("categorical",)
+REQUIRES = ("tests",)
+
+
+def score(predictive: Predictive, batch: Batch) -> np.ndarray:
+    """Accuracy [S]; UserError for a regression."""
+    predicted = mixture(categorical(predictive, "accuracy")).argmax(axis=-1)
+    return masked_mean(predicted == batch.targets, batch.mask)

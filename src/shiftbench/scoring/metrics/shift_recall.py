@@ -1,0 +1,27 @@
+"""Share of the true shifts that were inferred, at exactly their task.
+
+Of the most likely hypothesis at the end of the stream, in hindsight, per seed. NaN for
+streams without shifts and for learners that make no decisions about them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from shiftbench.scoring.metrics import _shifts
+
+STAGE = "run"
+UNIT = "fraction"
+HIGHER_IS_BETTER = True
+REQUIRES = ("shifts",)
+REFUSES = ("counts", "blocks")
+FROM = ("changes",)
+
+
+def score(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
+    """Recall [seed]."""
+    counts = _shifts.counts(run, stream, margin=0)
+    if counts is None:
+        return np.full(run.sizes["seed"], np.nan)
+    return _shifts.ratio(counts.matched, counts.true)

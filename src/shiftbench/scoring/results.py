@@ -1,0 +1,137 @@
+"""What an artefact is drawn from: the scores, the runs and the streams of one study."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from shiftbench.errors import UserError
+from shiftbench.scoring.summarise import COLUMNS, covered, failures, succeeded
+from shiftbench.store import zarr_zip
+
+STORE_SUFFIX = ".zarr.zip"
+
+
+@dataclass(frozen=True)
+class StudyResults:
+    """The results of one study, all in memory.
+
+    cuts: what is reduced against the paper; origin: where hyper-parameters come from; both
+    may be empty. scores: the tree of `scoring.summarise`. summary: its table. words: on
+    streams of counts, those to be shown.
+    """
+
+    name: str
+    title: str
+    cuts: str
+    origin: str
+    scores: xr.DataTree
+    summary: pd.DataFrame
+    streams: Mapping[str, xr.Dataset]
+    words: Sequence[str] = ()
+
+    @property
+    def cube(self) -> xr.Dataset:
+        """score, score_by_task and status over stream, learner, metric, seed and task."""
+        return _dataset(self.scores, "scores")
+
+    @property
+    def learners(self) -> list[str]:
+        """Names of the learners, in the study's order."""
+        return self.cube["learner"].values.tolist()
+
+    @property
+    def metrics(self) -> list[str]:
+        """Names of the metrics, in the study's order."""
+        return self.cube["metric"].values.tolist()
+
+    def run(self, stream: str, learner: str) -> xr.Dataset:
+        """The run store of a learner on a stream, without the seeds that failed."""
+        return succeeded(_dataset(self.scores, f"runs/{stream}/{learner}"))
+
+    def score(self, stream: str, learner: str, metric: str) -> np.ndarray:
+        """Scores [seed]; NaN for failed seeds."""
+        place = {"stream": stream, "learner": learner, "metric": metric}
+        return self.cube["score"].sel(place).values
+
+    def by_task(self, stream: str, learner: str, metric: str) -> np.ndarray:
+        """Scores [seed, task] over the stream's tasks; NaN for failed seeds."""
+        place = {"stream": stream, "learner": learner, "metric": metric}
+        tasks = self.streams[stream].sizes["task"]
+        return self.cube["score_by_task"].sel(place).isel(task=slice(tasks)).values
+
+    def require_metrics(self, artefact: str, *metrics: str) -> None:
+        """UserError where an artefact shows a metric that the study does not have."""
+        for metric in metrics:
+            if metric not in self.metrics:
+                raise self.lacking(artefact, f"the metric {metric}")
+
+    def lacking(self, artefact: str, what: str) -> UserError:
+        """The error of an artefact that needs what the study does not have."""
+        return UserError(
+            f"study {self.name}: {artefact} needs {what}; add it, or take {artefact} out of the"
+            " study's artefacts"
+        )
+
+    def coverage(self, streams: Sequence[str]) -> str:
+        """How many runs each number on these streams rests on, and why the others failed."""
+        words = ". ".join(f"{stream}: {self._covered(stream)}" for stream in streams)
+        return words + failures(self.cube["status"].sel(stream=list(streams)).values)
+
+    def budget(self, streams: Sequence[str] | None = None) -> str:
+        """The coverage on these streams (all if None) and the study's cuts, in words."""
+        covered = self.coverage(list(self.streams) if streams is None else streams)
+        return ". ".join([covered, *([self.cuts.strip().rstrip(".")] if self.cuts else [])]) + "."
+
+    def _covered(self, stream: str) -> str:
+        status = self.cube["status"].sel(stream=stream)
+        words = {name: covered(status.sel(learner=name).values) for name in self.learners}
+        common = max(words.values(), key=list(words.values()).count)
+        others = [f"{name} {text}" for name, text in words.items() if text != common]
+        return ", but ".join([f"{common} per learner", *others])
+
+
+def load(
+    spec: Mapping[str, Any], scores: Path, summary: Path, streams: Sequence[Path]
+) -> StudyResults:
+    """The results of a study from its files.
+
+    spec: `study`, `title` and, where given, `cuts` and `origin`. streams: the stream
+    stores, named NAME.zarr.zip. UserError for a missing or damaged store or summary.
+    """
+    stores = {
+        Path(path).name.removesuffix(STORE_SUFFIX): zarr_zip.read_any(path) for path in streams
+    }
+    return StudyResults(
+        name=spec["study"],
+        title=spec["title"],
+        cuts=spec.get("cuts") or "",
+        origin=spec.get("origin") or "",
+        words=spec.get("words") or (),
+        scores=zarr_zip.read_tree(scores),
+        summary=_summary(summary),
+        streams=stores,
+    )
+
+
+def _summary(path: Path) -> pd.DataFrame:
+    remedy = "Delete the file and start the workflow again: it is made anew."
+    try:
+        table = pd.read_csv(path)
+    except ValueError as error:  # of pandas, or another encoding
+        raise UserError(f"{path}: this is no summary of a study ({error}). {remedy}") from None
+    if missing := [name for name in COLUMNS if name not in table]:
+        raise UserError(f"{path}: the summary lacks the column {missing[0]}. {remedy}")
+    return table
+
+
+def _dataset(tree: xr.DataTree, path: str) -> xr.Dataset:
+    node = tree[path]
+    assert isinstance(node, xr.DataTree)
+    return node.to_dataset(inherit=False)

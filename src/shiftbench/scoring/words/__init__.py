@@ -1,0 +1,1 @@
+"""What runs on texts say of words: trajectories, dates, held-out text."""

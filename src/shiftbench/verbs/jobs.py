@@ -1,0 +1,286 @@
+"""The verbs that the rules call, one a job.
+
+Each makes its spec from the config anew and refuses to go on if it is not the one that was
+planned. Inputs that were changed since a job made them are refused, and what a job makes is
+sealed. Modules are imported by the verbs that need them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import logging
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from shiftbench.errors import UserError
+from shiftbench.names import refuse_unknown
+from shiftbench.store import seal, text_files
+
+if TYPE_CHECKING:
+    from shiftbench.planning.schema import Config
+
+log = logging.getLogger("shiftbench")
+
+STOPPED = 75
+"""Exit status of a job that saved its state and wants to be run again (EX_TEMPFAIL)."""
+Verb = Callable[[argparse.Namespace], int | None]
+
+
+def sealed(reads: tuple[str, ...] = (), makes: tuple[str, ...] = ()) -> Callable[[Verb], Verb]:
+    """A verb whose options name the files that it reads, unless broken, and those it makes."""
+
+    def decorated(verb: Verb) -> Verb:
+        @functools.wraps(verb)
+        def checked(options: argparse.Namespace) -> int | None:
+            seal.refuse_broken(*_paths(options, reads))
+            if status := verb(options):
+                return status
+            seal.write(*_paths(options, makes))
+            return 0
+
+        return checked
+
+    return decorated
+
+
+def fetch(options: argparse.Namespace) -> None:
+    """Gets one raw file of a data set."""
+    from shiftbench.store import raw
+
+    raw.fetch(options.dataset, options.file, options.output)
+
+
+@sealed(makes=("output",))
+def stream(options: argparse.Namespace) -> None:
+    """Builds the store of a stream from its raw files."""
+    from shiftbench.planning import components, config, specs
+
+    plan = config.load(options.config)
+    refuse_unknown("stream", options.name, plan.streams)
+    spec = specs.stream(plan, options.name)
+    specs.refuse_other(spec, options.digest)
+
+    from shiftbench.store import raw, zarr_zip
+
+    dataset = spec["settings"].get("dataset")
+    raw.refuse_changed(dataset, options.raw)
+    module = components.load("streams", spec["family"])
+    settings = components.configured("streams", spec["family"], spec["settings"])
+    store = module.build(settings, options.raw / (dataset or ""))
+    licence = raw.table()[dataset].licence if dataset else ""
+    zarr_zip.stamp(store, f"stream {options.name}", spec, licence)
+    zarr_zip.write(store, options.output)
+
+
+@sealed(makes=("output",))
+def stream_words(options: argparse.Namespace) -> None:
+    """Chooses the vocabulary of a stream that is counted in shards."""
+    from shiftbench.planning import config, specs
+
+    plan = config.load(options.config)
+    refuse_unknown("stream", options.name, plan.streams)
+    specs.refuse_other(specs.words(plan, options.name), options.digest)
+
+    from shiftbench.store import raw
+
+    module, settings = _counting(plan, options.name)
+    raw.refuse_changed(settings.dataset, options.raw)
+    words = module.vocabulary(settings, options.raw / settings.dataset)
+    text_files.write(options.output, json.dumps(words, indent=0, ensure_ascii=False) + "\n")
+
+
+@sealed(reads=("words",), makes=("output",))
+def stream_part(options: argparse.Namespace) -> None:
+    """Counts one shard of a stream."""
+    from shiftbench.planning import config, fit, specs
+
+    plan = config.load(options.config)
+    refuse_unknown("stream", options.name, plan.streams)
+    specs.refuse_other(specs.part(plan, options.name, options.shard), options.digest)
+
+    from shiftbench.store import raw, scratch, zarr_zip
+
+    module, settings = _counting(plan, options.name)
+    raw.refuse_changed(settings.dataset, options.raw)
+    texts, words = options.raw / settings.dataset, text_files.read_json(options.words)
+    fit.refuse_absent_words(plan, options.name, words)
+    with scratch.beside(options.output, "counts") as folder:
+        part = module.count_shard(settings, texts, words, options.shard, folder / "part")
+        zarr_zip.write(part, options.output)
+
+
+@sealed(reads=("words", "parts"), makes=("output",))
+def stream_merge(options: argparse.Namespace) -> None:
+    """Merges the shards of a stream to its store."""
+    from shiftbench.planning import config, specs
+
+    plan = config.load(options.config)
+    refuse_unknown("stream", options.name, plan.streams)
+    spec = specs.stream(plan, options.name)
+    specs.refuse_other(spec, options.digest)
+
+    from shiftbench.store import scratch, zarr_zip
+
+    module, settings = _counting(plan, options.name)
+    words = text_files.read_json(options.words)
+    with scratch.beside(options.output, "counts") as folder, ExitStack() as opened:
+        parts = [opened.enter_context(zarr_zip.opened(path)) for path in options.parts]
+        store = module.merge(settings, words, parts, folder)
+        zarr_zip.stamp(store, f"stream {options.name}", spec)
+        zarr_zip.write(store, options.output)
+
+
+@sealed(reads=("store", "choice"), makes=("output",))
+def run(options: argparse.Namespace) -> int:
+    """Runs a variant on a stream for a block of seeds; goes on from a saved state."""
+    from shiftbench.planning import config, fit, specs
+
+    plan = config.load(options.config)
+    refuse_unknown("study", options.study, plan.studies)
+    study = plan.studies[options.study]
+    refuse_unknown("stream", options.stream, study.streams)
+    refuse_unknown("learner", options.variant, study.learners)
+    spec = specs.run(plan, options.study, options.stream, options.variant, options.seeds)
+    specs.refuse_other(spec, options.digest)
+    _refuse_other_instructions(spec["instructions"])
+    for path in options.choice:
+        spec = specs.with_choice(spec, text_files.read_json(path)["settings"])
+
+    from threadpoolctl import threadpool_limits
+
+    from shiftbench.running import harness
+    from shiftbench.store import checkpoint, zarr_zip
+
+    store = zarr_zip.read_any(options.store)
+    if "word" in store.coords:
+        words = store.coords["word"].values
+        fit.refuse_absent_words(plan, options.stream, words, options.study)
+    scratch = options.scratch / spec["digest"]
+    try:
+        with threadpool_limits(options.threads):
+            result, cost = harness.run_job(spec, store, scratch, options.minutes, options.threads)
+        text_files.write(options.cost, json.dumps(cost, indent=1, sort_keys=True) + "\n")
+        zarr_zip.write(result, options.output)
+        checkpoint.remove(scratch)
+    except harness.Stopped as reason:
+        log.warning("%s: stopped, %s; start it again to go on", options.output, reason)
+        return STOPPED
+    return 0
+
+
+@sealed(reads=("scores",), makes=("output",))
+def choose(options: argparse.Namespace) -> None:
+    """Chooses the best of a learner's trials on a stream."""
+    from shiftbench.planning import config, specs
+
+    plan = config.load(options.config)
+    refuse_unknown("study", options.study, plan.studies)
+    study = plan.studies[options.study]
+    refuse_unknown("stream", options.stream, study.streams)
+    refuse_unknown("tuned method", options.learner, study.tuning.methods if study.tuning else [])
+    spec = specs.choice(plan, options.study, options.stream, options.learner)
+    specs.refuse_other(spec, options.digest)
+
+    from shiftbench.scoring import choice
+    from shiftbench.store import zarr_zip
+
+    found = choice.best(spec, zarr_zip.read_tree(options.scores))
+    text_files.write(options.output, json.dumps(found, indent=1, sort_keys=True) + "\n")
+
+
+@sealed(reads=("streams", "runs"), makes=("summary", "scores"))
+def summarise(options: argparse.Namespace) -> None:
+    """Joins the runs of a study to its scores and its summary."""
+    from shiftbench.planning import config, specs
+
+    plan = config.load(options.config)
+    refuse_unknown("study", options.study, plan.studies)
+    spec = specs.scores(plan, options.study)
+    specs.refuse_other(spec, options.digest)
+
+    from threadpoolctl import threadpool_limits
+
+    from shiftbench.scoring import summarise
+    from shiftbench.store import zarr_zip
+
+    streams = {path.name.removesuffix(".zarr.zip"): path for path in options.streams}
+    stores = {name: zarr_zip.read_any(path) for name, path in streams.items()}
+    # The matrices of the regret are small: a second thread costs more than it brings.
+    with threadpool_limits(1):
+        runs = [zarr_zip.read(path) for path in options.runs]
+        scores, summary = summarise.summarise(spec, stores, runs)
+    text_files.write(options.summary, summary.to_csv(index=False, lineterminator="\n"))
+    zarr_zip.write(scores, options.scores)
+
+
+@sealed(reads=("scores", "summary", "streams"), makes=("made",))
+def artefact(options: argparse.Namespace) -> None:
+    """Makes one figure (OUTPUT.svg and .png) or table (OUTPUT.csv and .md)."""
+    from shiftbench.planning import components, config, specs
+
+    plan = config.load(options.config)
+    refuse_unknown("study", options.study, plan.studies)
+    refuse_unknown("artefact", options.name, plan.studies[options.study].artefacts)
+    spec = specs.artefact(plan, options.study, options.name)
+    specs.refuse_other(spec, options.digest)
+
+    from shiftbench.artefacts import _style, _tables
+    from shiftbench.scoring import results
+
+    study = results.load(spec, options.scores, options.summary, options.streams)
+    module = components.load("artefacts", options.name)
+    if _is_figure(options.name):
+        _style.save(module.draw(study), options.output)
+        kinds = ("png", "svg")
+    else:
+        _tables.save(module.tabulate(study), options.output, module.caption(study))
+        kinds = ("md", "csv")
+    options.made = [options.output.with_name(f"{options.output.name}.{kind}") for kind in kinds]
+    artefacts = plan.studies[options.study].artefacts
+    # One a study, to look at while other studies are still running.
+    if options.name == next(filter(_is_figure, artefacts), artefacts[0]):
+        print(f"{options.study}: {options.made[0]}")
+
+
+def _counting(plan: Config, name: str) -> tuple[ModuleType, Any]:
+    """Module and settings of a stream that is counted in shards."""
+    from shiftbench.planning import components
+
+    source = plan.streams[name]
+    if "shards" not in source.settings:
+        raise UserError(f"stream {name} is not counted in shards; use the verb stream")
+    settings = components.configured("streams", source.family, source.settings)
+    return components.load("streams", source.family), settings
+
+
+def _refuse_other_instructions(planned: str) -> None:
+    """UserError where a run would not compute as its spec says; a warning where it cannot."""
+    from shiftbench import _instructions
+
+    if planned == _instructions.in_force():
+        return
+    if planned == "portable" and not _instructions.available():
+        log.warning("this processor has no AVX2: results agree with those of others to rounding")
+        return
+    raise UserError(
+        f"this run is planned with {planned} instructions, but the process has"
+        f" {_instructions.in_force()} ones; start it as python -m shiftbench"
+        f" --instructions {planned} run ..."
+    )
+
+
+def _is_figure(artefact: str) -> bool:
+    from shiftbench.planning import components
+
+    return components.constant("artefacts", artefact, "KIND") == "figure"
+
+
+def _paths(options: argparse.Namespace, names: tuple[str, ...]) -> list[Path]:
+    """The files of options, of which some have several."""
+    values = [getattr(options, name) for name in names]
+    return [path for one in values for path in (one if isinstance(one, list) else [one])]

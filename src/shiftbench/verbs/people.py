@@ -1,0 +1,134 @@
+"""The verbs that people type. Modules are imported by the verbs that need them."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from contextlib import ExitStack
+from pathlib import Path
+
+from shiftbench.errors import UserError
+from shiftbench.names import refuse_unknown
+
+VERIFIED = {"identical": 0, "rounding": 3, "interval": 4, "different": 5}
+"""Exit statuses of `verify`."""
+
+
+def check(options: argparse.Namespace) -> None:
+    """Checks a config and prints what it plans, and what of that will stay empty."""
+    from shiftbench.planning import config, fit
+
+    found = config.load(options.config)
+    for name, study in found.studies.items():
+        jobs = len(study.streams) * len(study.learners) * len(found.blocks(name))
+        print(f"{name}: {study.title}; {jobs} runs, {len(study.artefacts)} artefacts")
+    for note in fit.notes(found):
+        print(f"Note: {note}")
+
+
+def list_names(options: argparse.Namespace) -> None:
+    """Prints the components of a kind, the methods, or a config's studies, with a line each."""
+    from shiftbench.planning import catalogue, components, config
+    from shiftbench.planning.library import Library
+
+    if options.kind == "methods":
+        lines = catalogue.methods(Library(options.config.parent))
+    elif options.kind == "studies" and options.stream is None:
+        studies = config.load(options.config).studies
+        lines = {name: study.title for name, study in studies.items()}
+    else:
+        names = components.names(options.kind) if options.stream is None else _fitting(options)
+        lines = {name: components.summary(options.kind, name) for name in names}
+    width = max(map(len, lines), default=0)
+    for name, line in lines.items():
+        print(f"{name:{width}}  {line}")
+
+
+def show(options: argparse.Namespace) -> None:
+    """Prints a method with every setting and where it comes from, also as a study has it."""
+    from shiftbench.planning import catalogue, config
+    from shiftbench.planning.library import Library
+
+    if options.study:
+        print(catalogue.variant(config.composed(options.config), options.study, options.method))
+    else:
+        print(catalogue.method(Library(options.config.parent), options.method))
+
+
+def reference(_: argparse.Namespace) -> None:
+    """Prints the reference of all config keys (config/README.md)."""
+    from shiftbench.planning import reference
+
+    print(reference.text(), end="")
+
+
+def words(options: argparse.Namespace) -> None:
+    """Prints when words change in a study's run, and their neighbours before and after."""
+    from shiftbench.artefacts import _words
+    from shiftbench.planning import config, specs
+    from shiftbench.scoring import results
+
+    plan = config.load(options.config)
+    refuse_unknown("study", options.study, plan.studies)
+    folder = options.results or Path("results") / options.config.stem
+    of_study = folder / "studies" / options.study
+    study = results.load(
+        specs.scores(plan, options.study) | {"title": ""},
+        of_study / "scores.zarr.zip",
+        of_study / "summary.csv",
+        [folder / "streams" / f"{name}.zarr.zip" for name in plan.studies[options.study].streams],
+    )
+    print(_words.histories(study, options.words, options.learner, options.seed))
+
+
+def publish(options: argparse.Namespace) -> None:
+    """Copies summaries, figures and tables to where they are committed."""
+    from shiftbench.publishing import publish
+
+    target = options.to or options.results.parent / "published" / options.results.name
+    for name, done in publish.publish(options.results, target).items():
+        print(f"{name}: {done}")
+
+
+def verify(options: argparse.Namespace) -> int:
+    """Compares results with the published ones; 0 if identical, else 3 to 5 by the worst.
+
+    3: same within rounding; 4: within the interval over seeds; 5: different.
+    """
+    from shiftbench.publishing import verify
+
+    reference = options.reference or options.results.parent / "published" / options.results.name
+    with ExitStack() as opened:
+        if options.revision:
+            reference = opened.enter_context(verify.at_revision(reference, options.revision))
+        findings = verify.compare(options.results, reference)
+        lines = verify.lines(findings, options.results, reference)
+    print(*lines, sep="\n")
+    if options.table:
+        print("", verify.table(findings) or "Nothing differs.", sep="\n")
+    return VERIFIED[verify.worst(findings)]
+
+
+def warm(options: argparse.Namespace) -> int:
+    """Runs a command with warm servers (see warm.py)."""
+    from shiftbench import warm
+
+    command = options.command[options.command[:1] == ["--"] :]
+    if not command:
+        raise UserError("warm: name a command to run, as in `warm -- snakemake`")
+    if not shutil.which(command[0]):
+        raise UserError(f"warm: there is no command {command[0]} that can be run; check its name")
+    return warm.run(command)
+
+
+def _fitting(options: argparse.Namespace) -> list[str]:
+    """The components of a kind that fit a stream of a config."""
+    from shiftbench.planning import config, fit
+
+    if options.kind in ("studies", "streams"):
+        raise UserError(f"list {options.kind}: --for is for what can be used on a stream")
+    plan = config.load(options.config)
+    refuse_unknown("stream", options.stream, plan.streams)
+    given = fit.given(options.stream, plan.streams[options.stream])
+    assert given is not None  # the config was checked
+    return fit.fitting(options.kind, given)
