@@ -172,7 +172,7 @@ def test_k_hat_of_a_run_is_that_of_the_paper_s_rows():
 
 
 def test_k_hat_needs_runs():
-    with pytest.raises(UserError, match="needs a learner that tells how near"):
+    with pytest.raises(UserError, match="needs a learner that says how near"):
         k_hat.draw(stores.toy_study(2))
 
 

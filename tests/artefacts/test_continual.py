@@ -192,7 +192,7 @@ def test_from_scratch_has_no_transfers_in_the_table(study):
 def test_without_a_reference_the_caption_says_so():
     alone = continual_stores.study(["vogn", "ewc"])
     assert continual_table.tabulate(alone)["fwt"].tolist() == ["", ""]
-    assert "the study has no learner named independent" in continual_table.caption(alone)
+    assert "the study names no reference" in continual_table.caption(alone)
 
 
 def test_a_learner_whose_runs_all_failed_is_shown_as_such():

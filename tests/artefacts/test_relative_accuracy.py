@@ -55,7 +55,7 @@ def test_the_caption_states_coverage_and_cuts():
 
 
 def test_without_vcl_the_remedy_is_named():
-    with pytest.raises(UserError, match=r"learner named vcl.*add it"):
+    with pytest.raises(UserError, match=r"one of its methods as `baseline`; add it"):
         relative_accuracy.draw(stores.image_study(("vbs-k6", "lp")))
 
 

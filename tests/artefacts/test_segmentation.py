@@ -235,6 +235,7 @@ def test_each_stream_has_its_block(nile):
     spec = json.loads(nile.attrs["spec"]) | {"stream": "later"}
     streams = {"nile": nile, "later": later.assign_attrs(spec=json.dumps(spec))}
     made = {"study": "two", "metrics": METRICS, "learners": ["sure"], "streams": list(streams)}
+    made |= {"methods": {}, "reference": None}
     own = [sure(streams["nile"], 28), sure(streams["later"], 33)]
     tree, table = summarise.summarise(made, streams, own)
     panels = segmentation.draw(StudyResults("two", "", "", "", tree, table, streams)).get_axes()

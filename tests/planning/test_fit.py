@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from shiftbench.errors import UserError
 from shiftbench.planning import components, config, declared, fit, fit_words
 from shiftbench.planning.config import ConfigError
 
@@ -255,7 +256,7 @@ def test_an_artefact_without_a_metric_that_it_shows(artefact, metric) -> None:
         ("word-trajectories", "words", ["per-word", "skipgram"], ["dating_error"], '"beam"'),
         ("word-changes", "toy", IN_BEAM, ["jump_f1"], "takes counts"),
         ("paper-and-code", "nile", ["run-length", "bayes-linear"], ["f1"], "no claim"),
-        ("relative-accuracy", "digits", ["map"], ["accuracy"], 'no learner "vcl"'),
+        ("relative-accuracy", "digits", ["map"], ["accuracy"], "`baseline: METHOD`"),
         ("relative-accuracy", "permuted-heads", ["map"], ["accuracy"], "heads other than multi"),
         ("accuracy-matrix", "digits", ["map"], ["accuracy"], "all tasks so far"),
     ],
@@ -382,6 +383,7 @@ def test_components_declare_known_words(kind: str) -> None:
         "PASSES": fit_words.OFFERS,
         "FROM": fit_words.OFFERS,
         "JUDGES": fit_words.PREDICTIONS,
+        "BLANK": fit_words.PROPERTIES,
         "USES": components.names("metrics"),
     }
     for name, (constant, known) in itertools.product(components.names(kind), words.items()):
@@ -395,6 +397,28 @@ def test_components_declare_known_words(kind: str) -> None:
     assert not needed or all(
         declared.literal(kind, name, needed) for name in components.names(kind)
     )
+
+
+def test_words_of_a_study_are_those_of_counts_and_in_the_vocabulary() -> None:
+    (found,) = told(written("toy", ["gaussian-mean"], words=["climate"]), "words")
+    assert found.startswith("words are those of counts, and stream")
+    data = written("words", OF_WORDS, ["dating_error"], words=["the-01", "climat"])
+    assert not told(data, "words")
+    checked = as_config(data)
+    fit.refuse_absent_words(checked, "words", ["climat", "the-01"])
+    fit.refuse_absent_words(checked, "another", ["the-01"])
+    with pytest.raises(UserError, match=r'its word "climat" is not .* the nearest is "climate"'):
+        fit.refuse_absent_words(checked, "words", ["the-01", "climate", "apartheid"])
+
+
+def test_what_stays_empty_is_noted() -> None:
+    data = written("london", ["run-length", "bayes-linear"], ["f1", "n_changepoints"])
+    checked = as_config(data)
+    (note,) = fit.notes(checked)
+    assert note == 'study: "f1" stays empty on stream "london", which has changes that no one knows'
+    data = written("permuted", ["map"], ["accuracy", "fwt"])
+    (note,) = fit.notes(as_config(data))
+    assert note == 'study: "fwt" stays empty without a `reference`'
 
 
 def test_declared_conditions() -> None:

@@ -32,17 +32,26 @@ LEARNERS = {  # accuracy just after a task, and how much of it is lost in the en
 }
 
 
-def stream(name="permuted-mnist", family="permuted-images", tasks=10, **settings):
-    """A stream store that says what it is made of, and no more."""
+EPOCHS = {"epochs": 800}
+"""Of all learners, the most that a paper has: nothing is withheld."""
+
+
+def stream(name="permuted-mnist", family="permuted-images", tasks=10, rows=60000, **settings):
+    """A stream store that says what it is made of and how many rows it has, and no more."""
     about = {"dataset": "mnist", "tasks": tasks, "heads": "single", "judge_on": "test"}
     spec = {"stream": name, "family": family, "settings": about | settings}
     return xr.Dataset(
-        {"shift": (("realisation", "task"), np.ones((3, tasks), bool))},
-        attrs={"spec": json.dumps(spec), "title": "Images"},
+        {
+            "shift": (("realisation", "task"), np.ones((3, tasks), bool)),
+            "size": (("realisation", "part", "split"), np.full((3, max(tasks, 1), 3), rows)),
+            "image": (("y", "x", "channel"), np.zeros((1, 1, 1))),
+        },
+        attrs={"spec": json.dumps(spec), "title": "Images", "heads": 1, "classes": 10}
+        | {"train_per_task": rows},
     )
 
 
-def run(store, variant, matrix, first=0, status=None):
+def run(store, variant, matrix, first=0, status=None, **settings):
     """A run store from accuracies A [seed, task, tested], NaN for tasks to come.
 
     nll is 1 - A, ece a tenth of it.
@@ -52,7 +61,7 @@ def run(store, variant, matrix, first=0, status=None):
     spec = {
         "stream": {"name": json.loads(store.attrs["spec"])["stream"]},
         "variant": variant,
-        "learner": [["reset", {}], ["map", {}]] if variant == "independent" else [["map", {}]],
+        "learner": [["reset", {}]] * (variant == "independent") + [["map", EPOCHS | settings]],
         "seeds": [first, first + seeds - 1],
     }
     none = np.full((len(METRICS) - len(AFTER), seeds, tasks), np.nan)
@@ -101,11 +110,14 @@ def study(learners=tuple(LEARNERS), streams=None, seeds=3, metrics=METRICS, runs
         "study": "continual",
         "metrics": list(metrics),
         "learners": list(learners),
+        "methods": {name: name for name in learners},
+        "reference": "independent" if "independent" in learners else None,
         "streams": list(stores),
     }
     tree, table = summarise.summarise(spec, stores, [*made, *runs])
     cuts = "20 epochs a task in place of 100"
-    return StudyResults("continual", "A study", cuts, "", tree, table, stores)
+    keys = {key: spec[key] for key in ("methods", "reference")}
+    return StudyResults("continual", "A study", cuts, "", tree, table, stores, **keys)
 
 
 def _variant(run_store):

@@ -112,13 +112,22 @@ def image_run(stream, variant, accuracy, n=3, decides=False, status=None):
     return run_store(score, IMAGE_METRICS[:2], stream, variant, [["x", {}]], infos, status=status)
 
 
+METHODS = {"vcl": "vcl-bnn", "lp": "lp-sampled", "independent": "independent-task"}
+"""Those of the learners of images that have another name."""
+
+
 def study(name, stream, metrics, runs, cuts="9 tasks in place of 100"):
     """The results of a study of one stream."""
     about = json.loads(stream.attrs["spec"])["stream"]
     learners = list(dict.fromkeys(json.loads(run.attrs["spec"])["variant"] for run in runs))
     spec = {"study": name, "metrics": metrics, "learners": learners, "streams": [about]}
+    methods = {one: METHODS.get(one, one) for one in learners}
+    spec |= {"methods": methods, "reference": None}
     tree, table = summarise.summarise(spec, {about: stream}, runs)
-    return StudyResults(name, "A study", cuts, "", tree, table, {about: stream})
+    baseline = "vcl" if "vcl" in learners else None
+    return StudyResults(
+        name, "A study", cuts, "", tree, table, {about: stream}, (), baseline, None, methods
+    )
 
 
 def toy_study(n=4):
@@ -148,7 +157,7 @@ ONLINE_METRICS = [
 
 
 def online_stream(dataset="breast-cancer", rows=0, realisations=3):
-    fields = {"dataset": dataset, "rows": rows, "realisations": realisations}
+    fields = {"dataset": dataset, "rows": rows, "realisations": realisations, "change": "none"}
     store = tabular.build(tabular.Settings(**fields), Path())
     spec = {"stream": dataset, "family": "tabular", "settings": fields}
     return store.assign_attrs(spec=json.dumps(spec))

@@ -95,6 +95,12 @@ def _row(study: StudyResults, stream: str, line: _Line) -> dict[str, object]:
     if study.baseline and line.learner != study.baseline:
         baseline = 100 * study.score(stream, study.baseline, METRIC)
         versus = statistics.paired_difference(score, baseline)
+    minus = f"minus_{study.baseline}"
+    difference = {
+        minus: _rounded(versus.mean),
+        f"{minus}_low": _rounded(versus.low),
+        f"{minus}_high": _rounded(versus.high),
+    }
     return {
         "stream": stream,
         "method": line.label,
@@ -102,9 +108,7 @@ def _row(study: StudyResults, stream: str, line: _Line) -> dict[str, object]:
         "ci_low": _rounded(of_seeds.low),
         "ci_high": _rounded(of_seeds.high),
         "sd": _rounded(100 * _spread(study, stream, line)),
-        f"minus_{study.baseline}": _rounded(versus.mean),
-        f"minus_{study.baseline}_low": _rounded(versus.low),
-        f"minus_{study.baseline}_high": _rounded(versus.high),
+        **(difference if study.baseline else {}),
         "runs": of_seeds.n,
         "paper": _printed(study.published(stream, line.learner, line.metric)),
     }

@@ -79,8 +79,8 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
     """A beam of `settings.size` hypotheses over a learner that can be broadened."""
     if learner.broaden is None:
         raise LearnerError(
-            "beam: the learner inside cannot be broadened; use one with a posterior "
-            "(list them with `shiftbench list learners`)"
+            "beam: the learner inside cannot be broadened; use one that offers `broaden`, as"
+            " config/README.md lists"
         )
     widen = learner.broaden
     how = Broadening(settings.broadening, settings.beta, settings.variance)

@@ -24,6 +24,7 @@ from pydantic import ValidationError
 from shiftbench.errors import UserError
 from shiftbench.planning import components, declared
 from shiftbench.planning.declared import NOT, When
+from shiftbench.planning.endings import TRIALS
 from shiftbench.planning.fit_words import CONSTANTS, KINDS, listed, told
 from shiftbench.planning.schema import Component, Config, Stream, Study
 from shiftbench.planning.yaml_lines import Place
@@ -111,6 +112,26 @@ def problems(config: Config) -> Iterator[Problem]:
         yield from _study(("studies", name), study, known)  # type: ignore[arg-type]
         if study.tuning is not None:
             yield from _tuning(("studies", name, "tuning"), study, config)
+
+
+def notes(config: Config) -> Iterator[str]:
+    """What of a config that fits stays empty all the same."""
+    trials = {name + TRIALS for name, study in config.studies.items() if study.tuning}
+    for name, study in config.studies.items():
+        if name not in trials:
+            yield from _notes(name, study, config)
+
+
+def _notes(name: str, study: Study, config: Config) -> Iterator[str]:
+    for metric in study.metrics:
+        part = _any("metrics", metric)
+        for stream in study.streams:
+            now = given(stream, config.streams[stream])
+            for word in sorted(part.words("BLANK") & now.has.keys()) if now else ():
+                text = f'{part.label} stays empty on stream "{stream}", which has'
+                yield f"{name}: {text} {told([word])}"
+        for key in _absent(part, study):
+            yield f"{name}: {part.label} stays empty without a `{key}`"
 
 
 def given(name: str, stream: Stream) -> Given | None:
@@ -502,14 +523,19 @@ def _drawing(part: Part | None, study: Study, streams: Mapping[str, Given]) -> I
     uses = declared.literal("artefacts", part.name, "USES") or ()
     if missing := [metric for metric in uses if metric not in study.metrics]:
         yield f"{part.label} shows {listed(missing)}; add {_it(missing)} to the metrics"
-    for key in declared.literal("artefacts", part.name, "COMPARES") or ():
-        if getattr(study, key) is None:
-            yield (
-                f"{part.label} compares with a {key}, which the study does not name; add"
-                f" `{key}: METHOD`, or take {part.label} out"
-            )
+    for key in _absent(part, study):
+        yield (
+            f"{part.label} compares with a {key}, which the study does not name; add"
+            f" `{key}: METHOD`, or take {part.label} out"
+        )
     if claims := declared.literal("artefacts", part.name, "CLAIMS"):
         yield from _unclaimed(part, claims, study, streams)
+
+
+def _absent(part: Part, study: Study) -> list[str]:
+    """The keys of what a component compares with that the study does not have."""
+    keys = declared.literal(part.kind, part.name, "COMPARES") or ()
+    return [key for key in keys if getattr(study, key) is None]
 
 
 def _it(items: Sequence[str]) -> str:

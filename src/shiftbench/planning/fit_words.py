@@ -22,7 +22,8 @@ CONSTANTS = {
     "JUDGES": "predictions that a metric can judge, of every learner of the study",
     "FROM": "what a metric or an artefact needs that at least one learner offers",
     "USES": "metrics that a metric or an artefact is taken from",
-    "COMPARES": "keys of the study whose learner a metric or an artefact compares with",
+    "BLANK": "what a stream has on which a metric stays empty, which `check` notes",
+    "COMPARES": "keys of the study whose learner an artefact or a metric compares with",
     "CLAIMS": "the file beside an artefact with the claims that it is about",
 }
 
@@ -48,6 +49,7 @@ PROPERTIES = {
     "tests": "test data",
     "earlier-tests": "test data of all tasks so far, to judge on after each task",
     "shifts": "changes that are known",
+    "unknown-truth": "changes that no one knows",
     "heads": "a head for each task",
     "warm-up": "a warm-up before the first task",
     "one-row": "tasks of one row",

@@ -94,6 +94,8 @@ def _trials(name: str, study: Study, tuning: Tuning) -> Study:
             "artefacts": ["score-table"],
             "cuts": f"{study.cuts}; trials on validation data".lstrip("; "),
             "tuning": None,
+            "baseline": None,
+            "reference": None,
         }
     )
 
@@ -104,4 +106,5 @@ def _tuned(variant: Variant) -> Variant:
 
 
 def _with_point(variant: Variant, point: Point) -> Variant:
-    return Variant(pipeline=applied(variant.pipeline, point))
+    pipeline = applied(variant.pipeline, point)
+    return variant.model_copy(update={"pipeline": pipeline, "label": "", "method": None})

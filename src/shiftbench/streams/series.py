@@ -37,6 +37,7 @@ HAS = {
     "one-row": {"rows_per_task": (1,)},
     "blocks": {"not rows_per_task": (1,)},
     "shifts": {"not dataset": ("london-nox",)},
+    "unknown-truth": {"dataset": ("london-nox",)},
 }
 
 BY_TASK = ("realisation", "task")

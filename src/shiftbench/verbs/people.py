@@ -15,13 +15,15 @@ VERIFIED = {"identical": 0, "rounding": 3, "interval": 4, "different": 5}
 
 
 def check(options: argparse.Namespace) -> None:
-    """Checks a config and prints what it plans."""
-    from shiftbench.planning import config
+    """Checks a config and prints what it plans, and what of that will stay empty."""
+    from shiftbench.planning import config, fit
 
     found = config.load(options.config)
     for name, study in found.studies.items():
         jobs = len(study.streams) * len(study.learners) * len(found.blocks(name))
         print(f"{name}: {study.title}; {jobs} runs, {len(study.artefacts)} artefacts")
+    for note in fit.notes(found):
+        print(f"Note: {note}")
 
 
 def list_names(options: argparse.Namespace) -> None:

@@ -86,5 +86,5 @@ def test_a_run_without_accuracy_is_refused(stream):
         acc.score(run(stream, A).sel(after_metric=["nll"]), stream)
 
 
-def test_the_reference_is_a_literal_that_summarise_finds():
-    assert components.constant("metrics", "fwt", "REFERENCE") == "independent"
+def test_what_it_compares_with_is_a_literal_that_summarise_finds():
+    assert components.constant("metrics", "fwt", "COMPARES") == ("reference",)

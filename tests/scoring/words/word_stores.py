@@ -95,6 +95,8 @@ def study(words: tuple[str, ...] = ()) -> StudyResults:
         "metrics": METRICS,
         "learners": list(BETWEEN),
         "streams": ["planted-words"],
+        "methods": {},
+        "reference": None,
     }
     streams = {"planted-words": stream()}
     tree, table = summarise.summarise(spec, streams, [run(name) for name in BETWEEN])

@@ -17,6 +17,7 @@ UNIT = "fraction"
 HIGHER_IS_BETTER = True
 REFUSES = ("counts", "blocks")
 FROM = ("changes",)
+BLANK = ("unknown-truth",)
 
 
 def score(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:

@@ -19,6 +19,7 @@ UNIT = "changepoints"
 HIGHER_IS_BETTER = False
 REFUSES = ("counts", "blocks")
 FROM = ("changes",)
+BLANK = ("unknown-truth",)
 
 
 def score(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:

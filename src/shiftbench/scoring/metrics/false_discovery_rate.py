@@ -16,6 +16,7 @@ UNIT = "fraction"
 HIGHER_IS_BETTER = False
 REFUSES = ("counts", "blocks")
 FROM = ("changes",)
+BLANK = ("unknown-truth",)
 
 
 def score(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:

@@ -16,6 +16,7 @@ STAGE = "run"
 UNIT = "fraction"
 HIGHER_IS_BETTER = True
 REQUIRES = ("earlier-tests",)
+COMPARES = ("reference",)
 USES = ("accuracy",)
 COMPARES = ("reference",)
 
