@@ -99,6 +99,10 @@ class Settings:
     heads they go on moving the old ones."""
 
 
+STEPS, IMPORTANCE = range(2)
+"""What the seeds of a task are folded with, for each use of them."""
+
+
 def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     """The learner for a model; TensorFlow traces one graph for each size of task."""
     penalised = np.ones(model.size, dtype=np.float32)
@@ -171,13 +175,17 @@ def _fit(
         partial(mean_nll_gradient, model),
         _begin(settings, state, start),
         data,
-        fold_in(seeds, 0),
+        fold_in(seeds, STEPS),
         settings.epochs,
         settings.batch_size,
         Adam(settings.learning_rate),
         Penalty(settings.strength * precision, anchor, rows) if _penalises(settings) else None,
     )
-    added = rows * _importance(settings, model, start, end, data, fold_in(seeds, 1)) * penalised
+    added = (
+        rows
+        * _importance(settings, model, start, end, data, fold_in(seeds, IMPORTANCE))
+        * penalised
+    )
     learnt = {"mean": end.x, "precision": settings.decay * precision + added}
     if settings.anchor == "each":
         share = tf.math.divide_no_nan(added, learnt["precision"])

@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 import tensorflow_probability as tfp
@@ -105,6 +105,17 @@ class Settings:
     """Weight draws per row of the final ELBO, which decides between hypotheses."""
 
 
+class _Posterior(NamedTuple):
+    """Independent normals, [S, H, P] each; sd is 0 where there is a point alone."""
+
+    mean: tf.Tensor
+    sd: tf.Tensor
+
+
+STEPS, ELBO, PRETRAINING, NOISE = range(4)
+"""What the seeds of a task are folded with, for each use of them."""
+
+
 def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     """The learner for a model; TensorFlow traces one graph for each size of task."""
     blocks = weight_draws.blocks_of(model, problem.heads) if settings.family == "radial" else None
@@ -134,10 +145,11 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         mean, sd = _start(settings, state, bayesian, seeds)
         if settings.start == "maximum-likelihood" and not state["mean"].any():
-            mean = pretrain(mean, *batch, seeds).numpy()
+            mean = pretrain(mean, tuple(batch), seeds).numpy()
         present = heads_in(batch, problem)
         active = (present[:, owners] | (owners < 0))[:, np.newaxis] if problem.heads > 1 else None
-        results = fit(state["mean"], state["sd"], mean, sd, active, *batch, seeds)
+        prior, start = Prior(state["mean"], state["sd"]), _Posterior(mean, sd)
+        results = fit(prior, start, active, tuple(batch), seeds)
         mean, sd = (a.numpy() for a in results[:2])
         return {"mean": mean, "sd": sd}, sampling.info(*results[2:])
 
@@ -180,17 +192,15 @@ def _pretrain(
     settings: Settings,
     model: Model,
     start: tf.Tensor,
-    inputs: tf.Tensor,
-    targets: tf.Tensor,
-    mask: tf.Tensor,
+    data: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
     seeds: tf.Tensor,
 ) -> tf.Tensor:
     """Parameters [S, H, P] of maximum likelihood, by as many epochs as the posterior takes."""
     fitted, _ = minimise(
         partial(layerwise.mean_nll_gradient, model),
         start,
-        (inputs, targets, mask),
-        fold_in(seeds, 2),
+        data,
+        fold_in(seeds, PRETRAINING),
         settings.epochs,
         settings.batch_size,
         Adam(settings.learning_rate),
@@ -202,21 +212,20 @@ def _fit(
     settings: Settings,
     draws: Draws,
     bayesian: np.ndarray,
-    prior_mean: tf.Tensor,
-    prior_sd: tf.Tensor,
-    start_mean: tf.Tensor,
-    start_sd: tf.Tensor,
+    prior: Prior,
+    start: _Posterior,
     active: tf.Tensor | None,
-    inputs: tf.Tensor,
-    targets: tf.Tensor,
-    mask: tf.Tensor,
+    data: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
     seeds: tf.Tensor,
 ) -> tuple[tf.Tensor, ...]:
-    """Adam on the negative ELBO over (mean, softplus^-1 sd), then the ELBO's two terms."""
-    data, prior = (inputs, targets, mask), Prior(prior_mean, prior_sd)
+    """Adam on the negative ELBO over (mean, softplus^-1 sd), then the ELBO's two terms.
+
+    active: the parameters [S, 1, P] bool that are learnt; None for all.
+    """
+    mask = data[2]
     counted = bayesian if active is None else bayesian * tf.cast(active, tf.float32)
     count = tf.reduce_sum(tf.cast(mask, tf.float32), axis=1)[:, None, None]
-    noise = _noise_of_steps(draws, min(settings.batch_size, mask.shape[1]), fold_in(seeds, 3))
+    noise = _noise_of_steps(draws, min(settings.batch_size, mask.shape[1]), fold_in(seeds, NOISE))
 
     def gradient(parameters: tf.Tensor, rows: Minibatch, step_seeds: tf.Tensor) -> tf.Tensor:
         mean, sd = mean_field.unpack(parameters, bayesian)
@@ -232,20 +241,20 @@ def _fit(
         blocks, density = draws.blocks, settings.prior_density
         return mean_field.radial_gradient(*known, drawn.eps, blocks, density)
 
-    start = tf.concat([start_mean, tfp.math.softplus_inverse(tf.maximum(start_sd, 1e-12))], -1)
+    rho = tfp.math.softplus_inverse(tf.maximum(start.sd, 1e-12))
     fitted, steps = minimise(
         gradient,
-        start,
+        tf.concat([start.mean, rho], -1),
         data,
-        fold_in(seeds, 0),
+        fold_in(seeds, STEPS),
         settings.epochs,
         settings.batch_size,
         Adam(settings.learning_rate),
     )
     mean, sd = mean_field.unpack(fitted, bayesian)
     if active is not None:
-        mean, sd = tf.where(active, mean, prior_mean), tf.where(active, sd, prior_sd)
-    seeds = fold_in(seeds, 1)
+        mean, sd = tf.where(active, mean, prior.mean), tf.where(active, sd, prior.sd)
+    seeds = fold_in(seeds, ELBO)
     log_lik = sampling.expected_log_likelihood(
         draws.model, partial(_drawn, draws, mean, sd), data, settings.elbo_draws, seeds
     )

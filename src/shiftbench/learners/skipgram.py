@@ -35,6 +35,7 @@ from shiftbench.interface import (
     State,
 )
 from shiftbench.networks.backend import fused, graph, repeat, tf
+from shiftbench.networks.training import Adam, Descent, adam_step
 from shiftbench.posteriors import mean_field_gaussian
 from shiftbench.seeds import generator
 from shiftbench.words import newton
@@ -166,19 +167,17 @@ def _black_box(
     linear = newton.product(data.positives, data.features)
     x = tf.stack([prior.mean, -0.5 * tf.math.log(prior.precision)])
 
-    def descended(i: tf.Tensor, now: tuple[tf.Tensor, ...]) -> tuple[tf.Tensor, ...]:
-        x, first, second = now
-        g = _drawn_gradient(x, prior, data, linear, noise[:, tf.newaxis, i])
+    adam = Adam(settings.learning_rate, beta2=settings.beta2, epsilon=1e-8)
+
+    def descended(i: tf.Tensor, now: Descent) -> Descent:
+        g = _drawn_gradient(now.x, prior, data, linear, noise[:, tf.newaxis, i])
         if settings.clip:
             g = tf.clip_by_value(g, -settings.clip, settings.clip)
-        first = 0.9 * first + 0.1 * g
-        second = settings.beta2 * second + (1 - settings.beta2) * tf.square(g)
-        step = tf.cast(i + 1, tf.float32)
-        rate = settings.learning_rate * tf.sqrt(1 - settings.beta2**step) / (1 - 0.9**step)
-        x += rate * first / (tf.sqrt(second) + 1e-8)
-        return x, first, second
+        x, first, second, _ = adam_step(adam, now, -g, tf.cast(i + 1, tf.float32))
+        return Descent(x, first, second, i + 1)
 
-    x, _, _ = repeat(descended, (x, tf.zeros_like(x), tf.zeros_like(x)), settings.steps)
+    zeros = tf.zeros_like(x)
+    x = repeat(descended, Descent(x, zeros, zeros, tf.constant(0)), settings.steps).x
     return newton.Normal(x[0], tf.exp(-2.0 * x[1]))
 
 

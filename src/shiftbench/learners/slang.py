@@ -92,6 +92,12 @@ class _Step(NamedTuple):
     touched: tf.Tensor
 
 
+NOISE, STEPS, ELBO = range(3)
+"""What the seeds of a task are folded with, for each use of them."""
+DRAWS, SKETCH = range(2)
+"""The same of a step."""
+
+
 def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     """The learner for a model; TensorFlow traces one graph for each size of task."""
     fit = graph(partial(_fit, settings, model))
@@ -166,18 +172,18 @@ def _fit(
     """The posterior, the ELBO's two terms, and the number of steps."""
     data = inputs, targets, mask
     count = tf.reduce_sum(tf.cast(mask, tf.float32), axis=1)
-    noise = sampling.table(fold_in(seeds, 0), settings.draws * model.size)
+    noise = sampling.table(fold_in(seeds, NOISE), settings.draws * model.size)
 
     def step(now: _Step, rows: Minibatch, step_seeds: tf.Tensor) -> _Step:
         return _update(settings, model, now, prior, rows, count, noise, step_seeds)
 
     first = _Step(start, tf.reduce_any(prior.low_rank != 0, -1))
     (last, touched), steps = epochs(
-        step, first, data, fold_in(seeds, 1), settings.epochs, settings.batch_size
+        step, first, data, fold_in(seeds, STEPS), settings.epochs, settings.batch_size
     )
     posterior = _chosen(touched, last, prior)
     log_lik = sampling.expected_log_likelihood(
-        model, partial(_draw, posterior), data, settings.elbo_draws, fold_in(seeds, 2)
+        model, partial(_draw, posterior), data, settings.elbo_draws, fold_in(seeds, ELBO)
     )
     return posterior, log_lik, low_rank_gaussian.kl(*posterior, *prior), steps
 
@@ -209,14 +215,14 @@ def _update(
 ) -> _Step:
     """Eq. 58-63; a minibatch without rows [S] changes nothing."""
     q, beta, draws = now.posterior, settings.beta, settings.draws
-    drawn = _draws(q, draws, noise, fold_in(seeds, 0))
+    drawn = _draws(q, draws, noise, fold_in(seeds, DRAWS))
     _, passed = example_gradients.signals(model, point(drawn), rows)
     gradients, squares = example_gradients.moments(passed, draws)
     filled = tf.reduce_sum(rows.mask, 1)
     scale = (count / tf.maximum(filled, 1.0) / draws)[:, None, None]
     kept = tf.concat([(1 - beta) ** 0.5 * q.low_rank, beta**0.5 * prior.low_rank], -1)
     low_rank = _largest(
-        kept, passed, tf.sqrt(beta * scale)[..., None], draws, settings.rank, fold_in(seeds, 1)
+        kept, passed, tf.sqrt(beta * scale)[..., None], draws, settings.rank, fold_in(seeds, SKETCH)
     )
     # Before and after the truncation; equal but for rounding where nothing is cut off.
     whole = tf.reduce_sum(tf.square(kept), -1) + beta * scale * squares

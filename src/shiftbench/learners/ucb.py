@@ -83,6 +83,10 @@ class _Step(NamedTuple):
     count: tf.Tensor
 
 
+NOISE, STEPS, ELBO, DIVERGENCE = range(4)
+"""What the seeds of a task are folded with, for each use of them."""
+
+
 def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     """The learner for a model; TensorFlow traces one graph for each size of task."""
     fit = graph(partial(_fit, settings, model))
@@ -132,7 +136,7 @@ def _fit(
 ) -> tuple[tf.Tensor, ...]:
     """Mean and rho after the task, the ELBO's two terms, and the number of steps."""
     data, size = (inputs, targets, mask), settings.draws * model.size
-    noise = sampling.table(fold_in(seeds, 0), size)
+    noise = sampling.table(fold_in(seeds, NOISE), size)
     moving = tf.cast(active, tf.float32)
     uncertainty = tf.where(trained, tf.nn.softplus(rho), 1.0)
     minibatches = steps_per_epoch(mask, settings.batch_size)
@@ -157,15 +161,15 @@ def _fit(
         step,
         _Step(mean, rho, tf.constant(0)),
         data,
-        fold_in(seeds, 1),
+        fold_in(seeds, STEPS),
         settings.epochs,
         settings.batch_size,
     )
     draw = sampling.gaussian(last.mean, tf.nn.softplus(last.rho))
     log_lik = sampling.expected_log_likelihood(
-        model, draw, data, settings.elbo_draws, fold_in(seeds, 2)
+        model, draw, data, settings.elbo_draws, fold_in(seeds, ELBO)
     )
-    kl = divergence(last.mean, last.rho, moving, settings.elbo_draws, fold_in(seeds, 3))
+    kl = divergence(last.mean, last.rho, moving, settings.elbo_draws, fold_in(seeds, DIVERGENCE))
     return last.mean, last.rho, log_lik, kl, steps
 
 

@@ -108,6 +108,10 @@ class _Rates(NamedTuple):
     gain: float
 
 
+NOISE, STEPS, ELBO = range(3)
+"""What the seeds of a task are folded with, for each use of them."""
+
+
 def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     """The learner for a model; TensorFlow traces one graph for each size of task."""
     fit = graph(partial(_fit, settings, model))
@@ -185,7 +189,7 @@ def _fit(
     data, prior = (inputs, targets, mask), _Prior(prior_mean, prior_precision)
     size = settings.draws * model.size
     count = tf.reduce_sum(tf.cast(mask, tf.float32), axis=1) * settings.dataset_size_scale
-    noise = sampling.table(fold_in(seeds, 0), size)
+    noise = sampling.table(fold_in(seeds, NOISE), size)
     gain = 1.0 - settings.momentum if settings.momentum_kind == "exponential" else 1.0
     rates = _Rates(settings.alpha, settings.beta, settings.momentum, gain)
 
@@ -196,13 +200,15 @@ def _fit(
 
     still, none = tf.zeros_like(start_mean), tf.zeros_like(start_mean, tf.bool)
     first = _Step(start_mean, start_precision, inverse_sqrt(start_precision), still, none)
-    last, steps = epochs(step, first, data, fold_in(seeds, 1), settings.epochs, settings.batch_size)
+    last, steps = epochs(
+        step, first, data, fold_in(seeds, STEPS), settings.epochs, settings.batch_size
+    )
     mean = tf.where(last.touched, last.mean, prior_mean)
     precision = tf.where(last.touched, last.precision, prior_precision)
     sd = inverse_sqrt(precision)
     draw = sampling.gaussian(mean, sd)
     log_lik = sampling.expected_log_likelihood(
-        model, draw, data, settings.elbo_draws, fold_in(seeds, 2)
+        model, draw, data, settings.elbo_draws, fold_in(seeds, ELBO)
     )
     q, p = tfd.Normal(mean, sd), tfd.Normal(prior_mean, inverse_sqrt(prior_precision))
     return mean, precision, log_lik, tf.reduce_sum(tfd.kl_divergence(q, p), -1), steps

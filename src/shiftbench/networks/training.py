@@ -164,7 +164,7 @@ def descend(
         g = gradient(at.x, rows, step_seeds)
         steps = at.steps + 1
         step_number = tf.cast(steps, tf.float32)
-        x, first, second, path = _adam_step(adam, at, g, step_number, penalty)
+        x, first, second, path = adam_step(adam, at, g, step_number, penalty)
         return Descent(x, first, second, steps, path)
 
     return epochs(step, start, data, seeds, passes, batch_size)
@@ -172,9 +172,10 @@ def descend(
 
 # Fused: as separate operations this is a third of a step, bound by memory traffic.
 @fused
-def _adam_step(
-    adam: Adam, at: Descent, g: tf.Tensor, step: tf.Tensor, penalty: Penalty | None
+def adam_step(
+    adam: Adam, at: Descent, g: tf.Tensor, step: tf.Tensor, penalty: Penalty | None = None
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tuple[tf.Tensor, ...]]:
+    """x, first, second and path of the Descent after a step, numbered from 1, down g."""
     total = g
     if penalty is not None:
         total += penalty.weight * (at.x - penalty.anchor) / penalty.rows
