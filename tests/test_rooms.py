@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from shiftbench import _compiled
 from shiftbench.planning import components, digest
 
 ARROWS = {
@@ -81,3 +82,15 @@ def test_the_room_of_learners_holds_methods_and_nothing_else() -> None:
     names = components.names("learners")
     assert files == {"__init__", *(name.replace("-", "_") for name in names)}
     assert all(components.defines("learners", name, "build") for name in names)
+
+
+@pytest.mark.parametrize("room", ["artefacts", "planning", "scoring", "store", "streams", "theory"])
+def test_what_does_not_learn_starts_without_tensorflow(room) -> None:
+    assert not [name for name in _modules(room) if digest.imports(name, "tensorflow")]
+
+
+@pytest.mark.parametrize("room", ARROWS)
+def test_compiled_code_is_kept_by_all_its_sources(room) -> None:
+    """numba's cache is keyed by the files of some rooms; no other one may have compiled code."""
+    compiled = [name for name in _modules(room) if "numba" in digest._imported(name)[1]]
+    assert not compiled or room in _compiled.FOLDERS

@@ -7,7 +7,7 @@ of a word's relative frequency in the document (speeches, sessions, or years of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -36,6 +36,29 @@ class Totals:
             word = text[start:stop]
             old_count, old_share = self.words.get(word, (0, 0))
             self.words[word] = (old_count + c, old_share + s)
+
+
+class Wanted(Protocol):
+    """The settings that a stream of texts has of its vocabulary."""
+
+    @property
+    def dataset(self) -> str: ...
+    @property
+    def words(self) -> Sequence[str]: ...
+    @property
+    def vocabulary_size(self) -> int: ...
+    @property
+    def minimum_count(self) -> int: ...
+    @property
+    def ranking(self) -> Ranking: ...
+
+
+def numbered(wanted: Wanted, totals: Totals) -> list[str]:
+    """The words that have a number: those that are given, or the first of a ranking."""
+    if wanted.words:
+        return given(wanted.words, totals, wanted.dataset)
+    size, least = wanted.vocabulary_size, wanted.minimum_count
+    return chosen(totals, size, least, wanted.ranking, wanted.dataset)
 
 
 def chosen(

@@ -112,10 +112,7 @@ def vocabulary(settings: Settings, raw: Path) -> list[str]:
     for found in _tables(settings, raw, n):
         share = found.occurrences * _vocabulary.WHOLE // np.maximum(of_period, 1)[found.period]
         totals.add(found.text, found.tokens, np.repeat(found.occurrences, n), np.repeat(share, n))
-    if settings.words:
-        return _vocabulary.given(settings.words, totals, settings.dataset)
-    size, least = settings.vocabulary_size, settings.minimum_count
-    return _vocabulary.chosen(totals, size, least, settings.ranking, settings.dataset)
+    return _vocabulary.numbered(settings, totals)
 
 
 def count_shard(

@@ -173,10 +173,7 @@ def _words(settings: Settings, plan: Plan) -> list[str]:
     for chunk in _chunks(settings, plan, wanted, 0, len(wanted)):
         share = np.repeat(_vocabulary.WHOLE // np.maximum(chunk.sizes, 1), chunk.sizes)
         totals.add(chunk.text, chunk.tokens, np.ones(len(share)), share)
-    if settings.words:
-        return _vocabulary.given(settings.words, totals, settings.dataset)
-    size, least = settings.vocabulary_size, settings.minimum_count
-    return _vocabulary.chosen(totals, size, least, settings.ranking, settings.dataset)
+    return _vocabulary.numbered(settings, totals)
 
 
 def _counted(
