@@ -111,7 +111,8 @@ def from_scratch(study: StudyResults) -> str:
     ]
     if not found:
         return ""
-    return f"Of {' and '.join(found)}, from scratch on each task: the task just learnt. "
+    names = " and ".join(map(study.label, found))
+    return f"Of {names}, from scratch on each task: the task just learnt. "
 
 
 def published_metric(study: StudyResults, stream: str, learner: str) -> str:

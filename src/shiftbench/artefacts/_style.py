@@ -18,9 +18,17 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
 from shiftbench.artefacts._files import write_beside
+from shiftbench.scoring.results import StudyResults
 
 PALETTE: tuple[tuple[float, float, float], ...] = tuple(sns.color_palette("colorblind"))
 """Ten colours that people with colour-vision deficiency can tell apart."""
+COLOURS = dict(
+    zip(
+        ("blue", "orange", "green", "red", "purple", "brown", "pink", "grey", "yellow", "sky"),
+        PALETTE,
+        strict=True,
+    )
+)
 MARKERS = "osD^vPX"
 INK = "0.15"
 MUTED = "0.45"
@@ -75,6 +83,15 @@ def figure(height: float, foot: str) -> Figure:
     drawn.set_layout_engine("constrained", rect=(0, share, 1, 1 - share))
     drawn.text(0.008, 0.01, "\n".join(lines), size=7.5, color=MUTED, va="bottom")
     return drawn
+
+
+def look(study: StudyResults, learner: str) -> dict[str, Any]:
+    """Colour and marker of a learner: its method's, in all figures; else by its place."""
+    if learner in study.looks:
+        colour, marker = study.looks[learner]
+        return {"color": COLOURS[colour], "marker": marker}
+    place = study.learners.index(learner)
+    return {"color": PALETTE[place % len(PALETTE)], "marker": MARKERS[place % len(MARKERS)]}
 
 
 def title(axes: Axes, letter: str, text: str) -> None:

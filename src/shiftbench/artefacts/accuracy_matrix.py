@@ -57,7 +57,7 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
     norm = FuncNorm((_continual.to_scale, _continual.from_scale), low, high)
     for axes, name, values in zip(panels, learners, means, strict=True):
         shown = _draw_map(axes, values, norm)
-        axes.set_title(name, size=7.5)
+        axes.set_title(study.label(name), size=7.5)
     block.supxlabel("judged on task", size=9)
     block.supylabel("after task", size=9)
     scale = block.colorbar(shown, ax=panels, shrink=0.8, pad=0.01, aspect=30)

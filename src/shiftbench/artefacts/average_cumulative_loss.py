@@ -58,11 +58,11 @@ def running_mean(values: np.ndarray) -> np.ndarray:
 
 
 def _draw_stream(study: StudyResults, panel: Axes, stream: str) -> None:
-    for place, learner in enumerate(study.learners):
-        color = _style.PALETTE[place % len(_style.PALETTE)]
+    for learner in study.learners:
+        color = _style.look(study, learner)["color"]
         lines = _orders(study, stream, learner, METRIC)
         t = _shown(study.streams[stream].sizes["task"])
-        panel.plot(t, lines.mean(axis=0), color=color, lw=1.4, label=learner)
+        panel.plot(t, lines.mean(axis=0), color=color, lw=1.4, label=study.label(learner))
         low, high = np.quantile(lines, BAND, axis=0) if len(lines) else (t * np.nan,) * 2
         panel.fill_between(t, low, high, color=color, alpha=0.15, lw=0)
         if EXPECTED in study.metrics:

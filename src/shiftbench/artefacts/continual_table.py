@@ -89,7 +89,7 @@ def _row(
     }
     return {
         "stream": stream,
-        "learner": pair.default,
+        "learner": study.label(pair.default),
         "settings": "default" if learner == pair.default else "tuned",
         "acc": _cell(100 * average),
         **transfers,

@@ -60,7 +60,7 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
     means = np.concatenate([_mean(values) for values in ends.values()] + [[*paper.values()]])
     for axes in panels:
         _continual.scale(axes, "x", means, space=0.28)
-    panels[0].set_yticks(range(len(pairs)), [name for name, _ in pairs])
+    panels[0].set_yticks(range(len(pairs)), [study.label(name) for name, _ in pairs])
     panels[0].set_ylim(len(pairs) - 0.5, -0.5)
     block.supxlabel("accuracy (%), on the logarithm of the error", size=9)
 

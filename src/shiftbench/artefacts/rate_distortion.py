@@ -94,7 +94,7 @@ def _curves(study: StudyResults, stream: str, metric: str) -> dict[str, list[_Po
             continue
         error = statistics.interval(study.score(stream, learner, metric))
         beam = provenance.offering(study.run(stream, learner), "lineage")
-        label = f"VBS, {beam['weights']} weights" if beam else learner
+        label = f"VBS, {beam['weights']} weights" if beam else study.label(learner)
         curves.setdefault(label, []).append(_Point(learner, float(np.nanmean(rate)), error))
     return {name: sorted(points, key=lambda one: one.rate) for name, points in curves.items()}
 

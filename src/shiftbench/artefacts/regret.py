@@ -77,7 +77,8 @@ def _draw_stream(study: StudyResults, panel: Axes, stream: str) -> None:
     panel.set_yscale("symlog", linthresh=1.0)
     panel.axhline(0, color=_style.MUTED, lw=0.6)
     _mark_missing(panel, study, stream)
-    panel.set_xticks(range(len(study.learners)), study.learners)
+    labels = [study.label(learner) for learner in study.learners]
+    panel.set_xticks(range(len(labels)), labels)
     panel.set_xlim(-0.6, len(study.learners) - 0.4)
     panel.set_ylabel("regret at the end")
 

@@ -154,22 +154,13 @@ def _difference(study: StudyResults, stream: str, learner: str) -> np.ndarray:
     return 100 * (study.by_task(stream, learner, METRIC) - baseline)
 
 
-def _look(study: StudyResults, learner: str) -> dict[str, Any]:
-    """Colour and marker of a learner, by its place in the study."""
-    place = [name for name in study.learners if name != _baseline(study)].index(learner)
-    return {
-        "color": _style.PALETTE[place % len(_style.PALETTE)],
-        "marker": _style.MARKERS[place % len(_style.MARKERS)],
-    }
-
-
 def _draw_lines(axes: Axes, study: StudyResults, stream: str) -> None:
     axes.axhline(0, color="black", lw=1.2)
     for learner in study.learners:
         if learner == _baseline(study):
             continue
         band = statistics.band(_difference(study, stream, learner))
-        task, look = np.arange(len(band.mean)), _look(study, learner)
+        task, look = np.arange(len(band.mean)), _style.look(study, learner)
         axes.plot(task, band.mean, **look, ms=3.5, lw=1.4)
         axes.fill_between(task, band.low, band.high, color=look["color"], alpha=0.13, lw=0)
     axes.set_ylabel(f"accuracy minus {study.label(_baseline(study))}'s\n(percentage points)")
@@ -186,11 +177,13 @@ def _draw_means(axes: Axes, study: StudyResults, stream: str) -> None:
         scores = (100 * study.score(stream, name, METRIC) for name in (learner, _baseline(study)))
         of_seeds = statistics.paired_difference(*scores)
         reach = [[of_seeds.mean - of_seeds.low], [of_seeds.high - of_seeds.mean]]
-        look = _look(study, learner)
+        look = _style.look(study, learner)
         axes.errorbar(of_seeds.mean, place, xerr=reach, **look, ms=4.5, capsize=2)
     axes.set_yticks(range(len(study.learners)), [study.label(one) for one in study.learners])
     for label, learner in zip(axes.get_yticklabels(), study.learners, strict=True):
-        label.set_color("black" if learner == _baseline(study) else _look(study, learner)["color"])
+        label.set_color(
+            "black" if learner == _baseline(study) else _style.look(study, learner)["color"]
+        )
         label.set_fontweight("bold")
     axes.invert_yaxis()
     axes.set_xlabel("percentage points")
@@ -202,7 +195,7 @@ def _draw_strip(axes: Axes, study: StudyResults, stream: str, detectors: list[st
     share = np.array([flags.mean(axis=0) for flags in found if flags is not None])
     extent = (-0.5, share.shape[1] - 0.5, len(detectors) - 0.5, -0.5)
     shown = axes.imshow(share, cmap="Greys", vmin=0, vmax=1, aspect="auto", extent=extent)
-    axes.set_yticks(range(len(detectors)), detectors)
+    axes.set_yticks(range(len(detectors)), [study.label(one) for one in detectors])
     scale = axes.figure.colorbar(shown, cax=axes.inset_axes((1.01, 0, 0.012, 1)), ticks=[0, 1])
     scale.outline.set_visible(False)
     _style.title(axes, "d", "inferred shifts, share of seeds")

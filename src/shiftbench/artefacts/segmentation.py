@@ -156,8 +156,8 @@ def _draw_run_lengths(
                    transform=panel.get_xaxis_transform())  # fmt: skip
     zeros = int((most[0] == 0).sum())
     words = (
-        f"{learner}: {len(found)} changepoint{'s' * (len(found) != 1)}, most probable run length 0"
-        f" at {zeros} step{'s' * (zeros != 1)}"
+        f"{study.label(learner)}: {len(found)} changepoint{'s' * (len(found) != 1)}, most "
+        f"probable run length 0 at {zeros} step{'s' * (zeros != 1)}"
     )
     _style.title(panel, letter, words)
     panel.set_ylabel("run length")

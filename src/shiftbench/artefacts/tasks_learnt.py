@@ -61,7 +61,7 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
             _draw_band(axes, bands[shown], look, place)
         if name in paper:
             axes.plot(len(bands[name].mean), paper[name], **_continual.PAPER, ms=5, zorder=4)
-        axes.set_title(name, fontweight="bold", size=8.5)
+        axes.set_title(study.label(name), fontweight="bold", size=8.5)
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     means = np.concatenate([band.mean for band in bands.values()] + [[*paper.values()]])
     _continual.scale(panels[0], "y", means, space=0.15)

@@ -22,7 +22,7 @@ from shiftbench.planning.yaml_lines import Document, Place
 
 OF_FILES = ("from", "budget", "budgets", "settings", ANCHORS)
 """Keys of a study that say how it is made, and are none of its own."""
-OF_VARIANTS = ("from", "label")
+OF_VARIANTS = ("from", "label", "colour", "marker")
 """Keys of a variant that are no settings."""
 
 
@@ -287,8 +287,9 @@ def _variant(
         return set()
     _form(made, method)
     made.put((*place, "method"), source or entries[-1], name)
-    if (label := method.get("label")) is not None:
-        made.put((*place, "label"), label)
+    for key in ("label", "colour", "marker"):
+        if (part := method.get(key)) is not None:
+            made.put((*place, key), part)
     _pipeline(made, place, method.at("pipeline"))
     there = _components(made.data, place)
     used = {key for key, _ in general if key.partition(".")[0] in there}
@@ -297,9 +298,9 @@ def _variant(
             _set(made, place, there, key, part)
     for entry in entries:
         for key, part in entry.items():
-            if key == "label":
+            if key in OF_VARIANTS and key != "from":
                 made.put((*place, key), part)
-            elif key not in OF_VARIANTS:
+            elif key != "from":
                 _set(made, place, there, key, part)
     return used
 

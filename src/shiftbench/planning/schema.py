@@ -6,13 +6,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from annotated_types import Ge, Le, MinLen
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=100)]
 """A part of paths, at most two of them in a file name, which has 255 bytes: see tune.smk."""
+Colour = Literal[
+    "blue", "orange", "green", "red", "purple", "brown", "pink", "grey", "yellow", "sky"
+]
+"""Colours of figures, which people with colour-vision deficiency can tell apart."""
+Marker = Literal["o", "s", "D", "^", "v", "P", "X"]
 Component = tuple[str, dict[str, Any]]
 """A component's name and its settings."""
 
@@ -59,6 +64,10 @@ class Method(_Model):
         description="Keys of the works that propose it, from `docs/papers.md`."
     )
     summary: str = Field(description="What it is, in one line.")
+    colour: Colour | None = Field(
+        None, description="Its colour in all figures; where several have it, the next free one."
+    )
+    marker: Marker | None = Field(None, description="Its marker in all figures.")
     pipeline: Annotated[list[ComponentItem], MinLen(1)] | None = Field(
         None,
         description="Components: combinators from the outermost inwards, and a learner last; an "
@@ -71,12 +80,15 @@ class Method(_Model):
 class Variant(_Model):
     """A method of a study, with all its settings.
 
-    method: its name; None for a pipeline that a study has of its own.
+    method: its name; None for a pipeline that a study has of its own. colour, marker: those that
+    the method would have.
     """
 
     pipeline: Annotated[list[ComponentItem], MinLen(1)]
     method: str | None = None
     label: str = ""
+    colour: Colour | None = None
+    marker: Marker | None = None
 
 
 class Claim(_Model):
@@ -164,6 +176,20 @@ class Study(_Model):
         label = self.methods[name].label
         alone = [other.label for other in self.methods.values()].count(label) == 1
         return label if label and alone else name
+
+    @property
+    def looks(self) -> dict[str, tuple[str, str]]:
+        """Colour and marker of each method: its own, or the next free ones."""
+        markers = get_args(Marker)
+        every = [(colour, marker) for marker in markers for colour in get_args(Colour)]
+        claimed = {(one.colour, one.marker) for one in self.methods.values()}
+        found: dict[str, tuple[str, str]] = {}
+        for name, one in self.methods.items():
+            own = [(one.colour, one.marker)] if one.colour and one.marker else []
+            alike = [(one.colour, marker) for marker in markers] if one.colour else []
+            others = [look for look in (*alike, *every) if look not in claimed]
+            found[name] = next(look for look in (*own, *others) if look not in found.values())
+        return found
 
     @property
     def standing(self) -> dict[str, str]:

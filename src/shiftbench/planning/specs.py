@@ -125,6 +125,7 @@ def artefact(config: Config, study: str, name: str) -> Spec:
             "cuts": plan.cuts,
             "words": plan.words,
             "baseline": plan.baseline,
+            "looks": {variant: list(look) for variant, look in plan.looks.items()},
             "labels": {variant: plan.label(variant) for variant in plan.methods},
         },
         *DRAWING,

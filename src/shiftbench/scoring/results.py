@@ -27,7 +27,8 @@ class StudyResults:
     may be empty. scores: the tree of `scoring.summarise`. summary: its table. words: on
     streams of counts, those to be shown. baseline: the learner that others are compared with;
     reference: the one that starts from scratch. methods: learners that stand for a method, with
-    its name. labels: what figures call a learner, where that is not its name.
+    its name. labels: what figures call a learner, where that is not its name; looks: its colour
+    and marker.
     """
 
     name: str
@@ -42,6 +43,7 @@ class StudyResults:
     reference: str | None = None
     methods: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    looks: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def cube(self) -> xr.Dataset:
@@ -134,6 +136,7 @@ def load(
         reference=spec.get("reference"),
         methods=spec.get("methods") or {},
         labels=spec.get("labels") or {},
+        looks=spec.get("looks") or {},
         scores=zarr_zip.read_tree(scores),
         summary=_summary(summary),
         streams=stores,
