@@ -153,6 +153,13 @@ def test_errors_stand_where_they_were_written(load, tmp_path):
     assert f"{path}, line 1, title: this key is missing" in text
 
 
+def test_looks_are_the_methods_own_and_all_different(load):
+    study = load("from: embedded\nstudies: [split-digits, nile]\n").studies["split-digits"]
+    assert study.looks["vogn"] == ("green", "o") and study.looks["ewc"] == ("red", "o")
+    assert study.looks["vogn-tuned"][0] == "green", "another marker"
+    assert len(set(study.looks.values())) == len(study.methods)
+
+
 def test_the_form_of_a_method_is_checked(load, tmp_path):
     path = tmp_path / "methods" / "paper.yaml"
     path.write_text(METHODS.replace("label: Mean", "lable: Mean"))

@@ -62,8 +62,8 @@ def caption(study: StudyResults) -> str:
     seed = int(study.run(stream, learner)["seed"].values[0])
     return (
         f"{stream}, {study.label(learner)}, seed {seed}. At most {PER_PERIOD} words a period, those"
-        " that change with the highest probability: the weight of the hypotheses at the end in which"
-        " they do. similarity: cosine of the word's vectors before and after; before, after:"
+        " that change with the highest probability: the weight of the hypotheses at the end in"
+        " which they do. similarity: cosine of the word's vectors before and after; before, after:"
         f" the {NEIGHBOURS} nearest words. Vectors are those of the most likely hypothesis, each"
         f" segment's at its end. {study.budget([stream])}"
     )
