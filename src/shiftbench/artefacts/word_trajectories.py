@@ -65,8 +65,8 @@ def caption(study: StudyResults) -> str:
     number = len(study.streams[stream]["word"])
     return (
         f"{stream}, {study.label(learner)}, seed {seed}, {number:,} words. Each period of a segment"
-        " has the vector of the segment's end. Blue: the most likely hypothesis of the word at the end"
-        " of the stream; thin lines: its others, the darker the more likely; dotted: changes."
+        " has the vector of the segment's end. Blue: the most likely hypothesis of the word at the"
+        " end of the stream; thin lines: its others, the darker the more likely; dotted: changes."
         f" Right: the {NEIGHBOURS} nearest words by cosine in each segment's last period."
         f" {study.budget([stream])}"
     )
