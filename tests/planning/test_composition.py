@@ -108,6 +108,13 @@ def test_a_list_of_methods_picks_and_keeps_what_was_said_of_them(load):
     assert settings(plan, "step", "beam-mean")["beam"]["size"] == 2
 
 
+def test_settings_of_methods_that_are_not_picked_do_no_harm(load):
+    plan = load(
+        "budget: few\nstudies:\n  a: {from: step, methods: [own: [{beam: {}}, gaussian-mean]]}\n"
+    )
+    assert list(plan.studies["a"].methods) == ["own"]
+
+
 def test_a_study_under_another_name_and_budget(load):
     plan = load("budget: quick\nstudies:\n  - twin: {from: step, budget: few, seeds: 9}\n")
     assert list(plan.studies) == ["twin"]

@@ -10,7 +10,9 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,10 +47,15 @@ class Composition:
     _written: dict[Place, Part] = dataclasses.field(default_factory=dict)
 
     def put(self, place: Place, part: Part, data: Any = None) -> None:
-        """Sets a value, to the data of the part or to others that stand there."""
+        """Sets a value, to the data of the part or to others that stand there.
+
+        Below what should be a mapping and is none, as another error tells, nothing is set.
+        """
         parent: Any = self.data
-        for key in place[:-1]:
+        for key, after in pairwise(place):
             parent = parent.setdefault(key, {}) if isinstance(parent, dict) else parent[key]
+            if not isinstance(parent, list if isinstance(after, int) else dict):
+                return
         parent[place[-1]] = copy.deepcopy(part.data if data is None else data)
         for deeper in [other for other in self._written if other[: len(place)] == place]:
             del self._written[deeper]
@@ -246,21 +253,42 @@ def _methods(
     """The variants of a study: methods by name with changes, or pipelines."""
     place = ("studies", study, "methods")
     variants: dict[str, list[Part]] = {}
+    named: dict[str, list[Part]] = {}  # also those that a later list does not pick
     for layer in methods:
-        named = list(_entries(made, layer))
+        entries = list(_entries(made, layer))
         if not layer.mapping():  # a list picks
-            variants = {name: variants.get(name, []) for name, _ in named}
-        for name, entry in named:
+            variants = {name: variants.get(name, []) for name, _ in entries}
+        for name, entry in entries:
             variants.setdefault(name, []).append(entry)
+            named.setdefault(name, []).append(entry)
     made.put(place, methods[-1], {})
     general = [item for layer in settings for item in layer.items()]
-    used: set[str] = set()
-    for name, entries in variants.items():
-        used |= _variant(made, plan, (*place, name), entries, general)
+    for name, variant in variants.items():
+        _variant(made, plan, (*place, name), variant, general)
+    known = {part for name, parts in named.items() for part in _parts(made, plan, name, parts)}
     for key, setting in general:
-        if key not in used:
+        if key.partition(".")[0] not in known:
             words = "no method of this study has this component; write component.key"
             made.wrong(setting, words)
+
+
+def _parts(made: Composition, plan: _Plan, name: str, entries: list[Part]) -> Iterator[str]:
+    """The components of the method that a variant is made from."""
+    _, method = _method(made, plan, name, entries)
+    items = method.data.get("pipeline") if method and method.mapping() else None
+    for item in items if isinstance(items, list) else []:
+        with suppress(ValueError):
+            yield one_component(item)[0]
+
+
+def _method(
+    made: Composition, plan: _Plan, name: str, entries: list[Part]
+) -> tuple[Part | None, Part | None]:
+    """The `from` of a variant, if it has one, and the method of that name, or of its own."""
+    sources = [part for entry in entries if (part := entry.get("from")) is not None]
+    source = sources[-1] if sources else None
+    wanted = name if source is None else str(source.data)
+    return source, plan.methods.get(wanted) or made.library.methods.get(wanted)
 
 
 def _variant(
@@ -269,8 +297,8 @@ def _variant(
     place: Place,
     entries: list[Part],
     general: list[tuple[str, Part]],
-) -> set[str]:
-    """Puts a variant together; the general settings that it took."""
+) -> None:
+    """Puts a variant together."""
     for entry in entries:
         if not isinstance(entry.data, dict | list | None):
             made.wrong(entry, "should be changes of the method, or a pipeline as a list")
@@ -278,13 +306,12 @@ def _variant(
     made.put(place, own or entries[-1], {"pipeline": []})
     if own is not None:
         _pipeline(made, place, own)
-        return set()
-    source = next((part for entry in reversed(entries) if (part := entry.get("from"))), None)
+        return
+    source, method = _method(made, plan, str(place[-1]), entries)
     name = str(place[-1] if source is None else source.data)
-    method = plan.methods.get(name) or made.library.methods.get(name)
     if method is None or method.get("pipeline") is None:
         made.wrong(source or entries[-1], _no_pipeline(made, plan, name, method))
-        return set()
+        return
     _form(made, method)
     made.put((*place, "method"), source or entries[-1], name)
     for key in ("label", "colour", "marker"):
@@ -292,9 +319,8 @@ def _variant(
             made.put((*place, key), part)
     _pipeline(made, place, method.at("pipeline"))
     there = _components(made.data, place)
-    used = {key for key, _ in general if key.partition(".")[0] in there}
     for key, part in general:
-        if key in used:
+        if key.partition(".")[0] in there:
             _set(made, place, there, key, part)
     for entry in entries:
         for key, part in entry.items():
@@ -302,7 +328,6 @@ def _variant(
                 made.put((*place, key), part)
             elif key != "from":
                 _set(made, place, there, key, part)
-    return used
 
 
 def _form(made: Composition, method: Part) -> None:
