@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shutil
@@ -13,17 +14,21 @@ import pandas as pd
 import pytest
 import yaml
 
+from shiftbench.planning import config
+from shiftbench.scoring import summarise
+
 ROOT = Path(__file__).parents[1]
 QUICK = """
 seeds_per_job: 2
 streams:
-  toy: {family: toy-step, realisations: 2}
+  toy-step: {family: toy-step, realisations: 2}
+  digits: {family: transformed-images}
   planted-words:
     {family: planted-words, realisations: 1, periods: 2, documents: 4, document_length: 40}
 studies:
   toy-step:
     title: A quick stand-in
-    streams: [toy]
+    streams: [toy-step]
     seeds: 2
     metrics: [log_predictive]
     artefacts: [score-table]
@@ -41,8 +46,23 @@ WORDS = """\
 """
 
 
+DOCUMENTS = (
+    "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "config/README.md", "docs/papers.md",
+    "results/README.md",
+)  # fmt: skip
+EXAMPLES = {"learners/last_value.py", "studies/NAME.yaml"}
+"""Paths of the documents that stand for what people write."""
+OURS = ".venv/bin/shiftbench"
+
+
 def blocks(document: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", document, re.DOTALL | re.MULTILINE)
+
+
+def write(block: str, checkout: Path) -> None:
+    """Writes a block of a document to the file that its first line names."""
+    first, rest = block.split("\n", 1)
+    (checkout / first.removeprefix("# ")).write_text(rest)
 
 
 @pytest.fixture
@@ -55,8 +75,8 @@ def checkout(tmp_path) -> Path:
     shutil.copy(ROOT / "tests" / "test_seeds.py", copy / "tests")
     (copy / ".venv").symlink_to(sys.prefix)
     os.utime(copy / "envs" / "requirements.lock", (0, 0))  # the set-up is done
-    for config in (copy / "config").glob("*.yaml"):
-        config.write_text(QUICK + WORDS)
+    for path in (copy / "config").glob("*.yaml"):
+        path.write_text(QUICK + WORDS)
     # To import TensorFlow, for the words, takes longer than all the rest: once is enough.
     (copy / "config" / "cpu.yaml").write_text(QUICK)
     return copy
@@ -74,9 +94,27 @@ def shell(command: str, folder: Path) -> str:
     return done.stdout + done.stderr
 
 
+def snippet() -> str:
+    """How results/README.md reads a store."""
+    (code,) = blocks((ROOT / "results" / "README.md").read_text(), "python")
+    return code
+
+
+def summary(checkout: Path, of: str, study: str) -> dict[str, dict[str, float]]:
+    """Means by learner and metric, in the order of the study."""
+    table = pd.read_csv(checkout / "results" / of / "studies" / study / "summary.csv")
+    return {
+        str(learner): dict(zip(rows["metric"], rows["mean"], strict=True))
+        for learner, rows in table.groupby("learner", sort=False)
+    }
+
+
 def test_every_command_of_the_readme(checkout, monkeypatch):
     monkeypatch.setenv("ARGS", "--of-an-outer-make")
     commands = "".join(blocks((ROOT / "README.md").read_text(), "sh")).splitlines()
+    (study,) = blocks((ROOT / "README.md").read_text(), "yaml")
+    write(study, checkout)
+    assert len(study.splitlines()) <= 1 + 8, "the name of the file, and eight lines"
     said = {}
     for command in commands:
         if "verify" in command:  # with what the quick configs give
@@ -97,28 +135,57 @@ def test_every_command_of_the_readme(checkout, monkeypatch):
     assert "Nothing to be done" in said[".venv/bin/snakemake toy-step"]
     slurm = next(text for command, text in said.items() if "slurm" in command)
     assert re.search(r"run_learner\s+2", slurm)
+    assert re.search(r"^vcl-improved +Swaroop", said[f"{OURS} list methods"], re.MULTILINE)
+    assert "size: 2 " in said[f"{OURS} show vbs-k2 --study toy-step"]
+    fitting = said[f"{OURS} list learners --for digits"]
+    assert "\nvogn" in fitting and "gaussian-mean" not in fitting
+    few_rows = summary(checkout, "mine", "few-rows")
+    assert list(few_rows) == ["oga", "svb-constant", "vbs-svb", "vbs-svb-k2"]
+    assert all(0 < row["average_cumulative_loss"] < 1 for row in few_rows.values())
+    assert few_rows["vbs-svb-k2"]["shift_recall"] > 0
+    stores = shell(f".venv/bin/python -c '{snippet()}'", checkout)
+    assert "score_by_task" in stores and "info_log_weight" in stores
 
 
-def test_links_of_the_documents_lead_somewhere():
-    for name in ("README.md", "CONTRIBUTING.md", "results/README.md"):
-        path = ROOT / name
-        for target in re.findall(r"\]\(([^)#]+)\)", path.read_text()):
-            assert (path.parent / target).exists(), f"{name} links to {target}"
+def test_the_columns_of_a_summary_are_explained():
+    page = (ROOT / "results" / "README.md").read_text()
+    table = page[page.index("| column |") : page.index("Every store")]
+    cells = re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
+    assert re.findall(r"`(\w+)`", " ".join(cells)) == list(summarise.COLUMNS)
+
+
+@pytest.mark.parametrize("name", ["embedded", "cpu", "paper"])
+def test_the_table_of_studies_has_those_of_the_configs(name):
+    rows = re.findall(r"^\| (`.*?) \| (\w+) \|", (ROOT / "README.md").read_text(), re.MULTILINE)
+    told = [study for cell, of in rows if of == name for study in re.findall(r"`(.*?)`", cell)]
+    there = config.load(ROOT / "config" / f"{name}.yaml").studies
+    assert sorted(told) == sorted(study for study in there if not study.endswith("-tuning"))
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_links_and_paths_of_the_documents_lead_somewhere(name):
+    path = ROOT / name
+    text = path.read_text()
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", text):
+        assert (path.parent / target).exists(), f"{name} links to {target}"
+    from_where = (ROOT, path.parent, ROOT / "src" / "shiftbench")
+    for told in set(re.findall(r"`([\w./-]+/[\w.-]+\.(?:py|yaml|md|smk))`", text)) - EXAMPLES:
+        assert any((folder / told).exists() for folder in from_where), f"{name} tells of {told}"
 
 
 def test_the_files_of_contributing_are_found_and_run(checkout):
     document = (ROOT / "CONTRIBUTING.md").read_text()
     files = blocks(document, "python") + blocks(document, "yaml")
     for text in files:
-        first, rest = text.split("\n", 1)
-        (checkout / first.removeprefix("# ")).write_text(rest)
-    assert len(files) == 4
+        write(text, checkout)
+    assert len(files) == 5
     for command in blocks(document, "sh"):
         shell(command, checkout)
-    results = checkout / "results" / "walk" / "studies" / "walk"
-    summary = pd.read_csv(results / "summary.csv")
-    assert set(summary["learner"]) == {"last-value", "vbs-k2"} and summary["mean"].notna().all()
-    assert (results / "figures" / "score-over-time.png").stat().st_size > 10_000
+    means = summary(checkout, "walk", "walk")
+    assert list(means) == ["last-value", "vbs-level", "vbs-level-k4"]
+    assert all(math.isfinite(row["log_predictive"]) for row in means.values())
+    figures = checkout / "results" / "walk" / "studies" / "walk" / "figures"
+    assert (figures / "score-over-time.png").stat().st_size > 10_000
 
 
 def test_the_citation_names_the_five_works():
