@@ -29,6 +29,8 @@ from shiftbench.store import raw
 
 Problem = tuple[Place, str]
 
+RENAMED = {"learners": "methods"}
+"""Keys of older configs."""
 MAX_RUNS = 100_000
 """Of a study, and of its trials; what is far above it would never be planned to the end."""
 MAX_POINTS = 10**9
@@ -80,7 +82,10 @@ def _structure(error: ValidationError) -> Iterator[Problem]:
         # "[key]" is pydantic's sign for the key itself.
         place = tuple(part for part in item["loc"] if part != "[key]")
         if item["type"] == "extra_forbidden":
-            yield place, unknown("key", place[-1], keys(_owner(place)))
+            known = keys(_owner(place))
+            now = RENAMED.get(str(place[-1]), "")
+            words = f'the key "{place[-1]}" is called "{now}" now' if now in known else ""
+            yield place, words or unknown("key", place[-1], known)
         else:
             yield place, _message(item)
 
