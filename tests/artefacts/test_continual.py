@@ -8,6 +8,7 @@ from scipy import stats
 
 from shiftbench.artefacts import (
     _continual,
+    _style,
     accuracy_matrix,
     continual_table,
     per_task_accuracy,
@@ -51,9 +52,14 @@ def interval(values):
 
 def test_tasks_learnt_draws_means_of_the_rows_of_a(study):
     axes = panel(tasks_learnt.draw(study), "ewc")
-    assert line(axes, _continual.DEFAULT["color"], 10) == pytest.approx(so_far("ewc"))
-    assert line(axes, _continual.TUNED["color"], 10) == pytest.approx(so_far("ewc-tuned"))
-    ends = [f"{so_far(name)[-1]:.1f}" for name in ("ewc", "ewc-tuned")]
+    (solid,), (dashed,) = (
+        [one for one in axes.get_lines() if one.get_linestyle() == style and one.get_zorder() == 3]
+        for style in ("-", "--")
+    )
+    assert solid.get_ydata() == pytest.approx(so_far("ewc"))
+    assert dashed.get_ydata() == pytest.approx(so_far("ewc-tuned"))
+    assert solid.get_color() == dashed.get_color()
+    ends = [f"{so_far('ewc')[-1]:.1f}", f"({so_far('ewc-tuned')[-1]:.1f})"]
     from_left = sorted(axes.texts, key=lambda text: text.xyann[0])
     assert [text.get_text() for text in from_left] == ends
 
@@ -77,7 +83,8 @@ def test_published_numbers_are_drawn_at_the_last_task(study):
 
 def test_learners_that_forget_are_shown_on_the_task_just_learnt(study):
     learnt = 100 * np.diagonal(continual_stores.matrix("independent"), axis1=1, axis2=2)
-    drawn = line(panel(tasks_learnt.draw(study), "independent"), _continual.DEFAULT["color"], 10)
+    colour = _style.look(study, "independent")["color"]
+    drawn = line(panel(tasks_learnt.draw(study), "independent"), colour, 10)
     expected = [learnt[:, : t + 1].mean() for t in range(10)]
     assert drawn == pytest.approx(expected)
     for module in (tasks_learnt, per_task_accuracy, continual_table):

@@ -30,10 +30,8 @@ FROM_SCRATCH = "acc_from_scratch"
 COLUMNS = 6
 """Small panels side by side."""
 
-DEFAULT: dict[str, Any] = {"color": _style.PALETTE[0], "marker": "o", "ls": "-"}
-TUNED: dict[str, Any] = {"color": _style.PALETTE[1], "marker": "s", "ls": "--"}
 PAPER: dict[str, Any] = {"color": "black", "marker": "D", "ls": "none", "mfc": "white"}
-"""Looks of default and of tuned settings, and of published numbers."""
+"""Looks of published numbers."""
 
 BEST = 99.95
 """Accuracies are drawn on the logarithm of the error (equal ratios of errors look equal), up to
@@ -99,7 +97,16 @@ def tuned(study: StudyResults) -> str:
     """Words for captions about looks; empty where the study has no tuned settings."""
     if not any(pair.tuned for pair in variants(study)):
         return ""
-    return "; blue: default settings, orange: tuned"
+    return "; hollow, dashed and in brackets: tuned settings"
+
+
+def looks(study: StudyResults, variant: Variants) -> dict[str, dict[str, Any]]:
+    """The look of a learner, and of its tuned variant in the same colour, if there is one."""
+    own = _style.look(study, variant.default) | {"ls": "-"}
+    found = {variant.default: own}
+    if variant.tuned:
+        found[variant.tuned] = own | {"ls": "--", "mfc": "white"}
+    return found
 
 
 def from_scratch(study: StudyResults) -> str:
@@ -112,7 +119,7 @@ def from_scratch(study: StudyResults) -> str:
     if not found:
         return ""
     names = " and ".join(map(study.label, found))
-    return f"Of {names}, from scratch on each task: the task just learnt. "
+    return f"{names}: each task just learnt, since nothing of the others is known. "
 
 
 def published_metric(study: StudyResults, stream: str, learner: str) -> str:

@@ -47,10 +47,10 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
     tasks = study.streams[stream].sizes["task"]
     panels = block.subplots(1, tasks + 1, sharey=True, width_ratios=[*[1] * tasks, 1.6])
     for task, axes in enumerate(panels[:-1]):
-        _draw_column(axes, pairs, {name: values[:, task] for name, values in ends.items()})
+        _draw_column(study, axes, pairs, {name: each[:, task] for name, each in ends.items()})
         axes.set_title(f"task {task + 1}", size=8.5)
     average = panels[-1]
-    _draw_column(average, pairs, {name: values.mean(axis=1) for name, values in ends.items()})
+    _draw_column(study, average, pairs, {name: each.mean(axis=1) for name, each in ends.items()})
     average.set_title("average", size=8.5, fontweight="bold")
     paper = _continual.published_averages(study, stream)
     for place, (name, _) in enumerate(pairs):
@@ -66,15 +66,17 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
 
 
 def _draw_column(
-    axes: Axes, pairs: list[_continual.Variants], scores: dict[str, np.ndarray]
+    study: StudyResults,
+    axes: Axes,
+    pairs: list[_continual.Variants],
+    scores: dict[str, np.ndarray],
 ) -> None:
     """A point a variant at the row of its learner, scores [seed]."""
-    for row, (name, tuned) in enumerate(pairs):
-        looks = {name: _continual.DEFAULT} | ({tuned: _continual.TUNED} if tuned else {})
-        for place, (shown, look) in enumerate(looks.items()):
+    for row, pair in enumerate(pairs):
+        for place, (shown, look) in enumerate(_continual.looks(study, pair).items()):
             of_seeds = statistics.interval(scores[shown])
             reach = [[of_seeds.mean - of_seeds.low], [of_seeds.high - of_seeds.mean]]
-            offset = 0.17 * (2 * place - 1) if tuned else 0.0
+            offset = 0.17 * (2 * place - 1) if pair.tuned else 0.0
             marker = look | {"ls": "none"}
             axes.errorbar(of_seeds.mean, row + offset, xerr=reach, **marker, ms=3, elinewidth=1)
     axes.grid(axis="y", color="0.93", lw=0.6)

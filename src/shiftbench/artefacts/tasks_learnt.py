@@ -53,12 +53,14 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
     }
     paper = _continual.published_averages(study, stream)
     panels = _continual.panels(block, len(pairs))
-    for axes, (name, tuned) in zip(panels, pairs, strict=True):
+    for axes, pair in zip(panels, pairs, strict=True):
+        name = pair.default
         for other, _ in pairs:
             axes.plot(*_points(bands[other]), color="0.85", lw=0.8, zorder=1)
-        looks = {name: _continual.DEFAULT} | ({tuned: _continual.TUNED} if tuned else {})
+        looks = _continual.looks(study, pair)
         for place, (shown, look) in enumerate(reversed(looks.items())):
-            _draw_band(axes, bands[shown], look, place)
+            number = "({})" if shown == pair.tuned else "{}"
+            _draw_band(axes, bands[shown], look, place, number)
         if name in paper:
             axes.plot(len(bands[name].mean), paper[name], **_continual.PAPER, ms=5, zorder=4)
         axes.set_title(study.label(name), fontweight="bold", size=8.5)
@@ -73,15 +75,17 @@ def _points(band: statistics.Band) -> tuple[np.ndarray, np.ndarray]:
     return np.arange(1, len(band.mean) + 1), band.mean
 
 
-def _draw_band(axes: Axes, band: statistics.Band, look: dict[str, Any], place: int) -> None:
+def _draw_band(
+    axes: Axes, band: statistics.Band, look: dict[str, Any], place: int, number: str
+) -> None:
     tasks, mean = _points(band)
     axes.plot(tasks, mean, **look, ms=3, lw=1.4, zorder=3)
     axes.fill_between(tasks, band.low, band.high, color=look["color"], alpha=0.2, lw=0)
     # Beside the title, where no curve can be.
     axes.annotate(
-        "failed" if np.isnan(mean[-1]) else f"{mean[-1]:.1f}",
+        number.format("failed" if np.isnan(mean[-1]) else f"{mean[-1]:.1f}"),
         (1, 1),
-        (-24 * place, rcParams["axes.titlepad"]),
+        (-28 * place, rcParams["axes.titlepad"]),
         textcoords="offset points",
         xycoords="axes fraction",
         color=look["color"],
