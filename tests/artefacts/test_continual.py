@@ -88,7 +88,7 @@ def test_learners_that_forget_are_shown_on_the_task_just_learnt(study):
     expected = [learnt[:, : t + 1].mean() for t in range(10)]
     assert drawn == pytest.approx(expected)
     for module in (tasks_learnt, per_task_accuracy, continual_table):
-        assert "Of independent, from scratch on each task" in module.caption(study)
+        assert "independent: each task just learnt" in module.caption(study)
 
 
 def test_per_task_accuracy_draws_the_last_row_of_a(study):
