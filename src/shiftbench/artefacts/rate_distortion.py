@@ -8,7 +8,7 @@ on average; the paper draws (L - 1) / 2, which is up to 1.5 times as much.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -43,8 +43,9 @@ def draw(study: StudyResults) -> Figure:
     panels = drawn.subplots(1, len(PANELS))
     for letter, (axes, (metric, what)) in enumerate(zip(panels, PANELS.items(), strict=True)):
         _draw_binning(axes, study, stream)
-        for number, (name, points) in enumerate(_curves(study, stream, metric).items()):
-            _draw_curve(axes, name, points, number)
+        for name, points in _curves(study, stream, metric).items():
+            first = next(one for one in study.learners if one in {p.learner for p in points})
+            _draw_curve(axes, name, points, _style.look(study, first))
         _style.title(axes, "ab"[letter], f"dating {what}")
         axes.set_xscale("symlog", linthresh=1.0)
         axes.xaxis.set_major_formatter(ScalarFormatter())
@@ -99,15 +100,14 @@ def _curves(study: StudyResults, stream: str, metric: str) -> dict[str, list[_Po
     return {name: sorted(points, key=lambda one: one.rate) for name, points in curves.items()}
 
 
-def _draw_curve(axes: Axes, name: str, points: list[_Point], number: int) -> None:
+def _draw_curve(axes: Axes, name: str, points: list[_Point], look: dict[str, Any]) -> None:
     mean = np.array([one.error.mean for one in points])
     low, high = (np.array([getattr(one.error, end) for one in points]) for end in ("low", "high"))
     axes.errorbar(
         [one.rate for one in points],
         mean,
         np.nan_to_num([mean - low, high - mean]),
-        color=_style.PALETTE[number],
-        marker=_style.MARKERS[number],
+        **look,
         ms=5,
         capsize=2,
         label=name,

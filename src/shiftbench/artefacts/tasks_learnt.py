@@ -85,7 +85,7 @@ def _draw_band(
     axes.annotate(
         number.format("failed" if np.isnan(mean[-1]) else f"{mean[-1]:.1f}"),
         (1, 1),
-        (-28 * place, rcParams["axes.titlepad"]),
+        (-34 * place, rcParams["axes.titlepad"]),
         textcoords="offset points",
         xycoords="axes fraction",
         color=look["color"],

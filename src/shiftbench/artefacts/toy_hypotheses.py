@@ -55,7 +55,7 @@ def draw(study: StudyResults) -> Figure:
     _draw_weights(weight, run, seed)
     _mark_overtaking((level, weight), overtakes)
     number = int(run["seed"].values[seed])
-    _style.title(level, "a", f"Seed {number}, {study.label(shown.learner)} (K = {shown.size})")
+    _style.title(level, "a", f"Seed {number}, {study.label(shown.learner)}")
     for block in right:
         panels = block.subplots(len(metrics), 1, sharex=True, squeeze=False)[:, 0]
         for axes, metric in zip(panels, metrics, strict=True):
