@@ -13,6 +13,7 @@ from numba import njit
 from shiftbench import _instructions, cli
 from shiftbench.errors import UserError
 from shiftbench.planning import config, specs
+from shiftbench.verbs import jobs
 from tests.test_cli import CONFIG
 
 portable = pytest.mark.skipif(not _instructions.available(), reason="no AVX2: rounding only")
@@ -108,7 +109,7 @@ def test_a_run_does_not_compute_with_other_instructions_than_planned(
 def test_without_avx2_a_run_says_so_and_goes_on(monkeypatch, caplog) -> None:
     monkeypatch.setattr(_instructions, "_in_force", "native")
     monkeypatch.setattr(_instructions, "available", lambda: False)
-    cli._refuse_other_instructions("portable")
+    jobs._refuse_other_instructions("portable")
     assert "agree with those of others to rounding" in caplog.text
 
 

@@ -40,6 +40,7 @@ studies:
     model: mlp
     seeds: 2
     metrics: [accuracy]
+    baseline: vcl
     artefacts: [score-table, relative-accuracy]
     methods:
       vcl: [mfvi]

@@ -135,7 +135,7 @@ def stream_merge(options: argparse.Namespace) -> None:
         zarr_zip.write(store, options.output)
 
 
-@sealed(reads=("store", "choice"), makes=("output",))
+@sealed(reads=("store", "choice"))
 def run(options: argparse.Namespace) -> int:
     """Runs a variant on a stream for a block of seeds; goes on from a saved state."""
     from shiftbench.planning import config, fit, specs
@@ -166,6 +166,7 @@ def run(options: argparse.Namespace) -> int:
             result, cost = harness.run_job(spec, store, scratch, options.minutes, options.threads)
         text_files.write(options.cost, json.dumps(cost, indent=1, sort_keys=True) + "\n")
         zarr_zip.write(result, options.output)
+        seal.write(options.output)  # as long as a kill would not cost the run
         checkpoint.remove(scratch)
     except harness.Stopped as reason:
         log.warning("%s: stopped, %s; start it again to go on", options.output, reason)
