@@ -158,5 +158,7 @@ def test_they_are_checked_listed_run_and_judged_like_ours(package) -> None:
     assert regret["n"].eq(2).all()
     ours, mine = (regret.loc[name, ["mean", "sd", "n"]] for name in ("oga", "mine"))
     assert ours.equals(mine)
+    # A pipeline has no paper's number, though one is called oga and the data are the paper's.
+    assert regret[["published", "published_note"]].isna().all(axis=None)
     classes = pd.read_csv(package / "classes" / "summary.csv").set_index(["learner", "metric"])
     assert classes.loc[("mine", "acc"), "mean"] > 0.3
