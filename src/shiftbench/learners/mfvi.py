@@ -9,7 +9,7 @@ and C.2, where with s = 0 always it is VCL. Knows: the likelihood. The methods, 
 - Improved VCL (Swaroop et al. 2019): the same with start `fresh`, estimator `local` and a
   learning rate of 0.005. Its code shares the noise of the outputs between the rows of a
   minibatch and draws it anew for each class; here each row has its own, for all classes.
-- Radial posteriors (farquhar2020radial, 3 and 4.3): family `radial`, start_sd softplus(-6) or
+- Radial posteriors (farquhar2020radial, 3 and 4.2): family `radial`, start_sd softplus(-6) or
   softplus(-4), start_rho_sd 0.5. The first prior is normal, those after it radial. The cross
   entropy is exact but for E log R (posteriors/radial.py); with several draws the public code
   adds up, by mistake, what it should average. No AMSGrad.
