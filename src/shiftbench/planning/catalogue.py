@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any
 
 from shiftbench.names import refuse_unknown
 from shiftbench.planning import components, config_checks, works
@@ -28,12 +26,10 @@ def method(library: Library, name: str) -> str:
     found = library.methods[name]
     lacks = _lacks(name, found, _used(library))
     lines = [*_head(name, found), *([f" {lacks}"] if lacks else [])]
-    for position, item in enumerate(found.data.get("pipeline") or []):
+    place = f"{found.document.path.name}: {found.data.get('origin', '')}".rstrip(": ")
+    for kind, item in config_checks.by_kind(found.data.get("pipeline") or []):
         component, settings = one_component(item)
-        place = f"{found.document.path.name}: {found.data.get('origin', '')}"
-        written = dict.fromkeys(settings, place.rstrip(": "))
-        kind = _kind(position, found.data["pipeline"])
-        lines += _component(kind, (component, settings), written)
+        lines += _component(kind, (component, settings), dict.fromkeys(settings, place))
     return "\n".join(lines)
 
 
@@ -48,14 +44,13 @@ def variant(made: Composition, study: str, name: str) -> str:
     own = made.library.methods.get(known[name].get("method"))
     lines = _head(name, own) if own else [name]
     lines.append(f"in the study {study}")
-    for position, item in enumerate(known[name]["pipeline"]):
+    for position, (kind, item) in enumerate(config_checks.by_kind(known[name]["pipeline"])):
         component, settings = one_component(item)
         place = ("studies", study, "methods", name, "pipeline", position, component)
         written = {}
         for key in settings:
             document, where = made.origin((*place, key))
             written[key] = f"{document.path.name}, line {document.line(where)}"
-        kind = _kind(position, known[name]["pipeline"])
         lines += _component(kind, (component, settings), written)
     return "\n".join(lines)
 
@@ -81,27 +76,11 @@ def _lacks(name: str, method: Part, used: set[str]) -> str:
 
 def _used(library: Library) -> set[str]:
     """The methods that a study of the library names."""
-    files = [library.study(name) for name in library.studies()]
-    budgets = [(file.get("budgets"), file) for file in files if file]
-    parts = [part for some, file in budgets for part in (file, *(p for _, p in _items(some)))]
-    entries = [entry for part in parts if (m := part.get("methods")) for entry in _entries(m.data)]
-    return {str(entry.get("from", name)) for name, entry in entries}
-
-
-def _items(part: Part | None) -> Iterator[tuple[str, Part]]:
-    yield from part.items() if part else ()
-
-
-def _entries(data: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Names of methods with what is said of them, of a list or a mapping."""
-    for item in data if isinstance(data, list) else [data]:
-        named = {item: None} if isinstance(item, str) else item
-        for name, entry in named.items():
-            yield name, entry if isinstance(entry, dict) else {}
-
-
-def _kind(position: int, pipeline: list[Any]) -> str:
-    return [kind for kind, _ in config_checks.by_kind(pipeline)][position]
+    files = [file for name in library.studies() if (file := library.study(name))]
+    budgets = [one for file in files if (part := file.get("budgets")) for _, one in part.items()]
+    lists = [named for part in (*files, *budgets) if (named := part.get("methods"))]
+    entries = [entry for named in lists for entry in named.named()]
+    return {str(source.data) if (source := one.get("from")) else name for name, one in entries}
 
 
 def _component(kind: str, component: Component, written: dict[str, str]) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,15 +17,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from shiftbench.names import unknown
-from shiftbench.planning import yaml_lines
 from shiftbench.planning.library import ANCHORS, Library, Part, whole
 from shiftbench.planning.schema import ConfigFile, Method, keys, one_component
 from shiftbench.planning.yaml_lines import Document, Place
 
 OF_FILES = ("from", "budget", "budgets", "settings", ANCHORS)
 """Keys of a study that say how it is made, and are none of its own."""
-OF_VARIANTS = ("from", "label", "colour", "marker")
-"""Keys of a variant that are no settings."""
+LOOKS = ("label", "colour", "marker")
+"""Keys of a variant that are its method's, unless it has its own; they are no settings."""
 
 
 class Found(NamedTuple):
@@ -37,6 +36,14 @@ class Found(NamedTuple):
 
 
 @dataclass
+class _Origin:
+    """Where a value comes from, None if it was never set as a whole, and the values in it."""
+
+    part: Part | None = None
+    inner: dict[str | int, _Origin] = dataclasses.field(default_factory=dict)
+
+
+@dataclass
 class Composition:
     """The whole config: its data, where each value comes from, and what went wrong in making it."""
 
@@ -44,7 +51,7 @@ class Composition:
     document: Document
     data: dict[str, Any] = dataclasses.field(default_factory=dict)
     found: list[Found] = dataclasses.field(default_factory=list)
-    _written: dict[Place, Part] = dataclasses.field(default_factory=dict)
+    _origins: _Origin = dataclasses.field(default_factory=_Origin)
 
     def put(self, place: Place, part: Part, data: Any = None) -> None:
         """Sets a value, to the data of the part or to others that stand there.
@@ -52,21 +59,25 @@ class Composition:
         Below what should be a mapping and is none, as another error tells, nothing is set.
         """
         parent: Any = self.data
+        origin = self._origins
         for key, after in pairwise(place):
             parent = parent.setdefault(key, {}) if isinstance(parent, dict) else parent[key]
             if not isinstance(parent, list if isinstance(after, int) else dict):
                 return
+            origin = origin.inner.setdefault(key, _Origin())
         parent[place[-1]] = copy.deepcopy(part.data if data is None else data)
-        for deeper in [other for other in self._written if other[: len(place)] == place]:
-            del self._written[deeper]
-        self._written[place] = part
+        origin.inner[place[-1]] = _Origin(part)
 
     def origin(self, place: Place) -> tuple[Document, Place]:
         """The file that a value comes from, and its place there."""
-        for size in range(len(place), 0, -1):
-            if part := self._written.get(place[:size]):
-                return part.document, (*part.place, *place[size:])
-        return self.document, place
+        found, origin = (self.document, place), self._origins
+        for size, key in enumerate(place, start=1):
+            if key not in origin.inner:
+                break
+            origin = origin.inner[key]
+            if part := origin.part:
+                found = part.document, (*part.place, *place[size:])
+        return found
 
     def wrong(self, part: Part, text: str) -> None:
         """Notes what is wrong with a part."""
@@ -135,35 +146,26 @@ def _base(made: Composition, file: Part, trail: tuple[Path, ...]) -> _Plan:
     if path.resolve() in trail:
         made.wrong(start, f"{path} starts from itself")
         return nothing
-    document = yaml_lines.read(path)
-    made.library.documents.append(document)
-    return _plan(made, whole(document), trail)
+    return _plan(made, whole(made.library.read(path)), trail)
 
 
-def _entries(made: Composition, wanted: Part | None) -> Iterator[tuple[str, Part]]:
-    """Names with what is said of them: of a mapping, or of a list of names and small mappings."""
+def _entries(made: Composition, wanted: Part | None) -> list[tuple[str, Part]]:
+    """Names with what is said of them; what has another form, or stands twice, is noted."""
     if wanted is None:
-        return
-    if wanted.mapping():
-        yield from wanted.items()
-    elif isinstance(wanted.data, list):
-        seen = set()
-        for place, item in enumerate(wanted.data):
-            part = wanted.at(place)
-            if isinstance(item, str):
-                named = [(item, Part(part.document, part.place, None))]
-            elif isinstance(item, dict) and len(item) == 1:
-                named = list(part.items())
-            else:
-                made.wrong(part, "write a name, or one name with its changes, as {name: {...}}")
-                continue
-            for name, entry in named:
-                if name in seen:
-                    made.wrong(part, f'"{name}" stands here twice')
-                seen.add(name)
-                yield name, entry
-    else:
+        return []
+    if not isinstance(wanted.data, list | dict):
         made.wrong(wanted, "should be a list of names, or a mapping")
+    seen = set()
+    for element in wanted.elements():
+        item = element.data
+        if not (isinstance(item, str) or (isinstance(item, dict) and len(item) == 1)):
+            made.wrong(element, "write a name, or one name with its changes, as {name: {...}}")
+            continue
+        (name,) = [item] if isinstance(item, str) else item
+        if name in seen:
+            made.wrong(element, f'"{name}" stands here twice')
+        seen.add(name)
+    return list(wanted.named())
 
 
 def _layers(
@@ -255,7 +257,7 @@ def _methods(
     variants: dict[str, list[Part]] = {}
     named: dict[str, list[Part]] = {}  # also those that a later list does not pick
     for layer in methods:
-        entries = list(_entries(made, layer))
+        entries = _entries(made, layer)
         if not layer.mapping():  # a list picks
             variants = {name: variants.get(name, []) for name, _ in entries}
         for name, entry in entries:
@@ -275,20 +277,24 @@ def _methods(
 def _parts(made: Composition, plan: _Plan, name: str, entries: list[Part]) -> Iterator[str]:
     """The components of the method that a variant is made from."""
     _, method = _method(made, plan, name, entries)
-    items = method.data.get("pipeline") if method and method.mapping() else None
-    for item in items if isinstance(items, list) else []:
+    items = method.get("pipeline") if method else None
+    for item in items.elements() if items else ():
         with suppress(ValueError):
-            yield one_component(item)[0]
+            yield one_component(item.data)[0]
 
 
 def _method(
     made: Composition, plan: _Plan, name: str, entries: list[Part]
 ) -> tuple[Part | None, Part | None]:
     """The `from` of a variant, if it has one, and the method of that name, or of its own."""
-    sources = [part for entry in entries if (part := entry.get("from")) is not None]
-    source = sources[-1] if sources else None
+    source = _last(entry.get("from") for entry in entries)
     wanted = name if source is None else str(source.data)
     return source, plan.methods.get(wanted) or made.library.methods.get(wanted)
+
+
+def _last(parts: Iterable[Part | None]) -> Part | None:
+    """The last of the parts that there are."""
+    return next((part for part in reversed(list(parts)) if part is not None), None)
 
 
 def _variant(
@@ -302,7 +308,7 @@ def _variant(
     for entry in entries:
         if not isinstance(entry.data, dict | list | None):
             made.wrong(entry, "should be changes of the method, or a pipeline as a list")
-    own = next((entry for entry in reversed(entries) if isinstance(entry.data, list)), None)
+    own = _last(entry for entry in entries if isinstance(entry.data, list))
     made.put(place, own or entries[-1], {"pipeline": []})
     if own is not None:
         _pipeline(made, place, own)
@@ -314,7 +320,7 @@ def _variant(
         return
     _form(made, method)
     made.put((*place, "method"), source or entries[-1], name)
-    for key in ("label", "colour", "marker"):
+    for key in LOOKS:
         if (part := method.get(key)) is not None:
             made.put((*place, key), part)
     _pipeline(made, place, method.at("pipeline"))
@@ -324,7 +330,7 @@ def _variant(
             _set(made, place, there, key, part)
     for entry in entries:
         for key, part in entry.items():
-            if key in OF_VARIANTS and key != "from":
+            if key in LOOKS:
                 made.put((*place, key), part)
             elif key != "from":
                 _set(made, place, there, key, part)
@@ -351,13 +357,12 @@ def _pipeline(made: Composition, place: Place, items: Part) -> None:
     """Puts the components of a pipeline, each as a mapping of its name to its settings."""
     place = (*place, "pipeline")
     made.put(place, items)
-    for position, item in enumerate(items.data if isinstance(items.data, list) else []):
-        part = items.at(position)
+    for position, item in enumerate(items.elements()):
         try:
-            name, settings = one_component(item)
-            made.put((*place, position), part, {name: settings})
+            name, settings = one_component(item.data)
+            made.put((*place, position), item, {name: settings})
         except ValueError:
-            made.put((*place, position), part)
+            made.put((*place, position), item)
 
 
 def _components(data: Mapping[str, Any], place: Place) -> dict[str, Place]:

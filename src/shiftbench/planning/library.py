@@ -45,6 +45,23 @@ class Part:
         """Whether this is a mapping."""
         return isinstance(self.data, dict)
 
+    def elements(self) -> Iterator[Part]:
+        """The elements of a list; nothing of anything else."""
+        for place in range(len(self.data) if isinstance(self.data, list) else 0):
+            yield self.at(place)
+
+    def named(self) -> Iterator[tuple[str, Part]]:
+        """Names with what is said of them: of a mapping, or of a list of names and small mappings.
+
+        What has another form is left out.
+        """
+        yield from self.items()
+        for element in self.elements():
+            if isinstance(element.data, str):
+                yield element.data, Part(element.document, element.place, None)
+            elif element.mapping() and len(element.data) == 1:
+                yield from element.items()
+
 
 def whole(document: Document) -> Part:
     """All that a file holds."""
@@ -75,7 +92,7 @@ class Library:
         """The file of a study; None if there is none of this name."""
         for path in self._files("studies"):
             if path.stem == name:
-                return whole(self._read(path))
+                return whole(self.read(path))
         return None
 
     @functools.cached_property
@@ -83,7 +100,7 @@ class Library:
         """All methods, by name; of two with one name, that beside the config."""
         found: dict[str, Part] = {}
         for path in self._files("methods"):
-            for name, method in whole(self._read(path)).items():
+            for name, method in whole(self.read(path)).items():
                 if name != ANCHORS:
                     found.setdefault(name, method)
         return found
@@ -91,7 +108,8 @@ class Library:
     def _files(self, kind: str) -> list[Path]:
         return [path for one in self.folders for path in sorted((one / kind).glob("*.yaml"))]
 
-    def _read(self, path: Path) -> Document:
+    def read(self, path: Path) -> Document:
+        """Reads a file, and keeps that it was read."""
         document = yaml_lines.read(path)
         self.documents.append(document)
         return document
