@@ -43,6 +43,15 @@ def _parser() -> argparse.ArgumentParser:
         description="Benchmarks of Bayesian learning under distribution shift.",
     )
     verbs = parser.add_subparsers(required=True, metavar="VERB")
+    _add_planning(verbs)
+    _add_jobs(verbs)
+    _add_results(verbs)
+    _add(verbs, "warm", people.warm).add_argument("command", nargs=argparse.REMAINDER)
+    return parser
+
+
+def _add_planning(verbs: argparse._SubParsersAction) -> None:
+    """Looking at configs, methods and components."""
     _add(verbs, "check", people.check, ("config",))
     listing = _add(verbs, "list", people.list_names)
     listing.add_argument("kind", choices=["methods", *_kinds(), "studies"])
@@ -52,6 +61,10 @@ def _parser() -> argparse.ArgumentParser:
     showing.add_argument("--study", help="as this study of the config has it")
     showing.add_argument("--config", type=Path, default=DEFAULT_CONFIG)
     _add(verbs, "reference", people.reference)
+
+
+def _add_jobs(verbs: argparse._SubParsersAction) -> None:
+    """What the rules call."""
     _add(verbs, "fetch", jobs.fetch, ("dataset", "file"), paths=("output",))
     _add_job(verbs, "stream", jobs.stream, ("name",), ("raw", "output"))
     _add_job(verbs, "stream-words", jobs.stream_words, ("name",), ("raw", "output"))
@@ -80,6 +93,10 @@ def _parser() -> argparse.ArgumentParser:
         verbs, "artefact", jobs.artefact, ("study", "name"), ("scores", "summary", "output")
     )
     drawing.add_argument("--streams", type=Path, nargs="+", required=True)
+
+
+def _add_results(verbs: argparse._SubParsersAction) -> None:
+    """Looking at results, and publishing them."""
     looking = _add(verbs, "words", people.words)
     looking.add_argument("words", nargs="+", metavar="word")
     looking.add_argument("--study", required=True)
@@ -97,8 +114,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     verifying.add_argument("--revision", help="the reference as committed in a git revision")
     verifying.add_argument("--table", action="store_true", help="show all that is not identical")
-    _add(verbs, "warm", people.warm).add_argument("command", nargs=argparse.REMAINDER)
-    return parser
 
 
 def _add(

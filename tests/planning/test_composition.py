@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import yaml
 
+from shiftbench.artefacts import _style
 from shiftbench.planning import components, config, config_checks
 from shiftbench.planning.config import Config, ConfigError
 from shiftbench.planning.library import Library
-from shiftbench.planning.schema import Method
+from shiftbench.planning.schema import Colour, Marker, Method
 
 METHODS = """\
 definitions:
@@ -165,6 +167,11 @@ def test_looks_are_the_methods_own_and_all_different(load):
     assert study.looks["vogn"] == ("green", "o") and study.looks["ewc"] == ("red", "o")
     assert study.looks["vogn-tuned"][0] == "green", "another marker"
     assert len(set(study.looks.values())) == len(study.methods)
+
+
+def test_figures_have_all_colours_and_markers():
+    assert list(_style.COLOURS) == list(get_args(Colour))
+    assert list(_style.MARKERS) == list(get_args(Marker))
 
 
 def test_the_form_of_a_method_is_checked(load, tmp_path):

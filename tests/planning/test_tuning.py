@@ -76,6 +76,12 @@ def test_a_huge_grid_is_not_written_out(load):
     assert numbers == sorted(set(numbers)), "the last setting changes fastest"
 
 
+def test_trials_may_be_on_another_family(load):
+    other = {"family": "split-images", "judge_on": "validation"}
+    trials = load(_set("streams", other)).streams["digits-tuning"]
+    assert trials.family == "split-images" and trials.settings["judge_on"] == "validation"
+
+
 def test_only_variants_of_the_tuning_are_tuned(load):
     study = load().studies["study"]
     assert tuning.base(study, "one-tuned") == "one"

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from shiftbench.errors import UserError
-from shiftbench.planning import components, declared
+from shiftbench.planning import components, declared, tuning
 from shiftbench.planning.declared import When
 from shiftbench.planning.endings import TRIALS
 from shiftbench.planning.fit_pipelines import (
@@ -44,7 +44,7 @@ from shiftbench.planning.fit_reasons import (
     why,
 )
 from shiftbench.planning.fit_words import CONSTANTS, listed, told
-from shiftbench.planning.schema import Component, Config, Stream, Study
+from shiftbench.planning.schema import Config, Stream, Study
 from shiftbench.planning.yaml_lines import Place
 
 Problem = tuple[Place, str]
@@ -71,10 +71,10 @@ def notes(config: Config) -> Iterator[str]:
 
 
 def _notes(name: str, study: Study, config: Config) -> Iterator[str]:
+    streams = {stream: given(stream, config.streams[stream]) for stream in study.streams}
     for metric in study.metrics:
         part = any_part("metrics", metric)
-        for stream in study.streams:
-            now = given(stream, config.streams[stream])
+        for stream, now in streams.items():
             for word in sorted(part.words("BLANK") & now.has.keys()) if now else ():
                 text = f'{part.label} stays empty on stream "{stream}", which has'
                 yield f"{name}: {text} {told([word])}"
@@ -177,7 +177,7 @@ def _tuning(place: Place, study: Study, config: Config) -> Iterator[Problem]:
     """Misfits of single values that are tried, and of the metric that decides."""
     assert study.tuning is not None
     changed = {
-        name: Stream(family=stream.family, **stream.settings | study.tuning.streams)
+        name: tuning.on_trial(stream, study.tuning)
         for name in study.streams
         if (stream := config.streams.get(name))
     }
@@ -192,9 +192,10 @@ def _tuning(place: Place, study: Study, config: Config) -> Iterator[Problem]:
             continue
         variants[name, learner] = fitted
         for key, values in study.tuning.methods[learner].items():
-            trials = (
-                fit_pipeline(parts_of(_with(pipeline, key, v)), model, stream) for v in values
-            )
+            if key.partition(".")[0] not in dict(pipeline):
+                continue
+            tried = (parts_of(tuning.applied(pipeline, {key: value})) for value in values)
+            trials = (fit_pipeline(parts, model, stream) for parts in tried)
             for _, misfit in (one.misfit for one in trials if one and one.misfit):
                 yield (*place, "methods", learner, key), reason_for(misfit)
     metric = known_part("metrics", study.tuning.metric)
@@ -202,15 +203,6 @@ def _tuning(place: Place, study: Study, config: Config) -> Iterator[Problem]:
         own = {key: one for key, one in variants.items() if key[1] == learner}
         for text in _judging(metric, Peers(streams, own)):
             yield (*place, "metric"), text
-
-
-def _with(pipeline: Sequence[Component], key: str, value: Any) -> list[Component]:
-    """The pipeline with another value of a setting, as component.key."""
-    component, _, setting = key.partition(".")
-    return [
-        (name, {**settings, setting: value} if name == component else settings)
-        for name, settings in pipeline
-    ]
 
 
 def _judging(part: Part | None, peers: Peers) -> Iterator[str]:
@@ -298,7 +290,7 @@ def _dataset(now: Given) -> Any:
 @cache
 def _claims(artefact: str, file: str) -> tuple[dict[str, Any], ...]:
     text = components.path("artefacts", artefact).with_name(file).read_text(encoding="utf-8")
-    return tuple(yaml.safe_load(text))
+    return tuple(yaml.load(text, yaml.CSafeLoader))
 
 
 def _usable(part: Part, stream: Given, fitted: Sequence[Fitted]) -> bool:

@@ -27,12 +27,17 @@ def expanded(config: Config) -> Config:
     for name, study in config.studies.items():
         if study.tuning is not None:
             for stream in study.streams:
-                streams[stream + TRIALS] = _changed(config.streams[stream], study.tuning.streams)
+                streams[stream + TRIALS] = on_trial(config.streams[stream], study.tuning)
             studies[name + TRIALS] = _trials(name, study, study.tuning)
             tuned = {f"{k}{TUNED}": _tuned(study.methods[k]) for k in study.tuning.methods}
             study = study.model_copy(update={"methods": study.methods | tuned})
         studies[name] = study
     return config.model_copy(update={"streams": streams, "studies": studies})
+
+
+def on_trial(stream: Stream, tuning: Tuning) -> Stream:
+    """The stream as trials see it."""
+    return Stream(**{"family": stream.family} | stream.settings | tuning.streams)
 
 
 def points(study: str, tuning: Tuning, learner: str) -> list[Point]:
@@ -73,10 +78,6 @@ def _point(space: Mapping[str, list[Any]], number: int) -> Point:
         number, place = divmod(number, len(values))
         point[key] = values[place]
     return {key: point[key] for key in space}
-
-
-def _changed(stream: Stream, changes: Mapping[str, Any]) -> Stream:
-    return Stream(family=stream.family, **(stream.settings | dict(changes)))
 
 
 def _trials(name: str, study: Study, tuning: Tuning) -> Study:
