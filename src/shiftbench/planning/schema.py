@@ -65,9 +65,11 @@ class Method(_Model):
     )
     summary: str = Field(description="What it is, in one line.")
     colour: Colour | None = Field(
-        None, description="Its colour in all figures; where several have it, the next free one."
+        None,
+        description="Its colour in figures that tell methods apart by colour; where several have "
+        "the same look, the next free one.",
     )
-    marker: Marker | None = Field(None, description="Its marker in all figures.")
+    marker: Marker | None = Field(None, description="Its marker in these figures.")
     pipeline: Annotated[list[ComponentItem], MinLen(1)] | None = Field(
         None,
         description="Components: combinators from the outermost inwards, and a learner last; an "
@@ -164,8 +166,9 @@ class Study(_Model):
     memory_mb: Annotated[int, Ge(500)] = Field(2500, description="Memory of a job in megabytes.")
     instructions: Literal["portable", "native"] = Field(
         "portable",
-        description="Instructions of the processor that runs may use: portable ones give the same "
-        "bytes on every x86-64 processor with AVX2; native ones train large networks up to 1.8 "
+        description="Instructions of the processor that runs may use: portable ones are those of "
+        "any x86-64 processor with AVX2, and gave the same bytes on those that were tried; "
+        "native ones train large networks up to 1.8 "
         "times as fast, and agree between processors to rounding.",
     )
     origin: str = Field("", description="Where the hyper-parameters come from.")
