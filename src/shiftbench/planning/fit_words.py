@@ -24,6 +24,8 @@ CONSTANTS = {
     "USES": "metrics that a metric or an artefact is taken from",
     "BLANK": "what a stream has on which a metric stays empty, which `check` notes",
     "COMPARES": "keys of the study whose learner an artefact or a metric compares with",
+    "VARIES": "what of a stream differs from one realisation to the next",
+    "AHEAD": "what a stream uses that no learner could know yet",
     "CLAIMS": "the file beside an artefact with the claims that it is about",
 }
 

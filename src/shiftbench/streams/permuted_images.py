@@ -33,6 +33,7 @@ HAS = {
     "shifts": True,
     "heads": {"heads": ("multi",), "not tasks": (1,)},
 }
+VARIES = {"permutations": True, "choices of training images": {"not train_per_task": (0,)}}
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from shiftbench.streams._count_store import (
 
 GIVES = "counts"
 HAS = {"warm-up": True, "planted": True, "held-out": {"not held_out": (0.0,)}}
+VARIES = ("documents",)
 
 __all__ = ["Settings", "build", "held_out_documents", "problem", "task"]
 

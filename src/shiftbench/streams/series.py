@@ -39,6 +39,11 @@ HAS = {
     "shifts": {"not dataset": ("london-nox",)},
     "unknown-truth": {"dataset": ("london-nox",)},
 }
+VARIES = {"simulated series": {"dataset": ("simulated-ar", "stationary-ar")}}
+AHEAD = {
+    "values are scaled by the whole series": {"not scaling": ("none",)},
+    "values are centred on the mean of the whole series": {"centre": ("whole-series",)},
+}
 
 BY_TASK = ("realisation", "task")
 

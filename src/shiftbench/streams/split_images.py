@@ -34,6 +34,13 @@ HAS = {
     "shifts": True,
     "heads": {"heads": ("multi",), "not tasks": (1,)},
 }
+VARIES = {
+    "orders of the classes": {"class_order": ("shuffled",)},
+    "choices of training images": {"not train_per_task": (0,)},
+}
+AHEAD = {
+    "pixels are standardised by the training images of all tasks": {"normalisation": ("z-score",)},
+}
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,14 @@ HAS = {
         },
     ),
 }
+VARIES = ("orders of the rows",)
+AHEAD = {
+    "features are scaled by all rows": {"not scaling": ("none",)},
+    "targets are scaled by all rows": {
+        "dataset": ("diabetes", "simulated-regression", "boston", "california"),
+        "not target_scaling": ("none",),
+    },
+}
 
 LOOK_AHEAD = {
     "z-score": "z-score: mean and standard deviation of all rows, also of those to come",

@@ -22,6 +22,7 @@ from shiftbench.interface import Batch, Problem, Task
 
 GIVES = "value"
 HAS = {"one-row": True, "true-level": True, "shifts": {"not n_steps": (0,)}}
+VARIES = ("steps", "noise")
 
 
 @dataclass(frozen=True)

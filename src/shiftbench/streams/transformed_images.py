@@ -31,6 +31,7 @@ from shiftbench.streams import _affine, _images
 
 GIVES = "image"
 HAS = {"tests": True, "shifts": True, "warm-up": {"warm_up": (True,)}}
+VARIES = ("transformations", "orders of the images")
 
 SMALLEST_SCALE = 0.1
 """A scale below this is drawn again (about 1 in 750 for scale_sd = 0.3): it would leave a

@@ -13,6 +13,7 @@ from shiftbench.scoring.metrics._classes import categorical, masked_mean, mixtur
 
 STAGE = "after"
 UNIT = "fraction"
+BOUNDS = (0.0, 1.0)
 HIGHER_IS_BETTER = True
 JUDGES = ("categorical",)
 REQUIRES = ("tests",)

@@ -15,6 +15,7 @@ from shiftbench.scoring.metrics._classes import masked_mean
 
 STAGE = "before"
 UNIT = "loss per observation"
+BOUNDS = (0.0, None)
 HIGHER_IS_BETTER = False
 TAKES = ("two-classes", "number", "value")
 JUDGES = ("score", "gaussian")

@@ -13,6 +13,7 @@ from shiftbench.scoring.metrics._matrix import diagonal, matrix, mean
 
 STAGE = "run"
 UNIT = "fraction"
+BOUNDS = (-1.0, 1.0)
 HIGHER_IS_BETTER = True
 REQUIRES = ("earlier-tests",)
 USES = ("accuracy",)

@@ -13,6 +13,7 @@ from shiftbench.scoring.metrics import _shifts, _word_changes
 
 STAGE = "run"
 UNIT = "fraction"
+BOUNDS = (0.0, 1.0)
 HIGHER_IS_BETTER = True
 TAKES = ("counts",)
 REQUIRES = ("planted",)

@@ -14,6 +14,7 @@ from shiftbench.scoring import segmentation
 
 STAGE = "run"
 UNIT = "fraction"
+BOUNDS = (0.0, 1.0)
 HIGHER_IS_BETTER = True
 REFUSES = ("counts", "blocks")
 FROM = ("changes",)

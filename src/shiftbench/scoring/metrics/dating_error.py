@@ -12,6 +12,7 @@ from shiftbench.scoring.words import dating
 
 STAGE = "run"
 UNIT = "periods"
+BOUNDS = (0.0, None)
 HIGHER_IS_BETTER = False
 TAKES = ("counts",)
 REQUIRES = ("held-out",)

@@ -15,6 +15,7 @@ from shiftbench.scoring.metrics._classes import categorical, mixture
 
 STAGE = "after"
 UNIT = "fraction"
+BOUNDS = (0.0, 1.0)
 HIGHER_IS_BETTER = False
 JUDGES = ("categorical",)
 REQUIRES = ("tests",)

@@ -16,6 +16,7 @@ from shiftbench.theory import exact_segmentation
 
 STAGE = "run"
 UNIT = "fraction"
+BOUNDS = (0.0, 1.0)
 HIGHER_IS_BETTER = True
 TAKES = ("value",)
 FROM = ("lineage", "diffusion", "level")

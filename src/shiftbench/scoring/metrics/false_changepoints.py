@@ -16,6 +16,7 @@ from shiftbench.scoring.metrics.f1 import MARGIN
 
 STAGE = "run"
 UNIT = "changepoints"
+BOUNDS = (0.0, None)
 HIGHER_IS_BETTER = False
 REFUSES = ("counts", "blocks")
 FROM = ("changes",)

@@ -13,6 +13,7 @@ from shiftbench.scoring.metrics.f1 import MARGIN
 
 STAGE = "run"
 UNIT = "fraction"
+BOUNDS = (0.0, 1.0)
 HIGHER_IS_BETTER = False
 REFUSES = ("counts", "blocks")
 FROM = ("changes",)

@@ -14,9 +14,9 @@ from shiftbench.scoring.metrics._matrix import diagonal, mean
 
 STAGE = "run"
 UNIT = "fraction"
+BOUNDS = (-1.0, 1.0)
 HIGHER_IS_BETTER = True
 REQUIRES = ("earlier-tests",)
-COMPARES = ("reference",)
 USES = ("accuracy",)
 COMPARES = ("reference",)
 

@@ -12,6 +12,7 @@ from shiftbench.scoring import segmentation
 
 STAGE = "run"
 UNIT = "changepoints"
+BOUNDS = (0.0, None)
 HIGHER_IS_BETTER = None
 REFUSES = ("counts", "blocks")
 FROM = ("changes",)

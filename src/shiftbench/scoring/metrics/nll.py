@@ -14,6 +14,7 @@ from shiftbench.scoring.metrics._classes import categorical, masked_mean, mixtur
 
 STAGE = "after"
 UNIT = "nats per example"
+BOUNDS = (0.0, None)
 HIGHER_IS_BETTER = False
 JUDGES = ("categorical",)
 REQUIRES = ("tests",)

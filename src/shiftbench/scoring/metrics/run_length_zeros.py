@@ -13,6 +13,7 @@ from shiftbench.scoring import segmentation
 
 STAGE = "run"
 UNIT = "tasks"
+BOUNDS = (0.0, None)
 HIGHER_IS_BETTER = None
 REFUSES = ("counts",)
 FROM = ("run_length",)

@@ -15,6 +15,7 @@ from shiftbench.scoring.metrics import _shifts
 
 STAGE = "run"
 UNIT = "fraction"
+BOUNDS = (0.0, 1.0)
 HIGHER_IS_BETTER = True
 REQUIRES = ("shifts",)
 REFUSES = ("counts", "blocks")

@@ -13,6 +13,7 @@ from shiftbench.scoring.metrics._errors import error
 
 STAGE = "before"
 UNIT = "squared unit of the series"
+BOUNDS = (0.0, None)
 HIGHER_IS_BETTER = False
 TAKES = ("value", "number", "design", "designs")
 JUDGES = ("gaussian", "student-t", "score")

@@ -14,6 +14,7 @@ from shiftbench.scoring.words import trajectories
 
 STAGE = "run"
 UNIT = "words"
+BOUNDS = (0.0, None)
 HIGHER_IS_BETTER = False
 TAKES = ("counts",)
 
