@@ -60,9 +60,10 @@ def caption(study: StudyResults) -> str:
         "printed: the paper's numbers. code: what its authors' code gives. scores: ours, mean over "
         "seeds. measured: the number that decides; ours: its mean with its 95 % interval (Student "
         "t; differences seed by seed). Where it has to lie for the claim stands in the CSV file "
-        "(from, to). share: of the paper's training, rows times epochs. reproduced: the whole interval lies there; "
-        "contradicted: all of it elsewhere; unresolved: neither, or a single seed; not at this "
-        f"budget: the share is too small for a verdict. {study.budget()}"
+        "(from, to). share: of the paper's training, rows times epochs. reproduced: the whole "
+        "interval lies there; contradicted: all of it elsewhere; unresolved: neither, or a single "
+        "seed; not at this budget: the share is too small for a verdict. "
+        f"{study.budget()}"
     )
 
 

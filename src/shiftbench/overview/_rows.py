@@ -71,7 +71,7 @@ def _draw_row(axes: Axes, place: float, row: pd.Series) -> None:
     axes.plot(0.5, place, ls="", ms=6, **LOOKS[row["verdict"]])
     texts = {
         "claim": f"{row['where']}: {row['says']}",
-        "study": f"{row['study']} {row['stream']}".strip() or "-",
+        "study": "\n".join(dict.fromkeys([row["study"], row["stream"]])) or "-",
         "paper": row["printed"] or "-",
         "ours": _ours(row),
     }
@@ -109,6 +109,7 @@ def _draw_numbers(axes: Axes, place: float, row: pd.Series) -> None:
     for value, edge in ((wanted[0], left), (wanted[1], right)):
         if not math.isnan(value):
             axes.plot([edge, edge], [place - 0.3, place + 0.3], color=_style.MUTED, lw=1)
+            axes.text(edge, place - 0.33, f"{value:g}", color=_style.MUTED, size=6, ha="center")
     look = LOOKS[row["verdict"]]
     if not math.isnan(low):
         ends = [across(low, CHART[0]), across(high, CHART[1])]

@@ -41,10 +41,10 @@ def caption(rows: pd.DataFrame) -> str:
     """How many verdicts there are of each kind, and of what."""
     counts = ", ".join(f"{number} {name}" for name, number in counted(rows).items())
     return (
-        f"{rows['claim'].nunique()} claims of {rows['paper'].nunique()} works, judged by the "
-        f"config {', '.join(rows['config'].unique())}: {counts}. A claim counts once for each study and "
-        "stream that judges it. The shade of a row is where the claim puts the number that "
-        "decides, the dot is our mean with its 95 % interval over seeds, each row on its own scale."
+        f"Claims: {rows['claim'].nunique()}; papers: {rows['paper'].nunique()}. Verdicts of the "
+        f"config {rows['config'].iloc[0]}: {counts}. A claim has one for each study and stream "
+        "that judges it. The shade of a row is where the claim puts the number that decides, the "
+        "dot is our mean with its 95 % interval over seeds; each row has its own scale."
     )
 
 

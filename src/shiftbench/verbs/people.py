@@ -21,10 +21,9 @@ def check(options: argparse.Namespace) -> None:
     found = config.load(options.config)
     for name, study in found.studies.items():
         jobs = len(study.streams) * len(study.learners) * len(found.blocks(name))
-        print(
-            f"{name}: {study.title}; {jobs} runs, {len(study.artefacts)} artefacts"
-            f", {len(claims.of_study(found, name))} claims"
-        )
+        judged = len(claims.of_study(found, name))
+        more = f", {judged} claims judged" if judged else ""
+        print(f"{name}: {study.title}; {jobs} runs, {len(study.artefacts)} artefacts{more}")
     for note in fit.notes(found):
         print(f"Note: {note}")
 
