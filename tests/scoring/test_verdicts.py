@@ -32,8 +32,7 @@ def study(second=None, **scores):
         both = np.stack([values, (second or {}).get(name, values)]).astype(float)
         score = np.repeat(both[:, :, None], stream.sizes["task"], axis=2)
         runs.append(stores.run_store(score, METRICS, stream, name, [["x", {"epochs": 5}]]))
-    made = stores.study("toy-step", stream, METRICS, runs)
-    return made
+    return stores.study("toy-step", stream, METRICS, runs)
 
 
 def verdict(holds, second=None, exact=False, **scores) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from shiftbench.names import unknown
 from shiftbench.planning import components, config_checks, works
@@ -18,11 +18,12 @@ from shiftbench.planning.claim_schema import Claim, ClaimEntry, Finding, Holds
 from shiftbench.planning.composition import Found
 from shiftbench.planning.endings import TRIALS
 from shiftbench.planning.library import ANCHORS, Library, Part
-from shiftbench.planning.model import keys
+from shiftbench.planning.model import Name, keys
 from shiftbench.planning.schema import Config, Stream, Study
 from shiftbench.store import raw
 
 Entry = TypeVar("Entry", bound=BaseModel)
+NAME = TypeAdapter(Name)
 FINDINGS = "findings"
 """The key of a file that is no claim."""
 
@@ -139,11 +140,12 @@ def _wrong(part: Part, text: str, *place: str | int) -> Found:
 
 def _claim(name: str, part: Part, library: Library) -> Iterator[Found]:
     """What is wrong with a claim: its form, and what nothing is called."""
-    about = {"name": name, "work": _work(part)}
-    data = part.data if isinstance(part.data, dict) else None
-    yield from _structure(part, Claim, data and data | about)
-    if data is None:
-        return
+    try:
+        NAME.validate_python(name)
+    except ValidationError as error:
+        yield _wrong(part, config_checks.message(error.errors()[0]))
+    yield from _structure(part, ClaimEntry, part.data)
+    data = part.data if isinstance(part.data, dict) else {}
     yield from _stream(part, data.get("stream"))
     yield from _metric(part, data.get("metric"), "metric")
     holds = data.get("holds")
@@ -163,8 +165,7 @@ def _structure(part: Part, model: type[BaseModel], data: Any) -> Iterator[Found]
             where = [key for key in item["loc"] if key in keys(Holds) or key in keys(model)]
             if item["type"] == "extra_forbidden":
                 inner: type[BaseModel] = Holds if item["loc"][0] == "holds" else model
-                known = keys(ClaimEntry if inner is Claim else inner)
-                yield _wrong(part, unknown("key", item["loc"][-1], known), *item["loc"])
+                yield _wrong(part, unknown("key", item["loc"][-1], keys(inner)), *item["loc"])
             else:
                 yield _wrong(part, config_checks.message(item), *where)
 
