@@ -30,6 +30,7 @@ studies:
     methods: {one: {from: vbs-toy}}
   other:
     <<: *study
+    metrics: [log_predictive]
     methods: {plain: [gaussian-mean]}
 """
 CLAIMS = """\

@@ -42,8 +42,8 @@ does not fit, and `python -m shiftbench list KIND --for STREAM` shows what does.
 component has a line of what it declares; in brackets, with which settings.
 """
 CLAIMS = """\
-By name in a file of `claims/`: `KEY.yaml`, or `KEY-MORE.yaml`, for the work `KEY` of
-`docs/papers.md`. A study judges a claim where it has a stream, the metrics and the methods that
+By name in a file of `claims/`, whose own name is the key of the work in `docs/papers.md`, or
+begins with it and a hyphen. A study judges a claim where it has a stream, the metrics and the methods that
 the claim is about; of several variants of a method, the first counts. It then has the table
 `claims`, with a verdict computed from its scores, and `results/CONFIG/overview/ledger` has the
 verdicts of all studies. `python -m shiftbench list claims` shows which studies judge which.
