@@ -92,7 +92,7 @@ def choice(config: Config, study: str, stream: str, learner: str) -> Spec:
             "learner": learner,
             "metric": metric,
             "higher_is_better": components.constant("metrics", metric, "HIGHER_IS_BETTER"),
-            "trials": dict(tuning.trial_names(study, plan.tuning, learner)),
+            "trials": dict(tuning.trial_names(study, plan, learner)),
         },
         CHOOSE,
     )

@@ -183,7 +183,7 @@ def choose(options: argparse.Namespace) -> None:
     refuse_unknown("study", options.study, plan.studies)
     study = plan.studies[options.study]
     refuse_unknown("stream", options.stream, study.streams)
-    refuse_unknown("tuned method", options.learner, study.tuning.methods if study.tuning else [])
+    refuse_unknown("tuned method", options.learner, study.methods if study.tuning else [])
     spec = specs.choice(plan, options.study, options.stream, options.learner)
     specs.refuse_other(spec, options.digest)
 
