@@ -46,8 +46,10 @@ def so_far(learner):
 
 
 def interval(values):
-    """Half the width of the 95 % interval of the mean of values [seed]."""
-    return stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
+    """Ends of the 95 % interval of the mean of percentages [seed]: symmetric in the logit."""
+    mean = values.mean() / 100
+    half = stats.t.ppf(0.975, len(values) - 1) * stats.sem(values / 100) / (mean * (1 - mean))
+    return 100 * stats.logistic.cdf(stats.logistic.ppf(mean) + np.array([-half, half]))
 
 
 def test_tasks_learnt_draws_means_of_the_rows_of_a(study):
@@ -69,8 +71,7 @@ def test_the_band_is_the_interval_over_seeds(study):
     edges = axes.collections[0].get_paths()[0].vertices
     last = 100 * continual_stores.matrix("vogn")[:, -1].mean(axis=1)
     reach = edges[edges[:, 0] == 10, 1]
-    assert reach.min() == pytest.approx(last.mean() - interval(last))
-    assert reach.max() == pytest.approx(last.mean() + interval(last))
+    assert [reach.min(), reach.max()] == pytest.approx(interval(last))
 
 
 def test_published_numbers_are_drawn_at_the_last_task(study):
@@ -157,9 +158,9 @@ def test_table_of_a_learner_and_its_tuned_variant(study):
     assert table["settings"].tolist()[1:3] == ["default", "tuned"]
     a = 100 * continual_stores.matrix("ewc-tuned")
     end = a[:, -1].mean(axis=1)
-    half = interval(end)
+    low, high = interval(end)
     row = table.iloc[2]
-    assert row["acc"] == f"{end.mean():.2f} [{end.mean() - half:.2f}, {end.mean() + half:.2f}]"
+    assert row["acc"] == f"{end.mean():.2f} [{low:.2f}, {high:.2f}]"
     learnt = np.diagonal(a, axis1=1, axis2=2)
     assert row["bwt"].startswith(f"{(a[:, -1] - learnt)[:, :-1].mean():.2f} [")
     scratch = 100 * np.diagonal(continual_stores.matrix("independent"), axis1=1, axis2=2)

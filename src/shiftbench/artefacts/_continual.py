@@ -85,8 +85,8 @@ def at_end(study: StudyResults, stream: str, learner: str, metric: str = METRIC)
 
 
 def so_far(study: StudyResults, stream: str, learner: str) -> np.ndarray:
-    """Average accuracy over the tasks so far in percent, after each task [seed, task]."""
-    values = matrix(study, stream, learner)
+    """Average accuracy over the tasks so far, after each task [seed, task]."""
+    values = _matrix.matrix(study.run(stream, learner))
     if forgets(study, stream, learner):
         of_tasks = np.diagonal(values, axis1=1, axis2=2)
         return of_tasks.cumsum(axis=1) / np.arange(1, of_tasks.shape[1] + 1)

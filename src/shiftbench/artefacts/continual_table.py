@@ -49,15 +49,16 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
 
 def caption(study: StudyResults) -> str:
     """What the columns are, on how many runs, and what is cut."""
+    shown = [name for name in ("acc", *TRANSFERS, *FURTHER) if name in study.metrics]
     against = (
         f"against {study.label(study.reference)}, which starts each task from scratch"
         if study.reference
         else "not known, because the study names no reference"
     )
     return (
-        "Mean over seeds, in brackets its 95 % interval (Student t). After the last task, over all "
-        "tasks: acc, average accuracy, %; nll, nats per example; ece, %, 15 bins. Transfers in "
-        "percentage points: bwt, backward, negative is forgetting; fwt, forward, "
+        f"Mean over seeds, in brackets its {statistics.described(*shown)}. After the last task, "
+        "over all tasks: acc, average accuracy, %; nll, nats per example; ece, %, 15 bins. "
+        "Transfers in percentage points: bwt, backward, negative is forgetting; fwt, forward, "
         f"{against}. {_paper_columns(study)}-: not known or does not apply. "
         f"{_continual.from_scratch(study)}{study.budget()}"
     )
@@ -79,19 +80,19 @@ def _row(
     scratch = _continual.forgets(study, stream, learner)
     average = _at_end(study, stream, learner, _continual.METRIC)
     further = {
-        metric: _cell(factor * _at_end(study, stream, learner, metric), decimals)
+        metric: _cell(_at_end(study, stream, learner, metric), metric, factor, decimals)
         for metric, (factor, decimals) in FURTHER.items()
         if metric in study.metrics
     }
     transfers = {
-        metric: "" if scratch else _cell(100 * study.score(stream, learner, metric))
+        metric: "" if scratch else _cell(study.score(stream, learner, metric), metric)
         for metric in TRANSFERS
     }
     return {
         "stream": stream,
         "learner": study.label(pair.default),
         "settings": "default" if learner == pair.default else "tuned",
-        "acc": _cell(100 * average),
+        "acc": _cell(average, _continual.METRIC),
         **transfers,
         **further,
         "runs": statistics.interval(average).n,
@@ -104,8 +105,8 @@ def _at_end(study: StudyResults, stream: str, learner: str, metric: str) -> np.n
     return _continual.at_end(study, stream, learner, metric).mean(axis=1)
 
 
-def _cell(values: np.ndarray, decimals: int = 2) -> str:
-    of_seeds = statistics.interval(values)
+def _cell(values: np.ndarray, metric: str, factor: float = 100, decimals: int = 2) -> str:
+    of_seeds = statistics.interval(values, statistics.bounds(metric)).times(factor)
     if not of_seeds.n:
         return ""
     mean, low, high = (f"{number:.{decimals}f}" for number in of_seeds[:1] + of_seeds[2:4])

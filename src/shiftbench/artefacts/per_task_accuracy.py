@@ -34,7 +34,8 @@ def caption(study: StudyResults) -> str:
     """What the figure shows, on how many runs, and what is cut."""
     return (
         "Accuracy on the test data of each task after the last task, and the average over tasks: "
-        f"mean over seeds, bars: 95 % interval (Student t){_continual.tuned(study)}"
+        f"mean over seeds, bars: {statistics.described(_continual.METRIC)}"
+        f"{_continual.tuned(study)}"
         f"{_continual.diamonds(study)}; vertical lines: the first learner that starts each task "
         "from scratch, if any. "
         f"{_continual.from_scratch(study)}{study.budget()}"
@@ -43,7 +44,7 @@ def caption(study: StudyResults) -> str:
 
 def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
     pairs = _continual.variants(study)
-    ends = {name: 100 * _continual.at_end(study, stream, name) for name in study.learners}
+    ends = {name: _continual.at_end(study, stream, name) for name in study.learners}
     tasks = study.streams[stream].sizes["task"]
     panels = block.subplots(1, tasks + 1, sharey=True, width_ratios=[*[1] * tasks, 1.6])
     for task, axes in enumerate(panels[:-1]):
@@ -71,10 +72,11 @@ def _draw_column(
     pairs: list[_continual.Variants],
     scores: dict[str, np.ndarray],
 ) -> None:
-    """A point a variant at the row of its learner, scores [seed]."""
+    """A point a variant at the row of its learner in percent, of scores [seed]."""
+    within = statistics.bounds(_continual.METRIC)
     for row, pair in enumerate(pairs):
         for place, (shown, look) in enumerate(_continual.looks(study, pair).items()):
-            of_seeds = statistics.interval(scores[shown])
+            of_seeds = statistics.interval(scores[shown], within).times(100)
             reach = [[of_seeds.mean - of_seeds.low], [of_seeds.high - of_seeds.mean]]
             offset = 0.17 * (2 * place - 1) if pair.tuned else 0.0
             marker = look | {"ls": "none"}
@@ -99,5 +101,5 @@ def _draw_reference(panels: np.ndarray, reference: np.ndarray | None) -> None:
 
 
 def _mean(values: np.ndarray) -> np.ndarray:
-    """Mean over seeds of [seed, task]; NaN where there are no seeds."""
-    return values.mean(axis=0) if len(values) else np.full(values.shape[1], np.nan)
+    """Mean over seeds of [seed, task] in percent; NaN where there are no seeds."""
+    return 100 * values.mean(axis=0) if len(values) else np.full(values.shape[1], np.nan)

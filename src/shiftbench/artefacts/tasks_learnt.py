@@ -38,9 +38,9 @@ def draw(study: StudyResults) -> Figure:
 def caption(study: StudyResults) -> str:
     """What the figure shows, on how many runs, and what is cut."""
     return (
-        "Average accuracy over the tasks so far, after each task: mean over seeds, band: 95 % "
-        "interval (Student t); vertical: logarithm of the error; grey: the other learners"
-        f"{_continual.tuned(study)}; number: mean after the last task"
+        "Average accuracy over the tasks so far, after each task: mean over seeds, band: "
+        f"{statistics.described(_continual.METRIC)}; vertical: logarithm of the error; "
+        f"grey: the other learners{_continual.tuned(study)}; number: mean after the last task"
         f"{_continual.diamonds(study)}. "
         f"{_continual.from_scratch(study)}{study.budget()}"
     )
@@ -48,8 +48,10 @@ def caption(study: StudyResults) -> str:
 
 def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
     pairs = _continual.variants(study)
+    within = statistics.bounds(_continual.METRIC)
     bands = {
-        name: statistics.band(_continual.so_far(study, stream, name)) for name in study.learners
+        name: statistics.band(_continual.so_far(study, stream, name), within).times(100)
+        for name in study.learners
     }
     paper = _continual.published_averages(study, stream)
     panels = _continual.panels(block, len(pairs))
