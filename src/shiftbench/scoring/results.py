@@ -12,6 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from shiftbench.errors import UserError
+from shiftbench.planning import provenance
 from shiftbench.scoring import published
 from shiftbench.scoring.summarise import COLUMNS, covered, failures, succeeded
 from shiftbench.store import zarr_zip
@@ -63,6 +64,11 @@ class StudyResults:
     def run(self, stream: str, learner: str) -> xr.Dataset:
         """The run store of a learner on a stream, without the seeds that failed."""
         return succeeded(_dataset(self.scores, f"runs/{stream}/{learner}"))
+
+    def tuned(self, stream: str, learner: str) -> dict[str, Any] | None:
+        """What the best of the learner's trials changed; None where nothing was tried."""
+        whole = _dataset(self.scores, f"runs/{stream}/{learner}")
+        return provenance.spec(whole).get("tuned")
 
     def score(self, stream: str, learner: str, metric: str) -> np.ndarray:
         """Scores [seed]; NaN for failed seeds."""
