@@ -35,7 +35,8 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
     per example; ece: percent, both means over all tasks after the last. Of learners that start each
     task from scratch, acc, nll and ece are of each task just learnt, and transfers are empty.
     tuned: what the best trial changed; runs: seeds behind acc; *_paper: what eschenhagen2019vogn
-    prints, mean ± standard deviation; source: who measured that. UserError where a metric is missing.
+    prints, mean ± standard deviation; source: who measured that. UserError where a metric is
+    missing.
     """
     _continual.check(study, "continual-table", (_continual.METRIC, "acc", *TRANSFERS))
     rows = [_row(study, stream, learner) for stream in study.streams for learner in study.learners]
