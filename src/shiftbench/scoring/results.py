@@ -12,7 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from shiftbench.errors import UserError
-from shiftbench.scoring import published
+from shiftbench.scoring import published, repetitions
 from shiftbench.scoring.summarise import COLUMNS, covered, failures, succeeded
 from shiftbench.store import zarr_zip
 
@@ -103,9 +103,22 @@ class StudyResults:
         return words + failures(self.cube["status"].sel(stream=list(streams)).values)
 
     def budget(self, streams: Sequence[str] | None = None) -> str:
-        """The coverage on these streams (all if None) and the study's cuts, in words."""
-        covered = self.coverage(list(self.streams) if streams is None else streams)
-        return ". ".join([covered, *([self.cuts.strip().rstrip(".")] if self.cuts else [])]) + "."
+        """In words, on these streams (all if None): coverage, cuts, what seeds vary, what looks
+        ahead."""
+        names = list(self.streams) if streams is None else streams
+        told = [self.coverage(names), self.cuts.strip().rstrip("."), *self._repetitions(names)]
+        return ". ".join(filter(None, told)) + "."
+
+    def _repetitions(self, streams: Sequence[str]) -> tuple[str, str]:
+        """What seeds vary, of several ones, and what looks ahead; empty where there is nothing."""
+        stores = {name: self.streams[name] for name in streams}
+        runs = [
+            _dataset(self.scores, f"runs/{stream}/{learner}")
+            for stream in streams
+            for learner in self.learners
+        ]
+        several = self.cube.sizes["seed"] > 1
+        return repetitions.varied(stores, runs) if several else "", repetitions.ahead(stores)
 
     def _covered(self, stream: str) -> str:
         status = self.cube["status"].sel(stream=stream)
