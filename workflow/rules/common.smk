@@ -93,7 +93,8 @@ def study_results(study):
     # is made from it is there: after a rerun that was killed when the old store was gone
     # already, or in a fresh clone, which has the published summaries, figures and tables.
     wanted = [*stores_of_streams(study), *stores_of_runs(study)]
-    wanted += [f"{folder}/scores.zarr.zip", f"{folder}/summary.csv"]
+    made = ("scores.zarr.zip", "scores.csv", "summary.csv")
+    wanted += [f"{folder}/{name}" for name in made]
     wanted += choices(study.removesuffix(endings.TRIALS)) if study in TRIALS else []
     for name in CONFIG.studies[study].artefacts:
         kind, suffixes = stems[components.constant("artefacts", name, "KIND")]

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from shiftbench.names import unknown
-from shiftbench.planning import components, fit
+from shiftbench.planning import components, fit, repetitions
 from shiftbench.planning.schema import (
     Claim,
     Config,
@@ -43,6 +43,7 @@ def problems(data: dict[str, Any]) -> Iterator[Problem]:
         config = Config.model_validate_json(as_json(data))
         yield from _runs(config)
         yield from fit.problems(config)
+        yield from repetitions.problems(config)
     except ValidationError as error:
         yield from _structure(error)
     streams = _mapping(data.get("streams"))

@@ -20,7 +20,7 @@ from shiftbench.store import raw
 
 Spec = dict[str, Any]
 HARNESS = "shiftbench.running.harness"
-SUMMARISE = "shiftbench.scoring.summarise"
+SUMMARISE = ("shiftbench.scoring.summarise", "shiftbench.scoring.tidy")
 CHOOSE = "shiftbench.scoring.choice"
 STORES = "shiftbench.store.zarr_zip"
 DRAWING = tuple(
@@ -110,7 +110,7 @@ def scores(config: Config, study: str) -> Spec:
     """The spec of summarising a study."""
     plan = config.studies[study]
     metrics = [components.module_name("metrics", name) for name in plan.metrics]
-    return _sealed(_of_study(config, study, "scores"), SUMMARISE, *metrics)
+    return _sealed(_of_study(config, study, "scores"), *SUMMARISE, *metrics)
 
 
 def artefact(config: Config, study: str, name: str) -> Spec:
@@ -124,6 +124,7 @@ def artefact(config: Config, study: str, name: str) -> Spec:
             "origin": plan.origin,
             "cuts": plan.cuts,
             "words": plan.words,
+            "tuning": tuning.told(plan),
             "baseline": plan.baseline,
             "looks": {variant: list(look) for variant, look in plan.looks.items()},
             "labels": {variant: plan.label(variant) for variant in plan.methods},

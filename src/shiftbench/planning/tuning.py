@@ -80,13 +80,14 @@ def trial_names(name: str, study: Study, method: str) -> Iterator[tuple[str, Poi
 
 
 def told(study: Study) -> str:
-    """How a study's settings were found, in a sentence of captions."""
+    """How a study's settings were found, in a sentence of captions; empty for a single method."""
     if study.tuning is None:
-        return ""
+        several = len(study.methods) > 1
+        return "Settings as published or configured, not tuned alike" if several else ""
     trials, seeds = study.tuning.trials, study.tuning.seeds
     return (
-        f"Every method is tuned alike, the best of {trials} trials by {study.tuning.metric} on"
-        f" validation data of other realisations, {seeds} seed{'s' * (seeds > 1)} each."
+        f"Every method is tuned alike: the best of {trials} trials by {study.tuning.metric} on"
+        f" validation data of other realisations, {seeds} seed{'s' * (seeds > 1)} each"
     )
 
 

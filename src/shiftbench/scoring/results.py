@@ -13,7 +13,7 @@ import xarray as xr
 
 from shiftbench.errors import UserError
 from shiftbench.planning import provenance
-from shiftbench.scoring import published
+from shiftbench.scoring import published, repetitions
 from shiftbench.scoring.summarise import COLUMNS, covered, failures, succeeded
 from shiftbench.store import zarr_zip
 
@@ -28,7 +28,7 @@ class StudyResults:
     may be empty. scores: the tree of `scoring.summarise`. summary: its table. words: on
     streams of counts, those to be shown. baseline: the learner that others are compared with;
     reference: the one that starts from scratch. methods: learners that stand for a method, with
-    its name. labels: what figures call a learner, where that is not its name; looks: its colour
+    its name. tuning: how settings were found, in a sentence, or empty. labels: what figures call a learner, where that is not its name; looks: its colour
     and marker.
     """
 
@@ -43,6 +43,7 @@ class StudyResults:
     baseline: str | None = None
     reference: str | None = None
     methods: Mapping[str, str] = field(default_factory=dict)
+    tuning: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     looks: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
@@ -109,9 +110,23 @@ class StudyResults:
         return words + failures(self.cube["status"].sel(stream=list(streams)).values)
 
     def budget(self, streams: Sequence[str] | None = None) -> str:
-        """The coverage on these streams (all if None) and the study's cuts, in words."""
-        covered = self.coverage(list(self.streams) if streams is None else streams)
-        return ". ".join([covered, *([self.cuts.strip().rstrip(".")] if self.cuts else [])]) + "."
+        """In words, on these streams (all if None): coverage, cuts, tuning, what seeds vary, what
+        looks ahead."""
+        names = list(self.streams) if streams is None else streams
+        told = [self.coverage(names), self.cuts.strip().rstrip("."), self.tuning]
+        told += self._repetitions(names)
+        return ". ".join(filter(None, told)) + "."
+
+    def _repetitions(self, streams: Sequence[str]) -> tuple[str, str]:
+        """What seeds vary, of several ones, and what looks ahead; empty where there is nothing."""
+        stores = {name: self.streams[name] for name in streams}
+        runs = [
+            _dataset(self.scores, f"runs/{stream}/{learner}")
+            for stream in streams
+            for learner in self.learners
+        ]
+        several = self.cube.sizes["seed"] > 1
+        return repetitions.varied(stores, runs) if several else "", repetitions.ahead(stores)
 
     def _covered(self, stream: str) -> str:
         status = self.cube["status"].sel(stream=stream)
@@ -141,6 +156,7 @@ def load(
         baseline=spec.get("baseline"),
         reference=spec.get("reference"),
         methods=spec.get("methods") or {},
+        tuning=spec.get("tuning") or "",
         labels=spec.get("labels") or {},
         looks=spec.get("looks") or {},
         scores=zarr_zip.read_tree(scores),
