@@ -28,8 +28,8 @@ class StudyResults:
     may be empty. scores: the tree of `scoring.summarise`. summary: its table. words: on
     streams of counts, those to be shown. baseline: the learner that others are compared with;
     reference: the one that starts from scratch. methods: learners that stand for a method, with
-    its name. tuning: how settings were found, in a sentence, or empty. labels: what figures call a learner, where that is not its name; looks: its colour
-    and marker.
+    its name. tuning: how settings were found, in a sentence, or empty. labels: what figures call a
+    learner, where that is not its name; looks: its colour and marker.
     """
 
     name: str
