@@ -83,7 +83,20 @@ wildcard_constraints:
 
 
 def all_results():
-    return [path for study in CONFIG.studies for path in study_results(study)]
+    of_studies = [path for study in CONFIG.studies for path in study_results(study)]
+    return of_studies + overview_results()
+
+
+def overview_results():
+    """The ledger, where a study judges a claim."""
+    folder, kinds = f"{RESULTS}/overview", ("csv", "md", "svg", "png")
+    return [f"{folder}/ledger.{kind}" for kind in kinds if specs.judging(CONFIG)]
+
+
+def tables_of_claims():
+    """Of the studies that judge a claim, in the config's order."""
+    folder = f"{RESULTS}/studies"
+    return [f"{folder}/{study}/tables/claims.csv" for study in specs.judging(CONFIG)]
 
 
 def study_results(study):
@@ -156,6 +169,10 @@ def scores_spec(wildcards):
 
 def artefact_spec(wildcards):
     return specs.artefact(CONFIG, wildcards.study, wildcards.artefact)
+
+
+def ledger_spec(wildcards):
+    return specs.ledger(CONFIG, CONFIG_FILE.stem)
 
 
 def fetched_datasets():

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 from shiftbench.names import unknown
 from shiftbench.planning.library import ANCHORS, Library, Part, whole
-from shiftbench.planning.schema import ConfigFile, Method, keys, one_component
+from shiftbench.planning.model import keys
+from shiftbench.planning.schema import ConfigFile, Method, one_component
 from shiftbench.planning.yaml_lines import Document, Place
 
 OF_FILES = ("from", "budget", "budgets", "settings", ANCHORS)

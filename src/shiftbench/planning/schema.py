@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, get_args
 
 from annotated_types import Ge, Le, MinLen
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=100)]
-"""A part of paths, at most two of them in a file name, which has 255 bytes: see tune.smk."""
+from shiftbench.planning.claim_schema import Claim
+from shiftbench.planning.model import Model, Name
+
 Colour = Literal[
     "blue", "orange", "green", "red", "purple", "brown", "pink", "grey", "yellow", "sky"
 ]
@@ -41,10 +42,6 @@ def one_component(item: Any) -> Component:
 ComponentItem = Annotated[Component, BeforeValidator(one_component)]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
 class Stream(BaseModel):
     """A stream: its family, and the family's settings beside it."""
 
@@ -58,7 +55,7 @@ class Stream(BaseModel):
         return self.model_extra or {}
 
 
-class Method(_Model):
+class Method(Model):
     """A named pipeline: one entry of a file in `methods/`."""
 
     label: str = Field(description="Its name in figures and tables.")
@@ -84,7 +81,7 @@ class Method(_Model):
     missing: str = Field("", description="What it would need, where it cannot run yet.")
 
 
-class Variant(_Model):
+class Variant(Model):
     """A method of a study, with all its settings.
 
     method: its name; None for a pipeline that a study has of its own. colour, marker: those that
@@ -96,18 +93,10 @@ class Variant(_Model):
     label: str = ""
     colour: Colour | None = None
     marker: Marker | None = None
-    search: Space = {}
+    search: Space = Field({})
 
 
-class Claim(_Model):
-    """What a paper says about the question of a study."""
-
-    paper: str = Field(description="Its key in `docs/papers.md`.")
-    where: str = Field(description="Table, figure or section.")
-    says: str = Field(description="What it says, in a sentence.")
-
-
-class Tuning(_Model):
+class Tuning(Model):
     """Trials of settings, as many for every method, on data that the study is not judged on."""
 
     metric: str = Field(description="The metric whose mean over seeds and tasks decides.")
@@ -126,12 +115,11 @@ class Tuning(_Model):
     )
 
 
-class Study(_Model):
+class Study(Model):
     """Streams x methods x seeds x metrics, and the artefacts of their comparison."""
 
     title: str = Field(description="What the study compares; the heading of its artefacts.")
     question: str = Field("", description="What the study asks.")
-    claims: list[Claim] = Field([], description="What papers say about it.")
     streams: Annotated[list[Name], MinLen(1)] = Field(
         description="Streams by name, each with its family and settings; or a list of names from "
         "the config's `streams`."
@@ -216,7 +204,7 @@ class Study(_Model):
         return {name: variant.pipeline for name, variant in self.methods.items()}
 
 
-class Config(_Model):
+class Config(Model):
     """A whole config, with all that it picks; the stem of its file names the folder in results/."""
 
     seeds_per_job: Annotated[int, Ge(1)] = Field(
@@ -224,6 +212,7 @@ class Config(_Model):
     )
     streams: Annotated[dict[Name, Stream], MinLen(1)]
     studies: Annotated[dict[Name, Study], MinLen(1)]
+    claims: dict[Name, Claim] = Field({}, description="What papers claim, by name.")
 
     def blocks(self, study: str) -> list[tuple[int, int]]:
         """First and last seed of each job of a study."""
@@ -232,7 +221,7 @@ class Config(_Model):
         return [(first, min(first + size, seeds) - 1) for first in range(0, seeds, size)]
 
 
-class StudyFile(_Model):
+class StudyFile(Model):
     """What a study's file has beside the keys of a study."""
 
     start: str | None = Field(
@@ -251,7 +240,7 @@ class StudyFile(_Model):
     definitions: Any = Field(None, description="Free; a place for YAML anchors to be used below.")
 
 
-class ConfigFile(_Model):
+class ConfigFile(Model):
     """A config file."""
 
     start: str | None = Field(
@@ -271,8 +260,3 @@ class ConfigFile(_Model):
     streams: dict[Name, Stream] = Field({}, description="Streams by name, for several studies.")
     methods: dict[Name, Method] = Field({}, description="Methods of your own, by name.")
     definitions: Any = Field(None, description="Free; a place for YAML anchors to be used below.")
-
-
-def keys(model: type[BaseModel]) -> list[str]:
-    """The keys of a model as people write them."""
-    return [field.alias or name for name, field in model.model_fields.items()]

@@ -13,6 +13,7 @@ import xarray as xr
 
 from shiftbench.errors import UserError
 from shiftbench.planning import provenance
+from shiftbench.planning.claim_schema import Claim
 from shiftbench.scoring import published, repetitions
 from shiftbench.scoring.summarise import COLUMNS, covered, failures, succeeded
 from shiftbench.store import zarr_zip
@@ -29,7 +30,8 @@ class StudyResults:
     streams of counts, those to be shown. baseline: the learner that others are compared with;
     reference: the one that starts from scratch. methods: learners that stand for a method, with
     its name. tuning: how settings were found, in a sentence, or empty. labels: what figures call a
-    learner, where that is not its name; looks: its colour and marker.
+    learner, where that is not its name; looks: its colour and marker. claims: those that the study
+    judges, each with the streams on which.
     """
 
     name: str
@@ -46,6 +48,7 @@ class StudyResults:
     tuning: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     looks: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    claims: Sequence[tuple[Claim, Sequence[str]]] = ()
 
     @property
     def cube(self) -> xr.Dataset:
@@ -84,6 +87,15 @@ class StudyResults:
         """What a paper prints for the learner's method; None for nothing."""
         whole = _dataset(self.scores, f"runs/{stream}/{learner}")
         return published.number(self.streams[stream], whole, self.methods.get(learner), metric)
+
+    def share(self, stream: str, method: str, paper: str) -> float:
+        """Our share of what a paper trains a method on, see `published.share`."""
+        whole = _dataset(self.scores, f"runs/{stream}/{self.standing(method)}")
+        return published.share(self.streams[stream], whole, paper, method)
+
+    def standing(self, method: str) -> str:
+        """The learner that stands for a method. KeyError where there is none."""
+        return {known: learner for learner, known in self.methods.items()}[method]
 
     def by_task(self, stream: str, learner: str, metric: str) -> np.ndarray:
         """Scores [seed, task] over the stream's tasks; NaN for failed seeds."""
@@ -159,10 +171,17 @@ def load(
         tuning=spec.get("tuning") or "",
         labels=spec.get("labels") or {},
         looks=spec.get("looks") or {},
+        claims=[_claim(entry) for entry in spec.get("claims") or ()],
         scores=zarr_zip.read_tree(scores),
         summary=_summary(summary),
         streams=stores,
     )
+
+
+def _claim(entry: Mapping[str, Any]) -> tuple[Claim, Sequence[str]]:
+    """A claim of a spec, with its streams."""
+    claim = {key: value for key, value in entry.items() if key != "streams"}
+    return Claim.model_validate(claim), entry["streams"]
 
 
 def _summary(path: Path) -> pd.DataFrame:
