@@ -180,7 +180,7 @@ def test_the_files_of_contributing_are_found_and_run(checkout):
     files = blocks(document, "python") + blocks(document, "yaml")
     for text in files:
         write(text, checkout)
-    assert len(files) == 5
+    assert len(files) == 6
     for command in blocks(document, "sh"):
         shell(command, checkout)
     means = summary(checkout, "walk", "walk")

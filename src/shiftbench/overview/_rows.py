@@ -28,8 +28,8 @@ COLUMNS = {"claim": (1.6, 62), "study": (37, 26), "paper": (50.5, 30), "ours": (
 """Where each column of text begins, in percent of the width, and its characters a line."""
 CHART = (67.0, 82.0)
 """Where the column of the numbers begins and ends."""
-ROW, GAP = 0.33, 1.1
-"""Height of a row in inches; rows that a paper's heading takes."""
+ROW, GAP, SMALL = 0.33, 1.1, 0.55
+"""Height of a row in inches; rows that a paper's heading takes, and a claim that was not run."""
 SHADE = "0.88"
 
 
@@ -37,7 +37,7 @@ SHADE = "0.88"
 def draw(rows: pd.DataFrame, foot: str) -> Figure:
     """The figure of the rows of `ledger.collect`, with foot lines below."""
     groups = list(rows.groupby("paper", sort=False))
-    height = len(rows) + GAP * len(groups)
+    height = rows["verdict"].map(_height).sum() + GAP * len(groups)
     drawn = _style.figure(ROW * (height + 1) + 0.5, foot)
     axes = drawn.subplots()
     axes.set(xlim=(0, 100), ylim=(height - 0.4, -1.3))
@@ -47,9 +47,11 @@ def draw(rows: pd.DataFrame, foot: str) -> Figure:
     for paper, group in groups:
         axes.text(0, place, str(paper), weight="bold", va="center", size=9)
         axes.axhline(place + 0.5, color=_style.MUTED, lw=0.6)
-        for number, (_, row) in enumerate(group.iterrows()):
-            _draw_row(axes, place + GAP + number, row)
-        place += GAP + len(group)
+        place += GAP - 0.5
+        for _, row in group.iterrows():
+            place += _height(row["verdict"])
+            _draw_row(axes, place - _height(row["verdict"]) / 2, row)
+        place += 0.5
     _legend(drawn, rows)
     return drawn
 
@@ -77,7 +79,8 @@ def _draw_row(axes: Axes, place: float, row: pd.Series) -> None:
     }
     for column, text in texts.items():
         left, characters = COLUMNS[column]
-        axes.text(left, place, _two_lines(text, characters), va="center", size=7)
+        lines = 1 if row["verdict"] == verdicts.NOT_RUN else 2
+        axes.text(left, place, _wrapped(text, characters, lines), va="center", size=7)
     if row["ours"]:
         _draw_numbers(axes, place, row)
 
@@ -122,13 +125,21 @@ def _number(text: str) -> float:
     return float(text) if text else math.nan
 
 
-def _two_lines(text: str, characters: int) -> str:
+def _height(verdict: str) -> float:
+    return SMALL if verdict == verdicts.NOT_RUN else 1.0
+
+
+def _wrapped(text: str, characters: int, most: int) -> str:
+    """At most so many lines, with a mark where something is left out."""
     lines = [line for part in text.split("\n") for line in textwrap.wrap(part, characters)]
-    return "\n".join(lines if len(lines) <= 2 else [lines[0], _cut(lines[1], characters)])
+    kept = lines[:most]
+    if len(lines) > most:
+        kept[-1] = _cut(kept[-1], characters)
+    return "\n".join(kept)
 
 
 def _cut(line: str, characters: int) -> str:
-    return line[: characters - 2].rstrip(" ,;:") + " ..."
+    return line[: characters - 3].rstrip(" ,;:") + " ..."
 
 
 def _legend(drawn: Figure, rows: pd.DataFrame) -> None:

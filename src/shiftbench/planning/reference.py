@@ -44,9 +44,10 @@ component has a line of what it declares; in brackets, with which settings.
 CLAIMS = """\
 By name in a file of `claims/`, whose own name is the key of the work in `docs/papers.md`, or
 begins with it and a hyphen. A study judges a claim where it has a stream, the metrics and the
-methods that the claim is about; of several variants of a method, the first counts. It then has the
-table `claims`, with a verdict computed from its scores, and `results/CONFIG/overview/ledger` has
-the verdicts of all studies. `python -m shiftbench list claims` shows which studies judge which.
+methods that the claim is about; of several variants of a method, the first counts. It then has
+the table `claims`, with a verdict computed from its scores, and `results/CONFIG/overview/ledger`
+has the verdicts of all studies. `python -m shiftbench list claims` shows which studies judge
+which.
 """
 WORDS = {
     "kind of problem": fit_words.KINDS,
