@@ -70,8 +70,9 @@ def test_from_stream_to_artefacts(plan, capsys) -> None:
 
     files = ["--streams", "steps.zarr.zip", "--scores", "scores.zarr.zip", "--summary", "s.csv"]
     files += ["--config", "small.yaml"]
-    assert cli.main(["summarise", "toy", "--runs", "run.zarr.zip", *files]) == 0
+    assert cli.main(["summarise", "toy", "--runs", "run.zarr.zip", *files, "--tidy", "t.csv"]) == 0
     assert pd.read_csv("s.csv")["metric"].tolist() == ["jump_f1", "log_predictive"]
+    assert len(pd.read_csv("t.csv")) == 6
     for name, kinds in {"score-table": ("csv", "md"), "toy-hypotheses": ("svg", "png")}.items():
         assert cli.main(["artefact", "toy", name, "--output", f"made/{name}", *files]) == 0
         assert all(Path(f"made/{name}.{kind}").stat().st_size for kind in kinds)
@@ -85,7 +86,7 @@ def test_a_study_without_figures_tells_its_first_table(plan, capsys) -> None:
     assert _stream() == _run() == 0
     files = ["--streams", "steps.zarr.zip", "--scores", "scores.zarr.zip", "--summary", "s.csv"]
     files += ["--config", "small.yaml"]
-    assert cli.main(["summarise", "toy", "--runs", "run.zarr.zip", *files]) == 0
+    assert cli.main(["summarise", "toy", "--runs", "run.zarr.zip", *files, "--tidy", "t.csv"]) == 0
     assert cli.main(["artefact", "toy", "score-table", "--output", "made/table", *files]) == 0
     assert capsys.readouterr().out == "toy: made/table.md\n"
 
@@ -125,7 +126,7 @@ def test_a_store_or_a_summary_that_was_changed_is_not_built_upon(plan, caplog) -
     assert _stream() == 0 and _run() == 0
     summarise = ["summarise", "toy", "--config", "small.yaml", "--runs", "run.zarr.zip",
                  "--streams", "steps.zarr.zip", "--scores", "scores.zarr.zip",
-                 "--summary", "summary.csv"]  # fmt: skip
+                 "--summary", "summary.csv", "--tidy", "tidy.csv"]  # fmt: skip
     draw = ["artefact", "toy", "score-table", "--config", "small.yaml", "--output", "table",
             "--scores", "scores.zarr.zip", "--summary", "summary.csv",
             "--streams", "steps.zarr.zip"]  # fmt: skip
@@ -148,7 +149,7 @@ def results(tmp_path_factory) -> Path:
     with contextlib.chdir(folder):
         assert _stream() == 0 and _run() == 0
         arguments = "--config small.yaml --runs run.zarr.zip --streams steps.zarr.zip"
-        outputs = "--scores scores.zarr.zip --summary s.csv"
+        outputs = "--scores scores.zarr.zip --summary s.csv --tidy t.csv"
         assert cli.main(["summarise", "toy", *arguments.split(), *outputs.split()]) == 0
     return folder
 
@@ -174,7 +175,8 @@ def test_bad_file_in_every_place_is_one_line(made, capsys, kind) -> None:
     bad, config = _bad(kind), ["--config", "small.yaml"]
     files = {"--scores": "scores.zarr.zip", "--summary": "s.csv", "--streams": "steps.zarr.zip"}
     artefact = ["artefact", "toy", "score-table", *config, "--output", "made"]
-    summarise = ["summarise", "toy", *config, "--scores", "o", "--summary", "o.csv"]
+    summarise = ["summarise", "toy", *config, "--scores", "o"]
+    summarise += ["--summary", "o.csv", "--tidy", "o.t.csv"]
     calls = [[*artefact, *chain(*(files | {file: bad}).items())] for file in files]
     calls += [[*summarise, "--runs", bad, "--streams", "steps.zarr.zip"]]
     calls += [[*summarise, "--runs", "run.zarr.zip", "--streams", bad]]
@@ -183,7 +185,7 @@ def test_bad_file_in_every_place_is_one_line(made, capsys, kind) -> None:
         assert capsys.readouterr().err.startswith("bad: ")
     assert _run("--store", bad) == 2 and _run("--choice", bad) == 2
     assert [line[:5] for line in capsys.readouterr().err.splitlines()] == ["bad: ", "bad: "]
-    assert not any(map(Path.exists, map(Path, ("o", "o.csv", "made.csv", "made.md"))))
+    assert not any(map(Path.exists, map(Path, ("o", "o.csv", "o.t.csv", "made.csv", "made.md"))))
 
 
 def test_folder_in_the_place_of_an_output(made, capsys) -> None:

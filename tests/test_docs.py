@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from shiftbench.planning import config
-from shiftbench.scoring import summarise
+from shiftbench.scoring import summarise, tidy
 
 ROOT = Path(__file__).parents[1]
 QUICK = """
@@ -152,6 +152,8 @@ def test_the_columns_of_a_summary_are_explained():
     table = page[page.index("| column |") : page.index("Every store")]
     cells = re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
     assert re.findall(r"`(\w+)`", " ".join(cells)) == list(summarise.COLUMNS)
+    line = page[page.index("`scores.csv` has a row") : page.index("Every store")]
+    assert re.findall(r"`(\w+)`", line) == list(tidy.COLUMNS)
 
 
 @pytest.mark.parametrize("name", ["embedded", "cpu", "paper"])

@@ -106,7 +106,8 @@ for study, plan in config.load("mine.yaml").studies.items():
         files = ["--store", paths[stream], "--output", paths[name], "--cost", "cost.json"]
         seeds = f"0-{plan.seeds - 1}"
         verbs.append(["run", study, stream, name, "--seeds", seeds, *files, "--scratch", "scratch"])
-    made = ["--scores", paths["scores"], "--summary", f"{study}/summary.csv", "--streams"]
+    made = ["--scores", paths["scores"], "--summary", f"{study}/summary.csv"]
+    made += ["--tidy", f"{study}/scores.csv", "--streams"]
     runs = [paths[name] for name in plan.learners]
     verbs.append(["summarise", study, *made, paths[stream], "--runs", *runs])
     for verb in verbs:

@@ -86,7 +86,9 @@ def _add_jobs(verbs: argparse._SubParsersAction) -> None:
     running.add_argument("--minutes", type=float, default=60.0)
     running.add_argument("--threads", type=int, default=1)
     _add_job(verbs, "choose", jobs.choose, ("study", "stream", "learner"), ("scores", "output"))
-    joining = _add_job(verbs, "summarise", jobs.summarise, ("study",), ("scores", "summary"))
+    joining = _add_job(
+        verbs, "summarise", jobs.summarise, ("study",), ("scores", "summary", "tidy")
+    )
     joining.add_argument("--runs", type=Path, nargs="+", required=True)
     joining.add_argument("--streams", type=Path, nargs="+", required=True)
     drawing = _add_job(

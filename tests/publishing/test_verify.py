@@ -40,6 +40,7 @@ def results(tmp_path: Path) -> Path:
     """A folder of results with one study, which is published."""
     made = tmp_path / "results" / "small"
     write(made, "studies/nile/summary.csv", pd.DataFrame(ROWS).to_csv(index=False))
+    write(made, "studies/nile/scores.csv", "every score")
     write(made, "studies/nile/figures/segmentation.png", "drawn")
     write(made, "studies/nile/scores.zarr.zip", "a cube")
     write(made, "runs/nile/nile/a/0-4.zarr.zip", "a store")
@@ -69,8 +70,8 @@ def test_what_is_published_is_what_was_made(results: Path) -> None:
     folder = published(results) / "studies/nile"
     names = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert names == {
-        "summary.csv", "figures/segmentation.png", "choices/nile/a.json", files.CHECKSUMS,
-        files.PROVENANCE,
+        "summary.csv", "scores.csv", "figures/segmentation.png", "choices/nile/a.json",
+        files.CHECKSUMS, files.PROVENANCE,
     }  # fmt: skip
     told = json.loads((folder / files.PROVENANCE).read_text())
     assert (told["runs"], told["core_hours"], told["processors"]) == (1, 0.01, ["one"])

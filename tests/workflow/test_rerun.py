@@ -59,7 +59,7 @@ if "artefact" in arguments:
     kinds = ("svg", "png") if "/figures/" in named["--output"] else ("csv", "md")
     paths = [f"{named['--output']}.{kind}" for kind in kinds]
 if "summarise" in arguments:
-    paths = [named["--scores"], named["--summary"]]
+    paths = [named["--scores"], named["--summary"], named["--tidy"]]
 for path in filter(None, paths):
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     Path(path).write_text(" ".join(arguments))

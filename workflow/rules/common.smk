@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from shiftbench import lock_owner
 from shiftbench.errors import UserError
-from shiftbench.planning import components, endings, specs, tuning
+from shiftbench.planning import components, endings, specs
 from shiftbench.planning import config as planning_config
 from shiftbench.store import raw
 
@@ -106,7 +106,8 @@ def study_results(study):
     # is made from it is there: after a rerun that was killed when the old store was gone
     # already, or in a fresh clone, which has the published summaries, figures and tables.
     wanted = [*stores_of_streams(study), *stores_of_runs(study)]
-    wanted += [f"{folder}/scores.zarr.zip", f"{folder}/summary.csv"]
+    made = ("scores.zarr.zip", "scores.csv", "summary.csv")
+    wanted += [f"{folder}/{name}" for name in made]
     wanted += choices(study.removesuffix(endings.TRIALS)) if study in TRIALS else []
     for name in CONFIG.studies[study].artefacts:
         kind, suffixes = stems[components.constant("artefacts", name, "KIND")]
@@ -151,14 +152,15 @@ def choices(study):
     return [
         choice(study, stream, learner)
         for stream in plan.streams
-        for learner in plan.tuning.methods
+        for learner in plan.methods
     ]
 
 
 def choice_of_run(wildcards):
-    """The choice that a tuned run waits for; none for all other runs."""
-    learner = tuning.base(CONFIG.studies[wildcards.study], wildcards.variant)
-    return [choice(wildcards.study, wildcards.stream, learner)] if learner else []
+    """The choice that a run of a tuned study waits for; none for all other runs."""
+    if CONFIG.studies[wildcards.study].tuning is None:
+        return []
+    return [choice(wildcards.study, wildcards.stream, wildcards.variant)]
 
 
 def scores_spec(wildcards):

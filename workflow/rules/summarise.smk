@@ -1,4 +1,4 @@
-"""Summaries: the runs of a study to one labelled cube of scores, and one table."""
+"""Summaries: the runs of a study to one labelled cube of scores, and two tables."""
 
 
 rule summarise_study:
@@ -13,6 +13,7 @@ rule summarise_study:
             category="{study}",
             labels={"result": "summary", "kind": "data"},
         ),
+        tidy="<results>/studies/{study}/scores.csv",
     log:
         "<logs>/studies/{study}/summary.log",
     priority: study_priority
@@ -26,5 +27,6 @@ rule summarise_study:
     shell:
         "python -m shiftbench --stack light summarise {wildcards.study}"
         ' --config "$SHIFTBENCH_CONFIG" --scores {output.scores:q} --summary {output.summary:q}'
+        " --tidy {output.tidy:q}"
         " --streams {input.streams:q} --runs {input.runs:q}"
         " --log {log:q} --digest {params.spec[digest]}"

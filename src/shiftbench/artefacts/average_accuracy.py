@@ -60,9 +60,10 @@ def caption(study: StudyResults) -> str:
         else "no difference, as the study names no baseline"
     )
     return (
-        "Average test accuracy over tasks, %: mean over seeds; ci: its 95 % interval (Student t); "
-        "sd: standard deviation within segments, averaged over them (of one task: skipped) and "
-        f"seeds; {versus}. Rows of {works.short(paper.paper)}, {paper.table}, whose numbers are "
+        "Average test accuracy over tasks, %: mean over seeds; ci: its "
+        f"{statistics.described(METRIC)}; sd: standard deviation within segments, "
+        f"averaged over them (of one task: skipped) and seeds; {versus}. "
+        f"Rows of {works.short(paper.paper)}, {paper.table}, whose numbers are "
         f"shown on its own data sets only: mean ± {paper.spread}.{missing} {study.budget()}"
     )
 
@@ -89,12 +90,13 @@ def _lines(study: StudyResults) -> list[_Line]:
 
 
 def _row(study: StudyResults, stream: str, line: _Line) -> dict[str, object]:
-    score = 100 * study.score(stream, line.learner, line.metric)
-    of_seeds = statistics.interval(score)
+    score = study.score(stream, line.learner, line.metric)
+    within = statistics.bounds(line.metric)
+    of_seeds = statistics.interval(score, within).times(100)
     versus = statistics.interval(np.array([]))
     if study.baseline and line.learner != study.baseline:
-        baseline = 100 * study.score(stream, study.baseline, METRIC)
-        versus = statistics.paired_difference(score, baseline)
+        baseline = study.score(stream, study.baseline, METRIC)
+        versus = statistics.paired_difference(score, baseline, within).times(100)
     minus = f"minus_{study.baseline}"
     difference = {
         minus: _rounded(versus.mean),

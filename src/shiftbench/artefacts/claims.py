@@ -12,7 +12,7 @@ import pandas as pd
 
 from shiftbench.planning import works
 from shiftbench.planning.claim_schema import Claim
-from shiftbench.scoring import verdicts
+from shiftbench.scoring import statistics, verdicts
 from shiftbench.scoring.results import StudyResults
 
 KIND = "table"
@@ -99,7 +99,7 @@ def _scores(study: StudyResults, claim: Claim, stream: str) -> str:
     said = []
     for method in claim.holds.methods:
         for metric in metrics:
-            of_seeds = verdicts.interval(verdicts.scores(study, stream, method, metric))
+            of_seeds = statistics.interval(verdicts.scores(study, stream, method, metric))
             name = study.label(study.standing(method)) if len(metrics) == 1 else metric
             said.append(f"{name} {_number(of_seeds.mean) or 'failed'}")
     return "; ".join(said)

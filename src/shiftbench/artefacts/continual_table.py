@@ -6,6 +6,10 @@ predictions.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -30,34 +34,30 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
     acc, bwt, fwt: eq. 64 to 66 of eschenhagen2019vogn, transfers in percentage points; nll: nats
     per example; ece: percent, both means over all tasks after the last. Of learners that start each
     task from scratch, acc, nll and ece are of each task just learnt, and transfers are empty.
-    runs: seeds behind acc; *_paper: what eschenhagen2019vogn prints, mean ± standard deviation;
-    source: who measured that. UserError where a metric is missing.
+    tuned: what the best trial changed; runs: seeds behind acc; *_paper: what eschenhagen2019vogn
+    prints, mean ± standard deviation; source: who measured that. UserError where a metric is
+    missing.
     """
     _continual.check(study, "continual-table", (_continual.METRIC, "acc", *TRANSFERS))
-    rows = [
-        _row(study, stream, name, pair)
-        for stream in study.streams
-        for pair in _continual.variants(study)
-        for name in pair
-        if name
-    ]
+    rows = [_row(study, stream, learner) for stream in study.streams for learner in study.learners]
     frame = pd.DataFrame(rows)
     # A column that says the same in every row says nothing.
-    optional = ("stream", "settings", *PAPER)
+    optional = ("stream", "tuned", *PAPER)
     return frame.drop(columns=[name for name in optional if frame[name].nunique() == 1])
 
 
 def caption(study: StudyResults) -> str:
     """What the columns are, on how many runs, and what is cut."""
+    shown = [name for name in ("acc", *TRANSFERS, *FURTHER) if name in study.metrics]
     against = (
         f"against {study.label(study.reference)}, which starts each task from scratch"
         if study.reference
         else "not known, because the study names no reference"
     )
     return (
-        "Mean over seeds, in brackets its 95 % interval (Student t). After the last task, over all "
-        "tasks: acc, average accuracy, %; nll, nats per example; ece, %, 15 bins. Transfers in "
-        "percentage points: bwt, backward, negative is forgetting; fwt, forward, "
+        f"Mean over seeds, in brackets its {statistics.described(*shown)}. After the last task, "
+        "over all tasks: acc, average accuracy, %; nll, nats per example; ece, %, 15 bins. "
+        "Transfers in percentage points: bwt, backward, negative is forgetting; fwt, forward, "
         f"{against}. {_paper_columns(study)}-: not known or does not apply. "
         f"{_continual.from_scratch(study)}{study.budget()}"
     )
@@ -73,25 +73,23 @@ def _paper_columns(study: StudyResults) -> str:
     )
 
 
-def _row(
-    study: StudyResults, stream: str, learner: str, pair: _continual.Variants
-) -> dict[str, object]:
+def _row(study: StudyResults, stream: str, learner: str) -> dict[str, object]:
     scratch = _continual.forgets(study, stream, learner)
     average = _at_end(study, stream, learner, _continual.METRIC)
     further = {
-        metric: _cell(factor * _at_end(study, stream, learner, metric), decimals)
+        metric: _cell(_at_end(study, stream, learner, metric), metric, factor, decimals)
         for metric, (factor, decimals) in FURTHER.items()
         if metric in study.metrics
     }
     transfers = {
-        metric: "" if scratch else _cell(100 * study.score(stream, learner, metric))
+        metric: "" if scratch else _cell(study.score(stream, learner, metric), metric)
         for metric in TRANSFERS
     }
     return {
         "stream": stream,
-        "learner": study.label(pair.default),
-        "settings": "default" if learner == pair.default else "tuned",
-        "acc": _cell(100 * average),
+        "learner": study.label(learner),
+        "tuned": _tuned(study.tuned(stream, learner)),
+        "acc": _cell(average, _continual.METRIC),
         **transfers,
         **further,
         "runs": statistics.interval(average).n,
@@ -99,13 +97,21 @@ def _row(
     }
 
 
+def _tuned(point: Mapping[str, Any] | None) -> str:
+    """What the best trial changed, in words; empty where nothing was tried."""
+    if point is None:
+        return ""
+    words = (f"{key.partition('.')[2]}: {json.dumps(value)}" for key, value in point.items())
+    return ", ".join(words) or "as configured"
+
+
 def _at_end(study: StudyResults, stream: str, learner: str, metric: str) -> np.ndarray:
     """Mean over tasks [seed] of the scores after the last task."""
     return _continual.at_end(study, stream, learner, metric).mean(axis=1)
 
 
-def _cell(values: np.ndarray, decimals: int = 2) -> str:
-    of_seeds = statistics.interval(values)
+def _cell(values: np.ndarray, metric: str, factor: float = 100, decimals: int = 2) -> str:
+    of_seeds = statistics.interval(values, statistics.bounds(metric)).times(factor)
     if not of_seeds.n:
         return ""
     mean, low, high = (f"{number:.{decimals}f}" for number in of_seeds[:1] + of_seeds[2:4])

@@ -62,7 +62,7 @@ def caption(study: StudyResults) -> str:
     store = study.streams[stream]
     return (
         f"{stream}: {store.sizes['word']:,} words, {store.sizes['task']} periods{_years(store)}."
-        " Mean over seeds, bars: 95 % interval (Student t), where there are several."
+        f" Mean over seeds, bars: {statistics.described(*PANELS)}, where there are several."
         f"{_log_odds(study, stream)} Binning dates all documents to the right bin: mean error of a"
         f" random period of it, and as {works.short('li2021vbs')} draw it."
         f" {study.budget([stream])}"
@@ -93,7 +93,8 @@ def _curves(study: StudyResults, stream: str, metric: str) -> dict[str, list[_Po
         rate = study.score(stream, learner, RATE)
         if np.isnan(rate).all():
             continue
-        error = statistics.interval(study.score(stream, learner, metric))
+        score = study.score(stream, learner, metric)
+        error = statistics.interval(score, statistics.bounds(metric))
         beam = provenance.offering(study.run(stream, learner), "lineage")
         label = f"VBS, {beam['weights']} weights" if beam else study.label(learner)
         curves.setdefault(label, []).append(_Point(learner, float(np.nanmean(rate)), error))

@@ -45,19 +45,23 @@ def caption(study: StudyResults) -> str:
     """What the columns are, on how many runs, and what is cut."""
     return (
         "Prequential losses per row (hinge for two classes, squared for real values), mean over "
-        "random orders, in brackets its 95 % interval (Student t). regret: sum of losses minus "
-        "that of the best fixed predictor; expected_regret: the same of the expected loss; bounds: "
-        "right sides of the theorems minus the same; -: no theorem applies. below_bound: orders in "
-        "which the expected regret is below regret_bound and the regret below the worst case. "
+        f"random orders, in brackets its {statistics.described(LOSS, EXPECTED)}. "
+        "regret: sum of losses minus that of the best fixed predictor; expected_regret: the same "
+        "of the expected loss; bounds: right sides of the theorems minus the same; -: no theorem "
+        "applies. below_bound: orders in which the expected regret is below regret_bound and the "
+        "regret below the worst case. "
         f"paper: {works.short('cherief2019online')}, average loss at the right end of the figure, "
-        "read off to about 3 %; how features are scaled is not said there. "
+        "read off to about 3 %; it does not say how real features are scaled. "
         f"{study.budget()}"
     )
 
 
 def _row(study: StudyResults, stream: str, learner: str) -> dict[str, object]:
     scores = {metric: study.score(stream, learner, metric) for metric in (LOSS, EXPECTED, *SUMS)}
-    of_orders = {metric: statistics.interval(values) for metric, values in scores.items()}
+    of_orders = {
+        metric: statistics.interval(values, statistics.bounds(metric))
+        for metric, values in scores.items()
+    }
     paper = study.published(stream, learner, LOSS)
     sums = {metric: round(of_orders[metric].mean, 1) for metric in SUMS}
     return {

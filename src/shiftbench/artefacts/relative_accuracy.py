@@ -54,8 +54,8 @@ def caption(study: StudyResults) -> str:
     )
     return (
         f"Accuracy minus that of {study.label(_baseline(study))} on the same task and seed. Left: "
-        "mean over seeds, bands: 95 % interval (Student t, paired). Right: the same of the mean "
-        "over all tasks. "
+        f"mean over seeds, bands: paired {statistics.described(METRIC)}. Right: the same of the "
+        "mean over all tasks. "
         "Dotted lines: true shifts; images: the same test image under the map of each segment, "
         f"for the first seed; {inferred}. {study.budget()}"
     )
@@ -149,17 +149,18 @@ def _draw_images(axes: Axes, study: StudyResults, stream: str) -> None:
 
 
 def _difference(study: StudyResults, stream: str, learner: str) -> np.ndarray:
-    """Percentage points [seed, task] above the baseline."""
+    """Accuracy [seed, task] above the baseline."""
     baseline = study.by_task(stream, _baseline(study), METRIC)
-    return 100 * (study.by_task(stream, learner, METRIC) - baseline)
+    return study.by_task(stream, learner, METRIC) - baseline
 
 
 def _draw_lines(axes: Axes, study: StudyResults, stream: str) -> None:
     axes.axhline(0, color="black", lw=1.2)
+    within = statistics.of_difference(statistics.bounds(METRIC))
     for learner in study.learners:
         if learner == _baseline(study):
             continue
-        band = statistics.band(_difference(study, stream, learner))
+        band = statistics.band(_difference(study, stream, learner), within).times(100)
         task, look = np.arange(len(band.mean)), _style.look(study, learner)
         axes.plot(task, band.mean, **look, ms=3.5, lw=1.4)
         axes.fill_between(task, band.low, band.high, color=look["color"], alpha=0.13, lw=0)
@@ -169,13 +170,14 @@ def _draw_lines(axes: Axes, study: StudyResults, stream: str) -> None:
 
 def _draw_means(axes: Axes, study: StudyResults, stream: str) -> None:
     """The mean over tasks with its paired interval; the labels are the legend of the lines."""
+    within = statistics.bounds(METRIC)
     axes.axvline(0, color="black", lw=1.2)
     for place, learner in enumerate(study.learners):
         if learner == _baseline(study):
             axes.plot(0, place, "D", color="black", ms=4)
             continue
-        scores = (100 * study.score(stream, name, METRIC) for name in (learner, _baseline(study)))
-        of_seeds = statistics.paired_difference(*scores)
+        scores = (study.score(stream, name, METRIC) for name in (learner, _baseline(study)))
+        of_seeds = statistics.paired_difference(*scores, within).times(100)
         reach = [[of_seeds.mean - of_seeds.low], [of_seeds.high - of_seeds.mean]]
         look = _style.look(study, learner)
         axes.errorbar(of_seeds.mean, place, xerr=reach, **look, ms=4.5, capsize=2)

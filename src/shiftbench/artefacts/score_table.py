@@ -11,6 +11,7 @@ import pandas as pd
 
 from shiftbench.artefacts import _tables
 from shiftbench.planning import components
+from shiftbench.scoring import statistics
 from shiftbench.scoring.results import StudyResults
 
 KIND = "table"
@@ -38,7 +39,8 @@ def caption(study: StudyResults) -> str:
         if (up := components.constant("metrics", name, "HIGHER_IS_BETTER")) is not None
     ]
     return (
-        "Mean over seeds, in brackets its 95 % interval (Student t); (n = ...): seeds for which "
+        f"Mean over seeds, in brackets its {statistics.described(*study.metrics)}; "
+        "(n = ...): seeds for which "
         f"the metric is defined, where not all; -: does not apply. Metrics: {', '.join(better)}. "
         f"{study.budget()}"
     )

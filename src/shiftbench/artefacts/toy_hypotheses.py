@@ -77,12 +77,13 @@ def caption(study: StudyResults) -> str:
         if overtakes is not None
         else f"a: seed {number}; in no seed was the hypothesis that wins in the end behind."
     )
+    present = [name for name in LABELS if name in study.metrics]
     absent = [name for name in LABELS if name not in study.metrics]
     missing = f" Not among the study's metrics: {', '.join(absent)}." if absent else ""
     return (
         f"{story} Lines: posterior mean of each hypothesis after each step, bands ± 1 sd; "
-        "triangles: its jumps. b: mean over seeds and 95 % interval (Student t); weights as in "
-        f"{works.short('li2021vbs')} or by Bayes' rule."
+        f"triangles: its jumps. b: mean over seeds and {statistics.described(*present)}; "
+        f"weights as in {works.short('li2021vbs')} or by Bayes' rule."
         f"{missing} {study.budget([stream])}"
     )
 
@@ -196,9 +197,8 @@ def _draw_sizes(axes: Axes, study: StudyResults, beams: list[_Beam], metric: str
     kinds = list(dict.fromkeys(beam.weights for beam in beams))
     for number, kind in enumerate(kinds):
         chosen = [beam for beam in beams if beam.weights == kind]
-        of_seeds = [
-            statistics.interval(study.score(stream, beam.learner, metric)) for beam in chosen
-        ]
+        scores = [study.score(stream, beam.learner, metric) for beam in chosen]
+        of_seeds = [statistics.interval(one, statistics.bounds(metric)) for one in scores]
         mean = np.array([one.mean for one in of_seeds])
         reach = [
             mean - [one.low for one in of_seeds],

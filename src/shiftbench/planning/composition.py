@@ -25,6 +25,7 @@ from shiftbench.planning.yaml_lines import Document, Place
 OF_FILES = ("from", "budget", "budgets", "settings", ANCHORS)
 """Keys of a study that say how it is made, and are none of its own."""
 LOOKS = ("label", "colour", "marker")
+OF_METHODS = (*LOOKS, "search")
 """Keys of a variant that are its method's, unless it has its own; they are no settings."""
 
 
@@ -321,7 +322,7 @@ def _variant(
         return
     _form(made, method)
     made.put((*place, "method"), source or entries[-1], name)
-    for key in LOOKS:
+    for key in OF_METHODS:
         if (part := method.get(key)) is not None:
             made.put((*place, key), part)
     _pipeline(made, place, method.at("pipeline"))

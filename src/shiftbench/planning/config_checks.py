@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from shiftbench.names import unknown
-from shiftbench.planning import components, fit
+from shiftbench.planning import components, fit, repetitions
 from shiftbench.planning.model import keys
 from shiftbench.planning.schema import (
     Config,
@@ -44,6 +44,7 @@ def problems(data: dict[str, Any]) -> Iterator[Problem]:
         config = Config.model_validate_json(as_json(data))
         yield from _runs(config)
         yield from fit.problems(config)
+        yield from repetitions.problems(config)
     except ValidationError as error:
         yield from _structure(error)
     streams = _mapping(data.get("streams"))
@@ -69,7 +70,7 @@ def _runs(config: Config) -> Iterator[Problem]:
     for name, study in config.studies.items():
         variants = {"seeds": (len(study.methods), study.seeds)}
         if tuning := study.tuning:
-            variants["tuning"] = len(tuning.methods) * tuning.trials, tuning.seeds
+            variants["tuning"] = len(study.methods) * tuning.trials, tuning.seeds
         for key, (number, seeds) in variants.items():
             jobs = -(-seeds // (study.seeds_per_job or config.seeds_per_job))
             runs = len(study.streams) * number * jobs
@@ -187,19 +188,30 @@ def _tuning(place: Place, tuning: dict, study: dict, streams: dict) -> Iterator[
                 " whose family has that setting",
             )
     pipelines = _pipelines(study)
-    for name, space in _mapping(tuning.get("methods")).items():
-        where = (*place, "methods", name)
+    own = _mapping(tuning.get("methods"))
+    for name in own:
         if name not in pipelines:
-            yield where, unknown("method of the study", name, pipelines)
-        if f"{name}-tuned" in pipelines:
-            yield where, f'"{name}-tuned" is the name of its tuned variant; rename the other'
-        yield from _space(where, _mapping(space), pipelines.get(name, []))
-        points = math.prod(len(_list(values)) for values in _mapping(space).values())
-        if isinstance(tuning.get("trials"), int) and points < tuning["trials"]:
-            words = f"{points} trials, but every method gets {tuning['trials']}; add values"
-            yield where, words
-        if points > MAX_POINTS:
-            yield where, f"a grid of more than {MAX_POINTS:,} points; take values away"
+            yield (*place, "methods", name), unknown("method of the study", name, pipelines)
+    for name, variant in _mapping(study.get("methods")).items():
+        search = _mapping(_mapping(variant).get("search"))
+        where = (*place[:-1], "methods", name, *(["search"] if search else []))
+        if name in own:
+            where, search = (*place, "methods", name), _mapping(own[name])
+        yield from _trials(where, search, pipelines[name], tuning)
+
+
+def _trials(place: Place, space: dict, pipeline: list, tuning: dict) -> Iterator[Problem]:
+    """Whether a method has trials enough, each with good settings."""
+    if not space:
+        words = "every method of a tuned study is tuned, and this one has nothing to try; give it"
+        yield place, f"{words} a `search`, or name it in the tuning's `methods`"
+        return
+    yield from _space(place, space, pipeline)
+    points = math.prod(len(_list(values)) for values in space.values())
+    if isinstance(tuning.get("trials"), int) and points < tuning["trials"]:
+        yield place, f"{points} trials, but every method gets {tuning['trials']}; add values"
+    if points > MAX_POINTS:
+        yield place, f"a grid of more than {MAX_POINTS:,} points; take values away"
 
 
 def _space(place: Place, space: dict, pipeline: list) -> Iterator[Problem]:

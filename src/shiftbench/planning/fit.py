@@ -180,14 +180,13 @@ def _tuning(place: Place, study: Study, config: Config) -> Iterator[Problem]:
     found = {name: given(name, stream) for name, stream in changed.items()}
     streams = {name: one for name, one in found.items() if one}
     model = part_of_model(study)
-    tuned = {name: study.learners.get(name, []) for name in study.tuning.methods}
     variants: dict[tuple[str, str], Fitted] = {}
-    for (learner, pipeline), (name, stream) in product(tuned.items(), streams.items()):
+    for (learner, pipeline), (name, stream) in product(study.learners.items(), streams.items()):
         fitted = fit_pipeline(parts_of(pipeline), model, stream)
         if fitted is None or fitted.misfit:
             continue
         variants[name, learner] = fitted
-        for key, values in study.tuning.methods[learner].items():
+        for key, values in tuning.space(study, learner).items():
             if key.partition(".")[0] not in dict(pipeline):
                 continue
             tried = (parts_of(tuning.applied(pipeline, {key: value})) for value in values)
@@ -195,7 +194,7 @@ def _tuning(place: Place, study: Study, config: Config) -> Iterator[Problem]:
             for _, misfit in (one.misfit for one in trials if one and one.misfit):
                 yield (*place, "methods", learner, key), reason_for(misfit)
     metric = known_part("metrics", study.tuning.metric)
-    for learner in tuned:
+    for learner in study.learners:
         own = {key: one for key, one in variants.items() if key[1] == learner}
         for text in _judging(metric, Peers(streams, own)):
             yield (*place, "metric"), text

@@ -21,6 +21,8 @@ Colour = Literal[
 Marker = Literal["o", "s", "D", "^", "v", "P", "X"]
 Component = tuple[str, dict[str, Any]]
 """A component's name and its settings."""
+Space = dict[str, Annotated[list[Any], MinLen(1)]]
+"""Settings, as component.key, and the values to try."""
 
 
 def one_component(item: Any) -> Component:
@@ -72,6 +74,9 @@ class Method(Model):
         description="Components: combinators from the outermost inwards, and a learner last; an "
         "item is a name, or one name with its settings.",
     )
+    search: Space = Field(
+        {}, description="What tuning tries, as `component.key: [values]`, unless a study says else."
+    )
     origin: str = Field("", description="Where the settings come from that are written here.")
     missing: str = Field("", description="What it would need, where it cannot run yet.")
 
@@ -80,7 +85,7 @@ class Variant(Model):
     """A method of a study, with all its settings.
 
     method: its name; None for a pipeline that a study has of its own. colour, marker: those that
-    the method would have.
+    the method would have. search: what tuning tries.
     """
 
     pipeline: Annotated[list[ComponentItem], MinLen(1)]
@@ -88,24 +93,26 @@ class Variant(Model):
     label: str = ""
     colour: Colour | None = None
     marker: Marker | None = None
+    search: Space = Field({})
 
 
 class Tuning(Model):
-    """Trials of settings, as many for each method, on data that the study is not judged on."""
+    """Trials of settings, as many for every method, on data that the study is not judged on."""
 
     metric: str = Field(description="The metric whose mean over seeds and tasks decides.")
     trials: Annotated[int, Ge(1), Le(100_000)] = Field(
-        description="Number of trials of each method: its grid or, where that has more points, a "
-        "random part of it."
+        description="Number of trials of every method: as it is configured, and so many others of "
+        "its grid, drawn at random where that has more."
     )
     seeds: Annotated[int, Ge(1), Le(100_000)] = Field(1, description="Repetitions of each trial.")
     streams: dict[str, Any] = Field(
         description="Settings of the streams that are other for trials: `judge_on: validation`, "
-        "and for example fewer tasks."
+        "and realisations that the study is not judged on. Fewer tasks are too short to judge "
+        "forgetting."
     )
-    methods: Annotated[
-        dict[Name, Annotated[dict[str, Annotated[list[Any], MinLen(1)]], MinLen(1)]], MinLen(1)
-    ] = Field(description="For each method the settings, as component.key, and their values.")
+    methods: dict[Name, Space] = Field(
+        {}, description="What is tried for some methods in place of their own `search`."
+    )
 
 
 class Study(Model):
@@ -145,7 +152,7 @@ class Study(Model):
     )
     tuning: Tuning | None = Field(
         None,
-        description="Trials that choose settings; each of their methods then also runs as tuned.",
+        description="Trials that choose the settings of every method of the study.",
     )
     threads: Annotated[int, Ge(1)] = Field(1, description="Processors of a job.")
     minutes: Annotated[int, Ge(1)] = Field(

@@ -20,7 +20,7 @@ from shiftbench.store import raw
 
 Spec = dict[str, Any]
 HARNESS = "shiftbench.running.harness"
-SUMMARISE = "shiftbench.scoring.summarise"
+SUMMARISE = ("shiftbench.scoring.summarise", "shiftbench.scoring.tidy")
 CHOOSE = "shiftbench.scoring.choice"
 LEDGER = "shiftbench.overview.ledger"
 STORES = "shiftbench.store.zarr_zip"
@@ -93,7 +93,7 @@ def choice(config: Config, study: str, stream: str, learner: str) -> Spec:
             "learner": learner,
             "metric": metric,
             "higher_is_better": components.constant("metrics", metric, "HIGHER_IS_BETTER"),
-            "trials": dict(tuning.trial_names(study, plan.tuning, learner)),
+            "trials": dict(tuning.trial_names(study, plan, learner)),
         },
         CHOOSE,
     )
@@ -111,7 +111,7 @@ def scores(config: Config, study: str) -> Spec:
     """The spec of summarising a study."""
     plan = config.studies[study]
     metrics = [components.module_name("metrics", name) for name in plan.metrics]
-    return _sealed(_of_study(config, study, "scores"), SUMMARISE, *metrics)
+    return _sealed(_of_study(config, study, "scores"), *SUMMARISE, *metrics)
 
 
 def artefact(config: Config, study: str, name: str) -> Spec:
@@ -127,6 +127,7 @@ def artefact(config: Config, study: str, name: str) -> Spec:
             "origin": plan.origin,
             "cuts": plan.cuts,
             "words": plan.words,
+            "tuning": tuning.told(plan),
             "baseline": plan.baseline,
             "looks": {variant: list(look) for variant, look in plan.looks.items()},
             "labels": {variant: plan.label(variant) for variant in plan.methods},

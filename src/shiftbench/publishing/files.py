@@ -13,7 +13,7 @@ from shiftbench.store import seal
 
 CHECKSUMS = "SHA256SUMS"
 PROVENANCE = "provenance.json"
-PATTERNS = ("summary.csv", "figures/*.*", "tables/*.*", "choices/*/*.json")
+PATTERNS = ("summary.csv", "scores.csv", "figures/*.*", "tables/*.*", "choices/*/*.json")
 """Below studies/STUDY: what is small, and what people look at."""
 OVERVIEW = "overview"
 """What is made of all studies: a part of its own beside them, whose files are all published."""

@@ -12,8 +12,9 @@ import pandas as pd
 import xarray as xr
 
 from shiftbench.errors import UserError
+from shiftbench.planning import provenance
 from shiftbench.planning.claim_schema import Claim
-from shiftbench.scoring import published
+from shiftbench.scoring import published, repetitions
 from shiftbench.scoring.summarise import COLUMNS, covered, failures, succeeded
 from shiftbench.store import zarr_zip
 
@@ -28,8 +29,9 @@ class StudyResults:
     may be empty. scores: the tree of `scoring.summarise`. summary: its table. words: on
     streams of counts, those to be shown. baseline: the learner that others are compared with;
     reference: the one that starts from scratch. methods: learners that stand for a method, with
-    its name. labels: what figures call a learner, where that is not its name; looks: its colour
-    and marker. claims: those that the study judges, each with the streams on which.
+    its name. tuning: how settings were found, in a sentence, or empty. labels: what figures call a
+    learner, where that is not its name; looks: its colour and marker. claims: those that the study
+    judges, each with the streams on which.
     """
 
     name: str
@@ -43,6 +45,7 @@ class StudyResults:
     baseline: str | None = None
     reference: str | None = None
     methods: Mapping[str, str] = field(default_factory=dict)
+    tuning: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     looks: Mapping[str, Sequence[str]] = field(default_factory=dict)
     claims: Sequence[tuple[Claim, Sequence[str]]] = ()
@@ -65,6 +68,11 @@ class StudyResults:
     def run(self, stream: str, learner: str) -> xr.Dataset:
         """The run store of a learner on a stream, without the seeds that failed."""
         return succeeded(_dataset(self.scores, f"runs/{stream}/{learner}"))
+
+    def tuned(self, stream: str, learner: str) -> dict[str, Any] | None:
+        """What the best of the learner's trials changed; None where nothing was tried."""
+        whole = _dataset(self.scores, f"runs/{stream}/{learner}")
+        return provenance.spec(whole).get("tuned")
 
     def score(self, stream: str, learner: str, metric: str) -> np.ndarray:
         """Scores [seed]; NaN for failed seeds."""
@@ -114,9 +122,23 @@ class StudyResults:
         return words + failures(self.cube["status"].sel(stream=list(streams)).values)
 
     def budget(self, streams: Sequence[str] | None = None) -> str:
-        """The coverage on these streams (all if None) and the study's cuts, in words."""
-        covered = self.coverage(list(self.streams) if streams is None else streams)
-        return ". ".join([covered, *([self.cuts.strip().rstrip(".")] if self.cuts else [])]) + "."
+        """In words, on these streams (all if None): coverage, cuts, tuning, what seeds vary, what
+        looks ahead."""
+        names = list(self.streams) if streams is None else streams
+        told = [self.coverage(names), self.cuts.strip().rstrip("."), self.tuning]
+        told += self._repetitions(names)
+        return ". ".join(filter(None, told)) + "."
+
+    def _repetitions(self, streams: Sequence[str]) -> tuple[str, str]:
+        """What seeds vary, of several ones, and what looks ahead; empty where there is nothing."""
+        stores = {name: self.streams[name] for name in streams}
+        runs = [
+            _dataset(self.scores, f"runs/{stream}/{learner}")
+            for stream in streams
+            for learner in self.learners
+        ]
+        several = self.cube.sizes["seed"] > 1
+        return repetitions.varied(stores, runs) if several else "", repetitions.ahead(stores)
 
     def _covered(self, stream: str) -> str:
         status = self.cube["status"].sel(stream=stream)
@@ -146,6 +168,7 @@ def load(
         baseline=spec.get("baseline"),
         reference=spec.get("reference"),
         methods=spec.get("methods") or {},
+        tuning=spec.get("tuning") or "",
         labels=spec.get("labels") or {},
         looks=spec.get("looks") or {},
         claims=[_claim(entry) for entry in spec.get("claims") or ()],

@@ -221,7 +221,9 @@ def _table(
             status = coverage(scores["status"].sel(stream=stream, learner=learner).values)
             for metric in spec["metrics"]:
                 place = {"stream": stream, "learner": learner, "metric": metric}
-                of_seeds = statistics.interval(scores["score"].sel(place).values)
+                of_seeds = statistics.interval(
+                    scores["score"].sel(place).values, statistics.bounds(metric)
+                )
                 about = streams[stream], grouped[stream, learner], spec["methods"].get(learner)
                 paper = published.number(*about, metric)
                 beside = (paper.shown, paper.note) if paper else (None, "")

@@ -24,7 +24,7 @@ import numpy as np
 from shiftbench.planning.claim_schema import Claim
 from shiftbench.scoring import statistics
 from shiftbench.scoring.results import StudyResults
-from shiftbench.scoring.statistics import Interval
+from shiftbench.scoring.statistics import UNBOUNDED, Bounds, Interval
 
 REPRODUCED, CONTRADICTED = "reproduced", "contradicted"
 UNRESOLVED, TOO_LITTLE, NOT_RUN = "unresolved", "not at this budget", "not run"
@@ -54,6 +54,15 @@ class Range(NamedTuple):
         return most < self.low or least > self.high
 
 
+class Number(NamedTuple):
+    """A number that a claim is about: in words, its values [seed], its range and its bounds."""
+
+    words: str
+    values: np.ndarray
+    range: Range
+    within: Bounds
+
+
 class Condition(NamedTuple):
     """A number that has to lie in a range: what it is, in words, and what it is over seeds."""
 
@@ -77,7 +86,7 @@ class Verdict(NamedTuple):
 
 def judge(claim: Claim, study: StudyResults, stream: str) -> Verdict:
     """The verdict on a claim about methods and metrics that a study has on the stream."""
-    conditions = [_condition(claim, *one) for one in _numbers(claim, study, stream)]
+    conditions = [_condition(claim, one) for one in _numbers(claim, study, stream)]
     decisive = min(conditions, key=lambda one: GRAVITY.index(one.verdict))
     share = min(study.share(stream, name, claim.work) for name in claim.holds.methods)
     verdict = decisive.verdict if share >= claim.least else TOO_LITTLE
@@ -89,13 +98,8 @@ def scores(study: StudyResults, stream: str, method: str, metric: str) -> np.nda
     return study.score(stream, study.standing(method), metric)
 
 
-def interval(values: np.ndarray) -> Interval:
-    """The interval of scores or of their differences [seed]."""
-    return statistics.interval(values)
-
-
-def _condition(claim: Claim, words: str, values: np.ndarray, wanted: Range) -> Condition:
-    ours = interval(values)
+def _condition(claim: Claim, number: Number) -> Condition:
+    ours, wanted = statistics.interval(number.values, number.within), number.range
     if ours.n == 1 and claim.exact:
         ours = ours._replace(low=ours.mean, high=ours.mean)
     verdict = UNRESOLVED  # what is not a number is neither in a range nor outside
@@ -103,16 +107,15 @@ def _condition(claim: Claim, words: str, values: np.ndarray, wanted: Range) -> C
         verdict = REPRODUCED
     elif wanted.excludes(ours.low, ours.high):
         verdict = CONTRADICTED
-    return Condition(words, wanted, ours, verdict)
+    return Condition(number.words, wanted, ours, verdict)
 
 
-def _numbers(
-    claim: Claim, study: StudyResults, stream: str
-) -> Iterator[tuple[str, np.ndarray, Range]]:
-    """Words, values [seed] and range of each condition."""
+def _numbers(claim: Claim, study: StudyResults, stream: str) -> Iterator[Number]:
+    """The number of each condition."""
+    bounds = statistics.bounds(claim.metric)
     if claim.holds.predicate in ("value", "at_least", "at_most"):
         for method, wanted in _alone(claim).items():
-            yield method, scores(study, stream, method, claim.metric), wanted
+            yield Number(method, scores(study, stream, method, claim.metric), wanted, bounds)
     elif claim.holds.metrics:
         yield _two_metrics(claim, study, stream)
     else:
@@ -120,9 +123,11 @@ def _numbers(
             first, second = (scores(study, stream, method, claim.metric) for method in pair)
             words = " - ".join(pair)
             if claim.holds.predicate == "ratio":
-                yield f"({words}) / {pair[1]}", (first - second) / second, _between(claim)
+                share = (first - second) / second
+                yield Number(f"({words}) / {pair[1]}", share, _between(claim), UNBOUNDED)
             else:
-                yield words, first - second, _between(claim)
+                within = statistics.of_difference(bounds)
+                yield Number(words, first - second, _between(claim), within)
 
 
 def _alone(claim: Claim) -> dict[str, Range]:
@@ -152,9 +157,9 @@ def _around(value: float, within: float | None) -> Range:
     return Range(value - within, value + within)
 
 
-def _two_metrics(claim: Claim, study: StudyResults, stream: str) -> tuple[str, np.ndarray, Range]:
+def _two_metrics(claim: Claim, study: StudyResults, stream: str) -> Number:
     (method,), (other,) = claim.holds.methods, claim.holds.metrics
     first, second = (scores(study, stream, method, name) for name in (claim.metric, other))
     below = claim.holds.metric_below is not None
     wanted = Range(-np.inf, 0.0) if below else Range(0.0, np.inf)
-    return f"{claim.metric} - {other} of {method}", first - second, wanted
+    return Number(f"{claim.metric} - {other} of {method}", first - second, wanted, UNBOUNDED)

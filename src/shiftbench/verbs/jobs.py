@@ -183,7 +183,7 @@ def choose(options: argparse.Namespace) -> None:
     refuse_unknown("study", options.study, plan.studies)
     study = plan.studies[options.study]
     refuse_unknown("stream", options.stream, study.streams)
-    refuse_unknown("tuned method", options.learner, study.tuning.methods if study.tuning else [])
+    refuse_unknown("tuned method", options.learner, study.methods if study.tuning else [])
     spec = specs.choice(plan, options.study, options.stream, options.learner)
     specs.refuse_other(spec, options.digest)
 
@@ -194,9 +194,9 @@ def choose(options: argparse.Namespace) -> None:
     text_files.write(options.output, json.dumps(found, indent=1, sort_keys=True) + "\n")
 
 
-@sealed(reads=("streams", "runs"), makes=("summary", "scores"))
+@sealed(reads=("streams", "runs"), makes=("summary", "tidy", "scores"))
 def summarise(options: argparse.Namespace) -> None:
-    """Joins the runs of a study to its scores and its summary."""
+    """Joins the runs of a study to its scores, as a cube and as a table, and its summary."""
     from shiftbench.planning import config, specs
 
     plan = config.load(options.config)
@@ -206,7 +206,7 @@ def summarise(options: argparse.Namespace) -> None:
 
     from threadpoolctl import threadpool_limits
 
-    from shiftbench.scoring import summarise
+    from shiftbench.scoring import summarise, tidy
     from shiftbench.store import zarr_zip
 
     streams = {path.name.removesuffix(".zarr.zip"): path for path in options.streams}
@@ -215,7 +215,8 @@ def summarise(options: argparse.Namespace) -> None:
     with threadpool_limits(1):
         runs = [zarr_zip.read(path) for path in options.runs]
         scores, summary = summarise.summarise(spec, stores, runs)
-    text_files.write(options.summary, summary.to_csv(index=False, lineterminator="\n"))
+    for path, table in ((options.summary, summary), (options.tidy, tidy.tidy(spec, scores))):
+        text_files.write(path, table.to_csv(index=False, lineterminator="\n"))
     zarr_zip.write(scores, options.scores)
 
 

@@ -1,0 +1,65 @@
+"""What seeds repeat, and what a stream knows ahead of its learners, in words for captions.
+
+Read from what streams declare (VARIES, AHEAD) with their settings, and from which learners train
+a network: these draw its initial weights and the order of minibatches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import xarray as xr
+
+from shiftbench.planning import components, declared, provenance
+
+Streams = Mapping[str, xr.Dataset]
+TRAINING = ("initialisation", "order of minibatches")
+
+
+def varied(streams: Streams, runs: Iterable[xr.Dataset]) -> str:
+    """What differs from seed to seed on these streams, and whether data do; may be empty."""
+    of_data = _said(streams, "VARIES")
+    what = [*(TRAINING if any(map(_trains, runs)) else ()), *of_data]
+    told = [f"Seeds vary {', '.join(what)}"] if what else []
+    same = [name for name, stream in streams.items() if _same(stream)]
+    if same:
+        where = "" if len(same) == len(streams) else f" on {', '.join(same)}"
+        told.append(f"{'all' if told else 'All seeds'} see the same data{where}")
+    return "; ".join(told)
+
+
+def ahead(streams: Streams) -> str:
+    """What these streams use that no learner could know yet; empty for nothing."""
+    used = _said(streams, "AHEAD")
+    return f"Looks ahead: {', '.join(used)}" if used else ""
+
+
+def _said(streams: Streams, constant: str) -> list[str]:
+    """The words of a constant, each with its streams in brackets where not all have it."""
+    having: dict[str, list[str]] = {}
+    for name, stream in streams.items():
+        for word in sorted(_words(stream, constant)):
+            having.setdefault(word, []).append(name)
+    return [
+        word if len(names) == len(streams) else f"{word} ({', '.join(names)})"
+        for word, names in having.items()
+    ]
+
+
+def _words(stream: xr.Dataset, constant: str) -> frozenset[str]:
+    about = provenance.spec(stream)
+    return declared.words("streams", about["family"], constant, about["settings"])
+
+
+def _same(stream: xr.Dataset) -> bool:
+    """Whether all seeds see the same data, as far as the stream says."""
+    silent = declared.literal("streams", provenance.spec(stream)["family"], "VARIES") is None
+    if silent:
+        return stream.sizes.get("realisation", 1) == 1
+    return not _words(stream, "VARIES")
+
+
+def _trains(run: xr.Dataset) -> bool:
+    learner, _ = provenance.spec(run)["learner"][-1]
+    known = learner in components.names("learners")
+    return known and bool(components.constant("learners", learner, "MODEL", False))
