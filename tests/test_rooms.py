@@ -8,7 +8,16 @@ from shiftbench import _compiled
 from shiftbench.planning import components, digest
 
 ARROWS = {
-    "verbs": {"artefacts", "scoring", "running", "publishing", "planning", "store"},
+    "verbs": {
+        "overview",
+        "artefacts",
+        "scoring",
+        "running",
+        "publishing",
+        "planning",
+        "store",
+    },
+    "overview": {"artefacts", "scoring", "planning"},
     "artefacts": {"scoring", "theory", "posteriors", "planning"},
     "scoring": {"theory", "online", "words", "planning", "store"},
     "theory": {"online", "posteriors", "planning"},
@@ -84,7 +93,9 @@ def test_the_room_of_learners_holds_methods_and_nothing_else() -> None:
     assert all(components.defines("learners", name, "build") for name in names)
 
 
-@pytest.mark.parametrize("room", ["artefacts", "planning", "scoring", "store", "streams", "theory"])
+@pytest.mark.parametrize(
+    "room", ["artefacts", "overview", "planning", "scoring", "store", "streams", "theory"]
+)
 def test_what_does_not_learn_starts_without_tensorflow(room) -> None:
     assert not [name for name in _modules(room) if digest.imports(name, "tensorflow")]
 

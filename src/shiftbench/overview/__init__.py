@@ -1,0 +1,1 @@
+"""What is made of all studies of a config together."""
