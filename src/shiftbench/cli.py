@@ -54,7 +54,7 @@ def _add_planning(verbs: argparse._SubParsersAction) -> None:
     """Looking at configs, methods and components."""
     _add(verbs, "check", people.check, ("config",))
     listing = _add(verbs, "list", people.list_names)
-    listing.add_argument("kind", choices=["methods", *_kinds(), "studies"])
+    listing.add_argument("kind", choices=["methods", *_kinds(), "studies", "claims"])
     listing.add_argument("--for", dest="stream", help="only what fits this stream of the config")
     listing.add_argument("--config", type=Path, default=DEFAULT_CONFIG)
     showing = _add(verbs, "show", people.show, ("method",))
@@ -95,6 +95,8 @@ def _add_jobs(verbs: argparse._SubParsersAction) -> None:
         verbs, "artefact", jobs.artefact, ("study", "name"), ("scores", "summary", "output")
     )
     drawing.add_argument("--streams", type=Path, nargs="+", required=True)
+    judging = _add_job(verbs, "ledger", jobs.ledger, (), ("output",))
+    judging.add_argument("--tables", type=Path, nargs="+", required=True, help="of claims")
 
 
 def _add_results(verbs: argparse._SubParsersAction) -> None:

@@ -17,7 +17,7 @@ from shiftbench.artefacts import (
 from shiftbench.errors import UserError
 from tests.scoring import continual_stores, stores
 
-LEARNERS = ("finetune", "ewc", "vogn", "ewc-tuned", "independent", "joint")
+LEARNERS = ("finetune", "ewc", "vogn", "independent", "joint")
 FIGURES = [tasks_learnt, per_task_accuracy, accuracy_matrix]
 STREAM = "permuted-mnist"
 
@@ -54,16 +54,9 @@ def interval(values):
 
 def test_tasks_learnt_draws_means_of_the_rows_of_a(study):
     axes = panel(tasks_learnt.draw(study), "ewc")
-    (solid,), (dashed,) = (
-        [one for one in axes.get_lines() if one.get_linestyle() == style and one.get_zorder() == 3]
-        for style in ("-", "--")
-    )
-    assert solid.get_ydata() == pytest.approx(so_far("ewc"))
-    assert dashed.get_ydata() == pytest.approx(so_far("ewc-tuned"))
-    assert solid.get_color() == dashed.get_color()
-    ends = [f"{so_far('ewc')[-1]:.1f}", f"({so_far('ewc-tuned')[-1]:.1f})"]
-    from_left = sorted(axes.texts, key=lambda text: text.xyann[0])
-    assert [text.get_text() for text in from_left] == ends
+    (own,) = [one for one in axes.get_lines() if one.get_zorder() == 3]
+    assert own.get_ydata() == pytest.approx(so_far("ewc"))
+    assert [text.get_text() for text in axes.texts] == [f"{so_far('ewc')[-1]:.1f}"]
 
 
 def test_the_band_is_the_interval_over_seeds(study):
@@ -105,9 +98,7 @@ def test_per_task_accuracy_draws_the_last_row_of_a(study):
         for place, name in enumerate(rows):
             a = 100 * continual_stores.matrix(name)[:, :, task].mean(axis=0)
             end = a[task] if name == "independent" else a[-1]
-            assert points[place - 0.17 * (name == "ewc")] == pytest.approx(end)
-        tuned = 100 * continual_stores.matrix("ewc-tuned")[:, -1, task].mean()
-        assert points[1.17] == pytest.approx(tuned)
+            assert points[place] == pytest.approx(end)
     average = panel(figure, "average").containers[0][0].get_xdata()[0]
     assert average == pytest.approx(so_far("finetune")[-1])
 
@@ -128,7 +119,7 @@ def test_accuracy_matrix_draws_means_over_seeds(study):
         assert shown == pytest.approx(mean, nan_ok=True)
         assert image.get_extent() == [0.5, 10.5, 10.5, 0.5]
     titles = [axes.get_title(loc="left") for axes in figure.get_axes()][: len(LEARNERS)]
-    assert titles == ["finetune", "ewc", "ewc-tuned", "vogn", "independent", "joint"]
+    assert titles == list(LEARNERS)
 
 
 def test_few_tasks_have_their_numbers_in_the_map():
@@ -150,16 +141,25 @@ def test_a_scale_of_accuracies_shows_equal_ratios_of_errors_as_equal():
     assert _continual.ticks(55, 99.2, 0.2) == [60, 90, 98]
 
 
-def test_table_of_a_learner_and_its_tuned_variant(study):
+def test_table_says_what_the_best_trial_changed():
+    store = continual_stores.stream()
+    points = {"ewc": {"map.strength": 10.0, "map.learning_rate": 0.003}, "vogn": {}}
+    runs = [
+        continual_stores.run(store, name, continual_stores.matrix(name), tuned=point)
+        for name, point in points.items()
+    ]
+    study = continual_stores.study(["ewc", "vogn"], {STREAM: store}, runs=runs)
+    told = continual_table.tabulate(study)["tuned"].tolist()
+    assert told == ["strength: 10.0, learning_rate: 0.003", "as configured"]
+
+
+def test_table_of_a_learner(study):
     table = continual_table.tabulate(study)
-    assert table["learner"].tolist() == [
-        "finetune", "ewc", "ewc", "vogn", "independent", "joint",
-    ]  # fmt: skip
-    assert table["settings"].tolist()[1:3] == ["default", "tuned"]
-    a = 100 * continual_stores.matrix("ewc-tuned")
+    assert table["learner"].tolist() == list(LEARNERS) and "tuned" not in table
+    a = 100 * continual_stores.matrix("ewc")
     end = a[:, -1].mean(axis=1)
     low, high = interval(end)
-    row = table.iloc[2]
+    row = table.iloc[1]
     assert row["acc"] == f"{end.mean():.2f} [{low:.2f}, {high:.2f}]"
     learnt = np.diagonal(a, axis1=1, axis2=2)
     assert row["bwt"].startswith(f"{(a[:, -1] - learnt)[:, :-1].mean():.2f} [")
@@ -172,9 +172,9 @@ def test_table_of_a_learner_and_its_tuned_variant(study):
 
 def test_table_has_published_numbers_and_who_measured_them(study):
     table = continual_table.tabulate(study)
-    assert table["acc_paper"].tolist() == ["", "84", "", "94 ± 0.8", "", ""]
+    assert table["acc_paper"].tolist() == ["", "84", "94 ± 0.8", "", ""]
     assert table["source"].tolist()[1] == "quoted: Nguyen et al. 2018"
-    assert table["source"].tolist()[3] == "measured"
+    assert table["source"].tolist()[2] == "measured"
     assert "bwt_paper" not in table  # the paper has none for this stream
 
 
@@ -183,14 +183,14 @@ def test_table_2_of_the_paper():
         "split-cifar", "split-images", 6, dataset="cifar-10-100", heads="multi"
     )
     table = continual_table.tabulate(continual_stores.study(LEARNERS, {"split-cifar": cifar}))
-    row = table.set_index(["learner", "settings"])
-    assert row.loc[("ewc", "default"), "fwt_paper"] == "0.17 ± 0.9"
-    assert row.loc[("vogn", "default"), "bwt_paper"] == "-0.7 ± 0.5"
-    assert row.loc[("independent", "default"), "acc_paper"] == "73.6 ± 0.4"
+    row = table.set_index("learner")
+    assert row.loc["ewc", "fwt_paper"] == "0.17 ± 0.9"
+    assert row.loc["vogn", "bwt_paper"] == "-0.7 ± 0.5"
+    assert row.loc["independent", "acc_paper"] == "73.6 ± 0.4"
 
 
 def test_from_scratch_has_no_transfers_in_the_table(study):
-    row = continual_table.tabulate(study).iloc[4]
+    row = continual_table.tabulate(study).iloc[3]
     learnt = 100 * np.diagonal(continual_stores.matrix("independent"), axis1=1, axis2=2)
     assert row["acc"].startswith(f"{learnt.mean():.2f} [")
     assert row["bwt"] == row["fwt"] == ""

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shiftbench.artefacts import paper_and_code, segmentation
+from shiftbench.artefacts import segmentation
 from shiftbench.errors import UserError
 from shiftbench.running import assembly, run_store
 from shiftbench.running.cost import Meter
@@ -290,44 +290,6 @@ def test_what_is_too_faint_is_white_and_makes_no_axis_longer():
     picture, longest = segmentation._picture(length, weight)
     assert longest == 1
     np.testing.assert_array_equal(picture, [[1, 0], [0, 0.9]])
-
-
-def test_claims_have_all_that_is_read_and_nothing_else():
-    needed = {"dataset", "learner", "metric", "claim", "paper", "code", "why"}
-    for claim in paper_and_code.claims():
-        assert needed <= set(claim) <= needed | {"relative_to"}, claim
-
-
-def test_ours_is_the_score_or_its_change_in_percent(study, monkeypatch):
-    about = {
-        "dataset": "nile",
-        "learner": "robust",
-        "paper": "",
-        "code": "",
-        "why": "",
-        "claim": "",
-    }
-    claims = (
-        about | {"metric": "n_changepoints"},
-        about | {"metric": "squared_error", "relative_to": "standard"},
-        about | {"metric": "squared_error", "learner": "standard", "relative_to": "robust"},
-        about | {"metric": "squared_error", "relative_to": "absent"},
-        about | {"metric": "f1"},
-        about | {"metric": "n_changepoints", "dataset": "well-log"},
-    )
-    monkeypatch.setattr(paper_and_code, "claims", lambda: claims)
-    errors = [study.score("nile", name, "squared_error")[0] for name in ("standard", "robust")]
-    assert errors[1] > errors[0]
-    assert paper_and_code.tabulate(study)["ours"].tolist() == [
-        "1",
-        f"{100 * (errors[1] / errors[0] - 1):.1f} % higher",
-        f"{100 * (1 - errors[0] / errors[1]):.1f} % lower",
-    ]
-
-
-def test_a_study_without_claims_is_refused(study):
-    with pytest.raises(UserError, match="has no claim about its streams"):
-        paper_and_code.tabulate(study)
 
 
 def test_a_learner_whose_runs_all_failed_is_left_out_of_the_figure(nile, runs):

@@ -133,16 +133,36 @@ def test_all_slots_with_bayes_weights_give_the_exact_evidence():
     np.testing.assert_allclose(total, [exact_evidence(x) for x in values], rtol=1e-10)
 
 
+def test_the_weights_of_the_paper_are_no_posterior_over_histories():
+    """With room for every sequence too; those of Bayes are that posterior."""
+    x = np.array([0.2, 1.9, -0.4, 2.5, 0.1])
+    exact = {}
+    for jumps in itertools.product([0, 1], repeat=4):
+        exact[tuple(np.flatnonzero(jumps) + 1)] = joint(x, jumps)
+    total = np.logaddexp.reduce(list(exact.values()))
+    distance = {}
+    for weights in ("bayes", "paper"):
+        _, infos = run(toy(size=16, weights=weights), x[None])
+        found = {tuple(lineage(infos, 0, k)): infos[-1]["log_weight"][0, k] for k in range(16)}
+        assert found.keys() == exact.keys()
+        gaps = [abs(np.exp(found[one]) - np.exp(exact[one] - total)) for one in exact]
+        distance[weights] = sum(gaps) / 2
+    assert distance["bayes"] < 1e-10 and distance["paper"] > 0.2
+
+
 def exact_evidence(x):
     """log p(x) as a mixture of multivariate Gaussians over all jump sequences."""
-    terms = []
-    for jumps in itertools.product([0, 1], repeat=len(x) - 1):
-        level = 1.0 + np.concatenate([[0], np.cumsum(jumps)])
-        covariance = np.minimum.outer(level, level) + 0.25 * np.eye(len(x))
-        _, log_det = np.linalg.slogdet(2 * np.pi * covariance)
-        log_prior = np.where(jumps, np.log(0.1), np.log(0.9)).sum()
-        terms.append(log_prior - 0.5 * (log_det + x @ np.linalg.solve(covariance, x)))
-    return np.logaddexp.reduce(terms)
+    histories = itertools.product([0, 1], repeat=len(x) - 1)
+    return np.logaddexp.reduce([joint(x, jumps) for jumps in histories])
+
+
+def joint(x, jumps):
+    """log p(x, jumps) of the toy's model; a jump adds 1 to the variance of the level."""
+    level = 1.0 + np.concatenate([[0], np.cumsum(jumps)])
+    covariance = np.minimum.outer(level, level) + 0.25 * np.eye(len(x))
+    _, log_det = np.linalg.slogdet(2 * np.pi * covariance)
+    log_prior = np.where(jumps, np.log(0.1), np.log(0.9)).sum()
+    return log_prior - 0.5 * (log_det + x @ np.linalg.solve(covariance, x))
 
 
 def test_temperature_divides_the_evidence():

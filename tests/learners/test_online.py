@@ -85,6 +85,24 @@ def test_svb_is_the_argmin_of_its_definition(problem):
         np.testing.assert_allclose(after["sd"][s, 0], sd, atol=1e-6)
 
 
+def test_the_slides_svb_without_the_half_is_not_at_the_minimum():
+    """There the slope of <sd, gradient> + KL / eta is minus the gradient, not zero."""
+    eta = 0.7
+    learner = svb.build(svb.Settings(schedule="constant", step_size=eta), CLASSES)
+    state, batch = some_state(learner), row()
+    _, gradient = gradients(state, batch, "hinge")
+    assert gradient.min() > 0
+
+    def slope(sd):
+        return gradient + (sd / state["sd"] ** 2 - 1 / sd) / eta
+
+    x = eta * state["sd"] * gradient
+    after, _ = run(learner, [batch], state)
+    np.testing.assert_allclose(slope(after["sd"]), 0, atol=1e-12)
+    slides = state["sd"] * (np.sqrt(1 + x**2) - x)
+    np.testing.assert_allclose(slope(slides), -gradient, rtol=1e-9)
+
+
 def test_the_papers_svb_step_divides_by_the_variance():
     """eta_t = c / (sd^2 sqrt(t)), a step of its own for each parameter."""
     learner = svb.build(svb.Settings(step_size=0.5), CLASSES)
@@ -135,6 +153,18 @@ def test_ngvi_is_exact_bayes_for_the_squared_loss_in_one_dimension():
     precision = 1 + (x**2).sum(axis=0)
     np.testing.assert_allclose(state["sd"][:, 0, 0] ** -2, precision, rtol=1e-12)
     np.testing.assert_allclose(state["mean"][:, 0, 0], (x * y).sum(axis=0) / precision, rtol=1e-12)
+
+
+def test_the_slides_sign_of_ngvi_forgets_with_each_row():
+    """Their lambda <- (1 - rho) lambda + rho grad, with lambda = -P / 2, for the squared loss."""
+    problem, rho = Problem("regression", (1,), 1, 1, 50), 0.1
+    learner = ngvi.build(ngvi.Settings(rho=rho), problem)
+    batch = row(problem)
+    state, _ = run(learner, [batch])
+    x = batch.inputs[:, 0, 0]  # d E_q[loss] / d variance = x^2
+    slides = -2 * ((1 - rho) * -0.5 + rho * x**2)
+    np.testing.assert_allclose(slides, 1 - rho - 2 * rho * x**2)
+    assert (slides < 1).all() and (state["sd"][:, 0, 0] ** -2 > 1).all()
 
 
 def test_ngvi_with_forgetting_equals_natural_parameters_by_hand():

@@ -107,6 +107,23 @@ def test_one_step_is_equation_52_with_heavy_ball_and_with_exponential_momentum()
         np.testing.assert_allclose(new.mean, mean - 0.1 * moved, rtol=1e-4, atol=1e-5)
 
 
+def test_one_whole_step_is_bayes_with_the_new_precision_and_not_with_the_old_of_equation_53():
+    """Rates of 1 and the exact curvature h of a quadratic: eq. 52 is Newton's step."""
+    h, optimum, prior_mean = (np.array([v], "f4").reshape(1, 1, 1) for v in (3.0, 0.8, -0.5))
+    mean, old, prior = (np.full((1, 1, 1), v, "f4") for v in (2.0, 7.0, 1.5))
+    gradient = h * (mean - optimum)
+    now = vogn._Step(*map(tf.constant, (mean, old, old**-0.5, 0 * mean)), tf.zeros((1, 1, 1), bool))
+    one = tf.constant([1.0])
+    new = vogn._update(
+        vogn._Rates(1.0, 1.0, 0.0, 1.0), now, vogn._Prior(prior_mean, prior), -gradient, h, one, one
+    )
+    exact = (h * optimum + prior * prior_mean) / (h + prior)
+    np.testing.assert_allclose(new.precision, h + prior)
+    np.testing.assert_allclose(new.mean, exact, rtol=1e-6)
+    printed = mean - (gradient + prior * (mean - prior_mean)) / old
+    assert abs(printed - exact).item() > 0.3
+
+
 MODELS = {
     "mlp": lambda p: mlp.build(mlp.Settings(hidden=(5, 4)), p),
     "convnet": lambda p: convnet.build(convnet.Settings(filters=(2,)), p),

@@ -163,9 +163,9 @@ def test_errors_stand_where_they_were_written(load, tmp_path):
 
 
 def test_looks_are_the_methods_own_and_all_different(load):
-    study = load("from: embedded\nstudies: [permuted-digits, nile]\n").studies["permuted-digits"]
-    assert study.looks["vogn"] == ("green", "o") and study.looks["ewc"] == ("red", "o")
-    assert study.looks["vogn-tuned"][0] == "green", "another marker"
+    study = load("from: cpu\nstudies: [split-fashion-mnist]\n").studies["split-fashion-mnist"]
+    assert study.looks["vcl"] == ("orange", "^") and study.looks["ewc"] == ("red", "o")
+    assert study.looks["vcl-wide"][0] == "orange", "another marker"
     assert len(set(study.looks.values())) == len(study.methods)
 
 

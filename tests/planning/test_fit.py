@@ -255,7 +255,6 @@ def test_an_artefact_without_a_metric_that_it_shows(artefact, metric) -> None:
         ("word-changes", "words", ["per-word", "skipgram"], ["dating_error"], '"beam"'),
         ("word-trajectories", "words", ["per-word", "skipgram"], ["dating_error"], '"beam"'),
         ("word-changes", "toy", IN_BEAM, ["jump_f1"], "takes counts"),
-        ("paper-and-code", "nile", ["run-length", "bayes-linear"], ["f1"], "no claim"),
         ("relative-accuracy", "digits", ["map"], ["accuracy"], "`baseline: METHOD`"),
         ("relative-accuracy", "permuted-heads", ["map"], ["accuracy"], "heads other than multi"),
         ("accuracy-matrix", "digits", ["map"], ["accuracy"], "all tasks so far"),
@@ -264,14 +263,6 @@ def test_an_artefact_without_a_metric_that_it_shows(artefact, metric) -> None:
 def test_an_artefact_that_does_not_fit(artefact, stream, pipeline, metrics, words) -> None:
     found = told(written(stream, pipeline, metrics, [artefact]), "artefacts")
     assert any(words.replace("rivals", "two hypotheses or more") in text for text in found), found
-
-
-def test_claims_of_a_paper_are_found_by_what_they_are_about() -> None:
-    data = written("nile", ["run-length", "bayes-linear"], ["run_length_zeros"], ["paper-and-code"])
-    assert told(data)
-    data["streams"]["nile"] = {"family": "series", "dataset": "well-log", "regressors": "constant"}
-    data["studies"]["study"]["methods"] = {"standard": ["run-length", "bayes-linear"]}
-    assert not told(data)
 
 
 def test_values_that_are_tried_fit_too() -> None:

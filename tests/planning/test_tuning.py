@@ -28,7 +28,7 @@ studies:
       streams: {judge_on: validation, first_realisation: 100}
       methods:
         one: {map.strength: [1, 10, 100]}
-        two: {map.strength: [1, 10], map.learning_rate: [0.1, 0.01], reset.to: [scratch]}
+        two: {map.strength: [2, 10], map.learning_rate: [0.1, 0.01], reset.to: [scratch]}
 """
 
 
@@ -55,23 +55,51 @@ def test_trials_are_a_study_and_streams_of_their_own(load):
     assert [p[-1][1]["strength"] for k, p in trials.learners.items() if k[:3] == "one"] == [
         1, 10, 100,
     ]  # fmt: skip
-    assert list(plan.studies["study"].learners) == ["one", "two", "one-tuned", "two-tuned"]
+    assert list(plan.studies["study"].learners) == ["one", "two"], "all of them tuned"
+
+
+def test_the_first_trial_is_the_method_as_configured_and_no_other_is(load):
+    plan = load()
+    trials = plan.studies["study-tuning"].learners
+    for name, pipeline in plan.studies["study"].learners.items():
+        assert trials[f"{name}-0"] == pipeline
+        others = [trials[f"{name}-{i}"] for i in (1, 2)]
+        assert pipeline not in others and others[0] != others[1]
+
+
+def test_a_method_brings_its_own_search(load):
+    def change(study):
+        study["methods"] = {"ewc": None, "vcl": {"mfvi.epochs": 1}}
+        study["tuning"]["methods"] = {"vcl": {"mfvi.learning_rate": [0.1, 0.2, 0.3]}}
+
+    plan = load(change).studies["study"]
+    assert {"map.strength", "map.learning_rate"} == set(tuning.space(plan, "ewc"))
+    rates = [point.get("mfvi.learning_rate") for point in tuning.points("study", plan, "vcl")]
+    assert rates[0] is None and len({0.1, 0.2, 0.3} & set(rates)) == 2
+
+
+def test_it_is_said_how_settings_were_found(load):
+    plan = load().studies
+    assert "the best of 3 trials by accuracy" in tuning.told(plan["study"])
+    assert "not tuned alike" in tuning.told(plan["study-tuning"])
 
 
 def test_a_larger_grid_is_drawn_from_without_replacement_and_again_alike(load):
     plan = load().studies["study"]
-    points = tuning.points("study", plan.tuning, "two")
-    assert points == tuning.points("study", load().studies["study"].tuning, "two")
+    points = tuning.points("study", plan, "two")
+    assert points == tuning.points("study", load().studies["study"], "two")
     assert len({tuple(point.values()) for point in points}) == 3
-    drawn = {str(tuning.points(f"study{i}", plan.tuning, "two")) for i in range(20)}
-    assert len(drawn) == 4  # each of the four parts of three
+    drawn = {str(tuning.points(f"study{i}", plan, "two")) for i in range(40)}
+    assert len(drawn) == 6  # each pair of the four points
 
 
 def test_a_huge_grid_is_not_written_out(load):
     space = {f"map.{name}": list(range(10)) for name in "abcdefghi"}
-    plan = load().studies["study"].tuning.model_copy(update={"methods": {"one": space}})
-    points = tuning.points("study", plan, "one")
-    assert len(points) == 3 and all(list(point) == list(space) for point in points)
+    study = load().studies["study"]
+    of_one = study.tuning.model_copy(update={"methods": {"one": space}})
+    first, *points = tuning.points("study", study.model_copy(update={"tuning": of_one}), "one")
+    assert first == {} and len(points) == 2
+    assert all(list(point) == list(space) for point in points)
     numbers = [int("".join(map(str, point.values()))) for point in points]
     assert numbers == sorted(set(numbers)), "the last setting changes fastest"
 
@@ -82,15 +110,9 @@ def test_trials_may_be_on_another_family(load):
     assert trials.family == "split-images" and trials.settings["judge_on"] == "validation"
 
 
-def test_only_variants_of_the_tuning_are_tuned(load):
-    study = load().studies["study"]
-    assert tuning.base(study, "one-tuned") == "one"
-    assert tuning.base(study, "one") is None and tuning.base(study, "three-tuned") is None
-
-
 def test_the_choice_changes_the_pipeline_and_the_checkpoint(load):
     plan = load()
-    spec = specs.run(plan, "study", "digits", "two-tuned", (0, 1))
+    spec = specs.run(plan, "study", "digits", "two", (0, 1))
     point = {"map.strength": 10, "reset.to": "pretrained"}
     resolved = specs.with_choice(spec, point)
     assert dict(resolved["learner"])["map"]["strength"] == 10
@@ -106,21 +128,26 @@ def _set(key, value):
     return lambda study: study["tuning"].__setitem__(key, value)
 
 
+def _of_one(space):
+    return lambda study: study["tuning"]["methods"].__setitem__("one", space)
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
+        (lambda study: study["tuning"].pop("methods"), "this one has nothing to try"),
         (_set("trials", 5), "3 trials, but every method gets 5; add values"),
         (_set("trials", 10**11), "less than or equal to 100000"),
         (_set("seeds", 10**11), "less than or equal to 100000"),
         (_set("seeds", 10**5), "line 25, studies.study.tuning: 60,000 runs, but at most 50,000"),
-        (_set("methods", {"one": dict.fromkeys(FIVE, [1] * 100)}), "more than 1,000,000,000"),
+        (_of_one(dict.fromkeys(FIVE, [1] * 100)), "more than 1,000,000,000"),
         (_set("metric", "ece"), 'unknown metric of the study "ece"'),
         (_set("streams", {}), "trials must not see test data"),
         (_set("streams", {"judge_on": "validation", "taks": 2}), 'did you mean "tasks"'),
         (_set("methods", {"on": {"map.strength": [1, 2, 3]}}), 'did you mean "one"'),
-        (_set("methods", {"one": {"map.strenght": [1, 2, 3]}}), 'did you mean "strength"'),
-        (_set("methods", {"one": {"mpa.strength": [1, 2, 3]}}), 'did you mean "map"'),
-        (_set("methods", {"one": {"map.strength": [1, 2, "x"]}}), "valid number"),
+        (_of_one({"map.strenght": [1, 2, 3]}), 'did you mean "strength"'),
+        (_of_one({"mpa.strength": [1, 2, 3]}), 'did you mean "map"'),
+        (_of_one({"map.strength": [1, 2, "x"]}), "valid number"),
     ],
 )
 def test_mistakes_are_named(load, change, words, monkeypatch):
@@ -128,8 +155,3 @@ def test_mistakes_are_named(load, change, words, monkeypatch):
     with pytest.raises(ConfigError) as error:
         load(change)
     assert words in str(error.value)
-
-
-def test_a_written_name_that_a_trial_would_have_is_refused(load):
-    with pytest.raises(ConfigError, match="one-tuned"):
-        load(lambda study: study["methods"].__setitem__("one-tuned", ["map"]))

@@ -53,6 +53,20 @@ def test_the_integral_is_quadrature(d, df, beta):
     assert found == pytest.approx(integral(beta, df, d, log_det), rel=1e-8)
 
 
+def test_the_integral_of_the_authors_code_falls_with_the_run_length():
+    """By nu p beta / 2, where beta (p log nu) / 2 is right; so long runs have a bonus in l."""
+    beta, d, log_det = 0.15, 1, 0.0
+    right, theirs = [], []
+    for df in (20.0, 200.0):
+        exact = student_t.log_integral(beta, df, d, log_det)
+        assert np.exp(exact) == pytest.approx(integral(beta, df, d, log_det), rel=1e-8)
+        gammas = exact + 0.5 * d * beta * (np.log(df) + np.log(np.pi)) + 0.5 * beta * log_det
+        right.append(exact)
+        theirs.append(gammas - 0.5 * d * beta * (df + np.pi) - beta * log_det)
+    assert abs(right[1] - right[0]) < 0.01
+    assert theirs[1] - theirs[0] < -0.5 * beta * 180 + 1
+
+
 def test_the_integral_of_a_scale_matrix_in_the_plane():
     """Without the change of variables that the other test makes."""
     scale, df, beta = scale_of(2), 4.0, 0.3

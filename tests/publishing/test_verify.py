@@ -176,3 +176,42 @@ def test_a_git_revision_is_a_reference(results: Path, monkeypatch) -> None:
     assert status(small) == 0
     assert status(small, "--revision", "HEAD") == people.VERIFIED["interval"]
     assert status(small, "--revision", "nowhere") == 2
+
+
+@pytest.fixture
+def overview(results: Path) -> Path:
+    """The same results with an overview, which is published."""
+    write(results, "overview/ledger.csv", "claim,verdict\n")
+    write(results, "overview/ledger.png", "drawn")
+    assert publish.publish(results, published(results)) == {
+        "nile": "unchanged", "overview": "published"
+    }  # fmt: skip
+    return results
+
+
+def test_the_overview_is_published_with_checksums_and_provenance(overview: Path) -> None:
+    folder = published(overview) / "overview"
+    assert {path.name for path in folder.iterdir()} == {
+        "ledger.csv", "ledger.png", files.CHECKSUMS, files.PROVENANCE
+    }  # fmt: skip
+    assert subprocess.run(["sha256sum", "--check", files.CHECKSUMS], cwd=folder).returncode == 0
+    assert status(overview) == 0
+    assert set(publish.publish(overview, published(overview)).values()) == {"unchanged"}
+
+
+def test_an_overview_that_was_not_made_of_the_same_numbers_differs(overview: Path, capsys) -> None:
+    write(overview, "overview/ledger.csv", "claim,verdict\na,reproduced\n")
+    assert status(overview, "--table") == 5
+    assert "overview" in capsys.readouterr().out
+
+
+def test_an_overview_has_the_verdict_of_the_numbers_behind_it(overview: Path) -> None:
+    change(overview, "mean", 0.5 * (1 + 1e-7))
+    write(overview, "overview/ledger.csv", "claim,verdict\na,reproduced\n")
+    assert status(overview) == 3
+
+
+def test_an_edited_overview_is_not_published(overview: Path) -> None:
+    (overview / "overview/ledger.csv").write_text("claim,verdict\na,reproduced\n")
+    with pytest.raises(UserError, match=r"overview/ledger\.csv: changed or gone"):
+        publish.publish(overview, published(overview))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
 from shiftbench.online.losses import Loss
+from shiftbench.streams import tabular
 from shiftbench.theory import best_fixed
 from tests.scoring import stores
 
@@ -88,6 +91,18 @@ def test_breast_cancer_has_the_known_optimum_and_orders_share_it():
     found = [best_fixed.smallest(best_fixed.rows(stream, r), "hinge", 20.0) for r in range(3)]
     assert found[0] / 569 == pytest.approx(0.0171, abs=1e-4)
     assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize(("intercept", "known"), [(False, 0.363), (True, 0.328)])
+def test_no_fixed_predictor_has_the_loss_of_the_papers_toy(intercept, known):
+    """The black line of its Figure 1 is at .140: a share of errors, and no hinge loss."""
+    settings = {"dataset": "simulated-classification", "scaling": "none", "intercept": intercept}
+    stream = tabular.build(tabular.Settings(**settings, realisations=1), Path())
+    rows = best_fixed.rows(stream, 0)
+    found = best_fixed.smallest(rows, "hinge", 20.0) / len(rows.y)
+    assert found == pytest.approx(known, abs=0.03) and found > 2 * 0.14
+    theta = np.linalg.lstsq(rows.x, rows.y)[0]
+    assert np.mean(np.sign(rows.x @ theta) != rows.y) == pytest.approx(0.14, abs=0.02)
 
 
 def test_rows_follow_the_order_and_the_change():

@@ -28,7 +28,8 @@ studies:
       trials: 2
       streams: {judge_on: validation, first_realisation: 9}
       methods:
-        plain: {map.strength: [1, 2]}
+        plain: {map.strength: [2, 4]}
+        fresh: {map.strength: [2, 4]}
 """
 # What has won, whatever the trials are.
 CHOICE = """
@@ -54,19 +55,20 @@ def runs(folder: Path, *targets: str) -> set[str]:
 
 
 def test_trials_come_before_the_choice_and_the_choice_before_the_tuned_run(copy):
-    choice = "Choosing settings of plain for tuned-study"
-    trials = {f"tuned-study-tuning: plain-{i}" for i in range(2)}
-    judged = {f"tuned-study: {name}" for name in ("plain", "fresh", "plain-tuned")}
-    assert runs(copy) == trials | {choice} | judged
+    methods = ("plain", "fresh")
+    choices = {f"Choosing settings of {name} for tuned-study" for name in methods}
+    trials = {f"tuned-study-tuning: {name}-{i}" for name in methods for i in range(2)}
+    judged = {f"tuned-study: {name}" for name in methods}
+    assert runs(copy) == trials | choices | judged
     assert runs(copy) == set()
     made = copy / "results/mine/studies/tuned-study-tuning/choices/digits/plain.json"
     assert made.read_text() == "the first"
-    store = copy / "results/mine/runs/tuned-study/digits/plain-tuned/0-0.zarr.zip"
+    store = copy / "results/mine/runs/tuned-study/digits/plain/0-0.zarr.zip"
     assert f"--choice {made.relative_to(copy)}" in store.read_text()
 
-    # Another second trial, which does not win: the choice is made again, but not the tuned run.
+    # Another second trial, which does not win: the choices are made again, but no tuned run.
     # Snakemake compares contents between its calls, so the trials are a call of their own.
-    changed = CONFIG.replace("[1, 2]", "[1, 3]")
+    changed = CONFIG.replace("plain: {map.strength: [2, 4]}", "plain: {map.strength: [3, 5]}")
     (copy / "config/mine.yaml").write_text(changed)
-    assert runs(copy, "tuned-study-tuning") == {"tuned-study-tuning: plain-1", choice}
+    assert runs(copy, "tuned-study-tuning") == {"tuned-study-tuning: plain-1", *choices}
     assert runs(copy) == set()

@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from shiftbench import lock_owner
 from shiftbench.errors import UserError
-from shiftbench.planning import components, endings, specs, tuning
+from shiftbench.planning import components, endings, specs
 from shiftbench.planning import config as planning_config
 from shiftbench.store import raw
 
@@ -83,7 +83,20 @@ wildcard_constraints:
 
 
 def all_results():
-    return [path for study in CONFIG.studies for path in study_results(study)]
+    of_studies = [path for study in CONFIG.studies for path in study_results(study)]
+    return of_studies + overview_results()
+
+
+def overview_results():
+    """The ledger, where a study judges a claim."""
+    folder, kinds = f"{RESULTS}/overview", ("csv", "md", "svg", "png")
+    return [f"{folder}/ledger.{kind}" for kind in kinds if specs.judging(CONFIG)]
+
+
+def tables_of_claims():
+    """Of the studies that judge a claim, in the config's order."""
+    folder = f"{RESULTS}/studies"
+    return [f"{folder}/{study}/tables/claims.csv" for study in specs.judging(CONFIG)]
 
 
 def study_results(study):
@@ -139,14 +152,15 @@ def choices(study):
     return [
         choice(study, stream, learner)
         for stream in plan.streams
-        for learner in plan.tuning.methods
+        for learner in plan.methods
     ]
 
 
 def choice_of_run(wildcards):
-    """The choice that a tuned run waits for; none for all other runs."""
-    learner = tuning.base(CONFIG.studies[wildcards.study], wildcards.variant)
-    return [choice(wildcards.study, wildcards.stream, learner)] if learner else []
+    """The choice that a run of a tuned study waits for; none for all other runs."""
+    if CONFIG.studies[wildcards.study].tuning is None:
+        return []
+    return [choice(wildcards.study, wildcards.stream, wildcards.variant)]
 
 
 def scores_spec(wildcards):
@@ -155,6 +169,10 @@ def scores_spec(wildcards):
 
 def artefact_spec(wildcards):
     return specs.artefact(CONFIG, wildcards.study, wildcards.artefact)
+
+
+def ledger_spec(wildcards):
+    return specs.ledger(CONFIG, CONFIG_FILE.stem)
 
 
 def fetched_datasets():

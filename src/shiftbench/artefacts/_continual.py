@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from string import ascii_lowercase
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from shiftbench.artefacts import _style
 from shiftbench.errors import UserError
 from shiftbench.planning import provenance, works
-from shiftbench.planning.endings import TUNED as ENDING
 from shiftbench.scoring.metrics import _matrix
 from shiftbench.scoring.results import StudyResults
 
@@ -39,13 +37,6 @@ here."""
 TICKS = (0, 20, 40, 60, 70, 80, 90, 95, 98, 99, 99.5, 99.9)
 
 
-class Variants(NamedTuple):
-    """A learner, and the variant of it with tuned settings, if the study has one."""
-
-    default: str
-    tuned: str | None
-
-
 def check(study: StudyResults, artefact: str, metrics: tuple[str, ...] = (METRIC,)) -> None:
     """UserError where the study has not what the artefact shows."""
     study.require_metrics(artefact, *metrics)
@@ -55,15 +46,6 @@ def check(study: StudyResults, artefact: str, metrics: tuple[str, ...] = (METRIC
                 f"study {study.name}: every run on {stream} failed, so that {artefact} has "
                 "nothing to show; see the status in summary.csv"
             )
-
-
-def variants(study: StudyResults) -> list[Variants]:
-    """The learners in the study's order, each with its tuned variant."""
-    endings = {name: f"{name}{ENDING}" for name in study.learners}
-    known = {name: other for name, other in endings.items() if other in study.learners}
-    return [
-        Variants(name, known.get(name)) for name in study.learners if name not in known.values()
-    ]
 
 
 def forgets(study: StudyResults, stream: str, learner: str) -> bool:
@@ -91,22 +73,6 @@ def so_far(study: StudyResults, stream: str, learner: str) -> np.ndarray:
         of_tasks = np.diagonal(values, axis1=1, axis2=2)
         return of_tasks.cumsum(axis=1) / np.arange(1, of_tasks.shape[1] + 1)
     return np.stack([values[:, t, : t + 1].mean(axis=1) for t in range(values.shape[1])], axis=1)
-
-
-def tuned(study: StudyResults) -> str:
-    """Words for captions about looks; empty where the study has no tuned settings."""
-    if not any(pair.tuned for pair in variants(study)):
-        return ""
-    return "; hollow, dashed and in brackets: tuned settings"
-
-
-def looks(study: StudyResults, variant: Variants) -> dict[str, dict[str, Any]]:
-    """The look of a learner, and of its tuned variant in the same colour, if there is one."""
-    own = _style.look(study, variant.default) | {"ls": "-"}
-    found = {variant.default: own}
-    if variant.tuned:
-        found[variant.tuned] = own | {"ls": "--", "mfc": "white"}
-    return found
 
 
 def from_scratch(study: StudyResults) -> str:

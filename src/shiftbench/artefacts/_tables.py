@@ -21,10 +21,14 @@ def plus_minus(mean: float, spread: float) -> str:
     return f"{mean:.1f} ± {spread:.1f}"
 
 
-def save(frame: pd.DataFrame, stem: Path, caption: str) -> None:
-    """Writes STEM.csv, and STEM.md with the caption below the table, each at once."""
-    align = ["right" if pd.api.types.is_numeric_dtype(kind) else "left" for kind in frame.dtypes]
-    cells = frame.map(_cell).astype(str)
+def save(frame: pd.DataFrame, stem: Path, caption: str, shown: pd.DataFrame | None = None) -> None:
+    """Writes STEM.csv, and STEM.md with the caption below the table, each at once.
+
+    shown: what STEM.md has, if not the same.
+    """
+    read = frame if shown is None else shown
+    align = ["right" if pd.api.types.is_numeric_dtype(kind) else "left" for kind in read.dtypes]
+    cells = read.map(_cell).astype(str)
     text = cells.to_markdown(index=False, colalign=align, disable_numparse=True)
     write_beside(
         Path(stem),

@@ -28,7 +28,7 @@ NUMBERED = 6
 def draw(study: StudyResults) -> Figure:
     """The figure, one block a stream, one map a learner; UserError without the accuracies."""
     _continual.check(study, "accuracy-matrix")
-    rows = -(-len(_ordered(study)) // _continual.COLUMNS)
+    rows = -(-len(study.learners) // _continual.COLUMNS)
     drawn = _style.figure((0.35 + 2.0 * rows) * len(study.streams), caption(study))
     for stream, block in _continual.blocks(drawn, study):
         _draw_stream(block, study, stream)
@@ -44,18 +44,12 @@ def caption(study: StudyResults) -> str:
     )
 
 
-def _ordered(study: StudyResults) -> list[str]:
-    """The learners, a tuned variant behind its own."""
-    return [name for pair in _continual.variants(study) for name in pair if name]
-
-
 def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
-    learners = _ordered(study)
-    panels = _continual.panels(block, len(learners))
-    means = [_mean(_continual.matrix(study, stream, name)) for name in learners]
+    panels = _continual.panels(block, len(study.learners))
+    means = [_mean(_continual.matrix(study, stream, name)) for name in study.learners]
     low, high = float(np.nanmin(means)), float(np.nanmax(means))
     norm = FuncNorm((_continual.to_scale, _continual.from_scale), low, high)
-    for axes, name, values in zip(panels, learners, means, strict=True):
+    for axes, name, values in zip(panels, study.learners, means, strict=True):
         shown = _draw_map(axes, values, norm)
         axes.set_title(study.label(name), size=7.5)
     block.supxlabel("judged on task", size=9)

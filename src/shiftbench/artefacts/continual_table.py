@@ -6,6 +6,10 @@ predictions.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -30,20 +34,15 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
     acc, bwt, fwt: eq. 64 to 66 of eschenhagen2019vogn, transfers in percentage points; nll: nats
     per example; ece: percent, both means over all tasks after the last. Of learners that start each
     task from scratch, acc, nll and ece are of each task just learnt, and transfers are empty.
-    runs: seeds behind acc; *_paper: what eschenhagen2019vogn prints, mean ± standard deviation;
-    source: who measured that. UserError where a metric is missing.
+    tuned: what the best trial changed; runs: seeds behind acc; *_paper: what eschenhagen2019vogn
+    prints, mean ± standard deviation; source: who measured that. UserError where a metric is
+    missing.
     """
     _continual.check(study, "continual-table", (_continual.METRIC, "acc", *TRANSFERS))
-    rows = [
-        _row(study, stream, name, pair)
-        for stream in study.streams
-        for pair in _continual.variants(study)
-        for name in pair
-        if name
-    ]
+    rows = [_row(study, stream, learner) for stream in study.streams for learner in study.learners]
     frame = pd.DataFrame(rows)
     # A column that says the same in every row says nothing.
-    optional = ("stream", "settings", *PAPER)
+    optional = ("stream", "tuned", *PAPER)
     return frame.drop(columns=[name for name in optional if frame[name].nunique() == 1])
 
 
@@ -74,9 +73,7 @@ def _paper_columns(study: StudyResults) -> str:
     )
 
 
-def _row(
-    study: StudyResults, stream: str, learner: str, pair: _continual.Variants
-) -> dict[str, object]:
+def _row(study: StudyResults, stream: str, learner: str) -> dict[str, object]:
     scratch = _continual.forgets(study, stream, learner)
     average = _at_end(study, stream, learner, _continual.METRIC)
     further = {
@@ -90,14 +87,22 @@ def _row(
     }
     return {
         "stream": stream,
-        "learner": study.label(pair.default),
-        "settings": "default" if learner == pair.default else "tuned",
+        "learner": study.label(learner),
+        "tuned": _tuned(study.tuned(stream, learner)),
         "acc": _cell(average, _continual.METRIC),
         **transfers,
         **further,
         "runs": statistics.interval(average).n,
         **_paper(study, stream, learner),
     }
+
+
+def _tuned(point: Mapping[str, Any] | None) -> str:
+    """What the best trial changed, in words; empty where nothing was tried."""
+    if point is None:
+        return ""
+    words = (f"{key.partition('.')[2]}: {json.dumps(value)}" for key, value in point.items())
+    return ", ".join(words) or "as configured"
 
 
 def _at_end(study: StudyResults, stream: str, learner: str, metric: str) -> np.ndarray:

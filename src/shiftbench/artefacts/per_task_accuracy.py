@@ -23,7 +23,7 @@ REQUIRES = ("earlier-tests",)
 def draw(study: StudyResults) -> Figure:
     """The figure, one block a stream; UserError without the accuracies."""
     _continual.check(study, "per-task-accuracy")
-    height = 1.0 + 0.21 * len(_continual.variants(study))
+    height = 1.0 + 0.21 * len(study.learners)
     drawn = _style.figure(height * len(study.streams), caption(study))
     for stream, block in _continual.blocks(drawn, study):
         _draw_stream(block, study, stream)
@@ -35,7 +35,6 @@ def caption(study: StudyResults) -> str:
     return (
         "Accuracy on the test data of each task after the last task, and the average over tasks: "
         f"mean over seeds, bars: {statistics.described(_continual.METRIC)}"
-        f"{_continual.tuned(study)}"
         f"{_continual.diamonds(study)}; vertical lines: the first learner that starts each task "
         "from scratch, if any. "
         f"{_continual.from_scratch(study)}{study.budget()}"
@@ -43,44 +42,36 @@ def caption(study: StudyResults) -> str:
 
 
 def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
-    pairs = _continual.variants(study)
     ends = {name: _continual.at_end(study, stream, name) for name in study.learners}
     tasks = study.streams[stream].sizes["task"]
     panels = block.subplots(1, tasks + 1, sharey=True, width_ratios=[*[1] * tasks, 1.6])
     for task, axes in enumerate(panels[:-1]):
-        _draw_column(study, axes, pairs, {name: each[:, task] for name, each in ends.items()})
+        _draw_column(study, axes, {name: each[:, task] for name, each in ends.items()})
         axes.set_title(f"task {task + 1}", size=8.5)
     average = panels[-1]
-    _draw_column(study, average, pairs, {name: each.mean(axis=1) for name, each in ends.items()})
+    _draw_column(study, average, {name: each.mean(axis=1) for name, each in ends.items()})
     average.set_title("average", size=8.5, fontweight="bold")
     paper = _continual.published_averages(study, stream)
-    for place, (name, _) in enumerate(pairs):
+    for place, name in enumerate(study.learners):
         if name in paper:
             average.plot(paper[name], place, **_continual.PAPER, ms=4.5, zorder=4)
     _draw_reference(panels, _reference(study, stream, ends))
     means = np.concatenate([_mean(values) for values in ends.values()] + [[*paper.values()]])
     for axes in panels:
         _continual.scale(axes, "x", means, space=0.28)
-    panels[0].set_yticks(range(len(pairs)), [study.label(name) for name, _ in pairs])
-    panels[0].set_ylim(len(pairs) - 0.5, -0.5)
+    panels[0].set_yticks(range(len(ends)), [study.label(name) for name in ends])
+    panels[0].set_ylim(len(ends) - 0.5, -0.5)
     block.supxlabel("accuracy (%), on the logarithm of the error", size=9)
 
 
-def _draw_column(
-    study: StudyResults,
-    axes: Axes,
-    pairs: list[_continual.Variants],
-    scores: dict[str, np.ndarray],
-) -> None:
-    """A point a variant at the row of its learner in percent, of scores [seed]."""
+def _draw_column(study: StudyResults, axes: Axes, scores: dict[str, np.ndarray]) -> None:
+    """A point at the row of each learner in percent, of its scores [seed]."""
     within = statistics.bounds(_continual.METRIC)
-    for row, pair in enumerate(pairs):
-        for place, (shown, look) in enumerate(_continual.looks(study, pair).items()):
-            of_seeds = statistics.interval(scores[shown], within).times(100)
-            reach = [[of_seeds.mean - of_seeds.low], [of_seeds.high - of_seeds.mean]]
-            offset = 0.17 * (2 * place - 1) if pair.tuned else 0.0
-            marker = look | {"ls": "none"}
-            axes.errorbar(of_seeds.mean, row + offset, xerr=reach, **marker, ms=3, elinewidth=1)
+    for row, (name, values) in enumerate(scores.items()):
+        of_seeds = statistics.interval(values, within).times(100)
+        reach = [[of_seeds.mean - of_seeds.low], [of_seeds.high - of_seeds.mean]]
+        look = _style.look(study, name) | {"ls": "none"}
+        axes.errorbar(of_seeds.mean, row, xerr=reach, **look, ms=3, elinewidth=1)
     axes.grid(axis="y", color="0.93", lw=0.6)
     axes.set_axisbelow(True)
     axes.tick_params(axis="y", length=0)

@@ -51,7 +51,7 @@ def caption(study: StudyResults) -> str:
         "applies. below_bound: orders in which the expected regret is below regret_bound and the "
         "regret below the worst case. "
         f"paper: {works.short('cherief2019online')}, average loss at the right end of the figure, "
-        "read off to about 3 %; how features are scaled is not said there. "
+        "read off to about 3 %; it does not say how real features are scaled. "
         f"{study.budget()}"
     )
 

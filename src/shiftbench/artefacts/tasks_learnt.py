@@ -27,7 +27,7 @@ REQUIRES = ("earlier-tests",)
 def draw(study: StudyResults) -> Figure:
     """The figure, one block a stream, one panel a learner; UserError without the accuracies."""
     _continual.check(study, "tasks-learnt")
-    rows = -(-len(_continual.variants(study)) // _continual.COLUMNS)
+    rows = -(-len(study.learners) // _continual.COLUMNS)
     height = 0.35 + 1.45 * rows
     drawn = _style.figure(height * len(study.streams), caption(study))
     for stream, block in _continual.blocks(drawn, study):
@@ -40,29 +40,24 @@ def caption(study: StudyResults) -> str:
     return (
         "Average accuracy over the tasks so far, after each task: mean over seeds, band: "
         f"{statistics.described(_continual.METRIC)}; vertical: logarithm of the error; "
-        f"grey: the other learners{_continual.tuned(study)}; number: mean after the last task"
+        f"grey: the other learners; number: mean after the last task"
         f"{_continual.diamonds(study)}. "
         f"{_continual.from_scratch(study)}{study.budget()}"
     )
 
 
 def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
-    pairs = _continual.variants(study)
     within = statistics.bounds(_continual.METRIC)
     bands = {
         name: statistics.band(_continual.so_far(study, stream, name), within).times(100)
         for name in study.learners
     }
     paper = _continual.published_averages(study, stream)
-    panels = _continual.panels(block, len(pairs))
-    for axes, pair in zip(panels, pairs, strict=True):
-        name = pair.default
-        for other, _ in pairs:
-            axes.plot(*_points(bands[other]), color="0.85", lw=0.8, zorder=1)
-        looks = _continual.looks(study, pair)
-        for place, (shown, look) in enumerate(reversed(looks.items())):
-            number = "({})" if shown == pair.tuned else "{}"
-            _draw_band(axes, bands[shown], look, place, number)
+    panels = _continual.panels(block, len(bands))
+    for axes, name in zip(panels, bands, strict=True):
+        for other in bands.values():
+            axes.plot(*_points(other), color="0.85", lw=0.8, zorder=1)
+        _draw_band(axes, bands[name], _style.look(study, name) | {"ls": "-"})
         if name in paper:
             axes.plot(len(bands[name].mean), paper[name], **_continual.PAPER, ms=5, zorder=4)
         axes.set_title(study.label(name), fontweight="bold", size=8.5)
@@ -77,17 +72,15 @@ def _points(band: statistics.Band) -> tuple[np.ndarray, np.ndarray]:
     return np.arange(1, len(band.mean) + 1), band.mean
 
 
-def _draw_band(
-    axes: Axes, band: statistics.Band, look: dict[str, Any], place: int, number: str
-) -> None:
+def _draw_band(axes: Axes, band: statistics.Band, look: dict[str, Any]) -> None:
     tasks, mean = _points(band)
     axes.plot(tasks, mean, **look, ms=3, lw=1.4, zorder=3)
     axes.fill_between(tasks, band.low, band.high, color=look["color"], alpha=0.2, lw=0)
     # Beside the title, where no curve can be.
     axes.annotate(
-        number.format("failed" if np.isnan(mean[-1]) else f"{mean[-1]:.1f}"),
+        "failed" if np.isnan(mean[-1]) else f"{mean[-1]:.1f}",
         (1, 1),
-        (-34 * place, rcParams["axes.titlepad"]),
+        (0, rcParams["axes.titlepad"]),
         textcoords="offset points",
         xycoords="axes fraction",
         color=look["color"],

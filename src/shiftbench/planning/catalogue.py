@@ -1,14 +1,15 @@
-"""The methods for people to look up: whose they are, and where each setting comes from."""
+"""Methods and claims for people to look up: whose they are, and where settings come from."""
 
 from __future__ import annotations
 
 import json
 
 from shiftbench.names import refuse_unknown
+from shiftbench.planning import claims as ledger
 from shiftbench.planning import components, config_checks, works
 from shiftbench.planning.composition import Composition
 from shiftbench.planning.library import Library, Part
-from shiftbench.planning.schema import Component, one_component
+from shiftbench.planning.schema import Component, Config, one_component
 
 
 def methods(library: Library) -> dict[str, str]:
@@ -53,6 +54,16 @@ def variant(made: Composition, study: str, name: str) -> str:
             written[key] = f"{document.path.name}, line {document.line(where)}"
         lines += _component(kind, (component, settings), written)
     return "\n".join(lines)
+
+
+def claims(config: Config) -> dict[str, str]:
+    """A line on each claim: who says what, where, and which studies of the config judge it."""
+    judged = {study: ledger.of_study(config, study) for study in config.studies}
+    return {
+        name: f"{works.short(claim.work)}, {claim.where}: {claim.says} "
+        f"({', '.join(study for study, found in judged.items() if name in found) or 'no study'})"
+        for name, claim in config.claims.items()
+    }
 
 
 def _head(name: str, method: Part) -> list[str]:

@@ -18,12 +18,14 @@ from typing import Any, NamedTuple
 
 from shiftbench.names import unknown
 from shiftbench.planning.library import ANCHORS, Library, Part, whole
-from shiftbench.planning.schema import ConfigFile, Method, keys, one_component
+from shiftbench.planning.model import keys
+from shiftbench.planning.schema import ConfigFile, Method, one_component
 from shiftbench.planning.yaml_lines import Document, Place
 
 OF_FILES = ("from", "budget", "budgets", "settings", ANCHORS)
 """Keys of a study that say how it is made, and are none of its own."""
 LOOKS = ("label", "colour", "marker")
+OF_METHODS = (*LOOKS, "search")
 """Keys of a variant that are its method's, unless it has its own; they are no settings."""
 
 
@@ -320,7 +322,7 @@ def _variant(
         return
     _form(made, method)
     made.put((*place, "method"), source or entries[-1], name)
-    for key in LOOKS:
+    for key in OF_METHODS:
         if (part := method.get(key)) is not None:
             made.put((*place, key), part)
     _pipeline(made, place, method.at("pipeline"))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from shiftbench.errors import UserError
-from shiftbench.planning import components, composition, config_checks, tuning, yaml_lines
+from shiftbench.planning import claims, components, composition, config_checks, tuning, yaml_lines
 from shiftbench.planning.composition import Composition, Found
 from shiftbench.planning.schema import Config, one_component
 
@@ -33,6 +33,7 @@ def composed(path: str | Path) -> Composition:
     made.found += [
         Found(*made.origin(place), text) for place, text in config_checks.problems(made.data)
     ]
+    made.found += claims.problems(made.library)
     if made.found:
         # Those of the file itself first.
         here = made.document
@@ -49,7 +50,7 @@ def composed(path: str | Path) -> Composition:
 def planned(made: Composition) -> Config:
     """The config of a composition without errors."""
     config = Config.model_validate_json(config_checks.as_json(_filled(made.data)))
-    return tuning.expanded(config)
+    return claims.with_claims(tuning.expanded(config), made.library)
 
 
 def _line(wrong: Found) -> tuple[str, int, str, str]:

@@ -15,13 +15,12 @@ from pydantic import BaseModel, ValidationError
 
 from shiftbench.names import unknown
 from shiftbench.planning import components, fit, repetitions
+from shiftbench.planning.model import keys
 from shiftbench.planning.schema import (
-    Claim,
     Config,
     Study,
     Tuning,
     Variant,
-    keys,
     one_component,
 )
 from shiftbench.planning.yaml_lines import Place
@@ -31,6 +30,8 @@ Problem = tuple[Place, str]
 
 RENAMED = {"learners": "methods"}
 """Keys of older configs."""
+RESERVED = {"all": "all studies", "overview": "what is made of all studies"}
+"""Names that no study can have."""
 MAX_RUNS = 100_000
 """Of a study, and of its trials; what is far above it would never be planned to the end."""
 MAX_POINTS = 10**9
@@ -69,7 +70,7 @@ def _runs(config: Config) -> Iterator[Problem]:
     for name, study in config.studies.items():
         variants = {"seeds": (len(study.methods), study.seeds)}
         if tuning := study.tuning:
-            variants["tuning"] = len(tuning.methods) * tuning.trials, tuning.seeds
+            variants["tuning"] = len(study.methods) * tuning.trials, tuning.seeds
         for key, (number, seeds) in variants.items():
             jobs = -(-seeds // (study.seeds_per_job or config.seeds_per_job))
             runs = len(study.streams) * number * jobs
@@ -88,16 +89,17 @@ def _structure(error: ValidationError) -> Iterator[Problem]:
             words = f'the key "{place[-1]}" is called "{now}" now' if now in known else ""
             yield place, words or unknown("key", place[-1], known)
         else:
-            yield place, _message(item)
+            yield place, message(item)
 
 
 def _owner(place: Place) -> type[BaseModel]:
     """The model that has no key like the last of a place."""
-    inner: dict[Any, type[BaseModel]] = {"tuning": Tuning, "claims": Claim, "methods": Variant}
+    inner: dict[Any, type[BaseModel]] = {"tuning": Tuning, "methods": Variant}
     return next((inner[part] for part in place[2:-1] if part in inner), Study)
 
 
-def _message(item: Any) -> str:
+def message(item: Any) -> str:
+    """An error of pydantic in words."""
     if item["type"] == "missing":
         return "this key is missing"
     if item["type"] == "string_pattern_mismatch":
@@ -127,8 +129,8 @@ def _stream(place: Place, stream: dict) -> Iterator[Problem]:
 
 
 def _study(place: Place, study: dict, streams: dict) -> Iterator[Problem]:
-    if place[-1] == "all":
-        yield place, 'the name "all" stands for all studies; choose another'
+    if place[-1] in RESERVED:
+        yield place, f'the name "{place[-1]}" stands for {RESERVED[str(place[-1])]}; choose another'
     for key, what, known in [
         ("streams", "stream", streams),
         ("metrics", "metric", components.names("metrics")),
@@ -140,6 +142,7 @@ def _study(place: Place, study: dict, streams: dict) -> Iterator[Problem]:
             known = _pipelines(study)
             yield (*place, key), unknown("method of the study", study[key], known)
     yield from _uses(place, study)
+    yield from _of_claims(place, study)
     if study.get("model") is not None:
         yield from _component((*place, "model"), "models", study["model"])
     for name, pipeline in _pipelines(study).items():
@@ -162,6 +165,15 @@ def _uses(place: Place, study: dict) -> Iterator[Problem]:
                 yield where, f'"{metric}" is taken from "{used}"; add it to the metrics'
 
 
+def _of_claims(place: Place, study: dict) -> Iterator[Problem]:
+    """Artefacts that are made without being asked for."""
+    for position, name in enumerate(_list(study.get("artefacts"))):
+        known = name in components.names("artefacts")
+        if known and components.constant("artefacts", name, "CLAIMS", False):
+            text = f'"{name}" is made for every study that judges a claim; take it out'
+            yield (*place, "artefacts", position), text
+
+
 def _tuning(place: Place, tuning: dict, study: dict, streams: dict) -> Iterator[Problem]:
     metrics = _list(study.get("metrics"))
     if isinstance(tuning.get("metric"), str) and tuning["metric"] not in metrics:
@@ -176,19 +188,30 @@ def _tuning(place: Place, tuning: dict, study: dict, streams: dict) -> Iterator[
                 " whose family has that setting",
             )
     pipelines = _pipelines(study)
-    for name, space in _mapping(tuning.get("methods")).items():
-        where = (*place, "methods", name)
+    own = _mapping(tuning.get("methods"))
+    for name in own:
         if name not in pipelines:
-            yield where, unknown("method of the study", name, pipelines)
-        if f"{name}-tuned" in pipelines:
-            yield where, f'"{name}-tuned" is the name of its tuned variant; rename the other'
-        yield from _space(where, _mapping(space), pipelines.get(name, []))
-        points = math.prod(len(_list(values)) for values in _mapping(space).values())
-        if isinstance(tuning.get("trials"), int) and points < tuning["trials"]:
-            words = f"{points} trials, but every method gets {tuning['trials']}; add values"
-            yield where, words
-        if points > MAX_POINTS:
-            yield where, f"a grid of more than {MAX_POINTS:,} points; take values away"
+            yield (*place, "methods", name), unknown("method of the study", name, pipelines)
+    for name, variant in _mapping(study.get("methods")).items():
+        search = _mapping(_mapping(variant).get("search"))
+        where = (*place[:-1], "methods", name, *(["search"] if search else []))
+        if name in own:
+            where, search = (*place, "methods", name), _mapping(own[name])
+        yield from _trials(where, search, pipelines[name], tuning)
+
+
+def _trials(place: Place, space: dict, pipeline: list, tuning: dict) -> Iterator[Problem]:
+    """Whether a method has trials enough, each with good settings."""
+    if not space:
+        words = "every method of a tuned study is tuned, and this one has nothing to try; give it"
+        yield place, f"{words} a `search`, or name it in the tuning's `methods`"
+        return
+    yield from _space(place, space, pipeline)
+    points = math.prod(len(_list(values)) for values in space.values())
+    if isinstance(tuning.get("trials"), int) and points < tuning["trials"]:
+        yield place, f"{points} trials, but every method gets {tuning['trials']}; add values"
+    if points > MAX_POINTS:
+        yield place, f"a grid of more than {MAX_POINTS:,} points; take values away"
 
 
 def _space(place: Place, space: dict, pipeline: list) -> Iterator[Problem]:
@@ -247,7 +270,7 @@ def _settings(place: Place, kind: str, name: str, settings: dict) -> Iterator[Pr
             if item["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
                 yield where, unknown(f"setting of {name}", item["loc"][0], known)
             else:
-                yield where, f"{_message(item)}; the type is {known[str(item['loc'][0])][0]}"
+                yield where, f"{message(item)}; the type is {known[str(item['loc'][0])][0]}"
 
 
 def _needs(place: Place, kind: str, item: Any, study: dict) -> Iterator[Problem]:

@@ -10,11 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from functools import cache
 from itertools import product
-from typing import Any
-
-import yaml
 
 from shiftbench.errors import UserError
 from shiftbench.planning import components, declared, tuning
@@ -169,7 +165,7 @@ def _study(place: Place, study: Study, streams: Mapping[str, Given]) -> Iterator
             yield (*place, "metrics", position), text
     for position, artefact in enumerate(study.artefacts):
         part = known_part("artefacts", artefact)
-        for text in (*_judging(part, peers), *_drawing(part, study, streams)):
+        for text in (*_judging(part, peers), *_drawing(part, study)):
             yield (*place, "artefacts", position), text
 
 
@@ -184,14 +180,13 @@ def _tuning(place: Place, study: Study, config: Config) -> Iterator[Problem]:
     found = {name: given(name, stream) for name, stream in changed.items()}
     streams = {name: one for name, one in found.items() if one}
     model = part_of_model(study)
-    tuned = {name: study.learners.get(name, []) for name in study.tuning.methods}
     variants: dict[tuple[str, str], Fitted] = {}
-    for (learner, pipeline), (name, stream) in product(tuned.items(), streams.items()):
+    for (learner, pipeline), (name, stream) in product(study.learners.items(), streams.items()):
         fitted = fit_pipeline(parts_of(pipeline), model, stream)
         if fitted is None or fitted.misfit:
             continue
         variants[name, learner] = fitted
-        for key, values in study.tuning.methods[learner].items():
+        for key, values in tuning.space(study, learner).items():
             if key.partition(".")[0] not in dict(pipeline):
                 continue
             tried = (parts_of(tuning.applied(pipeline, {key: value})) for value in values)
@@ -199,7 +194,7 @@ def _tuning(place: Place, study: Study, config: Config) -> Iterator[Problem]:
             for _, misfit in (one.misfit for one in trials if one and one.misfit):
                 yield (*place, "methods", learner, key), reason_for(misfit)
     metric = known_part("metrics", study.tuning.metric)
-    for learner in tuned:
+    for learner in study.learners:
         own = {key: one for key, one in variants.items() if key[1] == learner}
         for text in _judging(metric, Peers(streams, own)):
             yield (*place, "metric"), text
@@ -247,7 +242,7 @@ def _offered(kind: str, name: str) -> Mapping[str, When]:
     return {**offers, "theorem": next(iter(theorems))} if theorems else offers
 
 
-def _drawing(part: Part | None, study: Study, streams: Mapping[str, Given]) -> Iterator[str]:
+def _drawing(part: Part | None, study: Study) -> Iterator[str]:
     """What an artefact needs of the study beside streams and learners."""
     if part is None:
         return
@@ -259,38 +254,12 @@ def _drawing(part: Part | None, study: Study, streams: Mapping[str, Given]) -> I
             f"{part.label} compares with a {key}, which the study does not name; add"
             f" `{key}: METHOD`, or take {part.label} out"
         )
-    if claims := declared.literal("artefacts", part.name, "CLAIMS"):
-        yield from _unclaimed(part, claims, study, streams)
 
 
 def _absent(part: Part, study: Study) -> list[str]:
     """The keys of what a component compares with that the study does not have."""
     keys = declared.literal(part.kind, part.name, "COMPARES") or ()
     return [key for key in keys if getattr(study, key) is None]
-
-
-def _unclaimed(part: Part, file: str, study: Study, streams: Mapping[str, Given]) -> Iterator[str]:
-    datasets = {_dataset(now) for now in streams.values()}
-    for claim in _claims(part.name, file):
-        learners = {claim["learner"], claim.get("relative_to", claim["learner"])}
-        known = learners <= study.learners.keys() and claim["metric"] in study.metrics
-        if known and claim["dataset"] in datasets:
-            return
-    if streams:
-        yield (
-            f"{part.label} has no claim about the streams, learners and metrics of the study;"
-            " take it out"
-        )
-
-
-def _dataset(now: Given) -> Any:
-    return (now.giver.settings or {}).get("dataset")
-
-
-@cache
-def _claims(artefact: str, file: str) -> tuple[dict[str, Any], ...]:
-    text = components.path("artefacts", artefact).with_name(file).read_text(encoding="utf-8")
-    return tuple(yaml.load(text, yaml.CSafeLoader))
 
 
 def _usable(part: Part, stream: Given, fitted: Sequence[Fitted]) -> bool:
@@ -300,8 +269,5 @@ def _usable(part: Part, stream: Given, fitted: Sequence[Fitted]) -> bool:
     judges, needed = part.words("JUDGES"), part.words("FROM")
     uses = declared.literal(part.kind, part.name, "USES") or ()
     if not all(_usable(any_part("metrics", name), stream, fitted) for name in uses):
-        return False
-    claims = declared.literal(part.kind, part.name, "CLAIMS")
-    if claims and _dataset(stream) not in {one["dataset"] for one in _claims(part.name, claims)}:
         return False
     return any((not judges or f.prediction in judges) and needed <= f.offers for f in fitted)

@@ -26,7 +26,6 @@ CONSTANTS = {
     "COMPARES": "keys of the study whose learner an artefact or a metric compares with",
     "VARIES": "what of a stream differs from one realisation to the next",
     "AHEAD": "what a stream uses that no learner could know yet",
-    "CLAIMS": "the file beside an artefact with the claims that it is about",
 }
 
 KINDS = {

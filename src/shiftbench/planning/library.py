@@ -1,4 +1,4 @@
-"""Methods and studies by name: the files of `methods/` and `studies/` beside the configs.
+"""Methods, studies and claims: the files of `methods/`, `studies/` and `claims/` beside configs.
 
 A config finds those beside itself first, then those of this repository. Files are read when a
 name is asked for.
@@ -104,6 +104,11 @@ class Library:
                 if name != ANCHORS:
                     found.setdefault(name, method)
         return found
+
+    @functools.cached_property
+    def claims(self) -> list[Part]:
+        """The files of claims."""
+        return [whole(self.read(path)) for path in self._files("claims")]
 
     def _files(self, kind: str) -> list[Path]:
         return [path for one in self.folders for path in sorted((one / kind).glob("*.yaml"))]

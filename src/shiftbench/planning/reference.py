@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from shiftbench.planning import components, fit, fit_words
+from shiftbench.planning.claim_schema import ClaimEntry, Finding, Holds
 from shiftbench.planning.schema import (
-    Claim,
     ConfigFile,
     Method,
     Stream,
@@ -40,6 +40,13 @@ FITS = """\
 Components declare what they fit, in constants at the top of their files. `check` refuses what
 does not fit, and `python -m shiftbench list KIND --for STREAM` shows what does. Below, each
 component has a line of what it declares; in brackets, with which settings.
+"""
+CLAIMS = """\
+By name in a file of `claims/`, whose own name is the key of the work in `docs/papers.md`, or
+begins with it and a hyphen. A study judges a claim where it has a stream, the metrics and the
+methods that the claim is about; of several variants of a method, the first counts. It then has the
+table `claims`, with a verdict computed from its scores, and `results/CONFIG/overview/ledger` has
+the verdicts of all studies. `python -m shiftbench list claims` shows which studies judge which.
 """
 WORDS = {
     "kind of problem": fit_words.KINDS,
@@ -78,7 +85,12 @@ def text() -> str:
         "## Tuning\n",
         _model_table(Tuning),
         "## A claim\n",
-        _model_table(Claim),
+        CLAIMS,
+        _model_table(ClaimEntry),
+        "`holds` has one of these predicates, with what goes with it:\n",
+        _model_table(Holds),
+        "Under `findings` stands a list of what is wrong in a paper or in its code:\n",
+        _model_table(Finding),
         *_vocabulary(),
         *_components(),
     ]

@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, get_args
 
 from annotated_types import Ge, Le, MinLen
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=100)]
-"""A part of paths, at most two of them in a file name, which has 255 bytes: see tune.smk."""
+from shiftbench.planning.claim_schema import Claim
+from shiftbench.planning.model import Model, Name
+
 Colour = Literal[
     "blue", "orange", "green", "red", "purple", "brown", "pink", "grey", "yellow", "sky"
 ]
@@ -20,6 +21,8 @@ Colour = Literal[
 Marker = Literal["o", "s", "D", "^", "v", "P", "X"]
 Component = tuple[str, dict[str, Any]]
 """A component's name and its settings."""
+Space = dict[str, Annotated[list[Any], MinLen(1)]]
+"""Settings, as component.key, and the values to try."""
 
 
 def one_component(item: Any) -> Component:
@@ -39,10 +42,6 @@ def one_component(item: Any) -> Component:
 ComponentItem = Annotated[Component, BeforeValidator(one_component)]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
 class Stream(BaseModel):
     """A stream: its family, and the family's settings beside it."""
 
@@ -56,7 +55,7 @@ class Stream(BaseModel):
         return self.model_extra or {}
 
 
-class Method(_Model):
+class Method(Model):
     """A named pipeline: one entry of a file in `methods/`."""
 
     label: str = Field(description="Its name in figures and tables.")
@@ -75,15 +74,18 @@ class Method(_Model):
         description="Components: combinators from the outermost inwards, and a learner last; an "
         "item is a name, or one name with its settings.",
     )
+    search: Space = Field(
+        {}, description="What tuning tries, as `component.key: [values]`, unless a study says else."
+    )
     origin: str = Field("", description="Where the settings come from that are written here.")
     missing: str = Field("", description="What it would need, where it cannot run yet.")
 
 
-class Variant(_Model):
+class Variant(Model):
     """A method of a study, with all its settings.
 
     method: its name; None for a pipeline that a study has of its own. colour, marker: those that
-    the method would have.
+    the method would have. search: what tuning tries.
     """
 
     pipeline: Annotated[list[ComponentItem], MinLen(1)]
@@ -91,40 +93,33 @@ class Variant(_Model):
     label: str = ""
     colour: Colour | None = None
     marker: Marker | None = None
+    search: Space = Field({})
 
 
-class Claim(_Model):
-    """What a paper says about the question of a study."""
-
-    paper: str = Field(description="Its key in `docs/papers.md`.")
-    where: str = Field(description="Table, figure or section.")
-    says: str = Field(description="What it says, in a sentence.")
-
-
-class Tuning(_Model):
-    """Trials of settings, as many for each method, on data that the study is not judged on."""
+class Tuning(Model):
+    """Trials of settings, as many for every method, on data that the study is not judged on."""
 
     metric: str = Field(description="The metric whose mean over seeds and tasks decides.")
     trials: Annotated[int, Ge(1), Le(100_000)] = Field(
-        description="Number of trials of each method: its grid or, where that has more points, a "
-        "random part of it."
+        description="Number of trials of every method: as it is configured, and so many others of "
+        "its grid, drawn at random where that has more."
     )
     seeds: Annotated[int, Ge(1), Le(100_000)] = Field(1, description="Repetitions of each trial.")
     streams: dict[str, Any] = Field(
         description="Settings of the streams that are other for trials: `judge_on: validation`, "
-        "and for example fewer tasks."
+        "and realisations that the study is not judged on. Fewer tasks are too short to judge "
+        "forgetting."
     )
-    methods: Annotated[
-        dict[Name, Annotated[dict[str, Annotated[list[Any], MinLen(1)]], MinLen(1)]], MinLen(1)
-    ] = Field(description="For each method the settings, as component.key, and their values.")
+    methods: dict[Name, Space] = Field(
+        {}, description="What is tried for some methods in place of their own `search`."
+    )
 
 
-class Study(_Model):
+class Study(Model):
     """Streams x methods x seeds x metrics, and the artefacts of their comparison."""
 
     title: str = Field(description="What the study compares; the heading of its artefacts.")
     question: str = Field("", description="What the study asks.")
-    claims: list[Claim] = Field([], description="What papers say about it.")
     streams: Annotated[list[Name], MinLen(1)] = Field(
         description="Streams by name, each with its family and settings; or a list of names from "
         "the config's `streams`."
@@ -157,7 +152,7 @@ class Study(_Model):
     )
     tuning: Tuning | None = Field(
         None,
-        description="Trials that choose settings; each of their methods then also runs as tuned.",
+        description="Trials that choose the settings of every method of the study.",
     )
     threads: Annotated[int, Ge(1)] = Field(1, description="Processors of a job.")
     minutes: Annotated[int, Ge(1)] = Field(
@@ -209,7 +204,7 @@ class Study(_Model):
         return {name: variant.pipeline for name, variant in self.methods.items()}
 
 
-class Config(_Model):
+class Config(Model):
     """A whole config, with all that it picks; the stem of its file names the folder in results/."""
 
     seeds_per_job: Annotated[int, Ge(1)] = Field(
@@ -217,6 +212,7 @@ class Config(_Model):
     )
     streams: Annotated[dict[Name, Stream], MinLen(1)]
     studies: Annotated[dict[Name, Study], MinLen(1)]
+    claims: dict[Name, Claim] = Field({}, description="What papers claim, by name.")
 
     def blocks(self, study: str) -> list[tuple[int, int]]:
         """First and last seed of each job of a study."""
@@ -225,7 +221,7 @@ class Config(_Model):
         return [(first, min(first + size, seeds) - 1) for first in range(0, seeds, size)]
 
 
-class StudyFile(_Model):
+class StudyFile(Model):
     """What a study's file has beside the keys of a study."""
 
     start: str | None = Field(
@@ -244,7 +240,7 @@ class StudyFile(_Model):
     definitions: Any = Field(None, description="Free; a place for YAML anchors to be used below.")
 
 
-class ConfigFile(_Model):
+class ConfigFile(Model):
     """A config file."""
 
     start: str | None = Field(
@@ -264,8 +260,3 @@ class ConfigFile(_Model):
     streams: dict[Name, Stream] = Field({}, description="Streams by name, for several studies.")
     methods: dict[Name, Method] = Field({}, description="Methods of your own, by name.")
     definitions: Any = Field(None, description="Free; a place for YAML anchors to be used below.")
-
-
-def keys(model: type[BaseModel]) -> list[str]:
-    """The keys of a model as people write them."""
-    return [field.alias or name for name, field in model.model_fields.items()]

@@ -13,7 +13,7 @@ from typing import Any
 
 from shiftbench import _instructions
 from shiftbench.errors import UserError
-from shiftbench.planning import components, digest, environment, tuning
+from shiftbench.planning import claims, components, digest, environment, tuning
 from shiftbench.planning.endings import TRIALS
 from shiftbench.planning.schema import Config, Study
 from shiftbench.store import raw
@@ -22,6 +22,7 @@ Spec = dict[str, Any]
 HARNESS = "shiftbench.running.harness"
 SUMMARISE = ("shiftbench.scoring.summarise", "shiftbench.scoring.tidy")
 CHOOSE = "shiftbench.scoring.choice"
+LEDGER = "shiftbench.overview.ledger"
 STORES = "shiftbench.store.zarr_zip"
 DRAWING = tuple(
     f"shiftbench.{name}" for name in ("scoring.results", "artefacts._style", "artefacts._tables")
@@ -92,7 +93,7 @@ def choice(config: Config, study: str, stream: str, learner: str) -> Spec:
             "learner": learner,
             "metric": metric,
             "higher_is_better": components.constant("metrics", metric, "HIGHER_IS_BETTER"),
-            "trials": dict(tuning.trial_names(study, plan.tuning, learner)),
+            "trials": dict(tuning.trial_names(study, plan, learner)),
         },
         CHOOSE,
     )
@@ -116,14 +117,17 @@ def scores(config: Config, study: str) -> Spec:
 def artefact(config: Config, study: str, name: str) -> Spec:
     """The spec of making one figure or table of a study."""
     plan = config.studies[study]
+    of_claims = components.constant("artefacts", name, "CLAIMS", False)
     return _sealed(
         _of_study(config, study, "artefact")
+        | ({"claims": _claims(config, study)} if of_claims else {})
         | {
             "artefact": name,
             "title": plan.title,
             "origin": plan.origin,
             "cuts": plan.cuts,
             "words": plan.words,
+            "tuning": tuning.told(plan),
             "baseline": plan.baseline,
             "looks": {variant: list(look) for variant, look in plan.looks.items()},
             "labels": {variant: plan.label(variant) for variant in plan.methods},
@@ -131,6 +135,25 @@ def artefact(config: Config, study: str, name: str) -> Spec:
         *DRAWING,
         components.module_name("artefacts", name),
     )
+
+
+def ledger(config: Config, name: str) -> Spec:
+    """The spec of the ledger of a config, by name: all claims, and the studies that judge some."""
+    return _sealed(
+        {
+            "kind": "ledger",
+            "config": name,
+            "claims": [claim.model_dump(exclude_none=True) for claim in config.claims.values()],
+            "studies": judging(config),
+        },
+        *DRAWING,
+        LEDGER,
+    )
+
+
+def judging(config: Config) -> list[str]:
+    """The studies that judge a claim."""
+    return [study for study in config.studies if claims.of_study(config, study)]
 
 
 def stage(metric: str) -> str:
@@ -179,6 +202,14 @@ def _of_study(config: Config, study: str, kind: str) -> Spec:
         "streams": plan.streams,
         "seeds": plan.seeds,
     }
+
+
+def _claims(config: Config, study: str) -> list[Spec]:
+    """The claims that a study judges, each with the streams on which."""
+    return [
+        config.claims[name].model_dump(exclude_none=True) | {"streams": streams}
+        for name, streams in claims.of_study(config, study).items()
+    ]
 
 
 def _of_stream(config: Config, name: str, kind: Spec) -> Spec:

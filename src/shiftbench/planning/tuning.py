@@ -1,10 +1,11 @@
 """Tuning: trials of settings on validation data, as an ordinary study of its own.
 
-A study with `tuning` gets a companion STUDY-tuning, whose learners LEARNER-0, LEARNER-1, ...
-are the trials, on streams STREAM-tuning that never show what the study is judged on; and for
-each tuned learner a variant LEARNER-tuned, whose settings are those of the best trial. Which
-that is becomes known while the workflow runs: a choice file says it, and is an input of the
-tuned runs, so that they run again only when another trial has won.
+A study with `tuning` gets a companion STUDY-tuning, whose learners METHOD-0, METHOD-1, ... are
+the trials, as many for every method of the study, on streams STREAM-tuning that never show what
+the study is judged on. The first trial is the method as it is configured, so that tuning cannot
+make it worse on validation data. Which trial is best becomes known while the workflow runs: a
+choice file says it, and is an input of the study's runs, so that they run again only when another
+trial has won.
 """
 
 from __future__ import annotations
@@ -14,23 +15,23 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from shiftbench.planning.endings import TRIALS, TUNED
+from shiftbench.planning.endings import TRIALS
 from shiftbench.planning.schema import Component, Config, Stream, Study, Tuning, Variant
 
 Point = dict[str, Any]
-"""A trial: setting, as component.key, -> value."""
+"""A trial: setting, as component.key, -> value; empty for the method as it is configured."""
+Space = Mapping[str, list[Any]]
+"""Settings, as component.key, with the values to try."""
 
 
 def expanded(config: Config) -> Config:
-    """The config with the studies of trials and the tuned variants as if they were written."""
+    """The config with the studies of trials as if they were written."""
     streams, studies = dict(config.streams), {}
     for name, study in config.studies.items():
         if study.tuning is not None:
             for stream in study.streams:
                 streams[stream + TRIALS] = on_trial(config.streams[stream], study.tuning)
             studies[name + TRIALS] = _trials(name, study, study.tuning)
-            tuned = {f"{k}{TUNED}": _tuned(study.methods[k]) for k in study.tuning.methods}
-            study = study.model_copy(update={"methods": study.methods | tuned})
         studies[name] = study
     return config.model_copy(update={"streams": streams, "studies": studies})
 
@@ -40,20 +41,27 @@ def on_trial(stream: Stream, tuning: Tuning) -> Stream:
     return Stream(**{"family": stream.family} | stream.settings | tuning.streams)
 
 
-def points(study: str, tuning: Tuning, learner: str) -> list[Point]:
-    """The trials of a learner: its grid or, where that has more, a random part of it."""
-    space = tuning.methods[learner]
-    size = math.prod(map(len, space.values()))
+def space(study: Study, method: str) -> Space:
+    """What is tried for a method: what the study says of it, or else the method itself."""
+    assert study.tuning is not None
+    return study.tuning.methods.get(method) or study.methods[method].search
+
+
+def points(name: str, study: Study, method: str) -> list[Point]:
+    """The trials of a method: as configured, then its grid or a random part of it."""
+    assert study.tuning is not None
+    tried, pipeline = space(study, method), study.methods[method].pipeline
+    size, number = math.prod(map(len, tried.values())), study.tuning.trials
     # Not NumPy's generator: every job parses the plan, and NumPy is slow to import.
-    chooser = random.Random(f"tuning {study} {learner}")
-    return [_point(space, i) for i in sorted(chooser.sample(range(size), tuning.trials))]
+    chooser = random.Random(f"tuning {name} {method}")
+    drawn = [_point(tried, i) for i in chooser.sample(range(size), min(size, number))]
+    others = [point for point in drawn if not is_configured(pipeline, point)][: number - 1]
+    return [{}, *sorted(others, key=lambda point: _place(tried, point))]
 
 
-def base(study: Study, variant: str) -> str | None:
-    """The learner that a variant is tuned from; None for a variant that is not tuned."""
-    learner = variant.removesuffix(TUNED)
-    tuned = study.tuning is not None and learner in study.tuning.methods
-    return learner if tuned and learner != variant else None
+def is_configured(pipeline: list[Component], point: Mapping[str, Any]) -> bool:
+    """Whether a point is what the pipeline, which has all its settings, has already."""
+    return applied(pipeline, point) == pipeline
 
 
 def applied(pipeline: list[Component], point: Mapping[str, Any]) -> list[Component]:
@@ -65,26 +73,42 @@ def applied(pipeline: list[Component], point: Mapping[str, Any]) -> list[Compone
     return changed
 
 
-def trial_names(study: str, tuning: Tuning, learner: str) -> Iterator[tuple[str, Point]]:
-    """The variants of the study of trials that belong to a learner, with their settings."""
-    for number, point in enumerate(points(study, tuning, learner)):
-        yield f"{learner}-{number}", point
+def trial_names(name: str, study: Study, method: str) -> Iterator[tuple[str, Point]]:
+    """The variants of the study of trials that belong to a method, with their settings."""
+    for number, point in enumerate(points(name, study, method)):
+        yield f"{method}-{number}", point
 
 
-def _point(space: Mapping[str, list[Any]], number: int) -> Point:
+def told(study: Study) -> str:
+    """How a study's settings were found, in a sentence of captions; empty for a single method."""
+    if study.tuning is None:
+        several = len(study.methods) > 1
+        return "Settings as published or configured, not tuned alike" if several else ""
+    trials, seeds = study.tuning.trials, study.tuning.seeds
+    return (
+        f"Every method is tuned alike: the best of {trials} trials by {study.tuning.metric} on"
+        f" validation data of other realisations, {seeds} seed{'s' * (seeds > 1)} each"
+    )
+
+
+def _point(tried: Space, number: int) -> Point:
     """A point of the grid, in which the last setting changes fastest."""
     point = {}
-    for key, values in reversed(list(space.items())):
+    for key, values in reversed(list(tried.items())):
         number, place = divmod(number, len(values))
         point[key] = values[place]
-    return {key: point[key] for key in space}
+    return {key: point[key] for key in tried}
+
+
+def _place(tried: Space, point: Point) -> list[int]:
+    return [values.index(point[key]) for key, values in tried.items()]
 
 
 def _trials(name: str, study: Study, tuning: Tuning) -> Study:
     methods = {
-        variant: _with_point(study.methods[learner], point)
-        for learner in tuning.methods
-        for variant, point in trial_names(name, tuning, learner)
+        variant: _with_point(study.methods[method], point)
+        for method in study.methods
+        for variant, point in trial_names(name, study, method)
     }
     return study.model_copy(
         update={
@@ -99,11 +123,6 @@ def _trials(name: str, study: Study, tuning: Tuning) -> Study:
             "reference": None,
         }
     )
-
-
-def _tuned(variant: Variant) -> Variant:
-    label = f"{variant.label}, tuned" if variant.label else ""
-    return variant.model_copy(update={"label": label, "method": None})
 
 
 def _with_point(variant: Variant, point: Point) -> Variant:

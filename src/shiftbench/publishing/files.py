@@ -15,6 +15,8 @@ CHECKSUMS = "SHA256SUMS"
 PROVENANCE = "provenance.json"
 PATTERNS = ("summary.csv", "scores.csv", "figures/*.*", "tables/*.*", "choices/*/*.json")
 """Below studies/STUDY: what is small, and what people look at."""
+OVERVIEW = "overview"
+"""What is made of all studies: a part of its own beside them, whose files are all published."""
 
 
 def studies(results: Path) -> list[str]:
@@ -22,10 +24,21 @@ def studies(results: Path) -> list[str]:
     return sorted(path.parent.name for path in results.glob("studies/*/summary.csv"))
 
 
+def parts(results: Path) -> list[str]:
+    """What is published each for itself: the studies, and the overview where there is one."""
+    return [*studies(results), *([OVERVIEW] if of_study(results, OVERVIEW) else [])]
+
+
+def place(results: Path, study: str) -> Path:
+    """The folder of a study, or of the overview."""
+    return results / OVERVIEW if study == OVERVIEW else results / "studies" / study
+
+
 def of_study(results: Path, study: str) -> dict[str, Path]:
-    """The published files of a study, by their names below its folder."""
-    folder = results / "studies" / study
-    found = [path for pattern in PATTERNS for path in folder.glob(pattern)]
+    """The published files of a study, or of the overview, by their names below its folder."""
+    folder = place(results, study)
+    patterns = ("*.csv", "*.md", "*.svg", "*.png") if study == OVERVIEW else PATTERNS
+    found = [path for pattern in patterns for path in folder.glob(pattern)]
     visible = [path for path in found if not path.name.startswith(".")]
     return {path.relative_to(folder).as_posix(): path for path in sorted(visible)}
 
@@ -40,7 +53,7 @@ def instructions(results: Path, study: str) -> list[str]:
     """The instructions that the runs of a study had, portable or native; empty if unknown."""
     if found := costs(results, study):
         return sorted({cost.get("instructions", "native") for cost in found})
-    told = results / "studies" / study / PROVENANCE
+    told = place(results, study) / PROVENANCE
     origin = json.loads(told.read_text(encoding="utf-8")) if told.exists() else {}
     return origin.get("instructions", [])
 
@@ -55,7 +68,7 @@ def changed(results: Path, study: str) -> list[Path]:
 
     Also its runs and its cube, where they are there; and files that were sealed and are gone.
     """
-    folder = results / "studies" / study
+    folder = place(results, study)
     sealed = [*folder.rglob(".*.sha256"), *(results / "runs" / study).rglob(".*.sha256")]
     made = [path.with_name(path.name[1:].removesuffix(".sha256")) for path in sealed]
     broken = [path for path in made if seal.is_broken(path)]

@@ -18,13 +18,15 @@ from shiftbench.publishing import files
 
 
 def publish(results: Path, target: Path) -> dict[str, str]:
-    """Copies the studies of a folder of results; for each what was done: published, unchanged.
+    """Copies the studies of a folder of results, and the overview of them.
+
+    For each what was done: published, unchanged.
 
     UserError where there is nothing to publish, or a file is not what the workflow made; then
     nothing is copied.
     """
-    names = files.studies(results)
-    if not names:
+    names = files.parts(results)
+    if not files.studies(results):
         raise UserError(f"{results}: no study is finished there; run the workflow first")
     if broken := [str(path) for name in names for path in files.changed(results, name)]:
         raise UserError(
@@ -36,7 +38,7 @@ def publish(results: Path, target: Path) -> dict[str, str]:
 
 def _publish_study(results: Path, target: Path, study: str) -> str:
     made = files.of_study(results, study)
-    sums, place = files.checksums(made), target / "studies" / study
+    sums, place = files.checksums(made), files.place(target, study)
     if files.checksums(files.of_study(target, study)) == sums and _is_complete(place):
         return "unchanged"
     place.parent.mkdir(parents=True, exist_ok=True)

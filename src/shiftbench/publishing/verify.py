@@ -59,7 +59,10 @@ def compare(ours: Path, reference: Path) -> list[Finding]:
             f"{ours} and {reference} have no finished study in common; run the workflow, or name"
             " two folders of results, as results/CONFIG and results/published/CONFIG"
         )
-    return [found for study in common for found in _of_study(ours, reference, study)]
+    found = [found for study in common for found in _of_study(ours, reference, study)]
+    if all(files.OVERVIEW in files.parts(side) for side in (ours, reference)):
+        found += _of_overview(ours, reference, worst(found))
+    return found
 
 
 def worst(findings: list[Finding]) -> str:
@@ -104,15 +107,30 @@ def at_revision(folder: Path, revision: str) -> Iterator[Path]:
 
 
 def _of_study(ours: Path, reference: Path, study: str) -> Iterator[Finding]:
-    for side in (ours, reference):
-        for path in files.changed(side, study):
-            yield Finding(study, str(path), "changed after it was made", "", "different")
+    yield from _changed(ours, reference, study)
     summaries = [side / "studies" / study / "summary.csv" for side in (ours, reference)]
     numbers = list(_numbers(study, *map(_summary, summaries)))
     yield from numbers
+    yield from _files(ours, reference, study, worst(numbers))
+
+
+def _of_overview(ours: Path, reference: Path, of_studies: str) -> Iterator[Finding]:
+    """What is found in what is made of all studies, given the worst that was found in them."""
+    yield from _changed(ours, reference, files.OVERVIEW)
+    yield from _files(ours, reference, files.OVERVIEW, of_studies)
+
+
+def _changed(ours: Path, reference: Path, study: str) -> Iterator[Finding]:
+    for side in (ours, reference):
+        for path in files.changed(side, study):
+            yield Finding(study, str(path), "changed after it was made", "", "different")
+
+
+def _files(ours: Path, reference: Path, study: str, of_numbers: str) -> Iterator[Finding]:
+    """Every file but the summary, given the worst of the numbers behind them."""
     mine, theirs = files.of_study(ours, study), files.of_study(reference, study)
     for name in sorted((mine.keys() | theirs.keys()) - {"summary.csv"}):
-        verdict = _of_files(mine.get(name), theirs.get(name), worst(numbers))
+        verdict = _of_files(mine.get(name), theirs.get(name), of_numbers)
         yield Finding(study, name, *_present(name, mine, theirs), verdict)
 
 

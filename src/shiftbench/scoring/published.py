@@ -93,24 +93,45 @@ def tables() -> tuple[Table, ...]:
 
 def number(stream: xr.Dataset, run: xr.Dataset, method: str | None, metric: str) -> Number | None:
     """What a paper prints for a method and metric on the stream of a run; None for nothing."""
-    spec, dataset = provenance.spec(stream), provenance.dataset(stream)
-    for table in tables():
-        if table.family != spec["family"] or not table.where.items() <= spec["settings"].items():
-            continue
+    dataset = provenance.dataset(stream)
+    for table in _about(stream):
         for row in table.rows:
             if (row.method, row.metric) == (method, metric) and dataset in row.numbers:
                 mean, spread = row.numbers[dataset]
-                return Number(mean, spread, row.quoted, _share(stream, run, table, row))
+                share = _share(stream, run, table.trained[dataset], row.epochs)
+                return Number(mean, spread, row.quoted, share)
     return None
 
 
-def _share(stream: xr.Dataset, run: xr.Dataset, table: Table, row: Row) -> float:
+def share(stream: xr.Dataset, run: xr.Dataset, paper: str, method: str) -> float:
+    """Our share of what a paper trains a method on, at most 1; of its rows alone where its epochs
+    are not known, and 1 where nothing is known of the stream.
+    """
     dataset = provenance.dataset(stream)
-    assert dataset is not None
+    tables = [one for one in _about(stream) if one.paper == paper and dataset in one.trained]
+    rows = [(one, row) for one in tables for row in one.rows if row.method == method]
+    known = [(table, row.epochs) for table, row in rows if dataset in row.numbers]
+    for table, epochs in (*known, *((one, None) for one in tables)):
+        assert dataset is not None
+        return _share(stream, run, table.trained[dataset], epochs)
+    return 1.0
+
+
+def _about(stream: xr.Dataset) -> list[Table]:
+    """The tables about streams of this family and with these settings."""
+    spec = provenance.spec(stream)
+    return [
+        table
+        for table in tables()
+        if table.family == spec["family"] and table.where.items() <= spec["settings"].items()
+    ]
+
+
+def _share(stream: xr.Dataset, run: xr.Dataset, trained: int, epochs: float | None) -> float:
     problem = provenance.reader(stream).problem(stream)
-    share = problem.n_train * problem.n_tasks / table.trained[dataset]
-    if row.epochs is not None:
-        share *= _epochs(run) / row.epochs
+    share = problem.n_train * problem.n_tasks / trained
+    if epochs is not None:
+        share *= _epochs(run) / epochs
     return min(share, 1.0)
 
 

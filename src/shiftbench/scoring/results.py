@@ -12,6 +12,8 @@ import pandas as pd
 import xarray as xr
 
 from shiftbench.errors import UserError
+from shiftbench.planning import provenance
+from shiftbench.planning.claim_schema import Claim
 from shiftbench.scoring import published, repetitions
 from shiftbench.scoring.summarise import COLUMNS, covered, failures, succeeded
 from shiftbench.store import zarr_zip
@@ -27,8 +29,9 @@ class StudyResults:
     may be empty. scores: the tree of `scoring.summarise`. summary: its table. words: on
     streams of counts, those to be shown. baseline: the learner that others are compared with;
     reference: the one that starts from scratch. methods: learners that stand for a method, with
-    its name. labels: what figures call a learner, where that is not its name; looks: its colour
-    and marker.
+    its name. tuning: how settings were found, in a sentence, or empty. labels: what figures call a
+    learner, where that is not its name; looks: its colour and marker. claims: those that the study
+    judges, each with the streams on which.
     """
 
     name: str
@@ -42,8 +45,10 @@ class StudyResults:
     baseline: str | None = None
     reference: str | None = None
     methods: Mapping[str, str] = field(default_factory=dict)
+    tuning: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     looks: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    claims: Sequence[tuple[Claim, Sequence[str]]] = ()
 
     @property
     def cube(self) -> xr.Dataset:
@@ -64,6 +69,11 @@ class StudyResults:
         """The run store of a learner on a stream, without the seeds that failed."""
         return succeeded(_dataset(self.scores, f"runs/{stream}/{learner}"))
 
+    def tuned(self, stream: str, learner: str) -> dict[str, Any] | None:
+        """What the best of the learner's trials changed; None where nothing was tried."""
+        whole = _dataset(self.scores, f"runs/{stream}/{learner}")
+        return provenance.spec(whole).get("tuned")
+
     def score(self, stream: str, learner: str, metric: str) -> np.ndarray:
         """Scores [seed]; NaN for failed seeds."""
         place = {"stream": stream, "learner": learner, "metric": metric}
@@ -77,6 +87,15 @@ class StudyResults:
         """What a paper prints for the learner's method; None for nothing."""
         whole = _dataset(self.scores, f"runs/{stream}/{learner}")
         return published.number(self.streams[stream], whole, self.methods.get(learner), metric)
+
+    def share(self, stream: str, method: str, paper: str) -> float:
+        """Our share of what a paper trains a method on, see `published.share`."""
+        whole = _dataset(self.scores, f"runs/{stream}/{self.standing(method)}")
+        return published.share(self.streams[stream], whole, paper, method)
+
+    def standing(self, method: str) -> str:
+        """The learner that stands for a method. KeyError where there is none."""
+        return {known: learner for learner, known in self.methods.items()}[method]
 
     def by_task(self, stream: str, learner: str, metric: str) -> np.ndarray:
         """Scores [seed, task] over the stream's tasks; NaN for failed seeds."""
@@ -103,10 +122,11 @@ class StudyResults:
         return words + failures(self.cube["status"].sel(stream=list(streams)).values)
 
     def budget(self, streams: Sequence[str] | None = None) -> str:
-        """In words, on these streams (all if None): coverage, cuts, what seeds vary, what looks
-        ahead."""
+        """In words, on these streams (all if None): coverage, cuts, tuning, what seeds vary, what
+        looks ahead."""
         names = list(self.streams) if streams is None else streams
-        told = [self.coverage(names), self.cuts.strip().rstrip("."), *self._repetitions(names)]
+        told = [self.coverage(names), self.cuts.strip().rstrip("."), self.tuning]
+        told += self._repetitions(names)
         return ". ".join(filter(None, told)) + "."
 
     def _repetitions(self, streams: Sequence[str]) -> tuple[str, str]:
@@ -148,12 +168,20 @@ def load(
         baseline=spec.get("baseline"),
         reference=spec.get("reference"),
         methods=spec.get("methods") or {},
+        tuning=spec.get("tuning") or "",
         labels=spec.get("labels") or {},
         looks=spec.get("looks") or {},
+        claims=[_claim(entry) for entry in spec.get("claims") or ()],
         scores=zarr_zip.read_tree(scores),
         summary=_summary(summary),
         streams=stores,
     )
+
+
+def _claim(entry: Mapping[str, Any]) -> tuple[Claim, Sequence[str]]:
+    """A claim of a spec, with its streams."""
+    claim = {key: value for key, value in entry.items() if key != "streams"}
+    return Claim.model_validate(claim), entry["streams"]
 
 
 def _summary(path: Path) -> pd.DataFrame:

@@ -183,7 +183,7 @@ def choose(options: argparse.Namespace) -> None:
     refuse_unknown("study", options.study, plan.studies)
     study = plan.studies[options.study]
     refuse_unknown("stream", options.stream, study.streams)
-    refuse_unknown("tuned method", options.learner, study.tuning.methods if study.tuning else [])
+    refuse_unknown("tuned method", options.learner, study.methods if study.tuning else [])
     spec = specs.choice(plan, options.study, options.stream, options.learner)
     specs.refuse_other(spec, options.digest)
 
@@ -240,13 +240,33 @@ def artefact(options: argparse.Namespace) -> None:
         _style.save(module.draw(study), options.output)
         kinds = ("png", "svg")
     else:
-        _tables.save(module.tabulate(study), options.output, module.caption(study))
+        table = module.tabulate(study)
+        shown = module.shown(table) if hasattr(module, "shown") else None
+        _tables.save(table, options.output, module.caption(study), shown)
         kinds = ("md", "csv")
     options.made = [options.output.with_name(f"{options.output.name}.{kind}") for kind in kinds]
     artefacts = plan.studies[options.study].artefacts
     # One a study, to look at while other studies are still running.
     if options.name == next(filter(_is_figure, artefacts), artefacts[0]):
         print(f"{options.study}: {options.made[0]}")
+
+
+@sealed(reads=("tables",), makes=("made",))
+def ledger(options: argparse.Namespace) -> None:
+    """Makes the ledger of all claims (OUTPUT.csv, .md, .svg and .png) from the studies' tables."""
+    from shiftbench.planning import config, specs
+
+    spec = specs.ledger(config.load(options.config), options.config.stem)
+    specs.refuse_other(spec, options.digest)
+
+    from shiftbench.artefacts import _style, _tables
+    from shiftbench.overview import ledger
+
+    rows = ledger.collect(spec, dict(zip(spec["studies"], options.tables, strict=True)))
+    _tables.save(rows, options.output, ledger.caption(rows), ledger.shown(rows))
+    _style.save(ledger.draw(rows), options.output)
+    kinds = ("csv", "md", "png", "svg")
+    options.made = [options.output.with_name(f"{options.output.name}.{kind}") for kind in kinds]
 
 
 def _counting(plan: Config, name: str) -> tuple[ModuleType, Any]:

@@ -16,23 +16,27 @@ VERIFIED = {"identical": 0, "rounding": 3, "interval": 4, "different": 5}
 
 def check(options: argparse.Namespace) -> None:
     """Checks a config and prints what it plans, and what of that will stay empty."""
-    from shiftbench.planning import config, fit
+    from shiftbench.planning import claims, config, fit
 
     found = config.load(options.config)
     for name, study in found.studies.items():
         jobs = len(study.streams) * len(study.learners) * len(found.blocks(name))
-        print(f"{name}: {study.title}; {jobs} runs, {len(study.artefacts)} artefacts")
+        judged = len(claims.of_study(found, name))
+        more = f", {judged} claims judged" if judged else ""
+        print(f"{name}: {study.title}; {jobs} runs, {len(study.artefacts)} artefacts{more}")
     for note in fit.notes(found):
         print(f"Note: {note}")
 
 
 def list_names(options: argparse.Namespace) -> None:
-    """Prints the components of a kind, the methods, or a config's studies, with a line each."""
+    """Prints the components of a kind, methods, or a config's studies or claims, a line each."""
     from shiftbench.planning import catalogue, components, config
     from shiftbench.planning.library import Library
 
     if options.kind == "methods":
         lines = catalogue.methods(Library(options.config.parent))
+    elif options.kind == "claims":
+        lines = catalogue.claims(config.load(options.config))
     elif options.kind == "studies" and options.stream is None:
         studies = config.load(options.config).studies
         lines = {name: study.title for name, study in studies.items()}
@@ -125,7 +129,7 @@ def _fitting(options: argparse.Namespace) -> list[str]:
     """The components of a kind that fit a stream of a config."""
     from shiftbench.planning import config, fit
 
-    if options.kind in ("studies", "streams"):
+    if options.kind in ("studies", "streams", "claims"):
         raise UserError(f"list {options.kind}: --for is for what can be used on a stream")
     plan = config.load(options.config)
     refuse_unknown("stream", options.stream, plan.streams)

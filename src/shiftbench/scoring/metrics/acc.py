@@ -1,7 +1,8 @@
 """Average accuracy over all tasks after the last was learnt, mean_j A[T, j].
 
-Eq. 64 of eschenhagen2019vogn; A: see `_matrix`. For learners that forget all before each task it is
-near chance by construction.
+Eq. 64 of eschenhagen2019vogn; A: see `_matrix`. Of learners that start each task from scratch, of
+which after the last task nothing is known but that, it is mean_j A[j, j], each task just learnt, as
+in the paper's rows "from scratch".
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from shiftbench.scoring.metrics._matrix import matrix, mean
+from shiftbench.planning import provenance
+from shiftbench.scoring.metrics._matrix import diagonal, matrix, mean
 
 STAGE = "run"
 UNIT = "fraction"
@@ -21,4 +23,5 @@ USES = ("accuracy",)
 
 def score(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
     """ACC [seed]; UserError without the accuracy on earlier tasks."""
-    return mean(matrix(run)[:, -1])
+    starts_anew = provenance.offering(run, "scratch") is not None
+    return mean(diagonal(run) if starts_anew else matrix(run)[:, -1])

@@ -1,0 +1,80 @@
+"""The ledger: every claim of every paper with its verdict, over all studies of a config.
+
+From the tables `claims` of the studies. A claim has a row for each study and stream that judges
+it, and one row, *not run*, where none does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from shiftbench.artefacts import claims
+from shiftbench.errors import UserError
+from shiftbench.overview import _rows
+from shiftbench.planning import works
+from shiftbench.scoring import verdicts
+
+COLUMNS = (*claims.COLUMNS[:4], "config", "study", *claims.COLUMNS[4:])
+
+
+def collect(spec: Mapping[str, Any], tables: Mapping[str, Path]) -> pd.DataFrame:
+    """All claims in the order of their files, as texts, in `COLUMNS`.
+
+    spec: `config`, the name of the config, and `claims`. tables: the CSV file of each study.
+    UserError for a file that is no table of claims.
+    """
+    judged = [row for study, path in tables.items() for row in _read(path, study)]
+    rows = [
+        {"config": spec["config"]} | row
+        for claim in spec["claims"]
+        for row in [row for row in judged if row["claim"] == claim["name"]] or [_not_run(claim)]
+    ]
+    return pd.DataFrame(rows, columns=list(COLUMNS)).fillna("")
+
+
+def caption(rows: pd.DataFrame) -> str:
+    """How many verdicts there are of each kind, and of what."""
+    counts = ", ".join(f"{number} {name}" for name, number in counted(rows).items())
+    return (
+        f"Claims: {rows['claim'].nunique()}; papers: {rows['paper'].nunique()}. Verdicts of the "
+        f"config {rows['config'].iloc[0]}: {counts}. A claim has one for each study and stream "
+        "that judges it. The shade of a row is where the claim puts the number that decides, the "
+        "dot is our mean with its 95 % interval over seeds; each row has its own scale."
+    )
+
+
+def draw(rows: pd.DataFrame) -> Figure:
+    """One row a claim, grouped by paper; how many have which verdict stands above."""
+    return _rows.draw(rows, caption(rows))
+
+
+def counted(rows: pd.DataFrame) -> dict[str, int]:
+    """How many rows have each verdict."""
+    return {name: int((rows["verdict"] == name).sum()) for name in verdicts.VERDICTS}
+
+
+def shown(rows: pd.DataFrame) -> pd.DataFrame:
+    """What people read of it: what `claims.shown` has, with the study."""
+    return claims.shown(rows).assign(stream=rows["study"] + " " + rows["stream"])
+
+
+def _read(path: Path, study: str) -> Iterator[dict[str, Any]]:
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    if missing := [name for name in claims.COLUMNS if name not in table]:
+        raise UserError(
+            f"{path}: the table of claims lacks the column {missing[0]}; delete the file and start"
+            " the workflow again"
+        )
+    for row in table.to_dict("records"):
+        yield row | {"study": study}
+
+
+def _not_run(claim: Mapping[str, Any]) -> dict[str, str]:
+    kept = {key: claim[key] for key in ("where", "says", "metric", "code", "ours_may")}
+    about = {"claim": claim["name"], "paper": works.short(claim["work"])}
+    return about | kept | {"printed": claim["paper"], "verdict": verdicts.NOT_RUN}

@@ -1,0 +1,124 @@
+"""What a changed claim plans, through Snakemake itself, on a copy whose jobs only make files."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.workflow import copies
+
+LIMIT = 1200
+"""Seconds that no call takes; they only end a hang."""
+
+CONFIG = """\
+seeds_per_job: 2
+streams:
+  steps: {family: toy-step, points: 12}
+studies:
+  judging: &study
+    title: Steps
+    streams: [steps]
+    seeds: 2
+    metrics: [jump_f1, log_predictive]
+    artefacts: [score-table]
+    methods: {one: {from: vbs-toy}}
+  other:
+    <<: *study
+    metrics: [log_predictive]
+    methods: {plain: [gaussian-mean]}
+"""
+CLAIMS = """\
+steps-are-found:
+  where: Fig. 2
+  says: The steps are found.
+  stream: {family: toy-step}
+  metric: jump_f1
+  holds: {at_least: {vbs-toy: 0.5}}
+"""
+
+# In the place of __main__.py: makes the files of a job.
+FAKE = """
+import sys
+from pathlib import Path
+arguments = sys.argv[1:]
+named = dict(zip(arguments, arguments[1:]))
+paths = [named.get(name) for name in ("--output", "--cost", "--scores", "--summary")]
+if "artefact" in arguments:
+    paths = [f"{named['--output']}.{kind}" for kind in ("csv", "md")]
+if "ledger" in arguments:
+    paths = [f"{named['--output']}.{kind}" for kind in ("csv", "md", "svg", "png")]
+for path in filter(None, paths):
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(" ".join(arguments))
+"""
+
+
+def _snakemake(folder: Path, *arguments: str) -> set[str]:
+    """The messages of the jobs that Snakemake plans or runs."""
+    done = subprocess.run(
+        [sys.executable, "-m", "snakemake", *arguments, "--cores", "1",
+         "--configfile", "config/mine.yaml"],
+        cwd=folder, env=os.environ | {"PYTHONPATH": str(folder / "src")},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    return set(re.findall(r"^Job \d+: (.*)$", done.stdout, re.MULTILINE))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the repository in which the workflow has run; `said`: the jobs that ran."""
+    folder = copies.repository(tmp_path_factory.mktemp("copy") / "repository", CONFIG)
+    methods = (copies.ROOT / "config/methods/li2021vbs.yaml").read_text()
+    for name, text in (("claims", CLAIMS), ("methods", methods)):
+        (folder / "config" / name).mkdir()
+        (folder / "config" / name / "li2021vbs.yaml").write_text(text)
+    (folder / "src/shiftbench/__main__.py").write_text(FAKE)
+    (folder / "said").write_text("\n".join(_snakemake(folder)))
+    return folder
+
+
+@pytest.fixture
+def claims(finished: Path) -> Iterator[Path]:
+    """The file of claims, which is as it was after the test."""
+    path = finished / "config/claims/li2021vbs.yaml"
+    yield path
+    path.write_text(CLAIMS)
+
+
+TABLE, LEDGER = "Writing table claims of judging", "Writing the ledger of claims"
+
+
+def test_the_ledger_is_made_of_the_studies_that_judge_a_claim(finished: Path) -> None:
+    said = (finished / "said").read_text().split("\n")
+    assert {TABLE, LEDGER} <= set(said)
+    assert [job for job in said if "claims" in job and job not in (TABLE, LEDGER)] == []
+    command = (finished / "results/mine/overview/ledger.png").read_text()
+    assert "--tables results/mine/studies/judging/tables/claims.csv --output" in command
+    assert _snakemake(finished, "--dry-run") == set()
+
+
+def test_a_changed_claim_redraws_its_tables_and_the_ledger_only(
+    finished: Path, claims: Path
+) -> None:
+    claims.write_text(CLAIMS.replace("0.5", "0.6"))
+    assert _snakemake(finished, "--dry-run") == {TABLE, LEDGER, "All studies are done"}
+
+
+def test_a_claim_that_no_study_judges_is_of_the_ledger_alone(finished: Path, claims: Path) -> None:
+    claims.write_text(CLAIMS + CLAIMS.replace("steps-are", "others-are").replace("vbs-toy", "ewc"))
+    (finished / "config/methods/ewc.yaml").write_text(
+        "ewc: {label: EWC, cite: [li2021vbs], summary: Another., missing: all}\n"
+    )
+    assert _snakemake(finished, "--dry-run") == {LEDGER, "All studies are done"}
+
+
+def test_without_a_claim_to_judge_there_is_no_ledger(finished: Path, claims: Path) -> None:
+    claims.write_text(CLAIMS.replace("jump_f1", "regret"))
+    assert _snakemake(finished, "--dry-run") <= {"All studies are done"}
