@@ -9,7 +9,7 @@ from pathlib import Path
 
 from shiftbench import file_errors, telling
 from shiftbench.errors import UserError
-from shiftbench.verbs import jobs, overview, people
+from shiftbench.verbs import jobs, people
 
 DEFAULT_CONFIG = Path("config/embedded.yaml")
 DEFAULT_RESULTS = Path("results/embedded")
@@ -95,9 +95,9 @@ def _add_jobs(verbs: argparse._SubParsersAction) -> None:
         verbs, "artefact", jobs.artefact, ("study", "name"), ("scores", "summary", "output")
     )
     drawing.add_argument("--streams", type=Path, nargs="+", required=True)
-    ranking = _add_job(verbs, "ranks", overview.ranks, (), ("output",))
+    ranking = _add_job(verbs, "ranks", jobs.ranks, (), ("output",))
     ranking.add_argument("--tables", type=Path, nargs="+", required=True, help="of scores")
-    judging = _add_job(verbs, "ledger", overview.ledger, (), ("output",))
+    judging = _add_job(verbs, "ledger", jobs.ledger, (), ("output",))
     judging.add_argument("--tables", type=Path, nargs="+", required=True, help="of claims")
 
 

@@ -21,8 +21,7 @@ def planned(folder: Path, *methods: str, metric: str = "acc") -> config.Config:
     for name, listed in zip(STREAMS, methods, strict=False):
         text += (
             f"  of-{name}: {{title: One, streams: [{name}], seeds: 2, model: mlp,"
-            f" metrics: [accuracy, {metric}], methods: [{listed}],"
-            " reveals: [boundaries, task_identity]}\n"
+            f" metrics: [accuracy, {metric}], methods: [{listed}], reveals: [boundaries, task_identity]}}\n"
         )
     (folder / "mine.yaml").write_text(text)
     return config.load(folder / "mine.yaml")

@@ -112,11 +112,9 @@ def test_a_changed_claim_redraws_its_tables_and_the_ledger_only(
 
 
 def test_a_claim_that_no_study_judges_is_of_the_ledger_alone(finished: Path, claims: Path) -> None:
-    claims.write_text(
-        CLAIMS + CLAIMS.replace("steps-are", "others-are").replace("vbs-toy", "another")
-    )
-    (finished / "config/methods/another.yaml").write_text(
-        "another: {label: Another, cite: [li2021vbs], summary: Another., missing: all}\n"
+    claims.write_text(CLAIMS + CLAIMS.replace("steps-are", "others-are").replace("vbs-toy", "ewc"))
+    (finished / "config/methods/ewc.yaml").write_text(
+        "ewc: {label: EWC, cite: [li2021vbs], summary: Another., missing: all}\n"
     )
     assert _snakemake(finished, "--dry-run") == {LEDGER, "All studies are done"}
 
