@@ -95,8 +95,6 @@ def _add_jobs(verbs: argparse._SubParsersAction) -> None:
         verbs, "artefact", jobs.artefact, ("study", "name"), ("scores", "summary", "output")
     )
     drawing.add_argument("--streams", type=Path, nargs="+", required=True)
-    ranking = _add_job(verbs, "ranks", jobs.ranks, (), ("output",))
-    ranking.add_argument("--tables", type=Path, nargs="+", required=True, help="of scores")
     judging = _add_job(verbs, "ledger", jobs.ledger, (), ("output",))
     judging.add_argument("--tables", type=Path, nargs="+", required=True, help="of claims")
 

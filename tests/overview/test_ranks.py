@@ -101,12 +101,3 @@ def test_the_diagram_has_the_same_bytes_every_time(tmp_path):
     for kind in ("png", "svg"):
         one, two = (tmp_path / f"{name}.{kind}" for name in ("one", "two"))
         assert one.read_bytes() == two.read_bytes()
-
-
-def test_what_is_not_planned_to_be_ranked_is_left_out() -> None:
-    rows = pd.DataFrame(
-        [("one", "a", "ewc"), ("two", "a", "ewc"), ("one", "a", "si"), ("one", "b", "ewc")],
-        columns=["study", "stream", "method"],
-    )
-    kept = ranks.chosen({"streams": {"a": "one"}, "methods": ["ewc"]}, rows)
-    assert kept.values.tolist() == [["one", "a", "ewc"]]

@@ -48,7 +48,7 @@ import sys
 from pathlib import Path
 arguments = sys.argv[1:]
 named = dict(zip(arguments, arguments[1:]))
-paths = [named.get(name) for name in ("--output", "--cost", "--scores", "--summary", "--tidy")]
+paths = [named.get(name) for name in ("--output", "--cost", "--scores", "--summary")]
 if "artefact" in arguments:
     paths = [f"{named['--output']}.{kind}" for kind in ("csv", "md")]
 if "ledger" in arguments:
@@ -59,11 +59,11 @@ for path in filter(None, paths):
 """
 
 
-def _snakemake(folder: Path, *arguments: str, config: str = "mine") -> set[str]:
+def _snakemake(folder: Path, *arguments: str) -> set[str]:
     """The messages of the jobs that Snakemake plans or runs."""
     done = subprocess.run(
         [sys.executable, "-m", "snakemake", *arguments, "--cores", "1",
-         "--configfile", f"config/{config}.yaml"],
+         "--configfile", "config/mine.yaml"],
         cwd=folder, env=os.environ | {"PYTHONPATH": str(folder / "src")},
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT,
     )  # fmt: skip
@@ -122,28 +122,3 @@ def test_a_claim_that_no_study_judges_is_of_the_ledger_alone(finished: Path, cla
 def test_without_a_claim_to_judge_there_is_no_ledger(finished: Path, claims: Path) -> None:
     claims.write_text(CLAIMS.replace("jump_f1", "regret"))
     assert _snakemake(finished, "--dry-run") <= {"All studies are done"}
-
-
-RANKED = """\
-studies:
-  {name}:
-    title: One
-    streams: {{{name}: {{family: permuted-images, tasks: 3}}}}
-    seeds: 2
-    model: mlp
-    metrics: [accuracy, acc]
-    methods: {{one: {{from: finetune}}, two: {{from: ewc}}, three: {{from: si}}}}
-    reveals: [boundaries, task_identity]
-"""
-
-
-def test_ranks_are_drawn_where_enough_streams_share_enough_methods(finished: Path) -> None:
-    for name in ("penalties", "baselines"):
-        text = (copies.ROOT / f"config/methods/{name}.yaml").read_text()
-        (finished / f"config/methods/{name}.yaml").write_text(text)
-    drawn = []
-    for number, name in enumerate(("first", "second", "third")):
-        start = f"from: {('first', 'second')[number - 1]}\n" if number else ""
-        (finished / f"config/{name}.yaml").write_text(start + RANKED.format(name=name))
-        drawn.append("Drawing the ranks of methods" in _snakemake(finished, "-n", config=name))
-    assert drawn == [False, False, True]

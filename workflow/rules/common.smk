@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from shiftbench import lock_owner
 from shiftbench.errors import UserError
-from shiftbench.planning import components, endings, ranking, specs
+from shiftbench.planning import components, endings, specs
 from shiftbench.planning import config as planning_config
 from shiftbench.store import raw
 
@@ -45,7 +45,6 @@ def checked_config():
 CONFIG_FILE = config_file()
 CONFIG = checked_config()
 RESULTS = f"results/{CONFIG_FILE.stem}"
-RANKING = ranking.plan(CONFIG)
 TRIALS = {
     study + endings.TRIALS for study, plan in CONFIG.studies.items() if plan.tuning
 }
@@ -89,23 +88,9 @@ def all_results():
 
 
 def overview_results():
-    """The ledger, where a study judges a claim, and the ranks, where methods can be ranked."""
-    kinds = {
-        "ledger": ("csv", "md", "svg", "png") if specs.judging(CONFIG) else (),
-        "ranks": ("svg", "png") if RANKING else (),
-    }
-    folder = f"{RESULTS}/overview"
-    return [f"{folder}/{name}.{kind}" for name in kinds for kind in kinds[name]]
-
-
-def tables_of_scores():
-    """Of the studies whose methods are ranked."""
-    studies = dict.fromkeys(RANKING.streams.values()) if RANKING else ()
-    return [f"{RESULTS}/studies/{study}/scores.csv" for study in studies]
-
-
-def ranks_spec(wildcards):
-    return specs.ranks(CONFIG)
+    """The ledger, where a study judges a claim."""
+    folder, kinds = f"{RESULTS}/overview", ("csv", "md", "svg", "png")
+    return [f"{folder}/ledger.{kind}" for kind in kinds if specs.judging(CONFIG)]
 
 
 def tables_of_claims():

@@ -18,8 +18,11 @@ from scipy import stats
 
 from shiftbench.artefacts import _style
 from shiftbench.errors import UserError
-from shiftbench.planning.ranking import FEWEST, METRIC
 from shiftbench.scoring.comparison import ALPHA
+
+METRIC = "acc"
+FEWEST = 3
+"""Streams, and methods, below which there is nothing to test."""
 
 
 @_style.styled
@@ -51,12 +54,6 @@ def draw(scores: pd.DataFrame, labels: Mapping[str, str] | None = None) -> Figur
     _name(made["labels"], ranks, labels or {})
     _finish(axes, ranks)
     return drawn
-
-
-def chosen(spec: Mapping[str, Any], scores: pd.DataFrame) -> pd.DataFrame:
-    """The rows of what is to be ranked: spec: `streams`, each with its study, and `methods`."""
-    of_stream = scores["study"] == scores["stream"].map(spec["streams"])
-    return scores[of_stream & scores["method"].isin(spec["methods"])]
 
 
 def caption(means: pd.DataFrame) -> str:

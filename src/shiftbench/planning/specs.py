@@ -13,7 +13,7 @@ from typing import Any
 
 from shiftbench import _instructions
 from shiftbench.errors import UserError
-from shiftbench.planning import claims, components, digest, environment, ranking, tuning
+from shiftbench.planning import claims, components, digest, environment, tuning
 from shiftbench.planning.endings import TRIALS
 from shiftbench.planning.schema import Config, Study
 from shiftbench.store import raw
@@ -22,7 +22,7 @@ Spec = dict[str, Any]
 HARNESS = "shiftbench.running.harness"
 SUMMARISE = ("shiftbench.scoring.summarise", "shiftbench.scoring.tidy")
 CHOOSE = "shiftbench.scoring.choice"
-LEDGER, RANKS = "shiftbench.overview.ledger", "shiftbench.overview.ranks"
+LEDGER = "shiftbench.overview.ledger"
 STORES = "shiftbench.store.zarr_zip"
 DRAWING = tuple(
     f"shiftbench.{name}" for name in ("scoring.results", "artefacts._style", "artefacts._tables")
@@ -149,19 +149,6 @@ def ledger(config: Config, name: str) -> Spec:
         *DRAWING,
         LEDGER,
     )
-
-
-def ranks(config: Config) -> Spec:
-    """The spec of ranking the methods of a config. UserError where too few are to be ranked."""
-    found = ranking.plan(config)
-    if found is None:
-        raise UserError(
-            f"too few streams share too few methods with {ranking.METRIC} to be ranked; run more"
-            " studies of continual learning with the same methods"
-        )
-    about = {"streams": found.streams, "methods": found.methods}
-    labels = ranking.labels(config, found)
-    return _sealed({"kind": "ranks"} | about | {"labels": labels}, *DRAWING, RANKS)
 
 
 def judging(config: Config) -> list[str]:

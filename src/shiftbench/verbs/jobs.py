@@ -269,25 +269,6 @@ def ledger(options: argparse.Namespace) -> None:
     options.made = [options.output.with_name(f"{options.output.name}.{kind}") for kind in kinds]
 
 
-@sealed(reads=("tables",), makes=("made",))
-def ranks(options: argparse.Namespace) -> None:
-    """Draws the ranks of methods (OUTPUT.svg and .png) from the studies' tables of scores."""
-    from shiftbench.planning import config, specs
-
-    spec = specs.ranks(config.load(options.config))
-    specs.refuse_other(spec, options.digest)
-
-    import pandas as pd
-
-    from shiftbench.artefacts import _style
-    from shiftbench.overview import ranks
-
-    scores = ranks.chosen(spec, pd.concat([pd.read_csv(path) for path in options.tables]))
-    _style.save(ranks.draw(scores, spec["labels"]), options.output)
-    kinds = ("png", "svg")
-    options.made = [options.output.with_name(f"{options.output.name}.{kind}") for kind in kinds]
-
-
 def _counting(plan: Config, name: str) -> tuple[ModuleType, Any]:
     """Module and settings of a stream that is counted in shards."""
     from shiftbench.planning import components
