@@ -97,6 +97,8 @@ def _add_jobs(verbs: argparse._SubParsersAction) -> None:
     drawing.add_argument("--streams", type=Path, nargs="+", required=True)
     judging = _add_job(verbs, "ledger", jobs.ledger, (), ("output",))
     judging.add_argument("--tables", type=Path, nargs="+", required=True, help="of claims")
+    ranking = _add_job(verbs, "ranks", jobs.ranks, (), ("output",))
+    ranking.add_argument("--scores", type=Path, nargs="+", required=True, help="scores.csv")
 
 
 def _add_results(verbs: argparse._SubParsersAction) -> None:
@@ -111,6 +113,8 @@ def _add_results(verbs: argparse._SubParsersAction) -> None:
     publishing = _add(verbs, "publish", people.publish)
     publishing.add_argument("results", type=Path, nargs="?", default=DEFAULT_RESULTS)
     publishing.add_argument("--to", type=Path, help="folder, if not results/published/CONFIG")
+    viewing = _add(verbs, "overview", people.overview)
+    viewing.add_argument("published", type=Path, nargs="?", default=Path("results/published"))
     verifying = _add(verbs, "verify", people.verify)
     verifying.add_argument("results", type=Path, nargs="?", default=DEFAULT_RESULTS)
     verifying.add_argument(

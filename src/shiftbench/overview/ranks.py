@@ -69,19 +69,18 @@ def caption(means: pd.DataFrame) -> str:
     )
 
 
+def possible(scores: pd.DataFrame) -> bool:
+    """Whether the streams share methods enough."""
+    return min(_shared(scores).shape) >= FEWEST
+
+
 def shared(scores: pd.DataFrame) -> pd.DataFrame:
     """Mean score over seeds [stream, method], of the methods that all these streams have.
 
     Streams with fewer than three methods are left out. One that several studies have counts once,
     in the study with most methods. UserError where less than three of either are left.
     """
-    known = scores[(scores["metric"] == METRIC) & scores["score"].notna()]
-    known = known[known["method"].fillna("") != ""]
-    means = known.groupby(["study", "stream", "method"], sort=True)["score"].mean().unstack()
-    means = means[means.notna().sum(axis=1) >= FEWEST]
-    most_first = means.notna().sum(axis=1).sort_values(ascending=False, kind="stable").index
-    means = means.loc[most_first].droplevel("study")
-    means = means[~means.index.duplicated()].sort_index().dropna(axis=1)
+    means = _shared(scores)
     if min(means.shape) < FEWEST:
         raise UserError(
             f"ranks: {means.shape[0]} streams share {means.shape[1]} methods with {METRIC}, and"
@@ -89,6 +88,16 @@ def shared(scores: pd.DataFrame) -> pd.DataFrame:
             " methods"
         )
     return means
+
+
+def _shared(scores: pd.DataFrame) -> pd.DataFrame:
+    known = scores[(scores["metric"] == METRIC) & scores["score"].notna()]
+    known = known[known["method"].fillna("") != ""]
+    means = known.groupby(["study", "stream", "method"], sort=True)["score"].mean().unstack()
+    means = means[means.notna().sum(axis=1) >= FEWEST]
+    most_first = means.notna().sum(axis=1).sort_values(ascending=False, kind="stable").index
+    means = means.loc[most_first].droplevel("study")
+    return means[~means.index.duplicated()].sort_index().dropna(axis=1)
 
 
 def average_ranks(means: pd.DataFrame) -> pd.Series:

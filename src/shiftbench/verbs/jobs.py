@@ -262,10 +262,30 @@ def ledger(options: argparse.Namespace) -> None:
     from shiftbench.artefacts import _style, _tables
     from shiftbench.overview import ledger
 
-    rows = ledger.collect(spec, dict(zip(spec["studies"], options.tables, strict=True)))
+    studies = [(spec["config"], study) for study in spec["studies"]]
+    rows = ledger.collect(spec["claims"], dict(zip(studies, options.tables, strict=True)))
     _tables.save(rows, options.output, ledger.caption(rows), ledger.shown(rows))
     _style.save(ledger.draw(rows), options.output)
     kinds = ("csv", "md", "png", "svg")
+    options.made = [options.output.with_name(f"{options.output.name}.{kind}") for kind in kinds]
+
+
+@sealed(reads=("scores",), makes=("made",))
+def ranks(options: argparse.Namespace) -> None:
+    """Draws the ranks of methods (OUTPUT.svg and .png) over the studies that are tuned."""
+    from shiftbench.planning import config, specs
+
+    spec = specs.ranks(config.load(options.config))
+    specs.refuse_other(spec, options.digest)
+
+    import pandas as pd
+
+    from shiftbench.artefacts import _style
+    from shiftbench.overview import ranks
+
+    scores = pd.concat([pd.read_csv(path) for path in options.scores])
+    _style.save(ranks.draw(scores, spec["labels"]), options.output)
+    kinds = ("png", "svg")
     options.made = [options.output.with_name(f"{options.output.name}.{kind}") for kind in kinds]
 
 
