@@ -81,7 +81,9 @@ def figure(height: float, foot: str) -> Figure:
     FigureCanvasAgg(drawn)
     share = margin / (height + margin)
     drawn.set_layout_engine("constrained", rect=(0, share, 1, 1 - share))
-    drawn.text(0.008, 0.01, "\n".join(lines), size=7.5, color=MUTED, va="bottom")
+    # A share of the height, but not so much that it would leave the foot of a tall figure.
+    bottom = min(0.01, FOOT_INCHES / (height + margin))
+    drawn.text(0.008, bottom, "\n".join(lines), size=7.5, color=MUTED, va="bottom")
     return drawn
 
 

@@ -73,14 +73,16 @@ def _draw_row(axes: Axes, place: float, row: pd.Series) -> None:
     axes.plot(0.5, place, ls="", ms=6, **LOOKS[row["verdict"]])
     texts = {
         "claim": f"{row['where']}: {row['says']}",
-        "study": "\n".join(dict.fromkeys([row["study"], row["stream"]])) or "-",
+        "study": "\n".join(dict.fromkeys([row["study"], row["stream"]])),
         "paper": row["printed"] or "-",
         "ours": _ours(row),
     }
+    judged = row["verdict"] != verdicts.NOT_RUN
     for column, text in texts.items():
         left, characters = COLUMNS[column]
-        lines = 1 if row["verdict"] == verdicts.NOT_RUN else 2
-        axes.text(left, place, _wrapped(text, characters, lines), va="center", size=7)
+        # What was not run has one line, and no study beside it.
+        lines, wide = (2, characters) if judged else (1, characters + 24 * (column == "claim"))
+        axes.text(left, place, _wrapped(text, wide, lines), va="center", size=7)
     if row["ours"]:
         _draw_numbers(axes, place, row)
 
@@ -88,10 +90,10 @@ def _draw_row(axes: Axes, place: float, row: pd.Series) -> None:
 def _ours(row: pd.Series) -> str:
     """The number that decides, and what it is."""
     if not row["ours"]:
-        return "-" if row["verdict"] == verdicts.NOT_RUN else "failed"
+        return "" if row["verdict"] == verdicts.NOT_RUN else "failed"
     between = f" [{row['low']}, {row['high']}]" if row["low"] not in ("", row["ours"]) else ""
-    share = f", {row['share']} of the training" * (row["verdict"] == verdicts.TOO_LITTLE)
-    return f"{row['ours']}{between}{share}\n{row['measured']}"
+    share = f", share {row['share']}" * (row["verdict"] == verdicts.TOO_LITTLE)
+    return f"{row['ours']}{between}\n{row['measured']}{share}"
 
 
 def _draw_numbers(axes: Axes, place: float, row: pd.Series) -> None:
@@ -112,7 +114,8 @@ def _draw_numbers(axes: Axes, place: float, row: pd.Series) -> None:
     for value, edge in ((wanted[0], left), (wanted[1], right)):
         if not math.isnan(value):
             axes.plot([edge, edge], [place - 0.3, place + 0.3], color=_style.MUTED, lw=1)
-            axes.text(edge, place - 0.33, f"{value:g}", color=_style.MUTED, size=6, ha="center")
+            align = "right" if value is wanted[0] else "left"
+            axes.text(edge, place - 0.33, f"{value:g}", color=_style.MUTED, size=6, ha=align)
     look = LOOKS[row["verdict"]]
     if not math.isnan(low):
         ends = [across(low, CHART[0]), across(high, CHART[1])]
@@ -139,7 +142,8 @@ def _wrapped(text: str, characters: int, most: int) -> str:
 
 
 def _cut(line: str, characters: int) -> str:
-    return line[: characters - 3].rstrip(" ,;:") + " ..."
+    whole = line if len(line) <= characters - 4 else line[: characters - 3].rpartition(" ")[0]
+    return whole.rstrip(" ,;:") + " ..."
 
 
 def _legend(drawn: Figure, rows: pd.DataFrame) -> None:
