@@ -24,7 +24,9 @@ def write(
     published: a folder of configs, such as results/published. claims: those of the library, as in
     the spec of a ledger; labels: what figures call methods.
     """
-    tables = {_place(path): path for path in sorted(published.glob("*/studies/*/tables/claims.csv"))}
+    tables = {
+        _place(path): path for path in sorted(published.glob("*/studies/*/tables/claims.csv"))
+    }
     rows = ledger.collect(claims, tables)
     stem = published / "ledger"
     _tables.save(rows, stem, ledger.caption(rows), ledger.shown(rows))
