@@ -35,7 +35,7 @@ def collect(
         for claim in claims
         for row in [row for row in judged if row["claim"] == claim["name"]] or [_not_run(claim)]
     ]
-    return pd.DataFrame(rows, columns=list(COLUMNS)).fillna("")
+    return pd.DataFrame(rows, columns=list(COLUMNS), dtype=object).fillna("")
 
 
 def caption(rows: pd.DataFrame) -> str:

@@ -47,7 +47,7 @@ def tuned_scores(published: Path) -> pd.DataFrame:
         if path.parent.with_name(path.parent.name + TRIALS).is_dir()
     ]
     columns = ["study", "stream", "method", "metric", "score"]
-    return pd.concat([pd.DataFrame(columns=columns), *map(pd.read_csv, tuned)])
+    return pd.concat(map(pd.read_csv, tuned)) if tuned else pd.DataFrame(columns=columns)
 
 
 def _place(table: Path) -> tuple[str, str]:
