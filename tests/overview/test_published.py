@@ -11,7 +11,7 @@ import pytest
 from shiftbench.overview import published
 from shiftbench.planning import claims
 from shiftbench.planning.library import OURS, Library
-from shiftbench.verbs import people
+from shiftbench.verbs import overview
 
 RESULTS = Path(__file__).parents[2] / "results" / "published"
 METHODS = ("a", "b", "c")
@@ -60,7 +60,7 @@ def test_what_is_committed_is_what_the_published_studies_say(name, tmp_path, mon
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, target)
         place.mkdir(parents=True, exist_ok=True)
-    people.overview(type("Options", (), {"published": tmp_path}))
+    overview.published(type("Options", (), {"published": tmp_path}))
     made, committed = tmp_path / name, RESULTS / name
     assert made.exists() == committed.exists()
     assert not made.exists() or made.read_bytes() == committed.read_bytes(), (

@@ -251,44 +251,6 @@ def artefact(options: argparse.Namespace) -> None:
         print(f"{options.study}: {options.made[0]}")
 
 
-@sealed(reads=("tables",), makes=("made",))
-def ledger(options: argparse.Namespace) -> None:
-    """Makes the ledger of all claims (OUTPUT.csv, .md, .svg and .png) from the studies' tables."""
-    from shiftbench.planning import config, specs
-
-    spec = specs.ledger(config.load(options.config), options.config.stem)
-    specs.refuse_other(spec, options.digest)
-
-    from shiftbench.artefacts import _style, _tables
-    from shiftbench.overview import ledger
-
-    studies = [(spec["config"], study) for study in spec["studies"]]
-    rows = ledger.collect(spec["claims"], dict(zip(studies, options.tables, strict=True)))
-    _tables.save(rows, options.output, ledger.caption(rows), ledger.shown(rows))
-    _style.save(ledger.draw(rows), options.output)
-    kinds = ("csv", "md", "png", "svg")
-    options.made = [options.output.with_name(f"{options.output.name}.{kind}") for kind in kinds]
-
-
-@sealed(reads=("scores",), makes=("made",))
-def ranks(options: argparse.Namespace) -> None:
-    """Draws the ranks of methods (OUTPUT.svg and .png) over the studies that are tuned."""
-    from shiftbench.planning import config, specs
-
-    spec = specs.ranks(config.load(options.config))
-    specs.refuse_other(spec, options.digest)
-
-    import pandas as pd
-
-    from shiftbench.artefacts import _style
-    from shiftbench.overview import ranks
-
-    scores = pd.concat([pd.read_csv(path) for path in options.scores])
-    _style.save(ranks.draw(scores, spec["labels"]), options.output)
-    kinds = ("png", "svg")
-    options.made = [options.output.with_name(f"{options.output.name}.{kind}") for kind in kinds]
-
-
 def _counting(plan: Config, name: str) -> tuple[ModuleType, Any]:
     """Module and settings of a stream that is counted in shards."""
     from shiftbench.planning import components

@@ -94,19 +94,6 @@ def publish(options: argparse.Namespace) -> None:
         print(f"{name}: {done}")
 
 
-def overview(options: argparse.Namespace) -> None:
-    """Writes the ledger of claims, and ranks of methods, over all published results."""
-    from shiftbench.overview import published
-    from shiftbench.planning import claims
-    from shiftbench.planning.library import OURS, Library
-
-    known = Library(OURS)
-    spoken = [claim.model_dump(exclude_none=True) for claim in claims.load(known).values()]
-    labels = {name: method.data["label"] for name, method in known.methods.items()}
-    for path in published.write(options.published, spoken, labels):
-        print(path)
-
-
 def verify(options: argparse.Namespace) -> int:
     """Compares results with the published ones; 0 if identical, else 3 to 5 by the worst.
 
