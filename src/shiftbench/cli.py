@@ -9,7 +9,7 @@ from pathlib import Path
 
 from shiftbench import file_errors, telling
 from shiftbench.errors import UserError
-from shiftbench.verbs import jobs, people
+from shiftbench.verbs import jobs, overview, people
 
 DEFAULT_CONFIG = Path("config/embedded.yaml")
 DEFAULT_RESULTS = Path("results/embedded")
@@ -95,8 +95,10 @@ def _add_jobs(verbs: argparse._SubParsersAction) -> None:
         verbs, "artefact", jobs.artefact, ("study", "name"), ("scores", "summary", "output")
     )
     drawing.add_argument("--streams", type=Path, nargs="+", required=True)
-    judging = _add_job(verbs, "ledger", jobs.ledger, (), ("output",))
+    judging = _add_job(verbs, "ledger", overview.ledger, (), ("output",))
     judging.add_argument("--tables", type=Path, nargs="+", required=True, help="of claims")
+    ranking = _add_job(verbs, "ranks", overview.ranks, (), ("output",))
+    ranking.add_argument("--scores", type=Path, nargs="+", required=True, help="scores.csv")
 
 
 def _add_results(verbs: argparse._SubParsersAction) -> None:
@@ -111,6 +113,8 @@ def _add_results(verbs: argparse._SubParsersAction) -> None:
     publishing = _add(verbs, "publish", people.publish)
     publishing.add_argument("results", type=Path, nargs="?", default=DEFAULT_RESULTS)
     publishing.add_argument("--to", type=Path, help="folder, if not results/published/CONFIG")
+    viewing = _add(verbs, "overview", overview.published)
+    viewing.add_argument("published", type=Path, nargs="?", default=Path("results/published"))
     verifying = _add(verbs, "verify", people.verify)
     verifying.add_argument("results", type=Path, nargs="?", default=DEFAULT_RESULTS)
     verifying.add_argument(

@@ -21,11 +21,12 @@ NUMBER = ROW | {"claim": "number", "from": "1", "to": "2", "verdict": "contradic
 
 
 @pytest.fixture
-def spec():
+def known():
+    """All claims."""
     kept = {"where": "5.1", "says": "So.", "metric": "f1", "code": "", "ours_may": "", "paper": "9"}
     found = [kept | {"name": name, "work": "knoblauch2018robust"} for name in NAMES]
     found.append(kept | {"name": "other", "work": "li2021vbs"})
-    return {"config": "cpu", "claims": found}
+    return found
 
 
 @pytest.fixture
@@ -36,11 +37,12 @@ def tables(tmp_path: Path):
         return path
 
     once = written("one", NUMBER, ROW)
-    return {"one": once, "two": written("two", ROW | {"verdict": "unresolved", "ours": "0.05"})}
+    twice = written("two", ROW | {"verdict": "unresolved", "ours": "0.05"})
+    return {("cpu", "one"): once, ("paper", "two"): twice}
 
 
-def test_every_claim_has_a_row_for_each_study_or_is_not_run(spec, tables) -> None:
-    rows = ledger.collect(spec, tables)
+def test_every_claim_has_a_row_for_each_study_or_is_not_run(known, tables) -> None:
+    rows = ledger.collect(known, tables)
     assert rows[["claim", "study", "verdict"]].values.tolist() == [
         ["order", "one", "reproduced"],
         ["order", "two", "unresolved"],
@@ -48,24 +50,25 @@ def test_every_claim_has_a_row_for_each_study_or_is_not_run(spec, tables) -> Non
         ["absent", "", "not run"],
         ["other", "", "not run"],
     ]
-    assert set(rows["config"]) == {"cpu"}
+    assert rows["config"].tolist() == ["cpu", "paper", "cpu", "", ""]
     assert rows["printed"].tolist()[-1] == "9" and rows["paper"].tolist()[-1] == "Li et al. (2021)"
 
 
-def test_counts_are_those_of_the_rows(spec, tables) -> None:
-    rows = ledger.collect(spec, tables)
+def test_counts_are_those_of_the_rows(known, tables) -> None:
+    rows = ledger.collect(known, tables)
     expected = {
         "reproduced": 1, "contradicted": 1, "unresolved": 1, "not at this budget": 0, "not run": 2
     }  # fmt: skip
     assert ledger.counted(rows) == expected
     assert "Claims: 4; papers: 2" in ledger.caption(rows)
-    assert "1 reproduced, 1 contradicted, 1 unresolved" in ledger.caption(rows)
+    said = "Verdicts of configs cpu, paper: 1 reproduced, 1 contradicted, 1 unresolved"
+    assert said in ledger.caption(rows)
     labels = [text.get_text() for text in ledger.draw(rows).legends[0].get_texts()]
     assert labels == [f"{name}: {number}" for name, number in expected.items()]
 
 
-def test_the_figure_has_a_row_a_claim_with_ours_where_there_is_a_number(spec, tables) -> None:
-    rows = ledger.collect(spec, tables)
+def test_the_figure_has_a_row_a_claim_with_ours_where_there_is_a_number(known, tables) -> None:
+    rows = ledger.collect(known, tables)
     (axes,) = ledger.draw(rows).get_axes()
     texts = [text.get_text() for text in axes.texts]
     assert texts.count("Knoblauch et al. (2018)") == texts.count("Li et al. (2021)") == 1
@@ -74,8 +77,8 @@ def test_the_figure_has_a_row_a_claim_with_ours_where_there_is_a_number(spec, ta
     assert len(axes.patches) == 3  # a shade for each row with a number
 
 
-def test_a_number_inside_its_range_is_drawn_in_the_shade(spec, tables) -> None:
-    (axes,) = ledger.draw(ledger.collect(spec, tables)).get_axes()
+def test_a_number_inside_its_range_is_drawn_in_the_shade(known, tables) -> None:
+    (axes,) = ledger.draw(ledger.collect(known, tables)).get_axes()
     points = [line for line in axes.lines if line.get_markersize() == 4.5]
     inside = []
     for box, point in zip(axes.patches, points, strict=True):
@@ -84,8 +87,8 @@ def test_a_number_inside_its_range_is_drawn_in_the_shade(spec, tables) -> None:
     assert inside == [True, True, False]
 
 
-def test_the_same_rows_give_the_same_bytes(spec, tables, tmp_path: Path) -> None:
-    rows = ledger.collect(spec, tables)
+def test_the_same_rows_give_the_same_bytes(known, tables, tmp_path: Path) -> None:
+    rows = ledger.collect(known, tables)
     for name in ("first", "second"):
         _style.save(ledger.draw(rows), tmp_path / name)
     for kind in ("svg", "png"):
@@ -94,7 +97,7 @@ def test_the_same_rows_give_the_same_bytes(spec, tables, tmp_path: Path) -> None
         ).read_bytes()
 
 
-def test_what_is_no_table_of_claims_is_named(spec, tmp_path: Path) -> None:
+def test_what_is_no_table_of_claims_is_named(known, tmp_path: Path) -> None:
     (tmp_path / "claims.csv").write_text("a,b\n1,2\n")
     with pytest.raises(UserError, match=r"claims\.csv: the table of claims lacks the column claim"):
-        ledger.collect(spec, {"one": tmp_path / "claims.csv"})
+        ledger.collect(known, {("cpu", "one"): tmp_path / "claims.csv"})

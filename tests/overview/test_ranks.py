@@ -61,6 +61,15 @@ def test_only_what_all_streams_have_is_compared():
     assert list(means.columns) == ["ewc", "si", "vogn"]
 
 
+def test_streams_of_few_methods_do_not_empty_the_table():
+    """Two that share no method with each other, as those with other heads do."""
+    wide = {name: {f"m{i}": 0.1 * i for i in range(6)} for name in "abcd"}
+    few = {"e": {"m0": 0.1, "m1": 0.2, "x": 0.3}, "f": {"m4": 0.1, "m5": 0.2, "y": 0.3}}
+    assert ranks.shared(rows(wide | few)).shape == (4, 6)
+    fewer = {"e": {f"m{i}": 0.1 * i for i in range(5)}}
+    assert ranks.shared(rows(wide | fewer)).shape == (5, 5), "25 cells are more than 24"
+
+
 def test_a_stream_of_two_studies_counts_once_in_the_one_with_most_methods():
     fuller = {"a": {"ewc": 0.1, "si": 0.2, "vogn": 0.3, "hat": 0.4}}
     means = ranks.shared(pd.concat([rows(), rows(fuller, study="t")]))
@@ -85,7 +94,7 @@ def test_learners_that_stand_for_no_method_are_left_out():
     ],
 )
 def test_too_few_streams_or_methods_are_refused(scores):
-    with pytest.raises(UserError, match="3 of each are needed"):
+    with pytest.raises(UserError, match="no 3 streams share 3 methods"):
         ranks.draw(scores)
 
 

@@ -121,6 +121,14 @@ def test_the_choice_changes_the_pipeline_and_the_checkpoint(load):
     assert resolved["tuned"] == point and resolved["digest"] != spec["digest"]
 
 
+def test_methods_are_ranked_over_three_tuned_studies_or_more(load):
+    one = load()
+    study = one.studies["study"]
+    assert specs.ranked(one) == []
+    three = {name: study for name in ("a", "b", "c")} | {"d": one.studies["study-tuning"]}
+    assert specs.ranked(one.model_copy(update={"studies": three})) == ["a", "b", "c"]
+
+
 FIVE = [f"map.{key}" for key in ("epochs", "batch_size", "fisher_rows", "strength", "damping")]
 
 

@@ -48,7 +48,7 @@ import sys
 from pathlib import Path
 arguments = sys.argv[1:]
 named = dict(zip(arguments, arguments[1:]))
-paths = [named.get(name) for name in ("--output", "--cost", "--scores", "--summary")]
+paths = [named.get(name) for name in ("--output", "--cost", "--scores", "--summary", "--tidy")]
 if "artefact" in arguments:
     paths = [f"{named['--output']}.{kind}" for kind in ("csv", "md")]
 if "ledger" in arguments:

@@ -88,9 +88,18 @@ def all_results():
 
 
 def overview_results():
-    """The ledger, where a study judges a claim."""
+    """The ledger, where a study judges a claim; ranks, where several are tuned."""
     folder, kinds = f"{RESULTS}/overview", ("csv", "md", "svg", "png")
-    return [f"{folder}/ledger.{kind}" for kind in kinds if specs.judging(CONFIG)]
+    ledger = [f"{folder}/ledger.{kind}" for kind in kinds if specs.judging(CONFIG)]
+    return ledger + [
+        f"{folder}/ranks.{kind}" for kind in ("svg", "png") if specs.ranked(CONFIG)
+    ]
+
+
+def scores_of_ranked():
+    """The scores by seed of the studies whose methods are ranked."""
+    folder = f"{RESULTS}/studies"
+    return [f"{folder}/{study}/scores.csv" for study in specs.ranked(CONFIG)]
 
 
 def tables_of_claims():
@@ -173,6 +182,10 @@ def artefact_spec(wildcards):
 
 def ledger_spec(wildcards):
     return specs.ledger(CONFIG, CONFIG_FILE.stem)
+
+
+def ranks_spec(wildcards):
+    return specs.ranks(CONFIG)
 
 
 def fetched_datasets():

@@ -1,4 +1,4 @@
-"""Overview: what is made of all studies together. The ledger of what papers claim."""
+"""Overview: what is made of all studies together: the ledger of claims, ranks of methods."""
 
 
 rule write_ledger:
@@ -32,4 +32,31 @@ rule write_ledger:
         "python -m shiftbench --stack light ledger"
         ' --config "$SHIFTBENCH_CONFIG" --tables {input:q}'
         ' --output "$SHIFTBENCH_RESULTS"/overview/ledger'
+        " --log {log:q} --digest {params.spec[digest]}"
+
+
+rule rank_methods:
+    input:
+        scores_of_ranked(),
+    output:
+        report(
+            "<results>/overview/ranks.svg",
+            caption="../report/ranks.rst",
+            category="overview",
+            labels={"result": "ranks", "kind": "figure"},
+        ),
+        "<results>/overview/ranks.png",
+    log:
+        "<logs>/overview/ranks.log",
+    resources:
+        runtime=30,
+        mem_mb=2500,
+    params:
+        spec=ranks_spec,
+    message:
+        "Ranking the methods of tuned studies"
+    shell:
+        "python -m shiftbench --stack light ranks"
+        ' --config "$SHIFTBENCH_CONFIG" --scores {input:q}'
+        ' --output "$SHIFTBENCH_RESULTS"/overview/ranks'
         " --log {log:q} --digest {params.spec[digest]}"

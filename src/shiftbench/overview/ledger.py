@@ -1,4 +1,4 @@
-"""The ledger: every claim of every paper with its verdict, over all studies of a config.
+"""The ledger: every claim of every paper with its verdict, over all studies of some configs.
 
 From the tables `claims` of the studies. A claim has a row for each study and stream that judges
 it, and one row, *not run*, where none does.
@@ -6,7 +6,7 @@ it, and one row, *not run*, where none does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,27 +22,28 @@ from shiftbench.scoring import verdicts
 COLUMNS = (*claims.COLUMNS[:4], "config", "study", *claims.COLUMNS[4:])
 
 
-def collect(spec: Mapping[str, Any], tables: Mapping[str, Path]) -> pd.DataFrame:
+def collect(
+    claims: Sequence[Mapping[str, Any]], tables: Mapping[tuple[str, str], Path]
+) -> pd.DataFrame:
     """All claims in the order of their files, as texts, in `COLUMNS`.
 
-    spec: `config`, the name of the config, and `claims`. tables: the CSV file of each study.
-    UserError for a file that is no table of claims.
+    tables: the CSV file of each config and study. UserError for a file that is no table of claims.
     """
-    judged = [row for study, path in tables.items() for row in _read(path, study)]
+    judged = [row for place, path in tables.items() for row in _read(path, *place)]
     rows = [
-        {"config": spec["config"]} | row
-        for claim in spec["claims"]
+        row
+        for claim in claims
         for row in [row for row in judged if row["claim"] == claim["name"]] or [_not_run(claim)]
     ]
-    return pd.DataFrame(rows, columns=list(COLUMNS)).fillna("")
+    return pd.DataFrame(rows, columns=list(COLUMNS), dtype=object).fillna("")
 
 
 def caption(rows: pd.DataFrame) -> str:
     """How many verdicts there are of each kind, and of what."""
     counts = ", ".join(f"{number} {name}" for name, number in counted(rows).items())
     return (
-        f"Claims: {rows['claim'].nunique()}; papers: {rows['paper'].nunique()}. Verdicts of the "
-        f"config {rows['config'].iloc[0]}: {counts}. A claim has one for each study and stream "
+        f"Claims: {rows['claim'].nunique()}; papers: {rows['paper'].nunique()}. Verdicts of "
+        f"{_configs(rows)}: {counts}. A claim has one for each study and stream "
         "that judges it. The shade of a row is where the claim puts the number that decides, the "
         "dot is our mean with its 95 % interval over seeds; each row has its own scale."
     )
@@ -63,7 +64,12 @@ def shown(rows: pd.DataFrame) -> pd.DataFrame:
     return claims.shown(rows).assign(stream=rows["study"] + " " + rows["stream"])
 
 
-def _read(path: Path, study: str) -> Iterator[dict[str, Any]]:
+def _configs(rows: pd.DataFrame) -> str:
+    names = list(dict.fromkeys(filter(None, rows["config"])))
+    return f"config{'s' * (len(names) > 1)} {', '.join(names)}" if names else "no config"
+
+
+def _read(path: Path, config: str, study: str) -> Iterator[dict[str, Any]]:
     table = pd.read_csv(path, dtype=str, keep_default_na=False)
     if missing := [name for name in claims.COLUMNS if name not in table]:
         raise UserError(
@@ -71,7 +77,7 @@ def _read(path: Path, study: str) -> Iterator[dict[str, Any]]:
             " the workflow again"
         )
     for row in table.to_dict("records"):
-        yield row | {"study": study}
+        yield row | {"config": config, "study": study}
 
 
 def _not_run(claim: Mapping[str, Any]) -> dict[str, str]:

@@ -69,26 +69,36 @@ def caption(means: pd.DataFrame) -> str:
     )
 
 
+def possible(scores: pd.DataFrame) -> bool:
+    """Whether streams share methods enough."""
+    return _largest(_means(scores).notna()) is not None
+
+
 def shared(scores: pd.DataFrame) -> pd.DataFrame:
     """Mean score over seeds [stream, method], of the methods that all these streams have.
 
-    Streams with fewer than three methods are left out. One that several studies have counts once,
-    in the study with most methods. UserError where less than three of either are left.
+    Streams with few methods are left out, so that the table is large. One that several studies
+    have counts once, in the study with most methods. UserError where less than three streams
+    share three methods.
     """
+    means = _means(scores)
+    chosen = _largest(means.notna())
+    if chosen is None:
+        raise UserError(
+            f"ranks: no {FEWEST} streams share {FEWEST} methods with {METRIC}; run more studies of"
+            " continual learning with the same methods"
+        )
+    return means.loc[sorted(chosen)].dropna(axis=1)
+
+
+def _means(scores: pd.DataFrame) -> pd.DataFrame:
+    """Mean score over seeds [stream, method], NaN where a stream does not have the method."""
     known = scores[(scores["metric"] == METRIC) & scores["score"].notna()]
     known = known[known["method"].fillna("") != ""]
     means = known.groupby(["study", "stream", "method"], sort=True)["score"].mean().unstack()
-    means = means[means.notna().sum(axis=1) >= FEWEST]
     most_first = means.notna().sum(axis=1).sort_values(ascending=False, kind="stable").index
     means = means.loc[most_first].droplevel("study")
-    means = means[~means.index.duplicated()].sort_index().dropna(axis=1)
-    if min(means.shape) < FEWEST:
-        raise UserError(
-            f"ranks: {means.shape[0]} streams share {means.shape[1]} methods with {METRIC}, and"
-            f" {FEWEST} of each are needed; run more studies of continual learning with the same"
-            " methods"
-        )
-    return means
+    return means[~means.index.duplicated()]
 
 
 def average_ranks(means: pd.DataFrame) -> pd.Series:
@@ -101,6 +111,27 @@ def critical_difference(blocks: int, methods: int) -> float:
     """How far average ranks must be apart to differ by Nemenyi's test at 5 %."""
     q = stats.studentized_range.ppf(1 - ALPHA, methods, np.inf) / np.sqrt(2)
     return float(q * np.sqrt(methods * (methods + 1) / (6 * blocks)))
+
+
+def _largest(known: pd.DataFrame) -> list[str] | None:
+    """Streams, of known [stream, method] with most methods first, that share most; or None.
+
+    Found by leaving out one after the other that keeps most methods from being shared, of equal
+    ones that with fewest methods; of all that are met, the largest table. No score is looked at.
+    """
+    left, sizes = list(known.index), {}
+    while len(left) >= FEWEST:
+        methods = _methods(known, left)
+        if methods >= FEWEST:
+            sizes[tuple(left)] = methods * len(left)
+        without = [[other for other in left if other != stream] for stream in reversed(left)]
+        left = max(without, key=lambda others: _methods(known, others))
+    return list(max(sizes, key=lambda streams: sizes[streams])) if sizes else None
+
+
+def _methods(known: pd.DataFrame, streams: list[str]) -> int:
+    """How many methods all these streams have."""
+    return int(known.loc[streams].all().sum())
 
 
 def _name(texts: Sequence[Any], ranks: pd.Series, labels: Mapping[str, str]) -> None:

@@ -23,6 +23,9 @@ HARNESS = "shiftbench.running.harness"
 SUMMARISE = ("shiftbench.scoring.summarise", "shiftbench.scoring.tidy")
 CHOOSE = "shiftbench.scoring.choice"
 LEDGER = "shiftbench.overview.ledger"
+RANKS = "shiftbench.overview.ranks"
+FEWEST_RANKED = 3
+"""Studies below which ranks have nothing to test."""
 STORES = "shiftbench.store.zarr_zip"
 DRAWING = tuple(
     f"shiftbench.{name}" for name in ("scoring.results", "artefacts._style", "artefacts._tables")
@@ -149,6 +152,23 @@ def ledger(config: Config, name: str) -> Spec:
         *DRAWING,
         LEDGER,
     )
+
+
+def ranks(config: Config) -> Spec:
+    """The spec of the ranks of methods, over the studies that tune all of theirs alike."""
+    labels = {
+        name: variant.label
+        for study in ranked(config)
+        for name, variant in config.studies[study].methods.items()
+        if variant.method == name
+    }
+    return _sealed({"kind": "ranks", "studies": ranked(config), "labels": labels}, *DRAWING, RANKS)
+
+
+def ranked(config: Config) -> list[str]:
+    """The studies whose methods can be ranked, if there are enough; else none."""
+    found = [name for name, study in config.studies.items() if study.tuning]
+    return found if len(found) >= FEWEST_RANKED else []
 
 
 def judging(config: Config) -> list[str]:

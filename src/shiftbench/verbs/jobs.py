@@ -251,24 +251,6 @@ def artefact(options: argparse.Namespace) -> None:
         print(f"{options.study}: {options.made[0]}")
 
 
-@sealed(reads=("tables",), makes=("made",))
-def ledger(options: argparse.Namespace) -> None:
-    """Makes the ledger of all claims (OUTPUT.csv, .md, .svg and .png) from the studies' tables."""
-    from shiftbench.planning import config, specs
-
-    spec = specs.ledger(config.load(options.config), options.config.stem)
-    specs.refuse_other(spec, options.digest)
-
-    from shiftbench.artefacts import _style, _tables
-    from shiftbench.overview import ledger
-
-    rows = ledger.collect(spec, dict(zip(spec["studies"], options.tables, strict=True)))
-    _tables.save(rows, options.output, ledger.caption(rows), ledger.shown(rows))
-    _style.save(ledger.draw(rows), options.output)
-    kinds = ("csv", "md", "png", "svg")
-    options.made = [options.output.with_name(f"{options.output.name}.{kind}") for kind in kinds]
-
-
 def _counting(plan: Config, name: str) -> tuple[ModuleType, Any]:
     """Module and settings of a stream that is counted in shards."""
     from shiftbench.planning import components

@@ -1,0 +1,56 @@
+"""The overview of all published results: the ledger and the ranks, over every config.
+
+Made from what is published of each study, so that it can be made again from a clone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from shiftbench.artefacts import _style, _tables
+from shiftbench.overview import ledger, ranks
+from shiftbench.planning.endings import TRIALS
+
+
+def write(
+    published: Path, claims: Sequence[Mapping[str, Any]], labels: Mapping[str, str]
+) -> list[Path]:
+    """Writes PUBLISHED/ledger.csv, .md, .svg and .png, and ranks.svg and .png where they can be.
+
+    published: a folder of configs, such as results/published. claims: those of the library, as in
+    the spec of a ledger; labels: what figures call methods.
+    """
+    tables = {
+        _place(path): path for path in sorted(published.glob("*/studies/*/tables/claims.csv"))
+    }
+    rows = ledger.collect(claims, tables)
+    stem = published / "ledger"
+    _tables.save(rows, stem, ledger.caption(rows), ledger.shown(rows))
+    _style.save(ledger.draw(rows), stem)
+    made = [stem.with_suffix(kind) for kind in (".csv", ".md", ".png", ".svg")]
+    scores = tuned_scores(published)
+    if ranks.possible(scores):
+        _style.save(ranks.draw(scores, labels), published / "ranks")
+        made += [published / "ranks.png", published / "ranks.svg"]
+    return made
+
+
+def tuned_scores(published: Path) -> pd.DataFrame:
+    """The scores of all studies whose methods are tuned alike, those with a study of trials."""
+    tuned = [
+        path
+        for path in sorted(published.glob("*/studies/*/scores.csv"))
+        if path.parent.with_name(path.parent.name + TRIALS).is_dir()
+    ]
+    columns = ["study", "stream", "method", "metric", "score"]
+    return pd.concat(map(pd.read_csv, tuned)) if tuned else pd.DataFrame(columns=columns)
+
+
+def _place(table: Path) -> tuple[str, str]:
+    """Config and study of a table."""
+    study = table.parents[1]
+    return study.parents[1].name, study.name

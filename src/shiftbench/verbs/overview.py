@@ -1,0 +1,62 @@
+"""Verbs of what is made of several studies together: the ledger of claims, ranks of methods."""
+
+from __future__ import annotations
+
+import argparse
+
+from shiftbench.errors import UserError
+from shiftbench.verbs.jobs import sealed
+
+
+@sealed(reads=("tables",), makes=("made",))
+def ledger(options: argparse.Namespace) -> None:
+    """Makes the ledger of all claims (OUTPUT.csv, .md, .svg and .png) from the studies' tables."""
+    from shiftbench.planning import config, specs
+
+    spec = specs.ledger(config.load(options.config), options.config.stem)
+    specs.refuse_other(spec, options.digest)
+
+    from shiftbench.artefacts import _style, _tables
+    from shiftbench.overview import ledger
+
+    studies = [(spec["config"], study) for study in spec["studies"]]
+    rows = ledger.collect(spec["claims"], dict(zip(studies, options.tables, strict=True)))
+    _tables.save(rows, options.output, ledger.caption(rows), ledger.shown(rows))
+    _style.save(ledger.draw(rows), options.output)
+    kinds = ("csv", "md", "png", "svg")
+    options.made = [options.output.with_name(f"{options.output.name}.{kind}") for kind in kinds]
+
+
+@sealed(reads=("scores",), makes=("made",))
+def ranks(options: argparse.Namespace) -> None:
+    """Draws the ranks of methods (OUTPUT.svg and .png) over the studies that are tuned."""
+    from shiftbench.planning import config, specs
+
+    spec = specs.ranks(config.load(options.config))
+    specs.refuse_other(spec, options.digest)
+
+    import pandas as pd
+
+    from shiftbench.artefacts import _style
+    from shiftbench.overview import ranks
+
+    scores = pd.concat([pd.read_csv(path) for path in options.scores])
+    _style.save(ranks.draw(scores, spec["labels"]), options.output)
+    kinds = ("png", "svg")
+    options.made = [options.output.with_name(f"{options.output.name}.{kind}") for kind in kinds]
+
+
+def published(options: argparse.Namespace) -> None:
+    """Writes the ledger of claims, and ranks of methods, over all published results."""
+    if not options.published.is_dir():
+        raise UserError(f"{options.published}: there is no such folder; publish results first")
+
+    from shiftbench.overview import published
+    from shiftbench.planning import claims
+    from shiftbench.planning.library import OURS, Library
+
+    known = Library(OURS)
+    spoken = [claim.model_dump(exclude_none=True) for claim in claims.load(known).values()]
+    labels = {name: method.data["label"] for name, method in known.methods.items()}
+    for path in published.write(options.published, spoken, labels):
+        print(path)

@@ -1,0 +1,72 @@
+"""The overview of what is published: from its files alone, and no other than is committed."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from shiftbench.overview import published
+from shiftbench.planning import claims
+from shiftbench.planning.library import OURS, Library
+from shiftbench.verbs import overview
+
+RESULTS = Path(__file__).parents[2] / "results" / "published"
+METHODS = ("a", "b", "c")
+
+
+def study(folder: Path, name: str, tuned: bool = True) -> None:
+    """The scores of a published study, and the folder of its trials."""
+    place = folder / "cpu" / "studies" / name
+    place.mkdir(parents=True)
+    rows = [
+        {"study": name, "stream": name, "learner": method, "method": method, "metric": "acc",
+         "seed": seed, "score": 0.5 + 0.1 * number + 0.01 * seed, "status": "ok"}
+        for number, method in enumerate(METHODS)
+        for seed in range(3)
+    ]  # fmt: skip
+    pd.DataFrame(rows).to_csv(place / "scores.csv", index=False)
+    if tuned:
+        place.with_name(f"{name}-tuning").mkdir()
+
+
+def test_only_methods_that_were_tuned_alike_are_ranked(tmp_path):
+    for name in ("one", "two"):
+        study(tmp_path, name)
+    study(tmp_path, "three", tuned=False)
+    assert set(published.tuned_scores(tmp_path)["study"]) == {"one", "two"}
+    names = [path.name for path in published.write(tmp_path, claims_of_ours(), {})]
+    assert names == ["ledger.csv", "ledger.md", "ledger.png", "ledger.svg"]
+    study(tmp_path, "four")
+    names = [path.name for path in published.write(tmp_path, claims_of_ours(), {})]
+    assert names[4:] == ["ranks.png", "ranks.svg"]
+
+
+def test_without_a_table_nothing_has_run(tmp_path):
+    published.write(tmp_path, claims_of_ours(), {})
+    rows = pd.read_csv(tmp_path / "ledger.csv")
+    assert set(rows["verdict"]) == {"not run"} and len(rows) == len(claims_of_ours())
+
+
+@pytest.mark.parametrize("name", ["ledger.csv", "ledger.md", "ledger.svg", "ranks.svg"])
+def test_what_is_committed_is_what_the_published_studies_say(name, tmp_path, monkeypatch):
+    for path in RESULTS.glob("*/studies/*"):
+        wanted = [path / "tables" / "claims.csv", path / "scores.csv"]
+        place = tmp_path / path.relative_to(RESULTS)
+        for file in filter(Path.exists, wanted):
+            target = place / file.relative_to(path)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, target)
+        place.mkdir(parents=True, exist_ok=True)
+    overview.published(type("Options", (), {"published": tmp_path}))
+    made, committed = tmp_path / name, RESULTS / name
+    assert made.exists() == committed.exists()
+    assert not made.exists() or made.read_bytes() == committed.read_bytes(), (
+        "run `shiftbench overview`"
+    )
+
+
+def claims_of_ours():
+    return [one.model_dump(exclude_none=True) for one in claims.load(Library(OURS)).values()]
