@@ -125,7 +125,7 @@ def test_methods_are_ranked_over_three_tuned_studies_or_more(load):
     one = load()
     study = one.studies["study"]
     assert specs.ranked(one) == []
-    three = {name: study for name in ("a", "b", "c")} | {"d": one.studies["study-tuning"]}
+    three = dict.fromkeys(("a", "b", "c"), study) | {"d": one.studies["study-tuning"]}
     assert specs.ranked(one.model_copy(update={"studies": three})) == ["a", "b", "c"]
 
 
