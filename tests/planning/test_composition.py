@@ -169,6 +169,12 @@ def test_looks_are_the_methods_own_and_all_different(load):
     assert len(set(study.looks.values())) == len(study.methods)
 
 
+def test_more_methods_than_looks_share_them(load):
+    many = "".join(f"      m{number}: {{from: mean}}\n" for number in range(80))
+    study = load(f"budget: quick\nstudies:\n  step:\n    methods:\n{many}").studies["step"]
+    assert len(study.looks) >= 80 and len(set(study.looks.values())) == 70
+
+
 def test_figures_have_all_colours_and_markers():
     assert list(_style.COLOURS) == list(get_args(Colour))
     assert list(_style.MARKERS) == list(get_args(Marker))

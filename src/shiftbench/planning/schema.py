@@ -177,7 +177,7 @@ class Study(Model):
 
     @property
     def looks(self) -> dict[str, tuple[str, str]]:
-        """Colour and marker of each method: its own, or the next free ones."""
+        """Colour and marker of each method: its own, or the next free ones, if there are any."""
         markers = get_args(Marker)
         every = [(colour, marker) for marker in markers for colour in get_args(Colour)]
         claimed = {(one.colour, one.marker) for one in self.methods.values()}
@@ -186,7 +186,8 @@ class Study(Model):
             own = [(one.colour, one.marker)] if one.colour and one.marker else []
             alike = [(one.colour, marker) for marker in markers] if one.colour else []
             others = [look for look in (*alike, *every) if look not in claimed]
-            found[name] = next(look for look in (*own, *others) if look not in found.values())
+            free = (look for look in (*own, *others) if look not in found.values())
+            found[name] = next(free, every[len(found) % len(every)])
         return found
 
     @property
