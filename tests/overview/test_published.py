@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from shiftbench.overview import published
+from shiftbench.overview import costs, published
 from shiftbench.planning import claims
 from shiftbench.planning.library import OURS, Library
 from shiftbench.verbs import overview
@@ -38,10 +39,26 @@ def test_only_methods_that_were_tuned_alike_are_ranked(tmp_path):
     study(tmp_path, "three", tuned=False)
     assert set(published.tuned_scores(tmp_path)["study"]) == {"one", "two"}
     names = [path.name for path in published.write(tmp_path, claims_of_ours(), {})]
-    assert names == ["ledger.csv", "ledger.md", "ledger.png", "ledger.svg"]
+    made = ["ledger.csv", "ledger.md", "ledger.png", "ledger.svg", "costs.csv", "costs.md"]
+    assert names == made
     study(tmp_path, "four")
     names = [path.name for path in published.write(tmp_path, claims_of_ours(), {})]
-    assert names[4:] == ["ranks.png", "ranks.svg"]
+    assert names == [*made, "ranks.png", "ranks.svg"]
+
+
+def test_costs_are_those_of_the_provenance_and_what_20_seeds_would_be(tmp_path):
+    study(tmp_path, "one")
+    place = tmp_path / "cpu" / "studies"
+    for name, hours in (("one", 0.3), ("one-tuning", 0.5)):
+        origin = {"core_hours": hours, "runs": 9, "commit": "abc"}
+        (place / name / "provenance.json").write_text(json.dumps(origin))
+    study(tmp_path, "old", tuned=False)  # published before costs were
+    (row,) = costs.collect(tmp_path).to_dict("records")
+    assert row == {
+        "config": "cpu", "study": "one", "seeds": 3, "runs": 9, "core_hours": 0.3, "trials": 0.5,
+        "at_20_seeds": 2.5, "commit": "abc",
+    }  # fmt: skip
+    assert "Together 0.8." in costs.caption(costs.collect(tmp_path))
 
 
 def test_without_a_table_nothing_has_run(tmp_path):
@@ -50,10 +67,12 @@ def test_without_a_table_nothing_has_run(tmp_path):
     assert set(rows["verdict"]) == {"not run"} and len(rows) == len(claims_of_ours())
 
 
-@pytest.mark.parametrize("name", ["ledger.csv", "ledger.md", "ledger.svg", "ranks.svg"])
+@pytest.mark.parametrize(
+    "name", ["ledger.csv", "ledger.md", "ledger.svg", "costs.csv", "ranks.svg"]
+)
 def test_what_is_committed_is_what_the_published_studies_say(name, tmp_path, monkeypatch):
     for path in RESULTS.glob("*/studies/*"):
-        wanted = [path / "tables" / "claims.csv", path / "scores.csv"]
+        wanted = [path / "tables" / "claims.csv", path / "scores.csv", path / "provenance.json"]
         place = tmp_path / path.relative_to(RESULTS)
         for file in filter(Path.exists, wanted):
             target = place / file.relative_to(path)

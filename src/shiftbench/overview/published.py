@@ -1,4 +1,4 @@
-"""The overview of all published results: the ledger and the ranks, over every config.
+"""The overview of all published results: ledger, ranks and costs, over every config.
 
 Made from what is published of each study, so that it can be made again from a clone.
 """
@@ -12,14 +12,14 @@ from typing import Any
 import pandas as pd
 
 from shiftbench.artefacts import _style, _tables
-from shiftbench.overview import ledger, ranks
+from shiftbench.overview import costs, ledger, ranks
 from shiftbench.planning.endings import TRIALS
 
 
 def write(
     published: Path, claims: Sequence[Mapping[str, Any]], labels: Mapping[str, str]
 ) -> list[Path]:
-    """Writes PUBLISHED/ledger.csv, .md, .svg and .png, and ranks.svg and .png where they can be.
+    """Writes PUBLISHED/ledger.csv, .md, .svg, .png, costs.csv, .md; where it can be, ranks.svg, .png.
 
     published: a folder of configs, such as results/published. claims: those of the library, as in
     the spec of a ledger; labels: what figures call methods.
@@ -32,6 +32,9 @@ def write(
     _tables.save(rows, stem, ledger.caption(rows), ledger.shown(rows))
     _style.save(ledger.draw(rows), stem)
     made = [stem.with_suffix(kind) for kind in (".csv", ".md", ".png", ".svg")]
+    spent = costs.collect(published)
+    _tables.save(spent, published / "costs", costs.caption(spent), costs.shown(spent))
+    made += [published / "costs.csv", published / "costs.md"]
     scores = tuned_scores(published)
     if ranks.possible(scores):
         _style.save(ranks.draw(scores, labels), published / "ranks")
