@@ -19,7 +19,7 @@ from shiftbench.planning.endings import TRIALS
 def write(
     published: Path, claims: Sequence[Mapping[str, Any]], labels: Mapping[str, str]
 ) -> list[Path]:
-    """Writes PUBLISHED/ledger.csv, .md, .svg, .png, costs.csv, .md; where it can be, ranks.svg, .png.
+    """Writes ledger.csv, .md, .svg and .png, costs.csv and .md; where they can be, ranks.svg, .png.
 
     published: a folder of configs, such as results/published. claims: those of the library, as in
     the spec of a ledger; labels: what figures call methods.
