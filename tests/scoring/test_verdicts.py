@@ -159,5 +159,7 @@ def test_too_small_a_share_of_the_training_has_no_verdict() -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_on_other_data_nothing_is_known_of_the_training() -> None:
-    assert on_data(study(a=HIGH), "large").share("toy-step", "a", "eschenhagen2019vogn") == 1
+def test_on_other_data_the_least_that_the_paper_trains_on_counts() -> None:
+    made = on_data(study(a=HIGH), "large")
+    rows = made.streams["toy-step"].sizes["task"]
+    assert made.share("toy-step", "a", "eschenhagen2019vogn") == rows / 60 * 5 / 10

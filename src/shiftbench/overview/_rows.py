@@ -115,7 +115,7 @@ def _draw_numbers(axes: Axes, place: float, row: pd.Series) -> None:
         if not math.isnan(value):
             axes.plot([edge, edge], [place - 0.3, place + 0.3], color=_style.MUTED, lw=1)
             align = "right" if value is wanted[0] else "left"
-            axes.text(edge, place - 0.33, f"{value:g}", color=_style.MUTED, size=6, ha=align)
+            axes.text(edge, place - 0.33, f"{value + 0.0:g}", color=_style.MUTED, size=6, ha=align)
     look = LOOKS[row["verdict"]]
     if not math.isnan(low):
         ends = [across(low, CHART[0]), across(high, CHART[1])]

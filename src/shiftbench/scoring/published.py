@@ -105,15 +105,16 @@ def number(stream: xr.Dataset, run: xr.Dataset, method: str | None, metric: str)
 
 def share(stream: xr.Dataset, run: xr.Dataset, paper: str, method: str) -> float:
     """Our share of what a paper trains a method on, at most 1; of its rows alone where its epochs
-    are not known, and 1 where nothing is known of the stream.
+    are not known, and 1 where nothing is known of the stream. On data that the paper does not have
+    it is of the data set on which the paper trains least.
     """
     dataset = provenance.dataset(stream)
-    tables = [one for one in _about(stream) if one.paper == paper and dataset in one.trained]
-    rows = [(one, row) for one in tables for row in one.rows if row.method == method]
-    known = [(table, row.epochs) for table, row in rows if dataset in row.numbers]
+    about = [one for one in _about(stream) if one.paper == paper]
+    tables = [one for one in about if dataset in one.trained] or about
+    known = [(one, row.epochs) for one in tables for row in one.rows if row.method == method]
     for table, epochs in (*known, *((one, None) for one in tables)):
-        assert dataset is not None
-        return _share(stream, run, table.trained[dataset], epochs)
+        trained = table.trained.get(str(dataset), min(table.trained.values()))
+        return _share(stream, run, trained, epochs)
     return 1.0
 
 
