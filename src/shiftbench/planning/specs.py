@@ -25,7 +25,7 @@ CHOOSE = "shiftbench.scoring.choice"
 LEDGER = "shiftbench.overview.ledger"
 RANKS = "shiftbench.overview.ranks"
 FEWEST_RANKED = 3
-"""Studies below which ranks have nothing to test."""
+"""Studies, and methods that they share, below which ranks have nothing to test."""
 STORES = "shiftbench.store.zarr_zip"
 DRAWING = tuple(
     f"shiftbench.{name}" for name in ("scoring.results", "artefacts._style", "artefacts._tables")
@@ -166,9 +166,13 @@ def ranks(config: Config) -> Spec:
 
 
 def ranked(config: Config) -> list[str]:
-    """The studies whose methods can be ranked, if there are enough; else none."""
-    found = [name for name, study in config.studies.items() if study.tuning]
-    return found if len(found) >= FEWEST_RANKED else []
+    """The studies whose methods can be ranked, if they are enough and share enough; else none."""
+    judged = {
+        name: one for name, one in config.studies.items() if one.tuning and "acc" in one.metrics
+    }
+    methods = [set(study.standing.values()) for study in judged.values()]
+    enough = len(judged) >= FEWEST_RANKED and len(set.intersection(*methods)) >= FEWEST_RANKED
+    return list(judged) if enough else []
 
 
 def judging(config: Config) -> list[str]:

@@ -11,7 +11,7 @@ import argparse
 import functools
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
@@ -46,6 +46,11 @@ def sealed(reads: tuple[str, ...] = (), makes: tuple[str, ...] = ()) -> Callable
         return checked
 
     return decorated
+
+
+def files_of(stem: Path, kinds: Sequence[str]) -> list[Path]:
+    """The files STEM.KIND of a figure or table."""
+    return [stem.with_name(f"{stem.name}.{kind}") for kind in kinds]
 
 
 def fetch(options: argparse.Namespace) -> None:
@@ -244,7 +249,7 @@ def artefact(options: argparse.Namespace) -> None:
         shown = module.shown(table) if hasattr(module, "shown") else None
         _tables.save(table, options.output, module.caption(study), shown)
         kinds = ("md", "csv")
-    options.made = [options.output.with_name(f"{options.output.name}.{kind}") for kind in kinds]
+    options.made = files_of(options.output, kinds)
     artefacts = plan.studies[options.study].artefacts
     # One a study, to look at while other studies are still running.
     if options.name == next(filter(_is_figure, artefacts), artefacts[0]):

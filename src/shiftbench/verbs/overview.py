@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from shiftbench.errors import UserError
-from shiftbench.verbs.jobs import sealed
+from shiftbench.verbs.jobs import files_of, sealed
 
 
 @sealed(reads=("tables",), makes=("made",))
@@ -23,8 +23,7 @@ def ledger(options: argparse.Namespace) -> None:
     rows = ledger.collect(spec["claims"], dict(zip(studies, options.tables, strict=True)))
     _tables.save(rows, options.output, ledger.caption(rows), ledger.shown(rows))
     _style.save(ledger.draw(rows), options.output)
-    kinds = ("csv", "md", "png", "svg")
-    options.made = [options.output.with_name(f"{options.output.name}.{kind}") for kind in kinds]
+    options.made = files_of(options.output, ("csv", "md", "png", "svg"))
 
 
 @sealed(reads=("scores",), makes=("made",))
@@ -42,8 +41,7 @@ def ranks(options: argparse.Namespace) -> None:
 
     scores = pd.concat([pd.read_csv(path) for path in options.scores])
     _style.save(ranks.draw(scores, spec["labels"]), options.output)
-    kinds = ("png", "svg")
-    options.made = [options.output.with_name(f"{options.output.name}.{kind}") for kind in kinds]
+    options.made = files_of(options.output, ("png", "svg"))
 
 
 def published(options: argparse.Namespace) -> None:
