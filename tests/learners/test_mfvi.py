@@ -59,6 +59,42 @@ def test_equals_the_exact_mean_field_optimum_of_a_linear_gaussian_model(estimato
     np.testing.assert_allclose(state["sd"][:, 0], sd, rtol=0.1)
 
 
+def test_with_a_weight_of_the_divergence_equals_the_tempered_posterior():
+    """Of p(data)^(1 / weight): as if the noise had weight times its variance."""
+    weight, (batch, design, _, _) = 0.2, regression()
+    transposed = np.swapaxes(design, 1, 2) / (weight * NOISE**2)
+    precision = np.eye(design.shape[2]) + transposed @ design
+    mean = np.linalg.solve(precision, transposed @ batch.targets)[..., 0]
+    vi = learner(
+        kl_weight=weight, estimator="local", draws=4, epochs=1500, learning_rate=0.006,
+        elbo_draws=500,
+    )  # fmt: skip
+    key = seeds.block([0, 1], "cold")
+    state, info = vi.observe(vi.init(key), batch, key)
+    sd = 1 / np.sqrt(np.diagonal(precision, axis1=1, axis2=2))
+    assert np.abs((state["mean"][:, 0] - mean) / sd).max() < 0.25
+    np.testing.assert_allclose(state["sd"][:, 0], sd, rtol=0.1)
+    expected = info["expected_log_likelihood"] - weight * info["kl"]
+    np.testing.assert_allclose(info["elbo"], expected, rtol=1e-5)
+    residual = batch.targets[..., 0] - np.einsum("snd,sd->sn", design, state["mean"][:, 0])
+    spread = np.einsum("snd,sd->sn", design**2, state["sd"][:, 0] ** 2)
+    log_lik = -0.5 * np.log(2 * np.pi * NOISE**2) - (residual**2 + spread) / (2 * NOISE**2)
+    away = info["expected_log_likelihood"][:, 0] - log_lik.sum(axis=1)
+    assert (np.abs(away) < 4 * info["elbo_se"][:, 0]).all()
+    assert (info["elbo_se"] < 0.5).all()
+
+
+@pytest.mark.parametrize("start", ["prior", "means"])
+def test_start_means_has_the_priors_means_and_no_larger_deviations_than_told(start):
+    vi = learner(start=start, epochs=1, learning_rate=1e-9, start_sd=0.05)
+    prior = np.array([[[0.5, -1.0, 0.2, 0.1]]] * 2, np.float32)
+    sd = np.array([[[0.3, 0.02, 0.5, 0.4]]] * 2, np.float32)
+    state, _ = vi.observe({"mean": prior, "sd": sd}, regression()[0], seeds.block([0, 1], "means"))
+    np.testing.assert_allclose(state["mean"], prior, atol=1e-6)
+    wanted = np.minimum(sd, 0.05) if start == "means" else sd
+    np.testing.assert_allclose(state["sd"], wanted, rtol=1e-5)
+
+
 def test_elbo_equals_its_closed_form():
     batch, design, _, _ = regression()
     vi = learner(epochs=200, elbo_draws=2000)

@@ -14,7 +14,8 @@ few power iterations, the diagonal correction is clamped at 0. Parameters that n
 of the task nor V touches keep their prior. Knows: the likelihood.
 
 State: mean, diagonal [S, H, P]; low_rank [S, H, P, L]; tasks [S, H], how many were learnt.
-Info, [S, H] in nats over the task: elbo = log_evidence, expected_log_likelihood, kl; steps.
+Info, [S, H] in nats over the task: elbo = log_evidence = expected_log_likelihood - kl /
+dataset_size_scale, these two, elbo_se (Monte Carlo); steps.
 """
 
 from __future__ import annotations
@@ -65,6 +66,8 @@ class Settings:
     """Step size of the mean (eschenhagen2019vogn); short budgets need 0.01."""
     beta: Annotated[float, Gt(0), Lt(1)] = 0.0001
     """Step size of the precision (eschenhagen2019vogn, 4.3); short budgets need 0.01."""
+    dataset_size_scale: Annotated[float, Gt(0)] = 1.0
+    """Factor of N, for a cold posterior."""
     initial_precision: Annotated[tuple[Annotated[float, Gt(0)], ...], MinLen(1)] = (20.0,)
     """Of D at the start of each task, where U is 0; the last holds for all later ones."""
     initial_precision_per: Literal["example", "task"] = "example"
@@ -127,7 +130,9 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         except tf.errors.InvalidArgumentError as error:  # eigenvalues of what is not finite
             raise LearnerError("slang: diverged; take a smaller alpha") from error
         new = {name: array.numpy() for name, array in results[0]._asdict().items()}
-        return new | {"tasks": state["tasks"] + 1}, sampling.info(*results[1:])
+        return new | {"tasks": state["tasks"] + 1}, sampling.info(
+            *results[1:], 1 / settings.dataset_size_scale
+        )
 
     def broaden(state: State, broadening: Broadening) -> State:
         exact = (a.astype(np.float64) for a in _posterior(state))
@@ -147,7 +152,7 @@ def _start(
 ) -> _Gaussian:
     """What the task starts with: means of PyTorch's default or the prior's, U = 0."""
     tasks, mean = state["tasks"], state["mean"]
-    count = np.maximum(batch.mask.sum(axis=1), 1)
+    count = np.maximum(settings.dataset_size_scale * batch.mask.sum(axis=1), 1)
     initial = natural.first_precision(
         settings.initial_precision, settings.initial_precision_per, tasks, count
     )
@@ -171,7 +176,7 @@ def _fit(
 ) -> tuple[_Gaussian, tf.Tensor, tf.Tensor, tf.Tensor]:
     """The posterior, the ELBO's two terms, and the number of steps."""
     data = inputs, targets, mask
-    count = tf.reduce_sum(tf.cast(mask, tf.float32), axis=1)
+    count = tf.reduce_sum(tf.cast(mask, tf.float32), axis=1) * settings.dataset_size_scale
     noise = sampling.table(fold_in(seeds, NOISE), settings.draws * model.size)
 
     def step(now: _Step, rows: Minibatch, step_seeds: tf.Tensor) -> _Step:

@@ -16,8 +16,8 @@ no mean. None of this is done here. It divides the rate by 3 when the loss on va
 Knows: the likelihood.
 
 State: mean, rho [S, H, P]; trained [S, H, P] bool, whether an earlier task trained it.
-Info, [S, H] in nats over the task: elbo = log_evidence, expected_log_likelihood, kl (of what
-the task trains, against the mixture); steps.
+Info, [S, H] in nats over the task: elbo = log_evidence, elbo_se (Monte Carlo),
+expected_log_likelihood, kl (of what the task trains, against the mixture); steps.
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ do). The mean runs over the minibatch's rows, however many, and the draws, each 
 other heads, keep their prior. Knows: the likelihood.
 
 State: mean, precision [S, H, P]; tasks [S, H], how many were learnt.
-Info, [S, H] in nats over the task: elbo = log_evidence, expected_log_likelihood, kl; steps.
+Info, [S, H] in nats over the task: elbo = log_evidence = expected_log_likelihood - kl /
+dataset_size_scale, these two, elbo_se (Monte Carlo); steps.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Settings:
     momentum_kind: Literal["exponential", "heavy-ball"] = "heavy-ball"
     """Weight of a new step: 1 - momentum, or 1, up to 10 times the step, as in public code."""
     dataset_size_scale: Annotated[float, Gt(0)] = 1.0
-    """Factor of N, for augmented data (eschenhagen2019vogn, 3.4; rho)."""
+    """Factor of N, for augmented data (eschenhagen2019vogn, 3.4; rho), or a cold posterior."""
     initial_precision: Annotated[tuple[Annotated[float, Gt(0)], ...], MinLen(1)] = (20.0,)
     """At the start of each task; the last holds for all later ones (split CIFAR: 4e3, 4e4)."""
     initial_precision_per: Literal["example", "task"] = "example"
@@ -138,7 +139,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         results = fit(state["mean"], state["precision"], *start, *batch, seeds)
         mean, precision = (a.numpy() for a in results[:2])
         learnt = {"mean": mean, "precision": precision, "tasks": state["tasks"] + 1}
-        return learnt, sampling.info(*results[2:])
+        return learnt, sampling.info(*results[2:], 1 / settings.dataset_size_scale)
 
     def broaden(state: State, broadening: Broadening) -> State:
         mean, variance = mean_field_gaussian.broaden(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,14 @@ ALIGNED = 16
 DENSE_ROWS = 10_000
 CONVOLVED_ROWS = 500
 """Most rows through a network at once, for memory."""
+
+
+class LogLikelihood(NamedTuple):
+    """An average over draws and its standard error [S, H], NaN for one draw."""
+
+    mean: tf.Tensor
+    se: tf.Tensor
+
 
 Draw = Callable[[tf.Tensor, int], Linear]
 """(seeds of the draw [S, 2], rows) -> a network with drawn weights, for as many rows."""
@@ -64,8 +73,8 @@ def expected_log_likelihood(
     data: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
     draws: int,
     seeds: tf.Tensor,
-) -> tf.Tensor:
-    """Mean over draws of log p(data) [S, H], summed over the rows; pieces share their noise."""
+) -> LogLikelihood:
+    """Mean over draws of log p(data), summed over the rows; pieces share their noise."""
     size = min(_rows_at_once(model), data[2].shape[1])
 
     def once(draw_seeds: tf.Tensor) -> tf.Tensor:
@@ -76,15 +85,32 @@ def expected_log_likelihood(
 
         return total(piece, data, size)
 
-    return average(once, draws, seeds)
+    first = once(fold_in(seeds, 0))
+
+    def more(i: tf.Tensor, sums: LogLikelihood) -> LogLikelihood:
+        # About the first draw: squares of the sums themselves would drown their differences.
+        away = once(fold_in(seeds, i)) - first
+        return LogLikelihood(sums.mean + away, sums.se + tf.square(away))
+
+    zero = tf.zeros_like(first)
+    away, square = repeat(more, LogLikelihood(zero, zero), draws, start=1)
+    variance = (square - tf.square(away) / draws) / (draws - 1 if draws > 1 else np.nan)
+    return LogLikelihood(first + away / draws, tf.sqrt(tf.maximum(variance, 0.0) / draws))
 
 
-def info(log_lik: tf.Tensor, kl: tf.Tensor, steps: tf.Tensor) -> Info:
-    """The Info of a variational learner, from the ELBO's terms [S, H] and the number of steps."""
-    log_lik, kl = log_lik.numpy(), kl.numpy()
+def info(
+    log_likelihood: LogLikelihood, kl: tf.Tensor, steps: tf.Tensor, kl_weight: float = 1.0
+) -> Info:
+    """The Info of a variational learner, from the ELBO's terms and the number of steps.
+
+    kl_weight: that of the divergence [S, H], where the posterior is tempered.
+    """
+    log_lik, kl = log_likelihood.mean.numpy(), kl.numpy()
+    elbo = log_lik - np.float32(kl_weight) * kl
     return {
-        "elbo": log_lik - kl,
-        "log_evidence": log_lik - kl,
+        "elbo": elbo,
+        "log_evidence": elbo,
+        "elbo_se": log_likelihood.se.numpy(),
         "expected_log_likelihood": log_lik,
         "kl": kl,
         "steps": np.full(kl.shape, steps.numpy()),
