@@ -134,7 +134,7 @@ class Parts:
         learner = components.load("combinators", name).build(made, self.pairs, inner)
         total = self.batch(self.pairs, seed=99)
         return replace(
-            learner, init=lambda seeds: learner.observe(learner.init(seeds), total, seeds)[0]
+            learner, init=lambda seeds: learner.begin(learner.init(seeds), total, seeds)[0]
         )
 
     def batch(self, problem: Problem, seed: int = 0) -> Batch:

@@ -132,12 +132,19 @@ class Broadening:
     """How a posterior is widened before it serves as a prior (li2021vbs, 3.2 and Eq. 3).
 
     temper: q^beta, renormalised. temper-prior: q^beta times the initial prior,
-    renormalised. diffuse: convolution with N(0, variance).
+    renormalised. geometric: q^beta times the initial prior to the power 1 - beta, renormalised
+    (forgetting between the posterior and the prior, which is where it ends for beta = 0).
+    diffuse: convolution with N(0, variance).
     """
 
-    kind: Literal["temper", "temper-prior", "diffuse"]
+    kind: Literal["temper", "temper-prior", "geometric", "diffuse"]
     beta: float = 1.0
     variance: float = 0.0
+
+    @property
+    def prior_share(self) -> float:
+        """The power of the initial prior that q^beta is multiplied by."""
+        return {"temper-prior": 1.0, "geometric": 1.0 - self.beta}.get(self.kind, 0.0)
 
 
 def _same_state(state: State, *_: Any) -> State:
@@ -158,8 +165,11 @@ class Learner:
     observe(state, batch, seeds) -> (State, Info)
         Info holds "log_evidence" [S, H] (exact, or the ELBO; nats, summed over the
         task) where a combinator shall weigh hypotheses.
+    warm_up(state, batch, seeds) -> (State, Info)
+        As observe, for data from before the stream (task -1), where a combinator has no
+        decision to make about them; None where it is `observe` itself.
     drift(state, seeds) -> State
-        Time update before each task; identity by default.
+        Time update before each task, not before a warm-up; identity by default.
     boundary(state, context, seeds) -> State
         Called only if the learner declares in NEEDS what the protocol reveals.
     broaden(state, broadening) -> State
@@ -172,6 +182,12 @@ class Learner:
     drift: Callable[[State, np.ndarray], State] = _same_state
     boundary: Callable[[State, Context, np.ndarray], State] = _same_state
     broaden: Callable[[State, Broadening], State] | None = None
+    warm_up: Callable[[State, Batch, np.ndarray], tuple[State, Info]] | None = None
+
+    @property
+    def begin(self) -> Callable[[State, Batch, np.ndarray], tuple[State, Info]]:
+        """What takes the data from before the stream: `warm_up`, or else `observe`."""
+        return self.warm_up or self.observe
 
 
 def mapped(function: Callable[[np.ndarray], np.ndarray], state: Mapping[str, np.ndarray]) -> State:

@@ -137,7 +137,8 @@ def k_hat_study(d: int, betas: tuple[float, ...]):
     spec = {
         "study": "closeness", "stream": {"name": "ar", "family": "series"}, "variant": "fits",
         "learner": [["beta-approximation", asdict(Settings(betas=betas))]], "model": None,
-        "seeds": [0, 1], "reveals": [], "metrics": ["log_predictive"], "code": "",
+        "seeds": [0, 1], "reveals": [], "drift": "before-prediction",
+        "metrics": ["log_predictive"], "code": "",
     }  # fmt: skip
     run = assembly.run(spec, stream)
     position = harness.start(run)

@@ -38,6 +38,7 @@ def driven(stream, variant):
             "model": None,
             "seeds": [0, 0],
             "reveals": [],
+            "drift": "before-prediction",
             "metrics": METRICS[:1],
             "code": "code",
         },

@@ -199,3 +199,49 @@ def test_a_wide_beam_with_bayes_weights_finds_the_exact_map_sequence():
         for s, series in enumerate(values)
     ]
     assert sum(agree) >= 99
+
+
+def test_after_a_warm_up_the_first_task_has_no_shift_to_find():
+    key, values = seeds.block([0], "warm"), np.array([[0.1, 5.0, 5.1]])
+    batches = [
+        Batch(np.zeros((1, 1, 0)), x[:, None, None], np.ones((1, 1), bool)) for x in values.T
+    ]
+    learner = toy(size=2, prior_log_odds=20.0)
+    state, info = learner.begin(learner.init(key), batches[0], key)
+    assert "shift" not in info
+    for t, batch in enumerate(batches[1:]):
+        state, info = learner.observe(learner.drift(state, key), batch, key)
+        assert info["shift"][0, 0] == (t > 0)
+    plain = gaussian_mean.build(gaussian_mean.Settings(noise_sd=0.5), SERIES)
+    known, own = plain.init(key), learner.begin(learner.init(key), batches[0], key)[0]
+    for batch in batches[:2]:
+        known, _ = plain.observe(known, batch, key)
+    own, info = learner.observe(learner.drift(own, key), batches[1], key)
+    np.testing.assert_allclose(info["posterior_mean"][0, 0], known["mean"].ravel()[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_hypotheses_fitted_in_turn_equal_those_fitted_together(size):
+    state, infos = run(toy(size=size), GOLDEN[None])
+    alone, in_turn = run(toy(size=size, fits="sequential"), GOLDEN[None])
+    for name, array in state.items():
+        np.testing.assert_allclose(alone[name], array, rtol=1e-12)
+    for name, array in infos[-1].items():
+        np.testing.assert_allclose(in_turn[-1][name], array, rtol=1e-12)
+
+
+def test_geometric_forgetting_lies_between_the_posterior_and_the_prior():
+    """q^beta p0^(1 - beta), by the product of the densities on a grid."""
+    inner = gaussian_mean.build(
+        gaussian_mean.Settings(noise_sd=0.5, prior_mean=2.0, prior_variance=3.0), SERIES
+    )
+    state = {"mean": np.full((1, 1, 1), -1.0), "variance": np.full((1, 1, 1), 0.2)}
+    grid = np.linspace(-12, 14, 20001)
+    q, p0 = -((grid + 1) ** 2) / (2 * 0.2), -((grid - 2) ** 2) / (2 * 3.0)
+    for beta in (1.0, 0.4, 0.05):
+        density = np.exp(beta * q + (1 - beta) * p0)
+        density /= density.sum()
+        wide = inner.broaden(state, Broadening("geometric", beta=beta))
+        mean = density @ grid
+        np.testing.assert_allclose(wide["mean"].item(), mean, rtol=1e-6)
+        np.testing.assert_allclose(wide["variance"].item(), density @ (grid - mean) ** 2, rtol=1e-6)

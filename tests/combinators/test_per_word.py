@@ -57,7 +57,7 @@ def batch(*counts):
 def run(made, *tasks, repetitions=1):
     """State and infos after the warm-up on all tasks together and then each of them."""
     total = batch(*np.sum(tasks, axis=0)) if repetitions > 1 else batch(np.sum(tasks, axis=0))
-    state, _ = made.observe(made.init(key(repetitions)), total, key(repetitions))
+    state, _ = made.begin(made.init(key(repetitions)), total, key(repetitions))
     infos = []
     for counts in tasks:
         data = batch(*counts) if repetitions > 1 else batch(counts)
@@ -114,7 +114,7 @@ def test_equals_the_beam_on_each_word_alone(found):
 
 def test_states_and_infos_have_their_shapes(found):
     state, infos = found
-    assert state["context"].shape == (1, 1, V, D) and state["step"].tolist() == [[4]]
+    assert state["context"].shape == (1, 1, V, D)
     assert state["base.base.mean"].shape == (1, 1, V, K, D)
     assert state["base.log_weight"].shape == (1, 1, V, K)
     assert infos[2]["mean"].shape == (1, K, V, D) and infos[2]["mean"].dtype == np.float32
@@ -214,6 +214,6 @@ def test_wrong_pairs_and_another_stream_are_refused():
         wrong = good._replace(**{name: getattr(good, name).copy()})
         getattr(wrong, name)[0, 7, 0] = value
         with pytest.raises(LearnerError, match="row 7 counts the pair"):
-            made.observe(made.init(key()), wrong, key())
+            made.begin(made.init(key()), wrong, key())
     with pytest.raises(LearnerError, match="stream of counts"):
         per_word.build(per_word.Settings(), Problem("regression", (1,), 1, 1, 1), made)

@@ -28,6 +28,7 @@ def spec(**changes):
         "model": None,
         "seeds": [2, 5],
         "reveals": [],
+        "drift": "before-prediction",
         "metrics": ["log_predictive"],
         "code": "code",
         "digest": "digest",
@@ -87,6 +88,20 @@ def test_order_is_drift_predict_observe(monkeypatch, toy, tmp_path):
     spy = with_spy(monkeypatch, Spy())
     run_job(spec(), toy, tmp_path, minutes=5)
     assert spy.calls == ["drift", "predict", "observe"] * 30
+
+
+def test_a_study_may_predict_before_the_time_update(toy, tmp_path):
+    """Then `reset` on tasks of one value predicts with the value before, and not the prior."""
+    pipeline = [["reset", {}], ["gaussian-mean", {"prior_variance": 1e12, "noise_sd": 1.0}]]
+    found, values = {}, toy["value"].values[2:4].reshape(2, -1)
+    for order in ("before-prediction", "after-prediction"):
+        asked = spec(learner=pipeline, drift=order, seeds=[2, 3])
+        run, _ = run_job(asked, toy, tmp_path / order, minutes=5)
+        found[order] = run["score"].sel(metric="log_predictive").values
+    away = values[:, 1:] - values[:, :-1]
+    expected = -0.5 * np.log(2 * np.pi * 2) - away**2 / 4
+    np.testing.assert_allclose(found["after-prediction"][:, 1:], expected, rtol=1e-6)
+    assert (found["before-prediction"] < -13).all()
 
 
 @pytest.mark.parametrize("reveals", [[], ["boundaries"], ["boundaries", "task_identity"]])

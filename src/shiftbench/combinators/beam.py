@@ -1,8 +1,9 @@
 """Variational beam search: several histories of changes in parallel, over any learner.
 
-Each hypothesis s_1..s_t keeps a posterior of its own. Before a task every hypothesis
-splits in two: s = 0 keeps its posterior as the prior, s = 1 broadens it. Both are fitted,
-weighed by their evidence, and the best `size` of them stay. Size 1 is the greedy search.
+Each hypothesis s_1..s_t keeps a posterior of its own. Before every task but the first, after
+a warm-up or without one, every hypothesis splits in two: s = 0 keeps its posterior as the prior,
+s = 1 broadens it. Both are fitted, weighed by their evidence, and the best `size` of them stay.
+Size 1 is the greedy search.
 
 Source: li2021vbs, Eq. 3-8, section 3.4, Algorithm 1. Needs a learner with `broaden` and a
 log evidence. m is P(s = 1), as in Eq. 6 and 7 (Eq. 8 swaps it).
@@ -20,7 +21,9 @@ weight, so slot 0 is the most likely hypothesis.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial, reduce
 from typing import Annotated, Literal
 
 import numpy as np
@@ -63,8 +66,9 @@ class Settings:
     """plain: the K best; diversified: li2021vbs, 3.4, a member of every surviving family."""
     discard: Annotated[float, Interval(ge=0, lt=1)] = 0.3333333333333333
     """Share of the children that diversified truncation drops before families are looked at."""
-    broadening: Literal["temper", "temper-prior", "diffuse"] = "temper"
-    """How the posterior is widened for s = 1."""
+    broadening: Literal["temper", "temper-prior", "geometric", "diffuse"] = "temper"
+    """How the posterior is widened for s = 1: q^beta; q^beta p0 or q^beta p0^(1 - beta), with p0
+    the initial prior; or q convolved with N(0, variance)."""
     beta: Annotated[float, Gt(0), Le(1)] = 0.6666666666666666
     """Exponent of the tempering; the share of precision that is kept."""
     variance: Annotated[float, Ge(0)] = 1.0
@@ -73,6 +77,8 @@ class Settings:
     """xi_0 = log p(s = 1) - log p(s = 0)."""
     temperature: Annotated[float, Gt(0)] | Literal["observations"] = 1.0
     """T that divides the evidence; `observations`: the number of rows of the task."""
+    fits: Literal["batched", "sequential"] = "batched"
+    """Whether the hypotheses are fitted side by side, or one after the other, in less memory."""
 
 
 def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
@@ -83,6 +89,7 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
             " config/README.md lists"
         )
     widen = learner.broaden
+    fit = learner.observe if settings.fits == "batched" else partial(_in_turn, learner)
     how = Broadening(settings.broadening, settings.beta, settings.variance)
     log_prior = log_expit(np.array([-settings.prior_log_odds, settings.prior_log_odds]))
 
@@ -102,6 +109,11 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
         first = (state["step"] == 0) & (np.arange(2 * settings.size) >= settings.size)
         return _pack(children, np.where(first, -np.inf, log_weight), state["step"])
 
+    def warm_up(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
+        """One fit, without a decision: the first task has no past shift to find either."""
+        base, info = _alone(learner.begin, state, batch, seeds)
+        return _pack(base, state["log_weight"], state["step"]), info
+
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
         log_weight = state["log_weight"]
         if _drifted(state, settings.size) and state["step"].min() > 0:
@@ -113,9 +125,9 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
         if not _drifted(state, settings.size):
             state = drift(state, seeds)
         if state["step"].max() == 0:
-            fitted, info = _fit_first(learner, state, batch, seeds)
+            fitted, info = _alone(learner.observe, state, batch, seeds)
         else:
-            fitted, info = learner.observe(part(state, "base."), batch, seeds)
+            fitted, info = fit(part(state, "base."), batch, seeds)
         evidence = _tempered(settings, info, batch)
         log_weight = _reweigh(settings.weights, state, evidence, log_prior)
         kept = select(log_weight, settings.size, settings.truncation, settings.discard)
@@ -129,7 +141,7 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
         base = mapped(lambda a: _slots(a, kept), fitted)
         return _pack(base, log_weight, state["step"] + 1), info
 
-    return Learner(init, predict, observe, drift=drift)
+    return Learner(init, predict, observe, drift=drift, warm_up=warm_up)
 
 
 def select(
@@ -172,12 +184,25 @@ def _tempered(settings: Settings, info: Info, batch: Batch) -> np.ndarray:
     return info["log_evidence"] / settings.temperature
 
 
-def _fit_first(
-    learner: Learner, state: State, batch: Batch, seeds: np.ndarray
+def _in_turn(learner: Learner, state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
+    """`observe`, one hypothesis at a time."""
+    slots = range(next(iter(state.values())).shape[1])
+    each = [
+        learner.observe(mapped(lambda a, k=k: a[:, k : k + 1], state), batch, seeds) for k in slots
+    ]
+    states, infos = zip(*each, strict=True)
+    return reduce(_stack, states), reduce(_stack, infos)
+
+
+def _alone(
+    learn: Callable[[State, Batch, np.ndarray], tuple[State, Info]],
+    state: State,
+    batch: Batch,
+    seeds: np.ndarray,
 ) -> tuple[State, Info]:
-    """The first task, where only slot 0 is alive: one fit, copied into every slot."""
+    """Where only slot 0 is alive: one fit, copied into every slot."""
     alone = mapped(lambda a: a[:, :1], part(state, "base."))
-    fitted, info = learner.observe(alone, batch, seeds)
+    fitted, info = learn(alone, batch, seeds)
     slots = state["log_weight"].shape[1]
     return mapped(lambda a: _tile(a, slots), fitted), mapped(lambda a: _tile(a, slots), info)
 

@@ -1,18 +1,17 @@
 """Whole periods of co-occurrence counts for a learner of single words, such as `skipgram`.
 
-The first task that is observed holds the counts of all periods together: it gives the context
-vectors, which are fixed from then on (li2021vbs, 4.3), and leaves the words as unknown as they
-were. Later tasks are split by word. Words are independent given the context vectors, and the
+The warm-up holds the counts of all periods together: it gives the context vectors, which are
+fixed from then on (li2021vbs, 4.3), and leaves the words as unknown as they were. Tasks are split
+by word. Words are independent given the context vectors, and the
 learner inside takes them in blocks, side by side as it would take repetitions: a `beam` inside
 has its own hypotheses for each word. Negative counts follow from the positive ones
 (`words/cooccurrence.py`), and only those of a block are ever dense.
 
 The context vectors depend on the counts alone, so that variants differ in what follows only.
 
-State: those of the learner as base.*, [S, 1, W, K, ...] for its [W, K, ...]; context [S, 1, V, d];
-step [S, 1]. Info: those of the learner, [S, K, W, ...], in 32 bits: slot k of the hypotheses is
-each word's own. From the first task: context, and pretraining_loss [S, 1] in nats per positive
-pair.
+State: those of the learner as base.*, [S, 1, W, K, ...] for its [W, K, ...]; context [S, 1, V, d].
+Info: those of the learner, [S, K, W, ...], in 32 bits: slot k of the hypotheses is each word's own.
+Of the warm-up: context, and pretraining_loss [S, 1] in nats per positive pair.
 """
 
 from __future__ import annotations
@@ -79,14 +78,12 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
     def init(seeds: np.ndarray) -> State:
         base = _apart(learner.init(_word_seeds(seeds, everyone)), len(seeds))
         context = np.zeros((len(seeds), 1, size, settings.dimension), np.float32)
-        return _pack(base, context, np.zeros((len(seeds), 1), dtype=np.int64))
+        return _pack(base, context)
 
     def drift(state: State, seeds: np.ndarray) -> State:
-        if state["step"].max() == 0:
-            return state
         flat = mapped(lambda a: a.reshape(-1, *a.shape[3:]), part(state, "base."))
         base = _apart(learner.drift(flat, _word_seeds(seeds, everyone)), len(seeds))
-        return _pack(base, state["context"], state["step"])
+        return _pack(base, state["context"])
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Categorical:
         """Probabilities [S, 1, n, 2] of pairs [S, n, 2] being positive, and negative."""
@@ -101,10 +98,11 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
                 p[s, here] = mixed[word[here] - words[0], context[here]]
         return Categorical(np.zeros((len(p), 1)), np.stack([p, 1 - p], axis=-1)[:, None])
 
+    def warm_up(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
+        return _pretrain(settings, state, _counts(settings, size, batch))
+
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
-        counts = [_counts(settings, size, *(a[s] for a in batch)) for s in range(len(seeds))]
-        if state["step"].max() == 0:
-            return _pretrain(settings, state, counts)
+        counts = _counts(settings, size, batch)
         parts: list[tuple[State, Info]] = []
         for s, words, real, block in _blocks(settings, state):
             data = _word_batch(state["context"][s, 0], counts[s], words, real)
@@ -112,9 +110,9 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
             found = learner.observe(block, data, word_seeds)
             parts.append(tuple(mapped(lambda a, r=real: a[r], arrays) for arrays in found))
         base, info = (_apart(_joined(arrays), len(seeds)) for arrays in zip(*parts, strict=True))
-        return _pack(base, state["context"], state["step"] + 1), mapped(_for_the_store, info)
+        return _pack(base, state["context"]), mapped(_for_the_store, info)
 
-    return Learner(init, predict, observe, drift=drift)
+    return Learner(init, predict, observe, drift=drift, warm_up=warm_up)
 
 
 def _pretrain(settings: Settings, state: State, counts: list[Cooccurrence]) -> tuple[State, Info]:
@@ -131,16 +129,16 @@ def _pretrain(settings: Settings, state: State, counts: list[Cooccurrence]) -> t
     ]
     context = np.stack([vectors for vectors, _ in found])[:, None]
     loss = np.array([[losses[-1]] for _, losses in found])
-    state = _pack(part(state, "base."), context, state["step"] + 1)
-    return state, {"pretraining_loss": loss, "context": context}
+    return _pack(part(state, "base."), context), {"pretraining_loss": loss, "context": context}
 
 
-def _counts(
-    settings: Settings, size: int, inputs: np.ndarray, targets: np.ndarray, mask: np.ndarray
-) -> Cooccurrence:
-    """The counts of one repetition."""
+def _counts(settings: Settings, size: int, batch: Batch) -> list[Cooccurrence]:
+    """The counts of each repetition."""
     ratio, exponent = settings.negative_ratio, settings.negative_exponent
-    return cooccurrence(inputs[mask], targets[mask, 0], size, ratio, exponent)
+    return [
+        cooccurrence(inputs[mask], targets[mask, 0], size, ratio, exponent)
+        for inputs, targets, mask in zip(*batch, strict=True)
+    ]
 
 
 def _blocks(
@@ -186,5 +184,5 @@ def _for_the_store(array: np.ndarray) -> np.ndarray:
     return array[:, 0].swapaxes(1, 2).astype(np.float32 if array.dtype.kind == "f" else np.int32)
 
 
-def _pack(base: State, context: np.ndarray, step: np.ndarray) -> State:
-    return {"context": context, "step": step} | prefixed(base, "base.")
+def _pack(base: State, context: np.ndarray) -> State:
+    return {"context": context} | prefixed(base, "base.")

@@ -1,10 +1,9 @@
 """Forget before every task: the independent baselines of li2021vbs, Table 1.
 
-`pretrained` goes back to the posterior after the first task that was observed (the
-warm-up on untransformed data; what the authors' code does); `scratch` to the initial
-prior (what the paper's text implies).
+`pretrained` goes back to the posterior after the warm-up (on untransformed data; what the
+authors' code does); `scratch` to the initial prior (what the paper's text implies).
 
-State: those of the learner as base.*; home.*, the state to go back to; step [S, 1].
+State: those of the learner as base.*; home.*, the state to go back to.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ from shiftbench.interface import (
 
 NEEDS: tuple[str, ...] = ()
 REFUSES = ("counts",)
+REQUIRES = {"warm-up": {"to": ("pretrained",)}}
 OFFERS = ("scratch",)
 PASSES = ("mean",)
 
@@ -42,24 +42,26 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
 
     def init(seeds: np.ndarray) -> State:
         home = learner.init(seeds)
-        return _pack(home, home, np.zeros((len(seeds), 1), dtype=np.int64))
+        return _pack(home, home)
 
     def drift(state: State, seeds: np.ndarray) -> State:
         home = part(state, "home.")
-        return _pack(learner.drift(home, seeds), home, state["step"])
+        return _pack(learner.drift(home, seeds), home)
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
         return learner.predict(part(state, "base."), inputs, seeds)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         base, info = learner.observe(part(state, "base."), batch, seeds)
+        return _pack(base, part(state, "home.")), info
+
+    def warm_up(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         home = part(state, "home.")
-        if settings.to == "pretrained" and state["step"].max() == 0:
-            home = base
-        return _pack(base, home, state["step"] + 1), info
+        base, info = learner.begin(home, batch, seeds)
+        return _pack(base, base if settings.to == "pretrained" else home), info
 
-    return Learner(init, predict, observe, drift=drift)
+    return Learner(init, predict, observe, drift=drift, warm_up=warm_up)
 
 
-def _pack(base: State, home: State, step: np.ndarray) -> State:
-    return {"step": step} | prefixed(base, "base.") | prefixed(home, "home.")
+def _pack(base: State, home: State) -> State:
+    return prefixed(base, "base.") | prefixed(home, "home.")

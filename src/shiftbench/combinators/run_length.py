@@ -20,17 +20,17 @@ beta-divergence score in place of the log density: that is the learner's log evi
 A constant may be added to all log joints; so the factor 1 - h, which all histories that go on
 have in common, is left out, and h counts as h / (1 - h).
 
-State: the learner's as base.*, [S, K, ...]; run_length, model, log_joint, map_log_joint
-[S, K], -inf in empty slots. `drift` adds the fresh slots at the end, with run length -1, and
-leaves the others as they are. Info, [S, K], slots by weight: run_length, model, log_weight
-(normalised), map_log_joint.
+State: the learner's as base.*, [S, K, ...], and as home.* what segments start from, if that is
+the warm-up's posterior; run_length, model, log_joint, map_log_joint [S, K], -inf in empty slots.
+`drift` adds the fresh slots at the end, with run length -1, and leaves the others as they are.
+Info, [S, K], slots by weight: run_length, model, log_weight (normalised), map_log_joint.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from annotated_types import Ge, Interval
@@ -53,6 +53,7 @@ from shiftbench.online.rows import RowLearner
 
 NEEDS: tuple[str, ...] = ()
 REFUSES = ("counts", "mixed")
+REQUIRES = {"warm-up": {"start": ("pretrained",)}}
 INSIDE = ("log_evidence",)
 OFFERS = ("changes", "run_length")
 
@@ -65,6 +66,9 @@ class Settings:
     """Probability that a segment ends before an observation; 1/100 on the well-log."""
     keep: Annotated[int, Ge(1)] = 50
     """Number K of (run length, model) pairs that are kept; 50 on the well-log, 200, 75."""
+    start: Literal["scratch", "pretrained"] = "scratch"
+    """What segments start from: the initial prior, or the posterior of the warm-up, which is then
+    no segment of its own."""
 
 
 def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
@@ -72,20 +76,33 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
     odds, keep = np.log(settings.hazard) - np.log1p(-settings.hazard), settings.keep
 
     def init(seeds: np.ndarray) -> State:
-        size = len(seeds), keep
-        base = mapped(lambda a: np.repeat(a[:, :1], keep, axis=1), learner.init(seeds))
-        return prefixed(base, "base.") | {
-            "run_length": np.zeros(size, np.int64),
-            "model": np.zeros(size, np.int64),
-            "log_joint": np.full(size, -np.inf),
-            "map_log_joint": np.full(size, -np.inf),
-        }
+        size, home = (len(seeds), keep), learner.init(seeds)
+        base = mapped(lambda a: np.repeat(a[:, :1], keep, axis=1), home)
+        remembered = prefixed(home, "home.") if settings.start == "pretrained" else {}
+        return (
+            remembered
+            | prefixed(base, "base.")
+            | {
+                "run_length": np.zeros(size, np.int64),
+                "model": np.zeros(size, np.int64),
+                "log_joint": np.full(size, -np.inf),
+                "map_log_joint": np.full(size, -np.inf),
+            }
+        )
 
     def drift(state: State, seeds: np.ndarray) -> State:
         old = learner.drift(part(state, "base."), seeds)
-        fresh = prefixed(learner.init(seeds), "base.") | _newborn(state, learner, seeds, odds)
+        home = part(state, "home.") or learner.init(seeds)
+        fresh = prefixed(home, "base.") | _newborn(state, home, odds)
         old = prefixed(old, "base.") | {name: state[name] for name in OWN}
-        return {name: np.concatenate([old[name], fresh[name]], axis=1) for name in old}
+        drifted = {name: np.concatenate([old[name], fresh[name]], axis=1) for name in old}
+        return _home(state) | drifted
+
+    def warm_up(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
+        if settings.start == "scratch":
+            return observe(state, batch, seeds)
+        home, info = learner.begin(part(state, "home."), batch, seeds)
+        return state | prefixed(home, "home."), info
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
         predictive = learner.predict(part(state, "base."), inputs, seeds)
@@ -94,30 +111,36 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         drifted = state if _drifted(state, keep) else drift(state, seeds)
         if isinstance(learner, RowLearner):
-            state = _observe_rows(learner, drifted, batch, seeds, keep, odds)
+            learnt = _observe_rows(learner, drifted, batch, seeds, keep, odds)
         else:
-            state = _observe_task(learner, drifted, batch, seeds, keep)
+            learnt = _observe_task(learner, drifted, batch, seeds, keep)
+        state = _home(state) | learnt
         info = {name: state[name] for name in ("run_length", "model", "map_log_joint")}
         return state, info | {"log_weight": _normalised(state["log_joint"])}
 
-    return Learner(init, predict, observe, drift=drift)
+    return Learner(init, predict, observe, drift=drift, warm_up=warm_up)
 
 
 def _drifted(state: State, keep: int) -> bool:
     return state["log_joint"].shape[1] > keep
 
 
-def _newborn(state: State, learner: Learner, seeds: np.ndarray, odds: float) -> State:
-    """The own arrays of the fresh slots [S, M]."""
-    models = next(iter(learner.init(seeds).values())).shape[1]
+def _home(state: State) -> State:
+    """What segments start from, where that is not the initial prior."""
+    return {name: array for name, array in state.items() if name.startswith("home.")}
+
+
+def _newborn(state: State, home: State, odds: float) -> State:
+    """The own arrays of the fresh slots [S, M], one a model of what segments start from."""
+    seeds, models = next(iter(home.values())).shape[:2]
     with np.errstate(invalid="ignore"):  # before the first observation there is no history
         total = logsumexp(state["log_joint"], axis=1, keepdims=True)
     best = state["map_log_joint"].max(axis=1, keepdims=True)
     first = np.isneginf(total)
-    size = len(seeds), models
+    size = seeds, models
     return {
         "run_length": np.full(size, -1),
-        "model": np.tile(np.arange(models), (len(seeds), 1)),
+        "model": np.tile(np.arange(models), (seeds, 1)),
         "log_joint": np.where(first, 0.0, total + odds) - np.full(size, np.log(models)),
         "map_log_joint": np.where(first, 0.0, best + odds) - np.full(size, np.log(models)),
     }

@@ -139,6 +139,13 @@ class Study(Model):
     reveals: list[Literal["boundaries", "task_identity"]] = Field(
         [], description="What the protocol tells the learners that declare that they need it."
     )
+    drift: Literal["before-prediction", "after-prediction"] = Field(
+        "before-prediction",
+        description="When a learner's time update happens, in which a beam broadens and `reset` "
+        "forgets: before a task is predicted, so that it may have changed, or after, so that what "
+        "was learnt from the task before predicts it. Decides everything for `reset` on tasks of "
+        "one row, which predicts from the prior alone in the first order.",
+    )
     metrics: Annotated[list[str], MinLen(1)] = Field(description="Names of metrics.")
     baseline: Name | None = Field(
         None, description="The method that others are compared with, task by task."

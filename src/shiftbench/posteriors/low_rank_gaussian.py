@@ -104,18 +104,19 @@ def broaden(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mean, low-rank part and diagonal of the widened Gaussian; the family is closed.
 
-    As `mean_field_gaussian.broaden`: temper q^beta, temper-prior q^beta N(prior), diffuse
-    covariance + D I. Give float64 arrays.
+    As `mean_field_gaussian.broaden`: temper q^beta, temper-prior q^beta N(prior), geometric
+    q^beta N(prior)^(1 - beta), diffuse covariance + D I. Give float64 arrays.
     """
     if broadening.kind == "diffuse":
         return mean, *_diffuse(low_rank, diagonal, broadening.variance)
     beta = broadening.beta
     wide = np.sqrt(beta) * low_rank, beta * diagonal
-    if broadening.kind == "temper":
+    prior_precision = broadening.prior_share / prior_variance
+    if not prior_precision:
         return mean, *wide
-    weighted = beta * diagonal * mean + prior_mean / prior_variance
+    weighted = beta * diagonal * mean + prior_precision * prior_mean
     weighted += beta * np.einsum("...pl,...ql,...q->...p", low_rank, low_rank, mean, optimize=True)
-    wide = wide[0], wide[1] + 1.0 / prior_variance
+    wide = wide[0], wide[1] + prior_precision
     return covariance_times(*wide, weighted[..., None]).numpy()[..., 0], *wide
 
 

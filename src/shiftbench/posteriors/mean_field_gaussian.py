@@ -22,12 +22,14 @@ def broaden(
 
     temper: q^beta, variance / beta (image experiments of li2021vbs); the entropy of each
     dimension grows by -log(beta) / 2. temper-prior: q^beta N(prior), which cannot become
-    wider than the prior (its word embeddings). diffuse: variance + D (its toy).
+    wider than the prior (its word embeddings). geometric: q^beta N(prior)^(1 - beta), which
+    leaves the prior as it is (Kulhavy and Zarrop 1993). diffuse: variance + D (its toy).
     """
     if broadening.kind == "temper":
         return mean, variance / broadening.beta
     if broadening.kind == "diffuse":
         return mean, variance + broadening.variance
-    precision = broadening.beta / variance + 1.0 / prior_variance
-    weighted = broadening.beta * mean / variance + prior_mean / prior_variance
+    share = broadening.prior_share
+    precision = broadening.beta / variance + share / prior_variance
+    weighted = broadening.beta * mean / variance + share * prior_mean / prior_variance
     return weighted / precision, 1.0 / precision

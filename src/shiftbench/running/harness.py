@@ -1,7 +1,8 @@
 """Runs one learner on one stream, for a block of seeds side by side.
 
-The harness owns the order: time update, predict, reveal, observe, predict. A learner is
-never given targets that it has not predicted, nor anything that the protocol keeps back.
+The harness owns the order: time update, predict, reveal, observe, predict; a study may have the
+time update after the first prediction. A learner is never given targets that it has not
+predicted, nor anything that the protocol keeps back.
 Scores are taken of the prediction before a task is observed (prequential) or after, on
 the task's test data, as each metric says.
 
@@ -131,14 +132,17 @@ def _learn(
 
     scores: dict[str, np.ndarray] = {}
     with meter:
+        before = state
         if t >= 0:
             state = learner.drift(state, seeds("drift"))
         if run.needs:
             state = learner.boundary(state, _context(run, t), seeds("boundary"))
         if t >= 0 and _staged(run, "before"):
-            predictive = learner.predict(state, task.train.inputs, seeds("before"))
+            at = state if run.spec["drift"] == "before-prediction" else before
+            predictive = learner.predict(at, task.train.inputs, seeds("before"))
             scores |= _score(run, "before", predictive, task.train)
-        state, info = learner.observe(state, task.train, seeds("observe"))
+        learn = learner.observe if t >= 0 else learner.begin
+        state, info = learn(state, task.train, seeds("observe"))
         if t >= 0 and _staged(run, "after"):
             scores |= _after(run, state, task, t, seeds("after"))
     return state, scores, info

@@ -78,6 +78,7 @@ def run(variant: str) -> xr.Dataset:
         "model": None,
         "seeds": [0, 1],
         "reveals": [],
+        "drift": "before-prediction",
         "metrics": [],
         "code": "",
     }
