@@ -109,6 +109,18 @@ def test_no_validation_images():
     assert task.validation is None and task.test.targets.shape == (1, 597)
 
 
+def test_realisations_for_tuning_are_judged_on_validation_images_alone():
+    store, all_of_them = build(validation=100), build(validation=100, realisations=9)
+    tuned = build(validation=100, realisations=4, first_realisation=5, judge_on="validation")
+    for name in ("scale", "train_index"):
+        np.testing.assert_array_equal(tuned[name].values, all_of_them[name].values[5:])
+    seen, judged = (transformed_images.task(one, [0], 1) for one in (tuned, store))
+    assert seen.validation is None and seen.test.targets.shape == (1, 100)
+    np.testing.assert_array_equal(seen.test.targets, judged.validation.targets)
+    with pytest.raises(UserError, match="no images are set apart"):
+        build(validation=0, judge_on="validation")
+
+
 def test_first_tasks_are_the_same_in_a_longer_stream():
     short, long = build(tasks=4), build(tasks=9)
     for name in ("train_index", "shift"):

@@ -46,7 +46,10 @@ class Settings:
     """The images; an entry of the table of raw data."""
     realisations: Annotated[int, Ge(1)] = 5
     """Number of independent realisations (maps and order of the training images); seed s
-    uses realisation s modulo this."""
+    uses the (s modulo this)-th of them."""
+    first_realisation: Annotated[int, Ge(0)] = 0
+    """Number of the first realisation. Tuning starts beyond those that are judged, so that it
+    sees none of their maps."""
     tasks: Annotated[int, Ge(1)] = 30
     """Number of tasks; the paper has 100."""
     tasks_per_segment: Annotated[int, Ge(1)] = 3
@@ -65,6 +68,9 @@ class Settings:
     is so for digits; the same ones for all realisations. Without effect elsewhere."""
     validation: Annotated[int, Ge(0)] = 200
     """So many of the test images, the first ones, serve for validation; the paper has 5000."""
+    judge_on: Literal["test", "validation"] = "test"
+    """The images on which learners are judged: validation is for tuning, which never sees
+    test images."""
     warm_up: bool = True
     """Whether a task -1 shows untransformed training images first, as in the paper."""
     warm_up_size: Annotated[int, Ge(0)] = 0
@@ -80,15 +86,14 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
     """
     images = _images.read(settings.dataset, Path(raw), settings.test_size)
     _check_sizes(settings, images)
+    numbers = _numbers(settings)
     maps = np.array(
         [
             [_map(settings, number, segment) for segment in range(_segments(settings))]
-            for number in range(settings.realisations)
+            for number in numbers
         ]
     )
-    orders = np.stack(
-        [_order(settings, images.n_train, number) for number in range(settings.realisations)]
-    )
+    orders = np.stack([_order(settings, images.n_train, number) for number in numbers])
     store = _images_part(settings, images)
     return store.merge(_tasks_part(settings, maps, orders), combine_attrs="override")
 
@@ -105,7 +110,8 @@ def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
     """Task t: inputs [S, n, y, x, channel] float32 in [0, 1], targets [S, n] int32.
 
     Validation and test data are all images of their split under the map of the task (None
-    where the split is empty). t = -1 is the warm-up: training data alone, read-only, one
+    where the split is empty); where the store says to judge on validation, these are the test
+    data, and there are no others. t = -1 is the warm-up: training data alone, read-only, one
     copy that all repetitions share.
     """
     if t == -1 and store.attrs["warm_up"]:
@@ -120,11 +126,18 @@ def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
         else None
         for index in held_out
     )
+    if store.attrs["judge_on"] == "validation":
+        validation, test = None, validation
     return Task(_batch(store, operators, train), validation, test)
 
 
 def _check_sizes(settings: Settings, images: _images.Images) -> None:
     n_test = len(images.label) - images.n_train
+    if settings.judge_on == "validation" and not settings.validation:
+        raise UserError(
+            "Stream transformed-images: judge_on is validation, but no images are set apart for"
+            " it. Set validation to their number."
+        )
     for name, value, most in (
         ("train_per_task", settings.train_per_task, images.n_train),
         ("warm_up_size", settings.warm_up_size, images.n_train),
@@ -135,6 +148,11 @@ def _check_sizes(settings: Settings, images: _images.Images) -> None:
                 f"Stream transformed-images: {name} is {value}, but {settings.dataset} allows"
                 f" at most {most} ({images.n_train} training and {n_test} test images)."
             )
+
+
+def _numbers(settings: Settings) -> range:
+    """Numbers of the realisations."""
+    return range(settings.first_realisation, settings.first_realisation + settings.realisations)
 
 
 def _segments(settings: Settings) -> int:
@@ -194,6 +212,7 @@ def _images_part(settings: Settings, images: _images.Images) -> xr.Dataset:
             "citation": about.citation,
             "classes": int(images.label.max()) + 1,
             "warm_up": int(settings.warm_up),
+            "judge_on": settings.judge_on,
         },
     )
     if settings.warm_up:
@@ -212,7 +231,7 @@ def _warm_up_index(settings: Settings, n_train: int) -> np.ndarray:
 
 def _tasks_part(settings: Settings, maps: np.ndarray, orders: np.ndarray) -> xr.Dataset:
     """What each realisation draws: its maps and the order of its training images."""
-    numbers, tasks = np.arange(settings.realisations), np.arange(settings.tasks)
+    numbers, tasks = np.array(_numbers(settings)), np.arange(settings.tasks)
     segment = tasks // settings.tasks_per_segment
     changed = (tasks > 0) & (tasks % settings.tasks_per_segment == 0)
     by_segment, by_task = ("realisation", "segment"), ("realisation", "task")
