@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from shiftbench import seeds
-from shiftbench.combinators import beam
+from shiftbench.combinators import _truncation, beam
 from shiftbench.interface import Batch, Broadening, LearnerError, Problem
 from shiftbench.learners import gaussian_mean
 from shiftbench.streams import toy_step
@@ -87,7 +87,7 @@ def brute_force(log_weight, size, keep):
 def test_diversified_selection_equals_brute_force(size):
     rng = np.random.default_rng(size)
     log_weight = rng.normal(size=(200, 2 * size)) * 3
-    chosen = beam.select(log_weight, size, "diversified")
+    chosen = _truncation.select(log_weight, size, "diversified")
     keep = min(2 * size, round(4 * size / 3))
     for row, found in zip(log_weight, chosen, strict=True):
         assert set(found) == brute_force(row, size, keep)
@@ -96,7 +96,7 @@ def test_diversified_selection_equals_brute_force(size):
 
 def test_empty_slots_are_never_kept_before_living_ones():
     log_weight = np.array([[0.0, -np.inf, -np.inf, -1.0, -np.inf, -np.inf]])
-    assert beam.select(log_weight, 3, "diversified")[0, :2].tolist() == [0, 3]
+    assert _truncation.select(log_weight, 3, "diversified")[0, :2].tolist() == [0, 3]
 
 
 @pytest.mark.parametrize("weights", ["paper", "bayes"])
@@ -245,3 +245,30 @@ def test_geometric_forgetting_lies_between_the_posterior_and_the_prior():
         mean = density @ grid
         np.testing.assert_allclose(wide["mean"].item(), mean, rtol=1e-6)
         np.testing.assert_allclose(wide["variance"].item(), density @ (grid - mean) ** 2, rtol=1e-6)
+
+
+def test_learnt_odds_are_those_of_a_beta_prior_over_all_histories():
+    """Against every history: its exact evidence times the Beta-Bernoulli probability of it."""
+    values, tasks, log_odds = np.array([0.3, 0.1, 2.0, 2.2, -1.5, -1.4]), 3.0, -1.0
+    steps = len(values) - 1
+    share = 1 / (1 + np.exp(-log_odds))
+    learner = toy(size=2**steps, weights="bayes", prior_log_odds=log_odds, prior_tasks=tasks)
+    state, infos = run(learner, values[None])
+    expected = {}
+    for history in itertools.product((0, 1), repeat=steps):
+        mean, variance, log_joint = 0.0, 1.0, 0.0
+        yes, no = tasks * share, tasks * (1 - share)
+        for t, x in enumerate(values):
+            if t:
+                s = history[t - 1]
+                log_joint += np.log((yes if s else no) / (yes + no))
+                yes, no = yes + s, no + 1 - s
+                variance += s
+            total = variance + 0.25
+            log_joint += -0.5 * (np.log(2 * np.pi * total) + (x - mean) ** 2 / total)
+            mean, variance = mean + variance / total * (x - mean), variance * 0.25 / total
+        expected[tuple(t + 1 for t, s in enumerate(history) if s)] = log_joint
+    found = {tuple(lineage(infos, slot=k)): state["log_weight"][0, k] for k in range(2**steps)}
+    assert found.keys() == expected.keys()
+    for history, log_joint in expected.items():
+        np.testing.assert_allclose(found[history], log_joint, rtol=1e-10)

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from shiftbench import seeds
-from shiftbench.interface import LearnerError, Problem
+from shiftbench.interface import Broadening, LearnerError, Problem
 from shiftbench.learners import mfvi
 from shiftbench.models import convnet, mlp
 from shiftbench.models._model import point
@@ -146,8 +146,14 @@ def test_start_values_of_rho_scatter():
     assert rho.std() == pytest.approx(0.5, rel=0.3)
 
 
-def test_cannot_be_broadened_nor_locally_reparameterised():
+def test_is_broadened_as_the_normal_posterior_of_its_means_and_scales():
     vi, _ = classifier()
-    assert vi.broaden is None
+    state, _ = after(vi, CLASSES, 1)
+    wide = vi.broaden(state, Broadening("temper", beta=0.25))
+    np.testing.assert_array_equal(wide["mean"], state["mean"])
+    np.testing.assert_allclose(wide["sd"], 2 * state["sd"], rtol=1e-6)
+
+
+def test_cannot_be_locally_reparameterised():
     with pytest.raises(LearnerError, match="independent weights"):
         classifier(estimator="local")

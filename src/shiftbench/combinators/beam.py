@@ -11,9 +11,13 @@ log evidence. m is P(s = 1), as in Eq. 6 and 7 (Eq. 8 swaps it).
 weights `paper`: log w += log q(s), normalised between siblings only, so that the evidence
 of the family is dropped; `bayes`: log w += log p(s) + L / T, Bayes' rule.
 
+prior_tasks: the probability of a shift may be learnt. With a Beta prior worth so many tasks, whose
+mean is that of prior_log_odds, each history predicts its next s by its own shifts so far; no paper
+of the five has it.
+
 State: those of the learner as base.*, K slots [S, K, ...] always; log_weight [S, K],
--inf in empty slots; step [S, 1]. After `drift` there are 2K slots: first the s = 0, then
-the s = 1 children.
+-inf in empty slots; shifts [S, K], how many a history has; step [S, 1]. After `drift` there are 2K
+slots: first the s = 0, then the s = 1 children.
 Info: those of the learner for the hypotheses kept; parent [S, K] (slot before the task),
 shift [S, K] (the hypothesis' s_t), log_weight [S, K] normalised. Slots are sorted by
 weight, so slot 0 is the most likely hypothesis.
@@ -28,8 +32,9 @@ from typing import Annotated, Literal
 
 import numpy as np
 from annotated_types import Ge, Gt, Interval, Le
-from scipy.special import log_expit, logsumexp
+from scipy.special import expit, log_expit, logsumexp
 
+from shiftbench.combinators._truncation import select
 from shiftbench.interface import (
     Batch,
     Broadening,
@@ -50,7 +55,7 @@ INSIDE = ("broaden", "log_evidence")
 OFFERS = {
     "changes": True,
     "lineage": True,
-    "diffusion": {"broadening": ("diffuse",)},
+    "diffusion": {"broadening": ("diffuse",), "prior_tasks": ("fixed",)},
     "rivals": {"not size": (1,)},
 }
 PASSES = ("level", "mean")
@@ -75,6 +80,8 @@ class Settings:
     """Variance D that `diffuse` adds."""
     prior_log_odds: float = 0.0
     """xi_0 = log p(s = 1) - log p(s = 0)."""
+    prior_tasks: Annotated[float, Gt(0)] | Literal["fixed"] = "fixed"
+    """How many tasks these odds are worth, where the probability of a shift is learnt."""
     temperature: Annotated[float, Gt(0)] | Literal["observations"] = 1.0
     """T that divides the evidence; `observations`: the number of rows of the task."""
     fits: Literal["batched", "sequential"] = "batched"
@@ -91,14 +98,13 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
     widen = learner.broaden
     fit = learner.observe if settings.fits == "batched" else partial(_in_turn, learner)
     how = Broadening(settings.broadening, settings.beta, settings.variance)
-    log_prior = log_expit(np.array([-settings.prior_log_odds, settings.prior_log_odds]))
 
     def init(seeds: np.ndarray) -> State:
         log_weight = np.full((len(seeds), settings.size), -np.inf)
         log_weight[:, 0] = 0.0
         base = mapped(lambda a: _tile(a, settings.size), learner.init(seeds))
-        step = np.zeros((len(seeds), 1), dtype=np.int64)
-        return _pack(base, log_weight, step)
+        none = np.zeros(log_weight.shape, np.int64)
+        return _pack(base, log_weight, none, none[:, :1])
 
     def drift(state: State, seeds: np.ndarray) -> State:
         """All 2K children before they see the task, with their parents' weights."""
@@ -107,17 +113,19 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
         log_weight = np.concatenate([state["log_weight"]] * 2, axis=1)
         # The first task has no past that it could have shifted from: no split.
         first = (state["step"] == 0) & (np.arange(2 * settings.size) >= settings.size)
-        return _pack(children, np.where(first, -np.inf, log_weight), state["step"])
+        log_weight = np.where(first, -np.inf, log_weight)
+        shifts = np.concatenate([state["shifts"], state["shifts"] + 1], axis=1)
+        return _pack(children, log_weight, shifts, state["step"])
 
     def warm_up(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         """One fit, without a decision: the first task has no past shift to find either."""
         base, info = _alone(learner.begin, state, batch, seeds)
-        return _pack(base, state["log_weight"], state["step"]), info
+        return state | prefixed(base, "base."), info
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
         log_weight = state["log_weight"]
-        if _drifted(state, settings.size) and state["step"].min() > 0:
-            log_weight = log_weight + np.repeat(log_prior, settings.size)
+        if _drifted(state, settings.size):
+            log_weight = log_weight + _log_prior(settings, state)
         predictive = learner.predict(part(state, "base."), inputs, seeds)
         return predictive._replace(log_weights=_normalised(log_weight))
 
@@ -128,8 +136,7 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
             fitted, info = _alone(learner.observe, state, batch, seeds)
         else:
             fitted, info = fit(part(state, "base."), batch, seeds)
-        evidence = _tempered(settings, info, batch)
-        log_weight = _reweigh(settings.weights, state, evidence, log_prior)
+        log_weight = _reweigh(settings, state, _tempered(settings, info, batch))
         kept = select(log_weight, settings.size, settings.truncation, settings.discard)
         log_weight = np.take_along_axis(log_weight, kept, axis=1)
         info = mapped(lambda a: _slots(a, kept), info)
@@ -139,43 +146,34 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
             "log_weight": _normalised(log_weight),
         }
         base = mapped(lambda a: _slots(a, kept), fitted)
-        return _pack(base, log_weight, state["step"] + 1), info
+        shifts = np.take_along_axis(state["shifts"], kept, axis=1)
+        return _pack(base, log_weight, shifts, state["step"] + 1), info
 
     return Learner(init, predict, observe, drift=drift, warm_up=warm_up)
 
 
-def select(
-    log_weight: np.ndarray, size: int, truncation: str, discard: float = 1 / 3
-) -> np.ndarray:
-    """Indices [S, size] of the children to keep, best first, of log weights [S, 2 size].
-
-    Children i and i + size are siblings. Diversified: of the round((1 - discard) 2 size)
-    best, the subset with the most families and, among those, the largest sum of log
-    weights; that is the best child of each family, filled up by rank.
-    """
-    n = log_weight.shape[1]
-    rank = np.argsort(np.argsort(-log_weight, axis=1, kind="stable"), axis=1, kind="stable")
-    priority = rank.astype(float)
-    if truncation == "diversified":
-        keep = min(n, round((1 - discard) * n))
-        sibling = np.roll(rank, size, axis=1)
-        priority += n * (rank > sibling) + 2 * n * (rank >= keep)
-        priority += 4 * n * np.isneginf(log_weight)
-    chosen = np.argsort(priority, axis=1, kind="stable")[:, :size]
-    by_rank = np.argsort(np.take_along_axis(rank, chosen, axis=1), axis=1, kind="stable")
-    return np.take_along_axis(chosen, by_rank, axis=1)
+def _log_prior(settings: Settings, state: State) -> np.ndarray:
+    """log p(s) [S, 2K] of the children before they see the task; 0 for the first."""
+    size = settings.size
+    odds = np.full((len(state["step"]), size), settings.prior_log_odds)
+    if settings.prior_tasks != "fixed":
+        past, decided = state["shifts"][:, :size], np.maximum(state["step"] - 1, 0)
+        yes = settings.prior_tasks * expit(settings.prior_log_odds) + past
+        no = settings.prior_tasks * expit(-settings.prior_log_odds) + decided - past
+        odds = np.log(yes) - np.log(no)
+    both = np.concatenate([log_expit(-odds), log_expit(odds)], axis=1)
+    return np.where(state["step"] == 0, 0.0, both)
 
 
-def _reweigh(weights: str, state: State, evidence: np.ndarray, log_prior: np.ndarray) -> np.ndarray:
+def _reweigh(settings: Settings, state: State, evidence: np.ndarray) -> np.ndarray:
     """Log weights [S, 2K] of the children after a task with evidence [S, 2K] (tempered)."""
-    log_weight = state["log_weight"]
-    size = log_weight.shape[1] // 2
-    first = state["step"] == 0
-    if weights == "bayes":
-        return log_weight + evidence + np.where(first, 0.0, np.repeat(log_prior, size))
-    odds = evidence[:, size:] - evidence[:, :size] + log_prior[1] - log_prior[0]
+    log_prior, size = _log_prior(settings, state), settings.size
+    if settings.weights == "bayes":
+        return state["log_weight"] + evidence + log_prior
+    joint = evidence + log_prior
+    odds = joint[:, size:] - joint[:, :size]
     log_q = np.concatenate([log_expit(-odds), log_expit(odds)], axis=1)
-    return log_weight + np.where(first, 0.0, log_q)
+    return state["log_weight"] + np.where(state["step"] == 0, 0.0, log_q)
 
 
 def _tempered(settings: Settings, info: Info, batch: Batch) -> np.ndarray:
@@ -215,8 +213,9 @@ def _normalised(log_weight: np.ndarray) -> np.ndarray:
     return log_weight - logsumexp(log_weight, axis=1, keepdims=True)
 
 
-def _pack(base: State, log_weight: np.ndarray, step: np.ndarray) -> State:
-    return {"log_weight": log_weight, "step": step} | prefixed(base, "base.")
+def _pack(base: State, log_weight: np.ndarray, shifts: np.ndarray, step: np.ndarray) -> State:
+    own = {"log_weight": log_weight, "shifts": shifts, "step": step}
+    return own | prefixed(base, "base.")
 
 
 def _stack(left: State, right: State) -> State:

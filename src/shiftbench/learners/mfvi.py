@@ -12,7 +12,8 @@ and C.2, where with s = 0 always it is VCL. Knows: the likelihood. The methods, 
 - Radial posteriors (farquhar2020radial, 3 and 4.2): family `radial`, start_sd softplus(-6) or
   softplus(-4), start_rho_sd 0.5. The first prior is normal, those after it radial. The cross
   entropy is exact but for E log R (posteriors/radial.py); with several draws the public code
-  adds up, by mistake, what it should average. No AMSGrad.
+  adds up, by mistake, what it should average. No AMSGrad. No radial density is a power of another
+  one: it is broadened as the normal one of the same means and scales, and stays radial.
 
 Where kl_weight is below 1, the likelihood counts more than once: q is near the posterior of
 p(data)^(1 / kl_weight), which for one task is the tempered or cold posterior of Wenzel et al.
@@ -72,7 +73,7 @@ WRONG = {
     "local reparameterisation is for independent weights, not for radial draws; set estimator to"
     " flipout or sample": {"estimator": ("local",), "family": ("radial",)},
 }
-OFFERS = {"broaden": {"family": ("gaussian",)}, "log_evidence": True}
+OFFERS = ("broaden", "log_evidence")
 
 
 @dataclass(frozen=True)
@@ -166,6 +167,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         return {"mean": mean, "sd": sd}, sampling.info(*results[2:], settings.kl_weight)
 
     def broaden(state: State, broadening: Broadening) -> State:
+        """Of means and standard deviations; a radial posterior takes those of the normal one."""
         points = state["sd"] == 0
         variance = np.where(points, 1.0, state["sd"].astype(np.float64) ** 2)
         mean, variance = mean_field_gaussian.broaden(
@@ -176,9 +178,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
             "sd": np.where(points, 0.0, np.sqrt(variance)).astype(np.float32),
         }
 
-    # No radial density is a power of another one, nor its product with a normal one.
-    wide = broaden if settings.family == "gaussian" else None
-    return Learner(init, predict, observe, broaden=wide)
+    return Learner(init, predict, observe, broaden=broaden)
 
 
 def _start(
