@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from shiftbench import seeds
@@ -18,19 +19,22 @@ def drawn(model, shape=(1, 1)):
     return tf.constant(0.3 * rng.normal(size=(*shape, model.size)), tf.float32)
 
 
-def test_convnet_equals_convolutions_and_pools_of_tensorflow():
-    model = convnet.build(convnet.Settings(filters=(3, 4)), IMAGES)
+@pytest.mark.parametrize("hidden", [(), (5,), (5, 6)])
+def test_convnet_equals_convolutions_and_pools_of_tensorflow(hidden):
+    model = convnet.build(convnet.Settings(filters=(3, 4), hidden=hidden), IMAGES)
     parameters = drawn(model)
     images = tf.constant(np.random.default_rng(1).normal(size=(7, 6, 5, 2)), tf.float32)
     x = images
-    for i, layer in enumerate(model.layers[:-1]):
+    for i, layer in enumerate(model.layers[:4]):
         kernel = tf.reshape(parameters[0, 0, layer.weights], [3, 3, -1, layer.fan_out])
         x = tf.nn.relu(tf.nn.conv2d(x, kernel, 1, "SAME") + parameters[0, 0, layer.biases])
         if i % 2:
             x = tf.nn.max_pool2d(x, 2, 2, "SAME")
-    last = model.layers[-1]
-    weights = tf.reshape(parameters[0, 0, last.weights], [last.fan_in, 3])
-    expected = tf.reshape(x, [7, -1]) @ weights + parameters[0, 0, last.biases]
+    expected = tf.reshape(x, [7, -1])
+    for layer in model.layers[4:]:
+        weights = tf.reshape(parameters[0, 0, layer.weights], [layer.fan_in, -1])
+        expected = expected @ weights + parameters[0, 0, layer.biases]
+        expected = tf.nn.relu(expected) if layer is not model.layers[-1] else expected
     found = model.forward(point(parameters), images[None, None])
     np.testing.assert_allclose(found[0, 0], expected, atol=1e-5)
 

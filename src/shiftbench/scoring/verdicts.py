@@ -147,7 +147,7 @@ def _between(claim: Claim) -> Range:
     if holds.predicate == "above":
         return Range(holds.by or 0.0, np.inf, open=True)
     if holds.predicate == "below":
-        return Range(-np.inf, -(holds.by or 0.0), open=True)
+        return Range(-np.inf, 0.0 - (holds.by or 0.0), open=True)
     assert not isinstance(holds.value, dict)
     return _around(holds.value or 0.0, holds.within)
 
