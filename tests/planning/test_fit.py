@@ -80,6 +80,7 @@ def told(data: dict[str, Any], about: str = "") -> list[str]:
     return [text for place, text in found if not about or about in place]
 
 
+DIFFUSE = {"beam": {"broadening": "diffuse"}}
 PIPELINES = [
     ("toy", ["mfvi"], "takes images", "take gaussian-mean"),
     ("toy", ["bayes-linear"], "with a design matrix", "take gaussian-mean"),
@@ -118,7 +119,9 @@ PIPELINES = [
     ("toy", ["run-length", "reset", "gaussian-mean"], "a log evidence", "directly inside"),
     ("toy", ["joint", "run-length", "gaussian-mean"], "rows of several tasks", 'take "joint" out'),
     ("permuted", ["coreset", "beam", "map"], "rows of several tasks", 'take "coreset" out'),
-    ("nile", ["beam", "bayes-linear"], "can be broadened", "take gaussian-mean"),
+    ("nile", ["beam", {"bayes-linear": {"beta_p": 0.1}}], "can be broadened", "beta_p: 0.0"),
+    ("nile", [DIFFUSE, "bayes-linear"], "changes that diffuse the post", "other than diffuse of"),
+    ("nile", ["beam", "beta-hmc"], "can be broadened", "take bayes-linear, gaussian-mean or li"),
     ("table", ["mfvi"], "takes images", "take ngvi"),
     ("nile", ["vogn"], "with a design matrix each", "take bayes-linear"),
     ("nile", ["run-length", "beta-hmc"], "needs a log evidence", "take bayes-linear"),
@@ -368,7 +371,7 @@ def test_components_declare_known_words(kind: str) -> None:
         "TAKES": fit_words.KINDS,
         "HAS": fit_words.PROPERTIES,
         "REQUIRES": fit_words.PROPERTIES,
-        "REFUSES": fit_words.KINDS | fit_words.PROPERTIES,
+        "REFUSES": fit_words.KINDS | fit_words.PROPERTIES | fit_words.OFFERS,
         "OFFERS": fit_words.OFFERS,
         "INSIDE": fit_words.OFFERS,
         "PASSES": fit_words.OFFERS,
