@@ -48,6 +48,8 @@ MODEL = False
 TAKES = {"number": "gaussian", "design": "gaussian"}
 OFFERS = ("broaden", "log_evidence")
 
+LOST = 1e10
+"""Of a coefficient, as many times the noise: what rounding leaves of a row is a share of 1e-6."""
 LOG_2_PI = math.log(2 * math.pi)
 
 
@@ -92,6 +94,12 @@ def build(settings: Settings, problem: Problem, model: None = None) -> RowLearne
     def broaden(state: State, broadening: Broadening) -> State:
         prior = settings.prior_mean, settings.prior_variance
         mean, root = full_gaussian.broaden(state["mean"], state["root"], broadening, *prior)
+        if not np.abs(root).max() < LOST * settings.noise_sd:
+            raise LearnerError(
+                "linear-gaussian: broadening again and again has wound up the variance of what no"
+                " row shows, and rounding would hide what rows do; set broadening to temper-prior"
+                " or geometric, which end at the prior"
+            )
         return {"mean": mean, "root": root}
 
     return RowLearner(init, predict, observe, broaden=broaden, rows=rows)
