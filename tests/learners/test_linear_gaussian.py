@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 from shiftbench import seeds
 from shiftbench.combinators import beam
-from shiftbench.interface import Batch, LearnerError, Problem
+from shiftbench.interface import Batch, Broadening, LearnerError, Problem
 from shiftbench.learners import gaussian_mean, linear_gaussian
 
 S, P, SD, PRIOR_MEAN, PRIOR_VARIANCE = 2, 3, 0.7, 0.4, 2.5
@@ -117,6 +117,20 @@ def test_a_missing_value_is_refused_with_its_place():
     masked = batch._replace(mask=np.array([[True] * 3, [True, True, False]]))
     state, _ = learner.observe(learner.init(KEY), masked, KEY)
     assert np.isfinite(state["mean"]).all()
+
+
+def test_a_covariance_that_has_wound_up_is_refused():
+    """Plain tempering has no end in a direction that no row shows; with the prior it has one."""
+    learner, batch = built(), data(1)
+    batch.inputs[..., 1] = 0.0
+    for kind in ("geometric", "temper"):
+        state = learner.init(KEY)
+        wide = Broadening(kind, beta=0.5)
+        for _ in range(60):
+            state, _ = learner.observe(learner.broaden(state, wide), batch, KEY)
+    with pytest.raises(LearnerError, match=r"wound up .* set broadening to temper-prior"):
+        for _ in range(60):
+            state = learner.broaden(state, wide)
 
 
 TASKS, ROWS, BETA, DIFFUSION, LOG_ODDS = 5, 2, 0.6, 0.3, -0.8
