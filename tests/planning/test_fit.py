@@ -201,6 +201,9 @@ OF_WORDS = ["per-word", "beam", "skipgram"]
         ("steady-table", ["beam", "svb"], "shift_precision", "set change: middle"),
         ("toy", IN_BEAM, "exact_map_agreement", '"beam" (broadening: diffuse)'),
         ("toy", ["reset", *IN_BEAM], "jump_f1", "decisions about changes"),
+        ("toy", ["run-length", "gaussian-mean"], "shift_brier_hindsight", '"beam"'),
+        ("steady", IN_BEAM, "shift_delay", "set n_steps other than 0"),
+        ("blocks", ["run-length", "bayes-linear"], "shift_brier", "set rows_per_task: 1"),
         ("table", ["beam", "svb"], "regret", "a loss of each row"),
         ("table", [{"svb": {"schedule": "constant"}}], "regret_bound", "a bound on the regret"),
         ("words", OF_WORDS, "jump_f1", "does not go with counts"),
@@ -260,6 +263,8 @@ def test_an_artefact_without_a_metric_that_it_shows(artefact, metric) -> None:
         ("word-changes", "toy", IN_BEAM, ["jump_f1"], "takes counts"),
         ("relative-accuracy", "digits", ["map"], ["accuracy"], "`baseline: METHOD`"),
         ("relative-accuracy", "permuted-heads", ["map"], ["accuracy"], "heads other than multi"),
+        ("shift-detection", "digits", ["map"], ["accuracy"], "decisions about changes"),
+        ("shift-detection", "steady", IN_BEAM, ["log_predictive"], "set n_steps other than 0"),
         ("accuracy-matrix", "digits", ["map"], ["accuracy"], "all tasks so far"),
     ],
 )
