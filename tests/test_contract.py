@@ -168,7 +168,8 @@ def test_hypotheses_do_not_touch_each_other(case):
     if learner.broaden is None:
         pytest.skip("a combinator owns the hypothesis axis")
     state, _ = after(learner, problem, 1)
-    wide = learner.broaden(state, Broadening("temper", beta=0.5))
+    # Not so far that a normal-inverse-gamma of one row would have no integral.
+    wide = learner.broaden(state, Broadening("temper", beta=0.8))
     both = {k: np.concatenate([state[k], wide[k]], axis=1) for k in state}
     batch = batch_of(problem, seed=5)
     together, _ = learner.observe(both, batch, key("o"))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from shiftbench import seeds
-from shiftbench.combinators import run_length
-from shiftbench.interface import Batch, LearnerError, Problem
+from shiftbench.combinators import beam, run_length
+from shiftbench.interface import Batch, Broadening, LearnerError, Problem
 from shiftbench.learners import bayes_linear
 from shiftbench.posteriors import beta_posterior
 
@@ -169,3 +169,31 @@ def test_bad_input_is_named():
         learnt(2, 1, data(1, 1))
     with pytest.raises(LearnerError, match="needs real targets and a design"):
         bayes_linear.build(bayes_linear.Settings(), Problem("regression", (3,), 1, 1, 5))
+
+
+def test_a_beam_over_it_weighs_histories_as_brute_force_does():
+    """Two tasks of several rows: a shift before the second, or none."""
+    problem, key = Problem("regression", (1, 1, 2), 1, 4, 2), seeds.block([0], "linear")
+    prior = {"a0": 2.0, "b0": 1.5, "prior_variance": 3.0}
+    inner = bayes_linear.build(bayes_linear.Settings(**prior), problem)
+    how = Broadening("geometric", beta=0.4)
+    made = beam.Settings(size=2, weights="bayes", broadening=how.kind, beta=how.beta)
+    learner, tasks = beam.build(made, problem, inner), [data(1, 2, 4, 1, seed) for seed in (1, 2)]
+    state = learner.init(key)
+    for batch in tasks:
+        state, info = learner.observe(learner.drift(state, key), batch, key)
+    first, _ = inner.observe(inner.init(key), tasks[0], key)
+    evidence = [
+        inner.observe(start, tasks[1], key)[1]["log_evidence"][0, 0]
+        for start in (first, inner.broaden(first, how))
+    ]
+    shift = info["shift"][0].astype(int)
+    expected = np.array(evidence) - np.logaddexp(*evidence)
+    np.testing.assert_allclose(info["log_weight"][0], expected[shift], atol=1e-12)
+
+
+def test_a_beta_posterior_is_not_broadened():
+    robust = bayes_linear.build(
+        bayes_linear.Settings(beta_p=0.1), Problem("regression", (1, 1, 2), 1, 1, 9)
+    )
+    assert robust.broaden is None

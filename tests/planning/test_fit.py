@@ -80,6 +80,7 @@ def told(data: dict[str, Any], about: str = "") -> list[str]:
     return [text for place, text in found if not about or about in place]
 
 
+DIFFUSE = {"beam": {"broadening": "diffuse"}}
 PIPELINES = [
     ("toy", ["mfvi"], "takes images", "take gaussian-mean"),
     ("toy", ["bayes-linear"], "with a design matrix", "take gaussian-mean"),
@@ -117,7 +118,9 @@ PIPELINES = [
     ("toy", ["run-length", "reset", "gaussian-mean"], "a log evidence", "directly inside"),
     ("toy", ["joint", "run-length", "gaussian-mean"], "rows of several tasks", 'take "joint" out'),
     ("permuted", ["coreset", "beam", "map"], "rows of several tasks", 'take "coreset" out'),
-    ("nile", ["beam", "bayes-linear"], "can be broadened", "take gaussian-mean"),
+    ("nile", ["beam", {"bayes-linear": {"beta_p": 0.1}}], "can be broadened", "beta_p: 0.0"),
+    ("nile", [DIFFUSE, "bayes-linear"], "changes that diffuse the post", "other than diffuse of"),
+    ("nile", ["beam", "beta-hmc"], "can be broadened", "take bayes-linear, gaussian-mean or li"),
     ("table", ["mfvi"], "takes images", "take ngvi"),
     ("nile", ["vogn"], "with a design matrix each", "take bayes-linear"),
     ("nile", ["run-length", "beta-hmc"], "needs a log evidence", "take bayes-linear"),
@@ -197,6 +200,9 @@ OF_WORDS = ["per-word", "beam", "skipgram"]
         ("steady-table", ["beam", "svb"], "shift_precision", "set change: middle"),
         ("toy", IN_BEAM, "exact_map_agreement", '"beam" (broadening: diffuse and'),
         ("toy", ["reset", *IN_BEAM], "jump_f1", "decisions about changes"),
+        ("toy", ["run-length", "gaussian-mean"], "shift_brier_hindsight", '"beam"'),
+        ("steady", IN_BEAM, "shift_delay", "set n_steps other than 0"),
+        ("blocks", ["run-length", "bayes-linear"], "shift_brier", "set rows_per_task: 1"),
         ("table", ["beam", "svb"], "regret", "a loss of each row"),
         ("table", [{"svb": {"schedule": "constant"}}], "regret_bound", "a bound on the regret"),
         ("words", OF_WORDS, "jump_f1", "does not go with counts"),
@@ -256,6 +262,8 @@ def test_an_artefact_without_a_metric_that_it_shows(artefact, metric) -> None:
         ("word-changes", "toy", IN_BEAM, ["jump_f1"], "takes counts"),
         ("relative-accuracy", "digits", ["map"], ["accuracy"], "`baseline: METHOD`"),
         ("relative-accuracy", "permuted-heads", ["map"], ["accuracy"], "heads other than multi"),
+        ("shift-detection", "digits", ["map"], ["accuracy"], "decisions about changes"),
+        ("shift-detection", "steady", IN_BEAM, ["log_predictive"], "set n_steps other than 0"),
         ("accuracy-matrix", "digits", ["map"], ["accuracy"], "all tasks so far"),
     ],
 )
@@ -368,7 +376,7 @@ def test_components_declare_known_words(kind: str) -> None:
         "TAKES": fit_words.KINDS,
         "HAS": fit_words.PROPERTIES,
         "REQUIRES": fit_words.PROPERTIES,
-        "REFUSES": fit_words.KINDS | fit_words.PROPERTIES,
+        "REFUSES": fit_words.KINDS | fit_words.PROPERTIES | fit_words.OFFERS,
         "OFFERS": fit_words.OFFERS,
         "INSIDE": fit_words.OFFERS,
         "PASSES": fit_words.OFFERS,

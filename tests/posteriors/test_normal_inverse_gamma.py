@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from shiftbench.interface import Broadening, LearnerError
 from shiftbench.posteriors import normal_inverse_gamma
 
 SIZES = ((1, 1), (5, 6), (3, 1), (1, 4))
@@ -89,3 +90,60 @@ def test_huge_regressors_leave_a_covariance(size, p):
     assert (np.diag(covariance) > 0).all()
     inverse = np.linalg.inv((np.eye(p) + stacked.T @ stacked) / size**2) / size**2
     np.testing.assert_allclose(covariance, inverse, rtol=0.01)
+
+
+def log_density(mu, s2, a, b, mean, root):
+    """Of mu [..., p] and s2 [...] by SciPy."""
+    of_mu = [
+        stats.multivariate_normal(mean, v * root @ root.T).logpdf(m)
+        for m, v in zip(mu, s2, strict=True)
+    ]
+    return stats.invgamma(a, scale=b).logpdf(s2) + np.array(of_mu)
+
+
+POWERS = {"temper": 0.0, "temper-prior": 1.0, "geometric": 0.4}
+
+
+@pytest.mark.parametrize("kind", POWERS)
+@pytest.mark.parametrize("p", [1, 3])
+def test_powers_are_members_of_the_family(kind, p):
+    random = np.random.default_rng(p)
+    mean, root = random.normal(size=p), np.tril(random.normal(size=(p, p))) + 2 * np.eye(p)
+    q, prior = (np.array(6.0), np.array(3.0), mean, root), (1.5, 2.5, 0.4, 3.0)
+    wide = normal_inverse_gamma.broaden(*q, Broadening(kind, beta=0.6), prior)
+    mu, s2 = random.normal(size=(20, p)), random.gamma(2.0, size=20)
+    p0 = (1.5, 2.5, np.full(p, 0.4), np.sqrt(3.0) * np.eye(p))
+    power = 0.6 * log_density(mu, s2, *q) + POWERS[kind] * log_density(mu, s2, *p0)
+    difference = power - log_density(mu, s2, *wide)
+    np.testing.assert_allclose(difference, difference[0], rtol=1e-10)
+
+
+@pytest.mark.parametrize("kind", POWERS)
+def test_powers_have_the_moments_of_the_density_normalised_on_a_grid(kind):
+    q = (np.array(6.0), np.array(3.0), np.array([0.7]), np.array([[0.8]]))
+    a, b, mean, root = normal_inverse_gamma.broaden(
+        *q, Broadening(kind, beta=0.6), (1.5, 2.5, 0.4, 3.0)
+    )
+    tau = np.linspace(1e-3, 30, 1500)  # precision, whose density has a factor of s2^2
+    mu = np.linspace(-40, 40, 4001)
+    log_q, log_p0 = (
+        stats.norm(m, np.sqrt(v / tau[:, None])).logpdf(mu)
+        + stats.invgamma(shape, scale=scale).logpdf(1 / tau)[:, None]
+        for shape, scale, m, v in ((6.0, 3.0, 0.7, 0.64), (1.5, 2.5, 0.4, 3.0))
+    )
+    weight = np.exp(0.6 * log_q + POWERS[kind] * log_p0) / tau[:, None] ** 2
+    weight /= weight.sum()
+    assert mean[0] == pytest.approx((weight * mu).sum(), abs=1e-4)
+    assert a / b == pytest.approx((weight * tau[:, None]).sum(), rel=1e-3)
+    spread = (weight * tau[:, None] * (mu - mean[0]) ** 2).sum()
+    assert root[0, 0] ** 2 == pytest.approx(spread, rel=1e-3)
+
+
+def test_a_power_without_an_integral_is_refused_with_what_it_needs():
+    q = (np.array([1.0, 9.0]), np.ones(2), np.zeros((2, 2)), np.tile(np.eye(2), (2, 1, 1)))
+    prior = (1.0, 1.0, 0.0, 1.0)
+    assert normal_inverse_gamma.broaden(*q, Broadening("geometric", 0.5), prior)[0][0] == 1.0
+    with pytest.raises(LearnerError, match=r"a = 1 has no power 0.5 .* needs a > 2; set"):
+        normal_inverse_gamma.broaden(*q, Broadening("temper", 0.5), prior)
+    with pytest.raises(LearnerError, match="no multiple of the noise variance; set broadening"):
+        normal_inverse_gamma.broaden(*q, Broadening("diffuse", variance=1.0), prior)

@@ -10,6 +10,10 @@ rows, or followed by the paper's SVRG (`posteriors/svrg.py`); the conjugate post
 kept beside it, another place to start from. beta_rlm > 0: the evidence is the beta-divergence score
 of the prediction (Eq. 8), which is what makes the run lengths robust; 0 is the log density.
 
+The conjugate posterior can be broadened: powers of it, and products with the prior, stay in the
+family (`normal_inverse_gamma.broaden`). Not by `diffuse`, whose variance does not scale with s2;
+and not a beta-divergence posterior, which is made anew from rows and prior after every row.
+
 State, all [S, H, ...]: model; count of rows; a, b, mean [p], root [p, p] of the conjugate
 posterior, L with Sigma = L L'; with beta_p also fit [2 + p + p p] (a, b, m, L),
 window_x [window, d, p], window_y [window, d]; with svrg also svrg [3 (2 + p + p p) + 3]. Info:
@@ -31,12 +35,14 @@ from numba import cfunc, njit
 from shiftbench import seeds as seeding
 from shiftbench.interface import (
     Batch,
+    Broadening,
     Info,
     LearnerError,
     Problem,
     State,
     StudentT,
 )
+from shiftbench.online import row_values
 from shiftbench.online.robust import RobustLearner
 from shiftbench.online.rows import STEP, CompiledRows, learn, pack, unpack
 from shiftbench.posteriors import beta_posterior, normal_inverse_gamma, student_t, svrg
@@ -44,7 +50,9 @@ from shiftbench.posteriors import beta_posterior, normal_inverse_gamma, student_
 NEEDS: tuple[str, ...] = ()
 MODEL = False
 TAKES = {"design": "student-t", "designs": "student-t"}
+REFUSES = ("diffusion",)
 OFFERS = {
+    "broaden": {"beta_p": (0.0,)},
     "log_evidence": True,
     "betas": {"not beta_rlm": (0.0,)},
     "density": {"beta_p": (0.0,), "beta_rlm": (0.0,)},
@@ -91,7 +99,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> RobustLea
     layout = _layout(d, p, window, settings)
     sizes = [d, p, window, settings.beta_p, settings.beta_rlm, settings.tolerance]
     rows = CompiledRows(
-        check=partial(checked, d=d),
+        check=partial(row_values.checked, "bayes-linear", d=d),
         pack=partial(pack, layout),
         unpack=partial(unpack, layout),
         step=_step,
@@ -112,6 +120,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> RobustLea
         partial(_initial, settings, layout, models),
         _predict,
         observe,
+        broaden=None if settings.beta_p else partial(_broadened, settings),
         rows=rows,
         beta_p=settings.beta_p,
         beta_rlm=settings.beta_rlm,
@@ -147,31 +156,15 @@ def _predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> StudentT:
     return normal_inverse_gamma.prediction(x, *_posterior(state))
 
 
+def _broadened(settings: Settings, state: State, broadening: Broadening) -> State:
+    named = ("a", "b", "mean", "root")
+    prior = settings.a0, settings.b0, settings.prior_mean, settings.prior_variance
+    wide = normal_inverse_gamma.broaden(*(state[name] for name in named), broadening, prior)
+    return state | dict(zip(named, wide, strict=True))
+
+
 def _with_scale(state: State, a: np.ndarray, b: np.ndarray) -> State:
     return state | {k: np.broadcast_to(v, state[k].shape).copy() for k, v in (("a", a), ("b", b))}
-
-
-def checked(batch: Batch, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Designs [S, n, M d p] and targets [S, n, d] of a batch.
-
-    LearnerError for values that are missing or infinite, or have another dimension.
-    """
-    y = np.require(batch.targets, float, ["C", "W"])
-    if y.shape[2:] != (d,):
-        raise LearnerError(
-            f"bayes-linear: targets have {y.shape[2:]} values a row, but the stream promised {d}"
-        )
-    # Compiled code takes no read-only arrays, and a constant design is one number repeated.
-    x = np.require(batch.inputs, float, ["C", "W"]).reshape(*y.shape[:2], -1)
-    for name, values in (("target", y), ("regressor", x)):
-        bad = ~np.isfinite(values) & batch.mask[..., None]
-        if bad.any():
-            s, n, j = np.argwhere(bad)[0]
-            raise LearnerError(
-                f"bayes-linear: {name} {j} of row {n} of repetition {s} is {values[s, n, j]}; fill"
-                " gaps, or mask the row, when the stream is built"
-            )
-    return x, y
 
 
 def _shape(problem: Problem) -> tuple[int, int, int]:

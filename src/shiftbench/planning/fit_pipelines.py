@@ -113,11 +113,19 @@ def fit_pipeline(parts: Sequence[Part] | None, model: Part | None, stream: Given
 
 
 def _inside(part: Part, now: Given) -> Given:
-    """What a combinator hands on to what is inside."""
-    own = dict.fromkeys(part.words("HAS"), part)
+    """What a combinator hands on to what is inside, which may refuse what the combinator does."""
+    own = dict.fromkeys(part.words("HAS") | _always_offered(part), part)
     for kind in part.words("GIVES"):
         return Given(kind, part, own)
     return now._replace(has={**now.has, **own})
+
+
+def _always_offered(part: Part) -> frozenset[str]:
+    """What a combinator offers, with whatever settings where it has none yet."""
+    if part.settings is not None:
+        return part.words("OFFERS")
+    possible = declared.possible(part.kind, part.name, "OFFERS")
+    return frozenset(word for word, when in possible.items() if when is True)
 
 
 def _outwards(parts: Sequence[Part], prediction: str, now: Given) -> Fitted:

@@ -126,7 +126,7 @@ def _without_word(word: str, part: Part, owner: Part) -> str:
     own = declared.possible(part.kind, part.name, "REFUSES")[word]
     if own is not True:
         return f"set {_negated(own)} of {part.label}"
-    when = declared.possible(owner.kind, owner.name, "HAS").get(word, True)
+    when = _had(owner, word)
     if when is not True:
         return f"set {_negated(when)} of {owner.label}"
     if owner.kind == "combinators":
@@ -135,6 +135,12 @@ def _without_word(word: str, part: Part, owner: Part) -> str:
         inner = _between(word)
         return f"put it behind {listed(inner, 'or')}" if inner else f"take {part.label} out"
     return f"take {part.label} out, or take another stream"
+
+
+def _had(owner: Part, word: str) -> When:
+    """When its owner has a property, or offers what another part minds."""
+    offers, has = (declared.possible(owner.kind, owner.name, k) for k in ("OFFERS", "HAS"))
+    return {**offers, **has}.get(word, True)
 
 
 def _between(kind: str) -> list[str]:

@@ -13,7 +13,8 @@ import math
 import numpy as np
 from numba import njit
 
-from shiftbench.interface import StudentT
+from shiftbench.interface import Broadening, LearnerError, StudentT
+from shiftbench.posteriors import full_gaussian
 
 
 @njit(cache=True, error_model="numpy")
@@ -84,3 +85,42 @@ def prediction(
         scale(x, root[:, :, None], a[..., None], b[..., None]),
         2 * a,
     )
+
+
+def broaden(
+    a: np.ndarray,
+    b: np.ndarray,
+    mean: np.ndarray,
+    root: np.ndarray,
+    broadening: Broadening,
+    prior: tuple[float, float, float, float],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """a, b, mean and root of q^beta p0^c, renormalised; prior: a0, b0, prior mean and variance.
+
+    c is 0 for temper, 1 for temper-prior, 1 - beta for geometric. With k = 1 + p / 2, by which the
+    exponent of s2 is larger than a, and Q the least of what both exponents lose in mu:
+
+        a' = beta (a + k) + c (a0 + k) - k,    b' = beta b + c b0 + Q / 2.
+
+    A power of the density in s2 alone, which is what counts for c = 0, has a' = beta a -
+    (1 - beta) k: below 0 it has no integral, and there is a LearnerError. With a share of the
+    prior a' is always positive. LearnerError for diffuse: mu | s2 ~ N(m, s2 L L') with a variance
+    added that does not scale with s2 is no member of the family.
+    """
+    if broadening.kind == "diffuse":
+        raise LearnerError(
+            "a normal-inverse-gamma posterior cannot be widened by `diffuse`, after which its"
+            " covariance is no multiple of the noise variance; set broadening to geometric, temper"
+            " or temper-prior"
+        )
+    a0, b0, prior_mean, prior_variance = prior
+    beta, share, k = broadening.beta, broadening.prior_share, 1 + mean.shape[-1] / 2
+    shape = beta * (a + k) + share * (a0 + k) - k
+    if not (shape > 0).all():
+        raise LearnerError(
+            f"a normal-inverse-gamma posterior of shape a = {a.min():g} has no power"
+            f" {beta:g} that can be normalised, which needs a > {(1 - beta) * k / beta:g}; set"
+            " broadening to geometric or temper-prior, or raise beta, a0, or the rows of a task"
+        )
+    moved, wide, lost = full_gaussian.powers(mean, root, beta, prior_mean, share / prior_variance)
+    return shape, beta * b + share * b0 + lost / 2, moved, wide

@@ -1,0 +1,27 @@
+"""Brier score of the probability that a task began with a shift, as held at the end.
+
+As `shift_brier`, of what the hypotheses at the end say of each task, by their weights. NaN for
+learners whose hypotheses do not know their history, such as run lengths.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from shiftbench.scoring import shift_probabilities
+from shiftbench.scoring.metrics import _shifts
+
+STAGE = "run"
+UNIT = "squared probability"
+BOUNDS = (0.0, 1.0)
+HIGHER_IS_BETTER = False
+REQUIRES = ("shifts",)
+REFUSES = ("counts", "blocks")
+FROM = ("lineage",)
+
+
+def score(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
+    """Brier score [seed]."""
+    true = _shifts.truth(run, stream)[:, 1:]
+    return shift_probabilities.brier(shift_probabilities.smoothed(run), true)
