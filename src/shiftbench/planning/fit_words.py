@@ -18,7 +18,7 @@ CONSTANTS = {
     "OFFERS": "what a learner or a combinator offers to what is around it, and to metrics",
     "INSIDE": "what a combinator needs of what is inside it",
     "PASSES": "what a combinator passes on of what is inside it",
-    "WARMS": "whose warm-up a combinator does: `inside`, of what is inside it; or else its own, which"
+    "WARMS": "whose warm-up a combinator does: `inside`, of what is inside it; or its own, which"
     " these settings alone decide",
     "THEOREM": "the theorem that bounds a learner's regret, a row of the table in `regret`",
     "JUDGES": "predictions that a metric can judge, of every learner of the study",

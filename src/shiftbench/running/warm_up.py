@@ -51,11 +51,11 @@ def run_job(spec: dict, stream: xr.Dataset | xr.DataTree) -> tuple[xr.DataTree, 
 
 def learn(spec: dict, problem: Problem, batch: Batch) -> Warmed:
     """The work itself; of `spec` counts what warm_ups.shared says."""
-    component, (first, last) = spec["component"], spec["seeds"]
-    key = spec["study"], spec["stream"]["name"], "warm-up", component[1]
+    (kind, name, settings), (first, last) = spec["component"], spec["seeds"]
+    key = spec["study"], spec["stream"]["name"], "warm-up", name
     seeds = seeding.block(range(first, last + 1), *key)
     try:
-        worker = pipeline.alone(*component, spec["model"], problem)
+        worker = pipeline.alone(kind, name, settings, spec["model"], problem)
         state = worker.init(seeding.fold_each(seeds, "init"))
         return Warmed(*worker.begin(state, batch, seeding.fold_each(seeds, TASK, "observe")))
     except (LearnerError, ArithmeticError) as error:
