@@ -27,7 +27,7 @@ from shiftbench import seeds
 from shiftbench.errors import UserError
 from shiftbench.interface import Batch, Problem, Task
 from shiftbench.store import raw as raw_data
-from shiftbench.streams import _affine, _images
+from shiftbench.streams import _affine, _image_tasks, _images
 
 GIVES = "image"
 HAS = {"tests": True, "shifts": True, "warm-up": {"warm_up": (True,)}}
@@ -42,7 +42,7 @@ SPLITS = ("train", "validation", "test")
 
 @dataclass(frozen=True)
 class Settings:
-    dataset: Literal["digits", "mnist", "fashion-mnist"] = "digits"
+    dataset: Literal["digits", "mnist", "fashion-mnist", "cifar-10", "svhn"] = "digits"
     """The images; an entry of the table of raw data."""
     realisations: Annotated[int, Ge(1)] = 5
     """Number of independent realisations (maps and order of the training images); seed s
@@ -78,7 +78,7 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
     r is the same however many realisations and tasks there are. UserError where the raw
     files are wrong or the settings ask for more images than there are.
     """
-    images = _images.read(settings.dataset, Path(raw), settings.test_size)
+    images = _image_tasks.read(settings.dataset, Path(raw), settings.test_size)
     _check_sizes(settings, images)
     maps = np.array(
         [
@@ -174,7 +174,7 @@ def _images_part(settings: Settings, images: _images.Images) -> xr.Dataset:
             "images": (
                 ("image", "y", "x", "channel"),
                 images.pixels,
-                _about("grey level, 255 is the brightest"),
+                _about("level of the channel, 255 is the brightest"),
             ),
             "label": ("image", images.label, _about("class")),
             "split": (
