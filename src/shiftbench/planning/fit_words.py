@@ -54,6 +54,7 @@ PROPERTIES = {
     "shifts": "changes that are known",
     "unknown-truth": "changes that no one knows",
     "heads": "a head for each task",
+    "maps": "images under affine maps",
     "warm-up": "a warm-up before the first task",
     "one-row": "tasks of one row",
     "blocks": "tasks of several steps of a series",

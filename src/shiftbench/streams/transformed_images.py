@@ -30,7 +30,7 @@ from shiftbench.store import raw as raw_data
 from shiftbench.streams import _affine, _image_tasks, _images
 
 GIVES = "image"
-HAS = {"tests": True, "shifts": True, "warm-up": {"warm_up": (True,)}}
+HAS = {"tests": True, "shifts": True, "maps": True, "warm-up": {"warm_up": (True,)}}
 VARIES = ("transformations", "orders of the images")
 
 SMALLEST_SCALE = 0.1
@@ -121,6 +121,12 @@ def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
         for index in held_out
     )
     return Task(_batch(store, operators, train), validation, test)
+
+
+def view(store: xr.Dataset, realisation: int, t: int, positions: np.ndarray) -> np.ndarray:
+    """The images at `positions` [n] under the map of task t, [n, y, x, channel] in [0, 1]."""
+    operators = [_operator(store, realisation, t)]
+    return _batch(store, operators, positions[np.newaxis]).inputs[0]
 
 
 def _check_sizes(settings: Settings, images: _images.Images) -> None:
