@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from shiftbench.errors import UserError
 from shiftbench.interface import LearnerError
@@ -134,6 +135,8 @@ def test_seeds_come_from_the_repetition_and_not_from_the_block(plan, images, sto
 def test_another_warm_up_is_refused(plan, stored):
     with pytest.raises(UserError, match=r"here\.zip: this is not the warm-up of the run"):
         warm_up.read(stored, run_spec(plan, "longer"), "here.zip")
+    with pytest.raises(UserError, match=r"here\.zip: this is not the warm-up of the run"):
+        warm_up.read(xr.DataTree(), run_spec(plan, "beam"), "here.zip")
 
 
 def test_a_name_that_no_run_has_is_refused(plan):

@@ -44,8 +44,10 @@ def run_job(spec: dict, stream: xr.Dataset | xr.DataTree) -> tuple[xr.DataTree, 
     first, last = spec["seeds"]
     size = stream.sizes["realisation"]
     task = reader.task(stream, [number % size for number in range(first, last + 1)], TASK)
+    log.info("%s: warm-up of %d rows", spec["name"], task.train.mask.shape[1])
     with meter:
         warmed = learn(spec, reader.problem(stream), task.train)
+    log.info("%s: done", spec["name"])
     return _store(spec, stream, warmed), meter.reading()
 
 
@@ -85,8 +87,9 @@ def beginning(
 
 def read(store: xr.DataTree, run_spec: dict, place: str) -> Warmed:
     """What a job stored; UserError where that is not the warm-up of the run."""
-    spec, wanted = provenance.spec(store), warm_ups.shared(run_spec)
-    if wanted != {key: spec.get(key) for key in wanted or {}}:
+    wanted = warm_ups.shared(run_spec)
+    spec = provenance.spec(store) if "spec" in store.attrs else {}
+    if wanted is None or wanted != {key: spec.get(key) for key in wanted}:
         raise UserError(f"{place}: this is not the warm-up of the run; leave the path to the rules")
     state, info = (
         {str(name): array.values for name, array in store[group].data_vars.items()}
