@@ -9,7 +9,7 @@ from pathlib import Path
 
 from shiftbench import file_errors, telling
 from shiftbench.errors import UserError
-from shiftbench.verbs import jobs, overview, people
+from shiftbench.verbs import jobs, overview, people, warm_up
 
 DEFAULT_CONFIG = Path("config/embedded.yaml")
 DEFAULT_RESULTS = Path("results/embedded")
@@ -83,8 +83,14 @@ def _add_jobs(verbs: argparse._SubParsersAction) -> None:
     )
     running.add_argument("--seeds", type=_block, required=True, help="first-last, as in 0-9")
     running.add_argument("--choice", type=Path, nargs="*", default=[], help="of a tuned learner")
+    running.add_argument("--warm-up", type=Path, nargs="*", default=[], help="done for all runs")
     running.add_argument("--minutes", type=float, default=60.0)
     running.add_argument("--threads", type=int, default=1)
+    warming = _add_job(
+        verbs, "warm-up", warm_up.warm_up, ("study", "stream", "name"), ("store", "output", "cost")
+    )
+    warming.add_argument("--seeds", type=_block, required=True, help="first-last, as in 0-9")
+    warming.add_argument("--threads", type=int, default=1)
     _add_job(verbs, "choose", jobs.choose, ("study", "stream", "learner"), ("scores", "output"))
     joining = _add_job(
         verbs, "summarise", jobs.summarise, ("study",), ("scores", "summary", "tidy")

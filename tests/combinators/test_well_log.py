@@ -11,7 +11,7 @@ import xarray as xr
 
 from shiftbench import seeds
 from shiftbench.planning import components, config
-from shiftbench.running import assembly
+from shiftbench.running import pipeline
 from shiftbench.scoring import segmentation
 from shiftbench.streams import series
 
@@ -39,7 +39,7 @@ def stream(plan):
 
 def found(plan, stream, variant):
     """Changepoints, counted from 1, and how often the most probable run length is 0."""
-    learner = assembly.assemble(
+    learner = pipeline.assemble(
         plan.studies["well-log"].learners[variant], None, series.problem(stream)
     )
     key, infos = seeds.block(range(1), "well-log"), []

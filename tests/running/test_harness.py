@@ -80,7 +80,7 @@ class Spy:
 
 
 def with_spy(monkeypatch, spy):
-    monkeypatch.setattr(assembly, "assemble", lambda *_: spy.learner())
+    monkeypatch.setattr(assembly.pipeline, "assemble", lambda *_: spy.learner())
     return spy
 
 
@@ -253,7 +253,7 @@ def test_a_learner_that_refuses_the_stream_fails_in_all_seeds(monkeypatch, toy):
     def refuse(*_):
         raise LearnerError("needs several heads")
 
-    monkeypatch.setattr(assembly, "assemble", refuse)
+    monkeypatch.setattr(assembly.pipeline, "assemble", refuse)
     run = assembly.run(spec(), toy)
     store = run_store.dataset(run, start(run))
     assert set(store["status"].values) == {"failed: LearnerError: needs several heads"}

@@ -146,3 +146,31 @@ def test_fashion_mnist():
     assert task.test.inputs.shape == (2, 5000, 28, 28, 1)
     assert transformed_images.problem(store).input_shape == (28, 28, 1)
     assert store.attrs["licence"] == "MIT"
+
+
+def test_cifar_10_without_a_batch_is_told(tmp_path):
+    with pytest.raises(UserError, match="data_batch_1 is missing"):
+        transformed_images.build(Settings("cifar-10"), tmp_path)
+
+
+@pytest.mark.skipif(
+    "SHIFTBENCH_MIRROR" not in os.environ, reason="needs the real files in SHIFTBENCH_MIRROR"
+)
+def test_cifar_10():
+    """In colour: the channels are warped alike, and keep their order."""
+    settings = Settings(
+        "cifar-10", realisations=1, tasks=4, train_per_task=5, validation=9990, warm_up_size=2
+    )
+    raw = Path(os.environ["SHIFTBENCH_MIRROR"]) / "cifar-10-batches-py"
+    store = transformed_images.build(settings, raw)
+    assert transformed_images.problem(store).input_shape == (32, 32, 3)
+    task = transformed_images.task(store, [0], 3)
+    assert task.test.inputs.shape == (1, 10, 32, 32, 3)
+    first = np.flatnonzero(store.split.values == 2)[0]
+    parameters = [store[name].values[0, 1] for name in MAP]
+    operator = _affine.interpolation(_affine.matrix(*parameters, 32, 32), 32, 32)
+    for channel in range(3):
+        grey = store.images.values[first][np.newaxis, ..., channel : channel + 1]
+        np.testing.assert_allclose(
+            task.test.inputs[0, 0, ..., channel], _affine.warp(grey, operator)[0, ..., 0], atol=1e-6
+        )

@@ -133,6 +133,11 @@ def _jobs(said: str) -> list[str]:
     return re.findall(r"^Job \d+: (.*)$", said, re.MULTILINE)
 
 
+def _nameless(plan: set[str]) -> set[str]:
+    """The jobs, but without the digests in the names of warm-ups."""
+    return {re.sub("-[0-9a-f]{8} on ", " on ", job) for job in plan}
+
+
 START = "from __future__ import annotations\n"
 CODE = (START, f"{START}EXTRA = 1\n")
 COMMENT = (START, f"{START}# A comment.\n\n")
@@ -142,7 +147,7 @@ def test_studies_are_run_in_the_order_of_the_config(finished: Path) -> None:
     *jobs, last = _jobs((finished / "said").read_text())
     assert last == "All studies are done"
     of_toys = ["toy-study" in job or job == "Building stream steps" for job in jobs]
-    assert of_toys == [True] * 7 + [False] * 7
+    assert of_toys == [True] * 7 + [False] * 9
 
 
 def test_words_and_layout_plan_nothing(finished: Path, edit: Callable) -> None:
@@ -154,9 +159,36 @@ def test_words_and_layout_plan_nothing(finished: Path, edit: Callable) -> None:
 
 def test_learner_plans_its_runs_and_what_depends_on_them(finished: Path, edit: Callable) -> None:
     edit("src/shiftbench/learners/map.py", CODE)
-    assert _plan(finished) == IMAGES_AFTER_RUNS | {
+    assert _nameless(_plan(finished)) == IMAGES_AFTER_RUNS | {
+        "Warming up image-study: map on images, seeds 0 to 1",
         "Running image-study: lp on images, seeds 0 to 1",
         "Running image-study: independent on images, seeds 0 to 1",
+    }
+
+
+def test_warm_up_is_an_input_of_the_runs_that_share_it(finished: Path) -> None:
+    (store,) = finished.glob("results/mine/warm-ups/image-study/images/mfvi-*/0-1.zarr.zip")
+    run = finished / "results/mine/runs/image-study/images/vcl/0-1.zarr.zip"
+    assert f"--warm-up {store.relative_to(finished)} --output" in run.read_text()
+    alone = finished / "results/mine/runs/image-study/images/independent/0-1.zarr.zip"
+    assert "--warm-up --output" in alone.read_text()
+
+
+def test_new_variant_takes_the_warm_up_that_is_there(finished: Path, edit: Callable) -> None:
+    edit(
+        "config/mine.yaml",
+        ("      lp: [map]", "      greedy: [beam: {size: 1}, mfvi]\n      lp: [map]"),
+    )
+    assert _plan(finished) == IMAGES_AFTER_RUNS | {
+        "Running image-study: greedy on images, seeds 0 to 1"
+    }
+
+
+def test_new_settings_of_the_learner_plan_a_warm_up(finished: Path, edit: Callable) -> None:
+    edit("config/mine.yaml", ("vcl: [mfvi]", "vcl: [mfvi: {epochs: 9}]"))
+    assert _nameless(_plan(finished)) == IMAGES_AFTER_RUNS | {
+        "Warming up image-study: mfvi on images, seeds 0 to 1",
+        "Running image-study: vcl on images, seeds 0 to 1",
     }
 
 

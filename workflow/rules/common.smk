@@ -78,6 +78,7 @@ wildcard_constraints:
     study="|".join(CONFIG.studies),
     stream="|".join(CONFIG.streams),
     variant=r"[a-z0-9-]+",
+    name=r"[a-z0-9-]+",
     first=r"\d+",
     last=r"\d+",
 
@@ -144,6 +145,23 @@ def run_spec(wildcards):
     seeds = int(wildcards.first), int(wildcards.last)
     return specs.run(
         CONFIG, wildcards.study, wildcards.stream, wildcards.variant, seeds
+    )
+
+
+def warm_up_spec(wildcards):
+    seeds = int(wildcards.first), int(wildcards.last)
+    return specs.warm_up(
+        CONFIG, wildcards.study, wildcards.stream, wildcards.name, seeds
+    )
+
+
+def warm_up_of_run(wildcards):
+    """The warm-up that a run shares with others of its study, if it does."""
+    study, stream = wildcards.study, wildcards.stream
+    name = specs.warm_up_name(CONFIG, study, stream, wildcards.variant)
+    block = f"{wildcards.first}-{wildcards.last}"
+    return (
+        [f"{RESULTS}/warm-ups/{study}/{stream}/{name}/{block}.zarr.zip"] if name else []
     )
 
 

@@ -1,14 +1,42 @@
 """Runs: one variant on one stream with one block of seeds; where the time goes.
 
 A run that is stopped goes on from its last checkpoint, in a folder that Snakemake does not
-know, named by the digest of the spec.
+know, named by the digest of the spec. Data from before a stream are learnt from once, for all
+runs that learn from them alike.
 """
+
+
+rule warm_up:
+    input:
+        "<results>/streams/{stream}.zarr.zip",
+    output:
+        store="<results>/warm-ups/{study}/{stream}/{name}/{first}-{last}.zarr.zip",
+        cost="<results>/warm-ups/{study}/{stream}/{name}/{first}-{last}.cost.json",
+    log:
+        "<logs>/warm-ups/{study}/{stream}/{name}/{first}-{last}.log",
+    priority: study_priority
+    threads: study_setting("threads")
+    resources:
+        runtime=study_setting("minutes"),
+        mem_mb=study_setting("memory_mb"),
+    params:
+        spec=warm_up_spec,
+    message:
+        "Warming up {wildcards.study}: {wildcards.name} on {wildcards.stream}, seeds {wildcards.first} to {wildcards.last}"
+    shell:
+        "python -m shiftbench --stack {params.spec[stack]}"
+        " --instructions {params.spec[instructions]}"
+        " warm-up {wildcards.study} {wildcards.stream} {wildcards.name}"
+        ' --seeds {wildcards.first}-{wildcards.last} --config "$SHIFTBENCH_CONFIG"'
+        " --store {input:q} --output {output.store:q} --cost {output.cost:q}"
+        " --log {log:q} --threads {threads} --digest {params.spec[digest]}"
 
 
 rule run_learner:
     input:
         stream="<results>/streams/{stream}.zarr.zip",
         choice=choice_of_run,
+        warm_up=warm_up_of_run,
     output:
         store="<results>/runs/{study}/{stream}/{variant}/{first}-{last}.zarr.zip",
         cost="<results>/runs/{study}/{stream}/{variant}/{first}-{last}.cost.json",
@@ -28,6 +56,7 @@ rule run_learner:
         " --instructions {params.spec[instructions]}"
         " run {wildcards.study} {wildcards.stream} {wildcards.variant}"
         ' --seeds {wildcards.first}-{wildcards.last} --config "$SHIFTBENCH_CONFIG"'
-        " --store {input.stream:q} --choice {input.choice:q} --output {output.store:q} --cost {output.cost:q}"
+        " --store {input.stream:q} --choice {input.choice:q} --warm-up {input.warm_up:q}"
+        " --output {output.store:q} --cost {output.cost:q}"
         ' --scratch "$SHIFTBENCH_RESULTS"/scratch --log {log:q}'
         " --minutes {resources.runtime} --threads {threads} --digest {params.spec[digest]}"

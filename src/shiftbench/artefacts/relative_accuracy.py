@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from shiftbench.artefacts import _style
+from shiftbench.artefacts import _pictures, _style
 from shiftbench.errors import UserError
 from shiftbench.planning import provenance
 from shiftbench.scoring import segmentation, statistics
@@ -141,9 +141,7 @@ def _draw_images(axes: Axes, study: StudyResults, stream: str) -> None:
         inset = axes.inset_axes(
             (middle - wide / 2, 0, wide, 1), transform=axes.get_xaxis_transform()
         )
-        grey = image.shape[-1] == 1
-        inset.imshow(image[..., 0] if grey else image, cmap="gray", vmin=0, vmax=1)
-        inset.set_axis_off()
+        _pictures.show(inset, image)
     axes.set_axis_off()
     _style.title(axes, "a", f"{stream}: {store.attrs['title']}")
 

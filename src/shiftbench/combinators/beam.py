@@ -59,6 +59,7 @@ OFFERS = {
     "rivals": {"not size": (1,)},
 }
 PASSES = ("level", "mean")
+WARMS = "inside"
 
 
 @dataclass(frozen=True)

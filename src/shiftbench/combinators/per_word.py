@@ -45,6 +45,13 @@ GIVES = "word"
 REQUIRES = ("warm-up",)
 OFFERS = ("context",)
 PASSES = ("changes", "lineage", "mean", "scratch")
+WARMS = (
+    "dimension",
+    "negative_ratio",
+    "negative_exponent",
+    "pretraining_sweeps",
+    "pretraining_tolerance",
+)
 
 
 @dataclass(frozen=True)

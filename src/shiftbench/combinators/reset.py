@@ -1,7 +1,8 @@
 """Forget before every task: the independent baselines of li2021vbs, Table 1.
 
 `pretrained` goes back to the posterior after the warm-up (on untransformed data; what the
-authors' code does); `scratch` to the initial prior (what the paper's text implies).
+authors' code does); `scratch` to the initial prior (what the paper's text implies): it learns
+nothing from a warm-up.
 
 State: those of the learner as base.*; home.*, the state to go back to.
 """
@@ -29,6 +30,7 @@ REFUSES = ("counts",)
 REQUIRES = {"warm-up": {"to": ("pretrained",)}}
 OFFERS = ("scratch",)
 PASSES = ("mean",)
+WARMS = {"inside": {"to": ("pretrained",)}}
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,10 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
         return _pack(base, part(state, "home.")), info
 
     def warm_up(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
-        home = part(state, "home.")
-        base, info = learner.begin(home, batch, seeds)
-        return _pack(base, base if settings.to == "pretrained" else home), info
+        if settings.to == "scratch":
+            return state, {}
+        base, info = learner.begin(part(state, "home."), batch, seeds)
+        return _pack(base, base), info
 
     return Learner(init, predict, observe, drift=drift, warm_up=warm_up)
 

@@ -56,6 +56,7 @@ REFUSES = ("counts", "mixed")
 REQUIRES = {"warm-up": {"start": ("pretrained",)}}
 INSIDE = ("log_evidence",)
 OFFERS = ("changes", "run_length")
+WARMS = {"inside": {"start": ("pretrained",)}}
 
 OWN = ("run_length", "model", "log_joint", "map_log_joint")
 

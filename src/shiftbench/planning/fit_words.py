@@ -18,6 +18,8 @@ CONSTANTS = {
     "OFFERS": "what a learner or a combinator offers to what is around it, and to metrics",
     "INSIDE": "what a combinator needs of what is inside it",
     "PASSES": "what a combinator passes on of what is inside it",
+    "WARMS": "whose warm-up a combinator does: `inside`, of what is inside it; or its own, which"
+    " these settings alone decide",
     "THEOREM": "the theorem that bounds a learner's regret, a row of the table in `regret`",
     "JUDGES": "predictions that a metric can judge, of every learner of the study",
     "FROM": "what a metric or an artefact needs that at least one learner offers",
@@ -52,6 +54,7 @@ PROPERTIES = {
     "shifts": "changes that are known",
     "unknown-truth": "changes that no one knows",
     "heads": "a head for each task",
+    "maps": "images under affine maps",
     "warm-up": "a warm-up before the first task",
     "one-row": "tasks of one row",
     "blocks": "tasks of several steps of a series",

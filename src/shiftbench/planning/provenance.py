@@ -11,7 +11,7 @@ import xarray as xr
 from shiftbench.planning import components, declared
 
 
-def spec(store: xr.Dataset) -> dict[str, Any]:
+def spec(store: xr.Dataset | xr.DataTree) -> dict[str, Any]:
     """The spec in the attributes of a run or stream store."""
     return json.loads(store.attrs["spec"])
 

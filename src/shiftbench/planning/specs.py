@@ -13,13 +13,22 @@ from typing import Any
 
 from shiftbench import _instructions
 from shiftbench.errors import UserError
-from shiftbench.planning import claims, components, digest, environment, tuning
+from shiftbench.planning import (
+    claims,
+    components,
+    declared,
+    digest,
+    environment,
+    tuning,
+    warm_ups,
+)
 from shiftbench.planning.endings import TRIALS
 from shiftbench.planning.schema import Config, Study
 from shiftbench.store import raw
 
 Spec = dict[str, Any]
 HARNESS = "shiftbench.running.harness"
+WARM_UP = "shiftbench.running.warm_up"
 SUMMARISE = ("shiftbench.scoring.summarise", "shiftbench.scoring.tidy")
 CHOOSE = "shiftbench.scoring.choice"
 LEDGER = "shiftbench.overview.ledger"
@@ -82,6 +91,53 @@ def run(config: Config, study: str, stream: str, variant: str, seeds: tuple[int,
         *_modules(plan, variant),
         *(components.module_name("metrics", name) for name in metrics),
     )
+
+
+def warm_up(config: Config, study: str, stream: str, name: str, seeds: tuple[int, int]) -> Spec:
+    """The spec of a warm-up that runs of a study share on a stream. UserError without such."""
+    known = warm_ups_of(config, study, stream)
+    if name not in known:
+        raise UserError(f"study {study} shares no warm-up {name} on {stream}; start it anew")
+    whole = run(config, study, stream, known[name], seeds)
+    decides = warm_ups.shared(whole)
+    assert decides is not None
+    kind, component, _ = decides["component"]
+    modules = [components.module_name(kind, component)]
+    if decides["model"]:
+        modules.append(components.module_name("models", decides["model"][0]))
+    heavy = any(digest.imports(module, "tensorflow") for module in modules)
+    return _sealed(
+        {
+            "kind": "warm-up",
+            "name": name,
+            **decides,
+            "stack": "tensorflow" if heavy else "light",
+            "instructions": whole["instructions"],
+        },
+        WARM_UP,
+        components.module_name("streams", config.streams[stream].family),
+        *modules,
+    )
+
+
+def warm_ups_of(config: Config, study: str, stream: str) -> dict[str, str]:
+    """The names of the warm-ups that runs of a study share on a stream; a variant of each."""
+    names = {one: warm_up_name(config, study, stream, one) for one in config.studies[study].methods}
+    return {name: variant for variant, name in names.items() if name}
+
+
+def warm_up_name(config: Config, study: str, stream: str, variant: str) -> str | None:
+    """The name of the warm-up that a run shares with others; None where it learns by itself.
+
+    That is so without a warm-up, and where tuning finds the settings only later.
+    """
+    source, plan = config.streams[stream], config.studies[study]
+    has = declared.words("streams", source.family, "HAS", source.settings)
+    worker = warm_ups.worker(plan.learners[variant])
+    if "warm-up" not in has or plan.tuning is not None or worker is None:
+        return None
+    model = _model(plan, variant) if worker.kind == "learners" else None
+    return warm_ups.name([worker.kind, worker.name, worker.settings], model)
 
 
 def choice(config: Config, study: str, stream: str, learner: str) -> Spec:

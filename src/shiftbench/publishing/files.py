@@ -15,6 +15,7 @@ CHECKSUMS = "SHA256SUMS"
 PROVENANCE = "provenance.json"
 PATTERNS = ("summary.csv", "scores.csv", "figures/*.*", "tables/*.*", "choices/*/*.json")
 """Below studies/STUDY: what is small, and what people look at."""
+RUNS, WARM_UPS = "runs", "warm-ups"
 OVERVIEW = "overview"
 """What is made of all studies: a part of its own beside them, whose files are all published."""
 
@@ -45,8 +46,12 @@ def of_study(results: Path, study: str) -> dict[str, Path]:
 
 def costs(results: Path, study: str) -> list[dict[str, Any]]:
     """What the runs of a study did cost, and where; none in a published folder."""
-    paths = sorted((results / "runs" / study).rglob("*.cost.json"))
-    return [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    return _costs(results / RUNS / study)
+
+
+def costs_of_warm_ups(results: Path, study: str) -> list[dict[str, Any]]:
+    """The same of the warm-ups that runs of the study share."""
+    return _costs(results / WARM_UPS / study)
 
 
 def instructions(results: Path, study: str) -> list[str]:
@@ -66,10 +71,12 @@ def checksums(files: dict[str, Path]) -> str:
 def changed(results: Path, study: str) -> list[Path]:
     """Files of a study that are not what was made: by their seals, or by the published list.
 
-    Also its runs and its cube, where they are there; and files that were sealed and are gone.
+    Also its runs, their warm-ups and its cube, where they are there; and files that were sealed
+    and are gone.
     """
     folder = place(results, study)
-    sealed = [*folder.rglob(".*.sha256"), *(results / "runs" / study).rglob(".*.sha256")]
+    folders = [folder, results / RUNS / study, results / WARM_UPS / study]
+    sealed = [seal for one in folders for seal in one.rglob(".*.sha256")]
     made = [path.with_name(path.name[1:].removesuffix(".sha256")) for path in sealed]
     broken = [path for path in made if seal.is_broken(path)]
     listed = folder / CHECKSUMS
@@ -79,3 +86,8 @@ def changed(results: Path, study: str) -> list[Path]:
         names = {text.partition("  ")[2] for text in set(now) ^ set(then)}
         broken += [folder / name for name in names]
     return sorted(broken)
+
+
+def _costs(folder: Path) -> list[dict[str, Any]]:
+    paths = sorted(folder.rglob("*.cost.json"))
+    return [json.loads(path.read_text(encoding="utf-8")) for path in paths]

@@ -63,11 +63,12 @@ def _is_complete(place: Path) -> bool:
 def _provenance(results: Path, study: str) -> dict[str, Any]:
     """Commit of the code; how many runs, on which processors, instructions and versions."""
     costs = files.costs(results, study)
+    all_costs = [*costs, *files.costs_of_warm_ups(results, study)]
     return {
         "commit": _commit(),
         "runs": len(costs),
-        "core_hours": round(sum(cost["cpu_seconds"] for cost in costs) / 3600, 3),
-        "processors": sorted({cost["processor"] for cost in costs}),
+        "core_hours": round(sum(cost["cpu_seconds"] for cost in all_costs) / 3600, 3),
+        "processors": sorted({cost["processor"] for cost in all_costs}),
         "instructions": files.instructions(results, study),
         "versions": costs[0]["versions"] if costs else {},
     }

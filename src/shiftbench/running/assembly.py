@@ -5,16 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from types import ModuleType
 
 import numpy as np
 import xarray as xr
 
 from shiftbench import seeds as seeding
-from shiftbench.combinators._without_rows import unmoved
 from shiftbench.interface import Learner, LearnerError, Problem
 from shiftbench.planning import components
+from shiftbench.running import pipeline, warm_up
+from shiftbench.running.warm_up import Warmed
 
 log = logging.getLogger("shiftbench")
 
@@ -53,8 +53,11 @@ class Run:
         return stream if isinstance(stream, xr.Dataset) else stream.to_dataset()
 
 
-def run(spec: dict, stream: xr.Dataset | xr.DataTree) -> Run:
-    """The parts of the run that a spec (see planning/specs.py) describes."""
+def run(spec: dict, stream: xr.Dataset | xr.DataTree, warmed: Warmed | None = None) -> Run:
+    """The parts of the run that a spec (see planning/specs.py) describes.
+
+    warmed: its warm-up, if a job did it for several runs.
+    """
     name = f"{spec['study']}/{spec['stream']['name']}/{spec['variant']}"
     reader = components.load("streams", spec["stream"]["family"])
     problem: Problem = reader.problem(stream)
@@ -62,7 +65,8 @@ def run(spec: dict, stream: xr.Dataset | xr.DataTree) -> Run:
     numbers = list(range(first, last + 1))
     learner, refused = None, ""
     try:
-        learner = assemble(spec["learner"], spec["model"], problem)
+        begin = warm_up.beginning(spec, stream, problem, warmed)
+        learner = pipeline.assemble(spec["learner"], spec["model"], problem, begin)
     except LearnerError as error:
         refused = f"LearnerError: {error}"
         log.error("%s: %s", name, error)
@@ -80,36 +84,6 @@ def run(spec: dict, stream: xr.Dataset | xr.DataTree) -> Run:
         realisations=[number % stream.sizes["realisation"] for number in numbers],
         seeds=seeding.block(numbers, spec["study"], spec["stream"]["name"], spec["variant"]),
     )
-
-
-def assemble(pipeline: Sequence, model_spec: Sequence | None, problem: Problem) -> Learner:
-    """The learner of a variant: combinators, outermost first, around a learner on a model."""
-    *outer, (name, settings) = pipeline
-    around = []
-    for combinator, combinator_settings in outer:
-        module, made = _configured("combinators", combinator, combinator_settings)
-        around.append(partial(module.build, made, problem))
-        if hasattr(module, "inner_problem"):
-            problem = module.inner_problem(made, problem)
-    model = None
-    if model_spec is not None:
-        module, made = _configured("models", *model_spec)
-        model = module.build(made, problem)
-    module, made = _configured("learners", name, settings)
-    learner = unmoved(module.build(made, problem, model))
-    for wrap in reversed(around):
-        learner = wrap(learner)
-    return learner
-
-
-def _configured(kind: str, name: str, settings: dict) -> tuple[ModuleType, object]:
-    module = components.load(kind, name)
-    return module, module.Settings(**{k: _tuples(v) for k, v in settings.items()})
-
-
-def _tuples(value):
-    """Lists of a spec (JSON has no other sequence) as the tuples that settings hold."""
-    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
 
 
 def _needs(pipeline: Sequence) -> frozenset[str]:

@@ -32,6 +32,7 @@ from shiftbench.running.assembly import Run
 from shiftbench.running.cost import Meter
 from shiftbench.running.position import INFO, SCORE, TESTED, WARM_UP, Position, Records
 from shiftbench.running.progress import Progress
+from shiftbench.running.warm_up import Warmed
 
 log = logging.getLogger("shiftbench")
 
@@ -55,15 +56,17 @@ def run_job(
     scratch: Path,
     minutes: float,
     threads: int = 1,
+    warmed: Warmed | None = None,
 ) -> tuple[xr.Dataset, dict]:
     """The run's store and its cost. Raises Stopped when it has to end before it is done.
 
     spec: see planning/specs.py. scratch: folder of the checkpoint, keyed by the spec's
-    digest; it survives this process and is removed when the run is complete.
+    digest; it survives this process and is removed when the run is complete. warmed: the
+    warm-up, if a job did it for several runs.
     """
     started = time.monotonic()
     os.environ["SHIFTBENCH_THREADS"] = str(threads)
-    run = assembly.run(spec, stream)
+    run = assembly.run(spec, stream, warmed)
     now, meter = _resume(run, scratch)
     progress = Progress(run.name, run.problem.n_tasks, now.next_task)
     due = time.monotonic() + SECONDS_BETWEEN_CHECKPOINTS

@@ -17,7 +17,7 @@ from shiftbench import seeds
 from shiftbench.errors import UserError
 from shiftbench.interface import Batch
 from shiftbench.store import raw as raw_data
-from shiftbench.streams import _cifar, _images
+from shiftbench.streams import _cifar, _images, _svhn
 
 CLASSES = {
     "digits": 10,
@@ -26,6 +26,7 @@ CLASSES = {
     "cifar-10": 10,
     "cifar-100": 50,
     "cifar-10-100": 60,
+    "svhn": 10,
 }
 """Number of classes of each data set; of CIFAR-100 the mirror has the first 50."""
 SPLITS = ("train", "validation", "test")
@@ -47,6 +48,8 @@ def read(dataset: str, raw: Path, test_size: int) -> _images.Images:
     """The images of a data set. UserError where the raw files are wrong, or a label is."""
     if dataset in _cifar.SETS:
         images = _cifar.read(dataset, raw)
+    elif dataset == "svhn":
+        images = _svhn.read(raw)
     else:
         images = _images.read(dataset, raw, test_size)
     highest = images.label.max(initial=0)

@@ -27,10 +27,10 @@ from shiftbench import seeds
 from shiftbench.errors import UserError
 from shiftbench.interface import Batch, Problem, Task
 from shiftbench.store import raw as raw_data
-from shiftbench.streams import _affine, _images
+from shiftbench.streams import _affine, _image_tasks, _images
 
 GIVES = "image"
-HAS = {"tests": True, "shifts": True, "warm-up": {"warm_up": (True,)}}
+HAS = {"tests": True, "shifts": True, "maps": True, "warm-up": {"warm_up": (True,)}}
 VARIES = ("transformations", "orders of the images")
 
 SMALLEST_SCALE = 0.1
@@ -42,7 +42,7 @@ SPLITS = ("train", "validation", "test")
 
 @dataclass(frozen=True)
 class Settings:
-    dataset: Literal["digits", "mnist", "fashion-mnist"] = "digits"
+    dataset: Literal["digits", "mnist", "fashion-mnist", "cifar-10", "svhn"] = "digits"
     """The images; an entry of the table of raw data."""
     realisations: Annotated[int, Ge(1)] = 5
     """Number of independent realisations (maps and order of the training images); seed s
@@ -84,7 +84,7 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
     r is the same however many realisations and tasks there are. UserError where the raw
     files are wrong or the settings ask for more images than there are.
     """
-    images = _images.read(settings.dataset, Path(raw), settings.test_size)
+    images = _image_tasks.read(settings.dataset, Path(raw), settings.test_size)
     _check_sizes(settings, images)
     numbers = _numbers(settings)
     maps = np.array(
@@ -129,6 +129,12 @@ def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
     if store.attrs["judge_on"] == "validation":
         validation, test = None, validation
     return Task(_batch(store, operators, train), validation, test)
+
+
+def view(store: xr.Dataset, realisation: int, t: int, positions: np.ndarray) -> np.ndarray:
+    """The images at `positions` [n] under the map of task t, [n, y, x, channel] in [0, 1]."""
+    operators = [_operator(store, realisation, t)]
+    return _batch(store, operators, positions[np.newaxis]).inputs[0]
 
 
 def _check_sizes(settings: Settings, images: _images.Images) -> None:
@@ -192,7 +198,7 @@ def _images_part(settings: Settings, images: _images.Images) -> xr.Dataset:
             "images": (
                 ("image", "y", "x", "channel"),
                 images.pixels,
-                _about("grey level, 255 is the brightest"),
+                _about("level of the channel, 255 is the brightest"),
             ),
             "label": ("image", images.label, _about("class")),
             "split": (

@@ -140,7 +140,7 @@ def stream_merge(options: argparse.Namespace) -> None:
         zarr_zip.write(store, options.output)
 
 
-@sealed(reads=("store", "choice"))
+@sealed(reads=("store", "choice", "warm_up"))
 def run(options: argparse.Namespace) -> int:
     """Runs a variant on a stream for a block of seeds; goes on from a saved state."""
     from shiftbench.planning import config, fit, specs
@@ -152,23 +152,26 @@ def run(options: argparse.Namespace) -> int:
     refuse_unknown("learner", options.variant, study.learners)
     spec = specs.run(plan, options.study, options.stream, options.variant, options.seeds)
     specs.refuse_other(spec, options.digest)
-    _refuse_other_instructions(spec["instructions"])
+    refuse_other_instructions(spec["instructions"])
     for path in options.choice:
         spec = specs.with_choice(spec, text_files.read_json(path)["settings"])
 
     from threadpoolctl import threadpool_limits
 
-    from shiftbench.running import harness
+    from shiftbench.running import harness, warm_up
     from shiftbench.store import checkpoint, zarr_zip
 
     store = zarr_zip.read_any(options.store)
     if "word" in store.coords:
         words = store.coords["word"].values
         fit.refuse_absent_words(plan, options.stream, words, options.study)
-    scratch = options.scratch / spec["digest"]
+    scratch, warmed = options.scratch / spec["digest"], None
+    for path in options.warm_up:
+        warmed = warm_up.read(zarr_zip.read_tree(path), spec, str(path))
+    limits = options.minutes, options.threads
     try:
         with threadpool_limits(options.threads):
-            result, cost = harness.run_job(spec, store, scratch, options.minutes, options.threads)
+            result, cost = harness.run_job(spec, store, scratch, *limits, warmed)
         text_files.write(options.cost, json.dumps(cost, indent=1, sort_keys=True) + "\n")
         zarr_zip.write(result, options.output)
         seal.write(options.output)  # as long as a kill would not cost the run
@@ -267,7 +270,7 @@ def _counting(plan: Config, name: str) -> tuple[ModuleType, Any]:
     return components.load("streams", source.family), settings
 
 
-def _refuse_other_instructions(planned: str) -> None:
+def refuse_other_instructions(planned: str) -> None:
     """UserError where a run would not compute as its spec says; a warning where it cannot."""
     from shiftbench import _instructions
 

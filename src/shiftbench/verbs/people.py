@@ -16,14 +16,17 @@ VERIFIED = {"identical": 0, "rounding": 3, "interval": 4, "different": 5}
 
 def check(options: argparse.Namespace) -> None:
     """Checks a config and prints what it plans, and what of that will stay empty."""
-    from shiftbench.planning import claims, config, fit
+    from shiftbench.planning import claims, config, fit, specs
 
     found = config.load(options.config)
     for name, study in found.studies.items():
         jobs = len(study.streams) * len(study.learners) * len(found.blocks(name))
         judged = len(claims.of_study(found, name))
         more = f", {judged} claims judged" if judged else ""
-        print(f"{name}: {study.title}; {jobs} runs, {len(study.artefacts)} artefacts{more}")
+        of_streams = [specs.warm_ups_of(found, name, stream) for stream in study.streams]
+        warm_ups = sum(map(len, of_streams)) * len(found.blocks(name))
+        shared = f", {warm_ups} warm-ups" if warm_ups else ""
+        print(f"{name}: {study.title}; {jobs} runs{shared}, {len(study.artefacts)} artefacts{more}")
     for note in fit.notes(found):
         print(f"Note: {note}")
 

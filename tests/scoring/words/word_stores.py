@@ -6,6 +6,7 @@ import functools
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import xarray as xr
 
@@ -65,12 +66,11 @@ def stream() -> xr.DataTree:
     return store
 
 
-@functools.cache
-def run(variant: str) -> xr.Dataset:
-    """Two seeds of a variant of BETWEEN."""
+def spec(variant: str) -> dict[str, Any]:
+    """Of the run of a variant of BETWEEN."""
     words = asdict(per_word.Settings(dimension=4, block=22))
     pipeline = [["per-word", words], *BETWEEN[variant], ["skipgram", asdict(skipgram.Settings())]]
-    spec = {
+    return {
         "study": "words",
         "stream": {"name": "planted-words", "family": "planted-words"},
         "variant": variant,
@@ -82,7 +82,12 @@ def run(variant: str) -> xr.Dataset:
         "metrics": [],
         "code": "",
     }
-    made = assembly.run(spec, stream())
+
+
+@functools.cache
+def run(variant: str) -> xr.Dataset:
+    """Two seeds of a variant of BETWEEN."""
+    made = assembly.run(spec(variant), stream())
     position, meter = harness.start(made), Meter()
     while position.next_task < PERIODS:
         position = harness.advance(made, position, meter)

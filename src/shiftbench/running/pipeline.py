@@ -1,0 +1,75 @@
+"""Learners, made from the components of a pipeline with their settings, as specs have them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from shiftbench.combinators._without_rows import unmoved
+from shiftbench.interface import Batch, Info, Learner, Problem, State
+from shiftbench.planning import components, warm_ups
+
+Begin = Callable[[State, Batch, np.ndarray], tuple[State, Info]]
+
+
+def assemble(
+    pipeline: Sequence, model_spec: Sequence | None, problem: Problem, begin: Begin | None = None
+) -> Learner:
+    """The learner of a variant: combinators, outermost first, around a learner on a model.
+
+    begin: takes the place of that of the component that does the work of a warm-up.
+    """
+    *outer, (name, settings) = pipeline
+    around = []
+    for combinator, combinator_settings in outer:
+        module, made = _configured("combinators", combinator, combinator_settings)
+        around.append(partial(module.build, made, problem))
+        if hasattr(module, "inner_problem"):
+            problem = module.inner_problem(made, problem)
+    worker = warm_ups.worker(pipeline) if begin else None
+    learner = _learner(name, settings, model_spec, problem)
+    for place in reversed(range(len(pipeline))):
+        if place < len(around):
+            learner = around[place](learner)
+        if worker and worker.place == place:
+            learner = replace(learner, warm_up=begin)
+    return learner
+
+
+def alone(
+    kind: str, name: str, settings: dict, model_spec: Sequence | None, problem: Problem
+) -> Learner:
+    """The component that does the work of a warm-up, without the others of its pipeline."""
+    if kind == "learners":
+        return _learner(name, settings, model_spec, problem)
+    module, made = _configured(kind, name, settings)
+    return module.build(made, problem, Learner(_nothing, _nothing, _nothing))
+
+
+def _learner(name: str, settings: dict, model_spec: Sequence | None, problem: Problem) -> Learner:
+    model = None
+    if model_spec is not None:
+        module, made = _configured("models", *model_spec)
+        model = module.build(made, problem)
+    module, made = _configured("learners", name, settings)
+    return unmoved(module.build(made, problem, model))
+
+
+def _nothing(*_: Any) -> Any:
+    """The state of nobody."""
+    return {}
+
+
+def _configured(kind: str, name: str, settings: dict) -> tuple[ModuleType, object]:
+    module = components.load(kind, name)
+    return module, module.Settings(**{k: _tuples(v) for k, v in settings.items()})
+
+
+def _tuples(value):
+    """Lists of a spec (JSON has no other sequence) as the tuples that settings hold."""
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
