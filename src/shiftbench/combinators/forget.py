@@ -33,6 +33,7 @@ NEEDS: tuple[str, ...] = ()
 REFUSES = ("counts",)
 INSIDE = ("broaden",)
 PASSES = ("level", "mean", "log_evidence")
+HAS = {"diffusion": {"broadening": ("diffuse",)}}
 WARMS = "inside"
 
 

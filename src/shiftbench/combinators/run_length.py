@@ -92,6 +92,7 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
         )
 
     def drift(state: State, seeds: np.ndarray) -> State:
+        """With fresh slots at the end; what segments start from stays beside them."""
         old = learner.drift(part(state, "base."), seeds)
         home = part(state, "home.") or learner.init(seeds)
         fresh = prefixed(home, "base.") | _newborn(state, home, odds)
@@ -179,7 +180,8 @@ def _observe_rows(
 ) -> State:
     """All rows in one compiled loop; state: with fresh slots."""
     rows, (x, y) = learner.rows, learner.rows.check(batch)
-    packed, fresh = rows.pack(part(state, "base.")), rows.pack(learner.init(seeds))
+    packed = rows.pack(part(state, "base."))
+    fresh = rows.pack(part(state, "home.") or learner.init(seeds))
     length, model = state["run_length"].copy(), state["model"].copy()
     joint, best = state["log_joint"].copy(), state["map_log_joint"].copy()
     order = np.empty((len(y), keep), np.int64)
