@@ -149,7 +149,7 @@ def test_lines_of_pairs_are_the_differences(study):
             study.score(f"digits-{rows}-6", name, "accuracy") for name in ("vcl", "independent")
         ]
         assert y == pytest.approx(100 * (scores[0] - scores[1]).mean())
-    assert len(panels[0].containers) == 2, "the two beams"
+    assert len(panels[0].containers) == 2, "the two that decide about changes"
     assert "VBS, K = 3, VGS minus VCL" in regime_pairs.caption(study)
 
 
@@ -221,3 +221,14 @@ def test_leading_is_refused_in_the_name_of_who_asks(study):
         scores = study.scores.copy()
         scores["scores"] = type(scores)(cube)
         neighbours.leading(dataclasses.replace(study, scores=scores), "regime-table")
+
+
+def test_a_long_name_has_two_lines_and_the_markers_are_of_all_who_may_lead(study, cells):
+    long = study.labels | dict.fromkeys(study.learners, "A method with a very long name indeed")
+    left, _ = regime_map.draw(dataclasses.replace(study, labels=long)).get_axes()
+    names = [text for text in texts(left) if text.startswith("A method")]
+    assert all(" ".join(name.split("\n")) == long["vcl"] for name in names)
+    many = regime_stores.results({"rows": [25, 50, 100, 200, 400]}, seeds=2)
+    narrow, _ = regime_map.draw(dataclasses.replace(many, labels=long)).get_axes()
+    assert all("\n" in text for text in texts(narrow) if text.startswith("A method"))
+    assert len(left.get_lines()) == sum(1 + len(cell.tied) for cell in cells.values())

@@ -167,3 +167,13 @@ def test_what_all_cells_have_wrong_is_told_once(load):
     found = errors(load, STUDY.replace("seeds: 1", "seeds: 200"))
     assert len(found) == 1 and "200 repetitions on stream" in found[0]
     assert NAMES[0] in found[0]
+
+
+def test_artefacts_of_a_grid_are_refused_without_axes(load):
+    changed = STUDY.replace("[score-table]", "[regime-detection, regime-map]")
+    changed = changed.replace("    axes:", "    baseline: mean #")
+    found = errors(load, changed)
+    words = '"regime-map" shows a grid of streams; give the study `axes`, or take it out'
+    assert any("studies.map.artefacts[1]" in line and words in line for line in found), found
+    shows = [line for line in found if "regime-detection" in line]
+    assert any("shows shift_recall and shift_precision" in line for line in shows)

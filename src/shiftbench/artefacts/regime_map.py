@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import string
+import textwrap
 
 import numpy as np
 import seaborn as sns
@@ -30,6 +31,8 @@ COMPARES = ("baseline",)
 
 CELL = 0.82
 """Height of a cell in inches."""
+PANEL, MARKER, CHARACTERS = 4.9, 0.1, 16
+"""Inches that a panel is about wide, inches from marker to marker, and characters in an inch."""
 TINT, FAINT, LINES = 0.55, 0.12, 0.45
 """Share of a colour in a cell: where its lead is resolved; elsewhere, and in the hatching there."""
 LEADS = sns.color_palette("light:#0173b2", as_cmap=True)
@@ -80,8 +83,8 @@ def _told(study: StudyResults, metric: str, cells: list[Cell]) -> str:
     return (
         f"Colour and name: the method with the best mean {metric}. Numbers: its lead in {unit} "
         f"{metric}, paired by seed, with the 95 % interval (Student t{ends}). Hatched: not "
-        "resolved, on the left from the methods whose markers stand in the cell (grey: nor from "
-        f"{versus}), on the right from {versus} (paired t test at 5 %, Holm's method over the "
+        "resolved, on the left from the methods whose markers stand in the cell too (grey: nor "
+        f"from {versus}), on the right from {versus} (paired t test at 5 %, Holm's method over the "
         f"methods of a cell). Leads over all others are resolved in {resolved} of {len(cells)} "
         f"cells, corrected over the cells as well in {everywhere}. {study.budget()}"
     )
@@ -116,13 +119,15 @@ def _draw_leader(
     look = _style.look(study, cell.leader)
     # Grey says that there is nothing to choose, even against the baseline.
     _box(axes, at, _style.MUTED if study.baseline in cell.tied else look["color"], cell.resolved)
-    _marker(axes, at[0] + 0.1, at[1] + 0.14, look)
-    _write(axes, at, 0.14, study.label(cell.leader), 7, weight="bold")
+    _name(axes, at, study.label(cell.leader), weight="bold")
     if cell.leads:
         _number(axes, at, metric, cell, next(iter(cell.leads)))
-    for place, other in enumerate(cell.tied):
-        left = at[0] + 0.5 + 0.09 * (place - (len(cell.tied) - 1) / 2)
-        _marker(axes, left, at[1] + 0.87, _style.look(study, other))
+    there = [cell.leader, *cell.tied]
+    apart = min(MARKER / _inches(axes), 0.9 / len(there))
+    for place, name in enumerate(there):
+        left = at[0] + 0.5 + apart * (place - (len(there) - 1) / 2)
+        look = _style.look(study, name)
+        axes.plot(left, at[1] + 0.87, ls="", ms=5, mec="white", mew=0.6, **look)
 
 
 def _draw_lead(
@@ -143,7 +148,7 @@ def _draw_lead(
     resolved = cell.leads[baseline].resolved
     share = _lead(study, cell) / most if most else 0.0
     _box(axes, at, LEADS(DARKEST * share) if resolved else _style.MUTED, resolved, tint=1.0)
-    _write(axes, at, 0.14, study.label(str(cell.leader)), 7)
+    _name(axes, at, study.label(str(cell.leader)))
     _number(axes, at, metric, cell, baseline)
 
 
@@ -187,8 +192,15 @@ def _write(
     written.set_path_effects([patheffects.withStroke(linewidth=2.2, foreground="white")])
 
 
-def _marker(axes: Axes, x: float, y: float, look: dict[str, object]) -> None:
-    axes.plot(x, y, ls="", ms=5, mec="white", mew=0.6, **look)  # type: ignore[arg-type]
+def _name(axes: Axes, at: tuple[int, int], label: str, weight: str = "normal") -> None:
+    """A method's name at the top of a cell, in two lines where one is too short for it."""
+    lines = textwrap.wrap(label, max(8, int(_inches(axes) * CHARACTERS)))
+    _write(axes, at, 0.16, "\n".join(lines), 7 if len(lines) == 1 else 6, weight)
+
+
+def _inches(axes: Axes) -> float:
+    """About how wide a cell is."""
+    return PANEL / axes.get_xlim()[1]
 
 
 def _legend(drawn: Figure, study: StudyResults, cells: list[Cell]) -> None:

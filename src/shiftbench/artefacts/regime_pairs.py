@@ -1,7 +1,7 @@
-"""Where a beam pays and where memory does, over the first axis of a study with axes.
+"""Where looking for changes pays, and where memory does, in a study with axes.
 
-Above: each method that keeps histories of changes, minus the study's baseline. Below: the
-baseline minus the study's reference, which starts from scratch.
+Over the first axis. Above: each method that decides about changes, minus the study's baseline.
+Below: the baseline minus the study's reference, which starts from scratch.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ def draw(study: StudyResults) -> Figure:
     grid, (baseline, reference) = _regimes.grid(study, "regime-pairs"), _compared(study)
     metric = neighbours.leading(study, "regime-pairs")
     unit = f"{metric}, points" if _regimes.factor(metric) > 1 else metric
-    beams = {name: _minus(study, metric, name, baseline) for name in _beams(study)}
+    deciders = {name: _minus(study, metric, name, baseline) for name in _deciders(study)}
     memory = {baseline: _minus(study, metric, baseline, reference)}
     rows = [
-        Row(f"minus {study.label(baseline)}", unit, beams, zero=True),
+        Row(f"minus {study.label(baseline)}", unit, deciders, zero=True),
         Row(f"{study.label(baseline)} minus {study.label(reference)}", unit, memory, zero=True),
     ]
     return _regime_lines.draw(study, grid, [row for row in rows if row.lines], caption(study))
@@ -40,7 +40,7 @@ def draw(study: StudyResults) -> Figure:
 def caption(study: StudyResults) -> str:
     """What the lines are, on how many runs, and what is cut."""
     baseline, reference = (study.label(name) for name in _compared(study))
-    names = [study.label(name) for name in _beams(study)]
+    names = [study.label(name) for name in _deciders(study)]
     above = f"Above: {', '.join(names)} minus {baseline}. Below: " if names else ""
     metric = neighbours.leading(study, "regime-pairs")
     ends = "" if None in statistics.bounds(metric) else " on the logit scale"
@@ -58,13 +58,13 @@ def _compared(study: StudyResults) -> tuple[str, str]:
     return str(study.baseline), str(study.reference)
 
 
-def _beams(study: StudyResults) -> list[str]:
-    """The methods that keep histories of changes."""
+def _deciders(study: StudyResults) -> list[str]:
+    """The methods that decide about changes."""
     stream = next(iter(study.streams))
     return [
         name
         for name in study.learners
-        if provenance.offering(study.run(stream, name), "lineage") is not None
+        if provenance.offering(study.run(stream, name), "changes") is not None
     ]
 
 

@@ -42,8 +42,8 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
 
 def shown(table: pd.DataFrame) -> pd.DataFrame:
     """The table to read: numbers with their intervals in one cell, three digits."""
-    read = table[[name for name in table if not name.endswith(("_low", "_high"))]].copy()
-    for name in read:
+    read = table[[name for name in table.columns if not name.endswith(("_low", "_high"))]].copy()
+    for name in read.columns:
         if f"{name}_low" in table:
             ends = zip(table[name], table[f"{name}_low"], table[f"{name}_high"], strict=True)
             read[name] = ["" if np.isnan(of[0]) else _tables.interval(*of) for of in ends]
