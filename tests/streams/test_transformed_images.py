@@ -46,6 +46,22 @@ def test_a_tiny_or_negative_scale_is_drawn_again():
     assert store.scale.values.min() >= transformed_images.SMALLEST_SCALE
 
 
+def test_strength_multiplies_the_maps_of_the_same_draws():
+    whole, half = build(tasks=12), build(tasks=12, strength=0.5)
+    np.testing.assert_allclose(half.scale - 1, (whole.scale - 1) / 2, rtol=1e-12)
+    np.testing.assert_array_equal(half.rotation, whole.rotation / 2)
+    np.testing.assert_array_equal(half.translation, whole.translation / 2)
+    np.testing.assert_array_equal(half.train_index, whole.train_index)
+
+
+def test_without_strength_there_is_no_map_though_segments_change():
+    store = build(tasks=6, strength=0.0)
+    assert (store.scale == 1).all() and not store.rotation.any() and not store.translation.any()
+    assert store["shift"].values[0].tolist() == [False, False, False, True, False, False]
+    one, other = (transformed_images.task(store, [0], t).test for t in (0, 5))
+    np.testing.assert_array_equal(one.inputs, other.inputs)
+
+
 def test_training_images_are_shuffled_in_each_segment_and_taken_in_turn():
     store = build(tasks=6, train_per_task=500)
     for first in (0, 3):

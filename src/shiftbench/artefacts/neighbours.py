@@ -63,14 +63,17 @@ def caption(study: StudyResults) -> str:
     )
 
 
-def leading(study: StudyResults) -> str:
-    """`acc` where the study has it, else its first metric of which more or less is better."""
+def leading(study: StudyResults, artefact: str = "neighbours") -> str:
+    """`acc` where the study has it, else its first metric of which more or less is better.
+
+    UserError, in the name of an artefact, where it has none.
+    """
     if "acc" in study.metrics:
         return "acc"
     for metric in study.metrics:
         if components.constant("metrics", metric, "HIGHER_IS_BETTER") is not None:
             return metric
-    raise study.lacking("neighbours", "a metric of which more or less is better")
+    raise study.lacking(artefact, "a metric of which more or less is better")
 
 
 def ranked(study: StudyResults, stream: str, metric: str) -> dict[str, np.ndarray]:
@@ -81,14 +84,19 @@ def ranked(study: StudyResults, stream: str, metric: str) -> dict[str, np.ndarra
     return dict(sorted(known.items(), key=lambda item: sign * np.nanmean(item[1])))
 
 
+def region(metric: str, mean: float) -> float:
+    """Half the width of the region of practical equivalence, of scores around a mean."""
+    of_fraction = components.constant("metrics", metric, "UNIT") == "fraction"
+    return FRACTIONS if of_fraction else OTHERS * abs(float(mean))
+
+
 def _rows(study: StudyResults, stream: str, metric: str) -> list[tuple[object, ...]]:
     scores = ranked(study, stream, metric)
     within = statistics.bounds(metric)
     of_fraction = components.constant("metrics", metric, "UNIT") == "fraction"
-    mean = np.mean([np.nanmean(values) for values in scores.values()])
-    region = FRACTIONS if of_fraction else OTHERS * abs(float(mean))
+    size = region(metric, np.mean([np.nanmean(values) for values in scores.values()]))
     pairs = list(pairwise(scores))
-    found = [comparison.compare(scores[one], scores[other], region, within) for one, other in pairs]
+    found = [comparison.compare(scores[one], scores[other], size, within) for one, other in pairs]
     p = comparison.corrected([each.p for each in found])
     return [
         (

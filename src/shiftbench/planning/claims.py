@@ -83,8 +83,11 @@ def with_claims(config: Config, library: Library) -> Config:
 
 
 def of_study(config: Config, study: str) -> dict[str, list[str]]:
-    """The claims that a study judges, each with the streams on which; none of trials."""
-    if study.endswith(TRIALS):
+    """The claims that a study judges, each with the streams on which; none of trials.
+
+    Nor of a study with axes: most of its streams are other than what a paper has on purpose.
+    """
+    if study.endswith(TRIALS) or config.studies[study].axes:
         return {}
     plan = config.studies[study]
     found = {

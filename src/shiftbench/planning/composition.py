@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from shiftbench.names import unknown
+from shiftbench.planning import grid
 from shiftbench.planning.library import ANCHORS, Library, Part, whole
 from shiftbench.planning.model import keys
 from shiftbench.planning.schema import ConfigFile, Method, one_component
@@ -53,6 +54,8 @@ class Composition:
     document: Document
     data: dict[str, Any] = dataclasses.field(default_factory=dict)
     found: list[Found] = dataclasses.field(default_factory=list)
+    cells: dict[str, str] = dataclasses.field(default_factory=dict)
+    """The streams that axes made, each with the stream that it was made from."""
     _origins: _Origin = dataclasses.field(default_factory=_Origin)
 
     def put(self, place: Place, part: Part, data: Any = None) -> None:
@@ -223,32 +226,66 @@ def _study(made: Composition, plan: _Plan, name: str, layers: list[Part]) -> Non
             if key == "tuning" and part.mapping():
                 for inner, value in part.items():
                     made.put(("studies", name, key, inner), value)
-            elif key not in (*OF_FILES, "streams", "methods"):
+            elif key not in (*OF_FILES, "streams", "axes", "methods"):
                 made.put(("studies", name, key), part)
     of_key = {
         key: [found for layer in layers if (found := layer.get(key)) is not None]
-        for key in ("streams", "settings", "methods")
+        for key in ("streams", "axes", "settings", "methods")
     }
     if of_key["streams"]:
-        _streams(made, name, of_key["streams"][-1])
+        _streams(made, plan, name, of_key["streams"][-1], _last(of_key["axes"]))
     if of_key["methods"]:
         _methods(made, plan, name, of_key["methods"], of_key["settings"])
 
 
-def _streams(made: Composition, study: str, streams: Part) -> None:
+def _streams(made: Composition, plan: _Plan, study: str, streams: Part, axes: Part | None) -> None:
     """The streams of a study: names, or definitions that become streams of the config."""
     place = ("studies", study, "streams")
+    if axes is not None and axes.data != {}:
+        _grid(made, plan, place, streams, axes)
+        return
     if not streams.mapping():
         made.put(place, streams)
         return
     made.put(place, streams, list(streams.data))
     for number, (name, part) in enumerate(streams.items()):
-        made.put((*place, number), part, name)
-        other = made.data.get("streams", {}).get(name)
-        if other is not None and other != part.data:
-            made.wrong(part, f'there is another stream "{name}" in this config; rename one of them')
-        else:
-            made.put(("streams", name), part)
+        _stream(made, (*place, number), name, part)
+
+
+def _stream(
+    made: Composition, place: Place, name: str, part: Part, data: dict[str, Any] | None = None
+) -> bool:
+    """Puts a stream of a study, of the part or of other data; whether no other has its name."""
+    data = part.data if data is None else data
+    made.put(place, part, name)
+    other = made.data.get("streams", {}).get(name)
+    if other is not None and other != data:
+        made.wrong(part, f'there is another stream "{name}" in this config; rename one of them')
+        return False
+    made.put(("streams", name), part, data)
+    return True
+
+
+def _grid(made: Composition, plan: _Plan, place: Place, streams: Part, axes: Part) -> None:
+    """The streams of a study with axes, as if they were written out."""
+    named = [name for name, _ in streams.named()]
+    part = None
+    if len(named) == 1:
+        part = streams.get(named[0]) or plan.streams.get(named[0])
+    wrong = list(grid.problems(streams, part, axes))
+    for where, text in wrong:
+        made.wrong(where, text)
+    if wrong or part is None or not part.mapping():
+        _streams(made, plan, str(place[1]), streams, None)
+        return
+    cells = grid.cells(named[0], axes)
+    made.put(place, streams, [cell.name for cell in cells])
+    made.put((*place[:-1], "axes"), axes, grid.filled(axes))
+    for number, cell in enumerate(cells):
+        made.cells[cell.name] = named[0]
+        if _stream(made, (*place, number), cell.name, part, cell.stream(part)):
+            for key, value in cell.settings.items():
+                made.put(("streams", cell.name, key), value)
 
 
 def _methods(

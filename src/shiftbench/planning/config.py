@@ -6,7 +6,7 @@ Each error has its line and its path in the file.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ def composed(path: str | Path) -> Composition:
     if made.found:
         # Those of the file itself first.
         here = made.document
-        lines = sorted({(one.document is not here, *_line(one)) for one in made.found})
+        lines = sorted({(one.document is not here, *_line(one)) for one in _once(made)})
         count = f"{len(lines)} error{'s' * (len(lines) > 1)}"
         listed = [
             f"  {f'{file}, ' if elsewhere else ''}line {line}, {place}: {text}"
@@ -51,6 +51,15 @@ def planned(made: Composition) -> Config:
     """The config of a composition without errors."""
     config = Config.model_validate_json(config_checks.as_json(_filled(made.data)))
     return claims.with_claims(tuning.expanded(config), made.library)
+
+
+def _once(made: Composition) -> Iterable[Found]:
+    """The errors, of those that streams of one grid share that of the first."""
+    first: dict[object, Found] = {}
+    for wrong in made.found:
+        text = re.sub(r'"([a-z0-9-]+)"', lambda name: made.cells.get(name[1], name[0]), wrong.text)
+        first.setdefault((wrong.document.path, wrong.place, text), wrong)
+    return first.values()
 
 
 def _line(wrong: Found) -> tuple[str, int, str, str]:

@@ -249,6 +249,8 @@ def _drawing(part: Part | None, study: Study) -> Iterator[str]:
     uses = declared.literal("artefacts", part.name, "USES") or ()
     if missing := [metric for metric in uses if metric not in study.metrics]:
         yield f"{part.label} shows {listed(missing)}; add {it_or_them(missing)} to the metrics"
+    if declared.literal("artefacts", part.name, "AXES") and not study.axes:
+        yield f"{part.label} shows a grid of streams; give the study `axes`, or take it out"
     for key in _absent(part, study):
         yield (
             f"{part.label} compares with a {key}, which the study does not name; add"

@@ -41,6 +41,24 @@ Components declare what they fit, in constants at the top of their files. `check
 does not fit, and `python -m shiftbench list KIND --for STREAM` shows what does. Below, each
 component has a line of what it declares; in brackets, with which settings.
 """
+AXES = """\
+With `axes` the study's one stream becomes a grid of streams, one for each combination of values,
+as if they were written out. An axis is a setting of the stream's family with its values; or, where
+settings move together, a name with several of them, each with as many values:
+
+```yaml
+streams:
+  digits: {family: transformed-images, tasks: 24}
+axes:
+  rows: {train_per_task: [25, 100], warm_up_size: [50, 200]}
+  strength: [0.5, 1.0]
+```
+
+A stream of the grid is named by its values, of settings that move together by that of the first:
+`digits-25-0p5`, where `0p5` is 0.5 and `m3` would be -3. The artefacts `regime-...` show the grid.
+Budgets and configs replace `axes` as a whole, and `axes: {}` takes them away. A study with axes
+judges no claims.
+"""
 CLAIMS = """\
 By name in a file of `claims/`, whose own name is the key of the work in `docs/papers.md`, or
 begins with it and a hyphen. A study judges a claim where it has a stream, the metrics and the
@@ -77,6 +95,7 @@ def text() -> str:
         _model_table(Study),
         "Beside these:\n",
         _model_table(StudyFile),
+        AXES,
         "## A stream\n",
         "Beside `family` stand the settings of the family, listed below.\n",
         _model_table(Stream),

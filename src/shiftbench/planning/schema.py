@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Annotated, Any, Literal, get_args
 
 from annotated_types import Ge, Le, MinLen
@@ -124,6 +125,11 @@ class Study(Model):
         description="Streams by name, each with its family and settings; or a list of names from "
         "the config's `streams`."
     )
+    axes: dict[str, dict[str, list[Any]]] = Field(
+        {},
+        description="Settings of the study's one stream with the values of each, which make a grid "
+        "of streams; see below.",
+    )
     model: ComponentItem | None = Field(
         None, description="The network that the learners fit, with its settings."
     )
@@ -196,6 +202,15 @@ class Study(Model):
             free = (look for look in (*own, *others) if look not in found.values())
             found[name] = next(free, every[len(found) % len(every)])
         return found
+
+    @property
+    def cells(self) -> dict[str, dict[str, Any]]:
+        """The streams of a study with axes, each with its value on every axis; else nothing."""
+        if not self.axes:
+            return {}
+        values = [next(iter(settings.values())) for settings in self.axes.values()]
+        places = (dict(zip(self.axes, point, strict=True)) for point in product(*values))
+        return dict(zip(self.streams, places, strict=True))
 
     @property
     def standing(self) -> dict[str, str]:

@@ -181,6 +181,7 @@ def artefact(config: Config, study: str, name: str) -> Spec:
     return _sealed(
         _of_study(config, study, "artefact")
         | ({"claims": _claims(config, study)} if of_claims else {})
+        | ({"cells": plan.cells} if plan.axes else {})
         | {
             "artefact": name,
             "title": plan.title,

@@ -31,7 +31,8 @@ class StudyResults:
     reference: the one that starts from scratch. methods: learners that stand for a method, with
     its name. tuning: how settings were found, in a sentence, or empty. labels: what figures call a
     learner, where that is not its name; looks: its colour and marker. claims: those that the study
-    judges, each with the streams on which.
+    judges, each with the streams on which. cells: of a study with axes, its streams, each with its
+    value on every axis.
     """
 
     name: str
@@ -49,6 +50,7 @@ class StudyResults:
     labels: Mapping[str, str] = field(default_factory=dict)
     looks: Mapping[str, Sequence[str]] = field(default_factory=dict)
     claims: Sequence[tuple[Claim, Sequence[str]]] = ()
+    cells: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def cube(self) -> xr.Dataset:
@@ -118,7 +120,14 @@ class StudyResults:
 
     def coverage(self, streams: Sequence[str]) -> str:
         """How many runs each number on these streams rests on, and why the others failed."""
-        words = ". ".join(f"{stream}: {self._covered(stream)}" for stream in streams)
+        alike: dict[str, list[str]] = {}
+        for stream in streams:
+            # Cells are too many to be named one by one.
+            alike.setdefault(self._covered(stream) if self.cells else stream, []).append(stream)
+        words = ". ".join(
+            f"{names[0] if len(names) == 1 else f'{len(names)} streams'}: {self._covered(names[0])}"
+            for names in alike.values()
+        )
         return words + failures(self.cube["status"].sel(stream=list(streams)).values)
 
     def budget(self, streams: Sequence[str] | None = None) -> str:
@@ -172,6 +181,7 @@ def load(
         labels=spec.get("labels") or {},
         looks=spec.get("looks") or {},
         claims=[_claim(entry) for entry in spec.get("claims") or ()],
+        cells=spec.get("cells") or {},
         scores=zarr_zip.read_tree(scores),
         summary=_summary(summary),
         streams=stores,

@@ -63,6 +63,9 @@ class Settings:
     shift_beta: tuple[Annotated[float, Gt(0)], Annotated[float, Gt(0)]] = (1.0, 10.0)
     """The two parameters of the Beta distribution of the displacement, a fraction of the
     image's size."""
+    strength: Annotated[float, Ge(0)] = 1.0
+    """Factor of the maps: of scale_sd, of rotation_sd and of the displacement. Streams that differ
+    in it alone have the same maps, stronger or weaker; 0 is no map at all."""
     test_size: Annotated[int, Ge(10)] = 597
     """Images set apart for validation and test where the data have no official split, which
     is so for digits; the same ones for all realisations. Without effect elsewhere."""
@@ -172,9 +175,10 @@ def _map(settings: Settings, realisation: int, segment: int) -> tuple[float, flo
     random = seeds.generator(seeds.fold("transformed-images", "map", realisation, segment))
     scale = 0.0
     while scale < SMALLEST_SCALE:
-        scale = 1 + settings.scale_sd * random.standard_normal()
-    rotation = settings.rotation_sd * random.standard_normal()
-    return scale, rotation, random.choice([-1, 1]) * random.beta(*settings.shift_beta)
+        scale = 1 + settings.strength * settings.scale_sd * random.standard_normal()
+    rotation = settings.strength * settings.rotation_sd * random.standard_normal()
+    translation = random.choice([-1, 1]) * random.beta(*settings.shift_beta)
+    return scale, rotation, settings.strength * translation
 
 
 def _order(settings: Settings, n_train: int, realisation: int) -> np.ndarray:
