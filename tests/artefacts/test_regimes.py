@@ -131,9 +131,19 @@ def test_failed_runs_leave_a_cell_empty_or_a_method_out():
     assert regime_table.tabulate(study)["method"].tolist() == ["vcl"]
 
 
+def test_lines_have_a_gap_where_runs_failed():
+    lost = [("digits-25", name) for name in ("vcl", "vgs", "independent")]
+    study = regime_stores.results({"rows": [25, 400]}, failed=lost)
+    _, below = regime_pairs.draw(study).get_axes()
+    assert np.isnan(below.containers[0].lines[0].get_ydata()).tolist() == [True, False]
+    recall, _ = regime_detection.draw(study).get_axes()
+    assert np.isnan(recall.containers[1].lines[0].get_ydata()).tolist() == [True, False]
+
+
 def test_where_less_is_better_the_least_leads():
     one, other = np.array([1.0, 1.2, 1.1]), np.array([2.0, 2.1, 2.3])
     assert _regimes.better("nll", one, other).difference.mean == pytest.approx(1.0333, abs=1e-3)
+    assert _regimes.advantage("nll", one, other).mean == pytest.approx(1.0333, abs=1e-3)
     assert _regimes.better("accuracy", one / 3, other / 3).difference.mean < 0
 
 

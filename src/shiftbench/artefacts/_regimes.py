@@ -115,11 +115,20 @@ def over_map(found: Sequence[Cell]) -> np.ndarray:
 
 def better(metric: str, one: np.ndarray, other: np.ndarray) -> Comparison:
     """How much better one method is than another, [seed] each, in the metric's unit."""
-    pair = one, other
-    if not components.constant("metrics", metric, "HIGHER_IS_BETTER"):
-        pair = other, one
+    pair = _upwards(metric, one, other)
     size = neighbours.region(metric, np.nanmean(pair))
     return comparison.compare(*pair, size, statistics.bounds(metric))
+
+
+def advantage(metric: str, one: np.ndarray, other: np.ndarray) -> Interval:
+    """The difference of `better` alone, also of methods without a score."""
+    return statistics.paired_difference(*_upwards(metric, one, other), statistics.bounds(metric))
+
+
+def _upwards(metric: str, one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Two scores in the order in which their difference is above 0 where the first is better."""
+    up = components.constant("metrics", metric, "HIGHER_IS_BETTER")
+    return (one, other) if up else (other, one)
 
 
 def factor(metric: str) -> int:

@@ -73,6 +73,6 @@ def _minus(study: StudyResults, metric: str, one: str, other: str) -> Callable[[
 
     def difference(stream: str) -> Interval:
         scores = (study.score(stream, name, metric) for name in (one, other))
-        return _regimes.better(metric, *scores).difference.times(_regimes.factor(metric))
+        return _regimes.advantage(metric, *scores).times(_regimes.factor(metric))
 
     return difference
