@@ -10,7 +10,7 @@ from shiftbench.scoring.words.dating import log_sigmoid
 from shiftbench.words.cooccurrence import Cooccurrence, cooccurrence
 
 BLOCK = 128
-"""Vectors at a time: what is dense is so many times the vocabulary, and should stay in the cache."""
+"""Vectors at a time: what is dense is so many times the vocabulary; it should stay in the cache."""
 LEAST = 1e-9
 """Weight below which a hypothesis of a word is left out: less than rounding in 32 bits."""
 
