@@ -65,7 +65,9 @@ def caption(study: StudyResults) -> str:
     seed = int(study.run(stream, learner)["seed"].values[0])
     store = study.streams[stream]
     number = len(store["word"])
-    chosen = "" if study.words else f" {_words.told_content(store)} Those that move farthest."
+    chosen = (
+        "" if study.words else f" Those of content that move farthest. {_words.told_content(store)}"
+    )
     return (
         f"{stream}, {study.label(learner)}, seed {seed}, {number:,} words.{chosen} Each period of a"
         " segment has the vector of the segment's end; none is drawn where the training text does"
