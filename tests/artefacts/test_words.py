@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -157,6 +158,45 @@ def test_binning_is_drawn_as_the_paper_has_it_and_as_it_is():
 def test_the_log_odds_are_said_as_many_as_there_are():
     assert "Prior log-odds of a change: -20.0." in rate_distortion.caption(study())
     assert "log-odds" not in rate_distortion.caption(without_beams())
+
+
+BEAMS = {
+    "near": ({"prior_log_odds": -1.0, "weights": "paper"}, 0.0),
+    "far": ({"prior_log_odds": -9.0, "weights": "paper"}, 0.0),
+    "bayes": ({"prior_log_odds": -9.0, "weights": "bayes"}, 0.0),
+    "tempered": ({"prior_log_odds": -3.0, "weights": "paper"}, 0.01),
+    "vcl": (None, 0.0),
+}
+"""By learner: settings of the beam, and the skip-gram's correlation."""
+
+
+class Beams(StudyResults):
+    """As much of a study of BEAMS as the curves need."""
+
+    learners = tuple(BEAMS)
+
+    def score(self, stream, learner, metric):
+        return np.ones(1)
+
+    def label(self, learner):
+        return learner.upper()
+
+    def run(self, stream, learner):
+        beam, correlation = BEAMS[learner]
+        inside = ["skipgram", {"intraclass_correlation": correlation}]
+        pipeline = [["per-word", {}], *([["beam", beam]] if beam else []), inside]
+        return xr.Dataset(attrs={"spec": json.dumps({"learner": pipeline})})
+
+
+def test_a_line_joins_beams_that_differ_in_the_log_odds_alone():
+    made = Beams.__new__(Beams)
+    assert rate_distortion._curves(made, "any") == {
+        "NEAR": ["near", "far"],
+        "VBS, bayes weights": ["bayes"],
+        "TEMPERED": ["tempered"],
+        "VCL": ["vcl"],
+    }
+    assert "go from -9.0 (left) to -1.0." in rate_distortion._log_odds(made, "any")
 
 
 def test_a_study_without_these_learners_is_refused():
