@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from shiftbench.artefacts import _words, rate_distortion, word_changes, word_trajectories
 from shiftbench.errors import UserError
 from shiftbench.scoring.results import StudyResults
+from shiftbench.scoring.words import trajectories
 from tests.scoring.words import word_stores
 from tests.scoring.words.word_stores import stream, study
 
@@ -56,12 +59,87 @@ def test_a_word_that_is_not_in_the_vocabulary_is_named():
         word_trajectories.draw(study(("aardvark",)))
 
 
+def told_by_hand() -> _words.Story:
+    """Four periods, five words: 0 moves in period 2, 1 moves as far but is new there, 2 a little.
+
+    Words 3 and 4 stay; 4 is in no text before the last period.
+    """
+    angle = np.zeros((4, 5))
+    angle[2:, 0] = angle[2:, 1] = np.pi / 2
+    angle[1:, 2] = 0.1
+    angle[:, 4] = 0.01
+    vectors = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+    starts = np.diff(angle, axis=0, prepend=angle[:1]) != 0
+    starts[0] = True
+    there = np.ones((4, 5), bool)
+    there[:2, 1] = there[:3, 4] = there[1, 0] = False
+    words = np.array(["gold", "radio", "the", "silver", "late"])
+    found = trajectories._parted(vectors, starts)
+    content = _words._content(words, xr.DataTree(), 0)
+    return _words.Story(words, ["1", "2", "3", "4"], found, there, content)
+
+
+def test_a_word_that_is_new_has_not_moved():
+    distance = told_by_hand().distance
+    assert np.argwhere(np.isfinite(distance)).tolist() == [[1, 2], [2, 0]]
+    np.testing.assert_allclose(distance[[1, 2], [2, 0]], [1 - np.cos(0.1), 1])
+
+
+def test_the_farthest_change_comes_first():
+    assert word_changes._farthest(told_by_hand().distance) == [(2, 0), (1, 2)]
+
+
+def test_neighbours_have_occurred_by_then():
+    story = told_by_hand()
+    assert _words.near(story, 3, 2, 3) == ["the", "gold", "radio"]
+    assert _words.near(story, 3, 3, 2) == ["late", "the"]
+    assert _words.near(story, 3, 1, 5) == ["gold", "the"]
+
+
+def test_segments_start_where_the_word_first_occurs():
+    story = told_by_hand()
+    assert [one[:2] for one in _words.segments(story, 0, 1)] == [(0, 1), (2, 3)]
+    assert [one[:2] for one in _words.segments(story, 1, 1)] == [(2, 3)]
+    assert [one[:2] for one in _words.segments(story, 4, 1)] == [(3, 3)]
+
+
+def test_words_of_content():
+    words = np.array(["the", "Its", ",", "30", "$", "security", "well-being", "30th", "—"])
+    found = _words._content(words, xr.DataTree(), 0)
+    assert words[found].tolist() == ["security", "well-being", "30th"]
+    planted = _words._content(stream()["word"].values, stream(), 0)
+    assert planted.tolist() == [not word.startswith("the-") for word in stream()["word"].values]
+
+
+def test_a_period_without_the_word_is_not_drawn():
+    (period, word), *_ = PLANTED
+    name, without = str(stream()["word"].values[word]), [t for t in (0, 4) if t != period]
+    store = stream().copy(deep=True)
+    store["unigram"].values[0, without, word] = 0
+    told = study((name,))
+    drawn = word_trajectories.draw(replace(told, streams={"planted-words": store}))
+    for line in drawn.get_axes()[0].get_lines():
+        near = np.asarray(line.get_ydata(), float)
+        if len(near) == word_stores.PERIODS + 1:
+            assert np.isnan(near[without]).all() and np.isfinite(near[[1, 2, 3]]).all()
+
+
+def test_the_caption_counts_the_changes_and_those_of_content():
+    story = _words.story(study().run("planted-words", "vbs").isel(seed=[0]), stream())
+    content = np.isfinite(story.distance[:, story.content]).sum()
+    caption = word_changes.caption(study())
+    assert f"changes of words that were there before, {content} are of words of content" in caption
+    assert "Words of content are those of a theme." in caption
+
+
 def test_the_table_of_changes_has_the_planted_words_first():
     table = word_changes.tabulate(study())
     assert (table["planted"] == "yes").mean() >= 0.6
     found = set(zip(table["period"], table["word"], strict=True))
     planted = {(str(t), str(stream()["word"].values[w])) for t, w in PLANTED}
     assert len(found & planted) >= 2
+    distances = table["distance"].astype(float).tolist()
+    assert distances == sorted(distances, reverse=True)
     assert "3 of 3" not in word_changes.caption(study())
     assert "2 of 2 runs per learner. few documents." in word_changes.caption(study())
 
@@ -80,6 +158,45 @@ def test_binning_is_drawn_as_the_paper_has_it_and_as_it_is():
 def test_the_log_odds_are_said_as_many_as_there_are():
     assert "Prior log-odds of a change: -20.0." in rate_distortion.caption(study())
     assert "log-odds" not in rate_distortion.caption(without_beams())
+
+
+BEAMS = {
+    "near": ({"prior_log_odds": -1.0, "weights": "paper"}, 0.0),
+    "far": ({"prior_log_odds": -9.0, "weights": "paper"}, 0.0),
+    "bayes": ({"prior_log_odds": -9.0, "weights": "bayes"}, 0.0),
+    "tempered": ({"prior_log_odds": -3.0, "weights": "paper"}, 0.01),
+    "vcl": (None, 0.0),
+}
+"""By learner: settings of the beam, and the skip-gram's correlation."""
+
+
+class Beams(StudyResults):
+    """As much of a study of BEAMS as the curves need."""
+
+    learners = tuple(BEAMS)
+
+    def score(self, stream, learner, metric):
+        return np.ones(1)
+
+    def label(self, learner):
+        return learner.upper()
+
+    def run(self, stream, learner):
+        beam, correlation = BEAMS[learner]
+        inside = ["skipgram", {"intraclass_correlation": correlation}]
+        pipeline = [["per-word", {}], *([["beam", beam]] if beam else []), inside]
+        return xr.Dataset(attrs={"spec": json.dumps({"learner": pipeline})})
+
+
+def test_a_line_joins_beams_that_differ_in_the_log_odds_alone():
+    made = Beams.__new__(Beams)
+    assert rate_distortion._curves(made, "any") == {
+        "NEAR": ["near", "far"],
+        "VBS, bayes weights": ["bayes"],
+        "TEMPERED": ["tempered"],
+        "VCL": ["vcl"],
+    }
+    assert "go from -9.0 (left) to -1.0." in rate_distortion._log_odds(made, "any")
 
 
 def test_a_study_without_these_learners_is_refused():

@@ -204,6 +204,48 @@ def test_masked_contexts_and_words_have_no_effect():
     np.testing.assert_array_equal(info["elbo"], 0)
 
 
+def ratio_of_variances(data_correlation, correlation, words=600, pairs=1_000):
+    """Of the means of many words alike, to what their posteriors say; two contexts, 1 and -1."""
+    rng = np.random.default_rng(0)
+    chance = np.full(words, 0.5)
+    if data_correlation:
+        chance = rng.beta(*[0.5 * (1 / data_correlation - 1)] * 2, size=words)
+    first = rng.binomial(pairs, chance)
+    targets = np.stack([[first, pairs - first], np.full((2, words), pairs / 2)]).T
+    vectors = np.array([[1.0], [-1.0]], np.float32)
+    inner = learner(d=1, intraclass_correlation=correlation)
+    state, _ = inner.observe(inner.init(key(words)), batch(vectors, targets), key(words))
+    return state["mean"].var() / (1 / state["precision"]).mean()
+
+
+def test_with_correlated_pairs_the_posterior_is_as_wide_as_the_words_are_spread():
+    # Half, as the negative pairs, expected numbers, add to what is known and not to the spread.
+    assert ratio_of_variances(0.0, 0.0) == pytest.approx(0.5, rel=0.15)
+    assert ratio_of_variances(0.01, 0.01) == pytest.approx(0.5, rel=0.15)
+    # 1,000 pairs with this correlation are worth 91.
+    assert ratio_of_variances(0.01, 0.0) == pytest.approx(5.5, rel=0.15)
+
+
+def test_correlated_pairs_are_worth_no_more_than_one_over_the_correlation():
+    vectors = contexts()
+    targets = counts(vectors, (1, 300, 3_000_000), seed=6)
+    targets[0] = 0
+    targets[0, 3] = 0.5, 0.5
+    effective = targets.copy()
+    effective[1:] *= [[[100 / (99 + targets[w, :, 0].sum())]] for w in (1, 2)]
+    correlated, plain = learner(intraclass_correlation=0.01), learner()
+    found, _ = correlated.observe(plain.init(key(3)), batch(vectors, targets), key(3))
+    expected, _ = plain.observe(plain.init(key(3)), batch(vectors, effective), key(3))
+    np.testing.assert_allclose(found["mean"], expected["mean"], atol=1e-4)
+    np.testing.assert_allclose(found["precision"], expected["precision"], rtol=1e-4)
+    mask = np.ones((3, V), bool)
+    mask[:, 150:] = False
+    short = batch(vectors[:150], targets[:, :150])
+    cut, _ = correlated.observe(plain.init(key(3)), batch(vectors, targets, mask), key(3))
+    expected, _ = correlated.observe(plain.init(key(3)), short, key(3))
+    np.testing.assert_allclose(cut["mean"], expected["mean"], atol=1e-4)
+
+
 def test_contexts_of_each_word_its_own_equal_shared_ones():
     vectors, inner = contexts(), learner()
     data = batch(vectors, counts(vectors, (100, 2_000), seed=4))

@@ -88,6 +88,42 @@ def test_counts_of_a_period_are_those_of_its_documents_and_task_minus_one_is_the
         assert tasks[0].test is None and (total == total.T).all()
 
 
+def share_by_theme(store, word: int, t: int) -> np.ndarray:
+    """In a period, the share of a word among the common ones, by the theme of the document."""
+    group = store["realisation-0"]
+    start, text = group["text_start"].values, group["text"].values
+    found = np.zeros((6, 2))
+    for h in np.flatnonzero(group["held_out_task"].values == t):
+        words = text[start[h] : start[h + 1]]
+        theme = np.bincount(store["theme"].values[0, t][words[words >= 20]]).argmax()
+        found[theme] += (words == word).sum(), (words < 20).sum()
+    return found[:, 0] / found[:, 1]
+
+
+def test_common_words_drift_apart_between_themes_and_only_with_drift():
+    many = {"realisations": 1, "documents": 400, "held_out": 0.99, "periods": 6}
+    steady, drifting = build(**many), build(**many, drift=0.3)
+    spread = [
+        [np.log(share_by_theme(store, 0, t)).std() for t in (0, 5)] for store in (steady, drifting)
+    ]
+    assert max(spread[0]) < 0.1 and spread[1][0] == spread[0][0]
+    # A walk of five steps of .3 has a standard deviation of .67, less what all themes share.
+    assert 0.25 < spread[1][1] < 1.2
+    np.testing.assert_array_equal(steady["theme"], drifting["theme"])
+
+
+def test_burstiness_is_the_correlation_of_the_words_of_a_document():
+    one = {"realisations": 1, "documents": 600, "held_out": 0.99, "periods": 2, "themes": 2}
+    for burstiness in (0.0, 0.02):
+        store = build(**one, burstiness=burstiness)
+        group = store["realisation-0"]
+        documents = group["text"].values.reshape(-1, 100)
+        common = (documents < 20).sum(axis=1)
+        # Williams (1982): the binomial variance times 1 + (n - 1) rho.
+        expected = 100 * 0.4 * 0.6 * (1 + 99 * burstiness)
+        assert common.var() == pytest.approx(expected, rel=0.15)
+
+
 def test_more_changes_than_words():
     with pytest.raises(UserError, match="the themes have 12 words"):
         build(themes=3, words_per_theme=4, changes=13)

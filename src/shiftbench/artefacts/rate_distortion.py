@@ -1,13 +1,15 @@
 """How well documents are dated against how many words are updated: li2021vbs, Fig. 5.
 
-One point a learner; those of beams with the same weights are joined by a line, whose points
-differ in the prior log-odds. Binning with periods of L: all V words are updated every L periods,
-and a document is dated to its bin. A random period of the right bin is off by (L^2 - 1) / (3 L)
-on average; the paper draws (L - 1) / 2, which is up to 1.5 times as much.
+One point a learner; those of beams that differ in the prior log-odds alone are joined by a line.
+Binning with periods of L: all V words are updated every L periods, and a document is dated to its
+bin. A random period of the right bin is off by (L^2 - 1) / (3 L) on average; the paper draws
+(L - 1) / 2, which is up to 1.5 times as much.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +31,6 @@ PANELS = {"dating_error": "each held-out document", "dating_error_of_periods": "
 
 
 class _Point(NamedTuple):
-    learner: str
     rate: float
     error: statistics.Interval
 
@@ -43,9 +44,9 @@ def draw(study: StudyResults) -> Figure:
     panels = drawn.subplots(1, len(PANELS))
     for letter, (axes, (metric, what)) in enumerate(zip(panels, PANELS.items(), strict=True)):
         _draw_binning(axes, study, stream)
-        for name, points in _curves(study, stream, metric).items():
-            first = next(one for one in study.learners if one in {p.learner for p in points})
-            _draw_curve(axes, name, points, _style.look(study, first))
+        for name, learners in _curves(study, stream).items():
+            points = _points(study, stream, metric, learners)
+            _draw_curve(axes, name, points, _style.look(study, learners[0]))
         _style.title(axes, "ab"[letter], f"dating {what}")
         axes.set_xscale("symlog", linthresh=1.0)
         axes.xaxis.set_major_formatter(ScalarFormatter())
@@ -76,29 +77,65 @@ def _years(store: xr.DataTree) -> str:
 
 def _log_odds(study: StudyResults, stream: str) -> str:
     """What the figure says of the prior log-odds of beams, if there are any."""
-    beams = (provenance.offering(study.run(stream, one), "lineage") for one in study.learners)
-    odds = sorted({beam["prior_log_odds"] for beam in beams if beam})
-    if len(odds) > 1:
+    curves = [
+        [beam["prior_log_odds"] for one in learners if (beam := _beam(study, stream, one))]
+        for learners in _curves(study, stream).values()
+    ]
+    if along := [odds for curve in curves if len(curve) > 1 for odds in curve]:
         return (
             " Along a beam's line the prior log-odds of a change"
-            f" go from {odds[0]} (left) to {odds[-1]}."
+            f" go from {min(along)} (left) to {max(along)}."
         )
-    return f" Prior log-odds of a change: {odds[0]}." if odds else ""
+    alone = sorted({odds for curve in curves for odds in curve})
+    return f" Prior log-odds of a change: {', '.join(map(str, alone))}." if alone else ""
 
 
-def _curves(study: StudyResults, stream: str, metric: str) -> dict[str, list[_Point]]:
-    """Points by the label of their curve: the beam's weights, or the learner itself."""
-    curves: dict[str, list[_Point]] = {}
+def _beam(study: StudyResults, stream: str, learner: str) -> dict[str, Any] | None:
+    return provenance.offering(study.run(stream, learner), "lineage")
+
+
+def _curves(study: StudyResults, stream: str) -> dict[str, list[str]]:
+    """The learners of each curve, by its label: beams alike but for the log-odds, or one learner.
+
+    A curve of beams has the name of their weights or, where others have these too, of its first.
+    """
+    alike: dict[str, list[str]] = {}
     for learner in study.learners:
-        rate = study.score(stream, learner, RATE)
-        if np.isnan(rate).all():
-            continue
+        if not np.isnan(study.score(stream, learner, RATE)).all():
+            beam = _beam(study, stream, learner)
+            key = _but_log_odds(study, stream, learner) if beam else learner
+            alike.setdefault(key, []).append(learner)
+    names = [_name(study, stream, learners[0]) for learners in alike.values()]
+    return {
+        study.label(learners[0]) if names.count(name) > 1 else name: learners
+        for name, learners in zip(names, alike.values(), strict=True)
+    }
+
+
+def _name(study: StudyResults, stream: str, learner: str) -> str:
+    beam = _beam(study, stream, learner)
+    return f"VBS, {beam['weights']} weights" if beam else study.label(learner)
+
+
+def _but_log_odds(study: StudyResults, stream: str, learner: str) -> str:
+    """The learner's pipeline without the prior log-odds."""
+    pipeline = provenance.spec(study.run(stream, learner))["learner"]
+    kept = [
+        [name, {k: v for k, v in given.items() if k != "prior_log_odds"}]
+        for name, given in pipeline
+    ]
+    return json.dumps(kept, sort_keys=True)
+
+
+def _points(study: StudyResults, stream: str, metric: str, learners: Sequence[str]) -> list[_Point]:
+    """The points of a curve, by their rate."""
+    points = []
+    for learner in learners:
         score = study.score(stream, learner, metric)
         error = statistics.interval(score, statistics.bounds(metric))
-        beam = provenance.offering(study.run(stream, learner), "lineage")
-        label = f"VBS, {beam['weights']} weights" if beam else study.label(learner)
-        curves.setdefault(label, []).append(_Point(learner, float(np.nanmean(rate)), error))
-    return {name: sorted(points, key=lambda one: one.rate) for name, points in curves.items()}
+        rate = float(np.nanmean(study.score(stream, learner, RATE)))
+        points.append(_Point(rate, error))
+    return sorted(points, key=lambda one: one.rate)
 
 
 def _draw_curve(axes: Axes, name: str, points: list[_Point], look: dict[str, Any]) -> None:

@@ -2,8 +2,9 @@
 
 For each word the cosine similarity of its vector with that of the last period, in all its
 hypotheses and for VCL, which updates it in every period; beside it the nearest words in each
-segment of the most likely hypothesis. The words are those of the study's `words` or, where it
-names none, those that move farthest.
+segment of the most likely hypothesis. Periods whose text does not have the word are left out.
+The words are those of the study's `words` or, where it names none, the words of content that
+move farthest.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from shiftbench.artefacts import _style, _words
+from shiftbench.artefacts._words import Story
 from shiftbench.errors import UserError
 from shiftbench.planning import provenance
 from shiftbench.scoring import lineage
@@ -39,19 +41,18 @@ def draw(study: StudyResults) -> Figure:
     stream = next(iter(study.streams))
     learner = _words.deciding(study, stream, "word-trajectories")
     run, store = study.run(stream, learner).isel(seed=[0]), study.streams[stream]
-    found = trajectories.of_seed(run, 0)
-    chosen = _chosen(study, run["word"].values, found)
+    story = _words.story(run, store)
+    chosen = _chosen(study, story)
     drawn = _style.figure(1.55 * len(chosen) + 0.5, caption(study))
     grid = drawn.add_gridspec(len(chosen), 2, width_ratios=(1.15, 1))
-    periods = np.asarray(store["first_year"].values)
     for row, word in enumerate(chosen):
         axes = drawn.add_subplot(grid[row, 0])
-        _draw_word(axes, study, stream, run, found, word, periods)
-        axes.set_title(str(run["word"].values[word]), weight="bold")
-        _write_segments(drawn.add_subplot(grid[row, 1]), run, store, found, word)
+        _draw_word(axes, study, stream, run, story, word)
+        axes.set_title(str(story.words[word]), weight="bold")
+        _write_segments(drawn.add_subplot(grid[row, 1]), story, word)
         if row < len(chosen) - 1:
             axes.set_xticklabels([])
-    axes.set_xlabel("first year of the period" if periods[0] else "period")
+    axes.set_xlabel("year" if _edges(store)[0] else "period")
     _style.legend_above(drawn, axes)
     drawn.supylabel("cosine similarity with the last period", size=9, color=_style.INK)
     return drawn
@@ -62,58 +63,57 @@ def caption(study: StudyResults) -> str:
     stream = next(iter(study.streams))
     learner = _words.deciding(study, stream, "word-trajectories")
     seed = int(study.run(stream, learner)["seed"].values[0])
-    number = len(study.streams[stream]["word"])
+    store = study.streams[stream]
+    number = len(store["word"])
+    chosen = (
+        "" if study.words else f" Those of content that move farthest. {_words.told_content(store)}"
+    )
     return (
-        f"{stream}, {study.label(learner)}, seed {seed}, {number:,} words. Each period of a segment"
-        " has the vector of the segment's end. Blue: the most likely hypothesis of the word at the"
-        " end of the stream; thin lines: its others, the darker the more likely; dotted: changes."
-        f" Right: the {NEIGHBOURS} nearest words by cosine in each segment's last period."
+        f"{stream}, {study.label(learner)}, seed {seed}, {number:,} words.{chosen} Each period of a"
+        " segment has the vector of the segment's end; none is drawn where the training text does"
+        " not have the word. Blue: the most likely hypothesis of the word at the end of the stream;"
+        " thin lines: its others, the darker the more likely; dotted: changes. Right: the"
+        f" {NEIGHBOURS} nearest words by cosine in each segment's last period."
         f" {study.budget([stream])}"
     )
 
 
-def _chosen(study: StudyResults, words: np.ndarray, found: Trajectories) -> list[int]:
+def _chosen(study: StudyResults, story: Story) -> list[int]:
     """The words' numbers, in the study's order or by how far they move in all."""
-    absent = [word for word in study.words if word not in words]
+    absent = [word for word in study.words if word not in story.words]
     if absent:
         raise UserError(
             f"study {study.name}: {', '.join(map(repr, absent))} of its `words` is not in the"
             " vocabulary of the stream; take it out, or raise the stream's vocabulary_size"
         )
     if study.words:
-        return [int(np.flatnonzero(words == word)[0]) for word in study.words]
-    vectors = found.vector[found.segment]
-    moved = 1 - trajectories.similarity(vectors[1:], vectors[:-1])
-    total = np.where(found.changed[1:], moved, 0.0).sum(axis=0)
+        return [int(np.flatnonzero(story.words == word)[0]) for word in study.words]
+    total = np.where(story.content, np.nansum(story.distance, axis=0), -1.0)
     return np.argsort(-total, kind="stable")[:SHOWN].tolist()
 
 
 def _draw_word(
-    axes: Axes,
-    study: StudyResults,
-    stream: str,
-    run: xr.Dataset,
-    found: Trajectories,
-    word: int,
-    periods: np.ndarray,
+    axes: Axes, study: StudyResults, stream: str, run: xr.Dataset, story: Story, word: int
 ) -> None:
+    edges, there = _edges(study.streams[stream]), story.there[:, word]
     for learner in study.learners:
         peer = study.run(stream, learner)
         if _filters(peer):
             every = trajectories.of_seed(peer.isel(word=[word]), 0)
-            _line(axes, periods, every, 0, color="0.7", lw=2.2, label=learner)
+            _line(axes, edges, there, every, 0, color="0.7", lw=2.2, label=study.label(learner))
             break
     weight = np.exp(run["info_log_weight"].isel(seed=0, task=-1, word=word).values)
     for k in range(len(weight) - 1, 0, -1):
         if weight[k] > FAINTEST:
             other = trajectories.of_seed(run.isel(word=[word]), 0, k)
             strength = 0.25 + 0.75 * float(weight[k] / weight[0])
-            _line(axes, periods, other, 0, color=_style.PALETTE[1], lw=0.9, alpha=strength)
+            _line(axes, edges, there, other, 0, color=_style.PALETTE[1], lw=0.9, alpha=strength)
     label = "most likely hypothesis"
-    _line(axes, periods, found, word, color=_style.PALETTE[0], lw=2, label=label)
+    _line(axes, edges, there, story.found, word, color=_style.PALETTE[0], lw=2, label=label)
     axes.plot([], [], color=_style.PALETTE[1], lw=0.9, label="its other hypotheses")
-    for period in periods[np.flatnonzero(found.changed[:, word])]:
-        axes.axvline(period, color=_style.MUTED, lw=0.8, ls=":", zorder=0)
+    changed = story.found.changed[:, word] & story.known[:, word]
+    for edge in edges[:-1][changed]:
+        axes.axvline(edge, color=_style.MUTED, lw=0.8, ls=":", zorder=0)
     # Words that hardly move shall look so.
     axes.set_ylim(min(axes.get_ylim()[0], HIGHEST_FLOOR), 1.03)
 
@@ -124,21 +124,33 @@ def _filters(run: xr.Dataset) -> bool:
     return "info_mean" in run and not lineage.decides(run) and not forgets
 
 
-def _line(axes: Axes, periods: np.ndarray, found: Trajectories, word: int, **style: object) -> None:
-    vectors = found.vector[found.segment[:, word]]
-    near = trajectories.similarity(vectors, vectors[-1])
-    axes.plot(periods, near, drawstyle="steps-post", **style)  # type: ignore[arg-type]
+def _edges(store: xr.DataTree) -> np.ndarray:
+    """Where each period starts, and where the last one ends [T + 1]."""
+    first = np.asarray(store["first_year"].values)
+    return np.append(first, first[-1] + int(store.attrs.get("period_years", 1)))
 
 
-def _write_segments(
-    axes: Axes, run: xr.Dataset, store: xr.DataTree, found: Trajectories, word: int
+def _line(
+    axes: Axes,
+    edges: np.ndarray,
+    there: np.ndarray,
+    found: Trajectories,
+    word: int,
+    **style: object,
 ) -> None:
+    """Similarity with the last period, in the periods [T] that have the word."""
+    vectors = found.vector[found.segment[:, word]]
+    near = np.where(there, trajectories.similarity(vectors, vectors[-1]), np.nan)
+    ended = np.append(near, near[-1])
+    axes.plot(edges, ended, drawstyle="steps-post", **style)  # type: ignore[arg-type]
+
+
+def _write_segments(axes: Axes, story: Story, word: int) -> None:
     """The neighbours of each segment, one line each."""
     axes.set_axis_off()
-    names = _words.period_names(store)
     lines = [
-        (_words.span(names, one), ", ".join(one.neighbours))
-        for one in _words.segments(found, run["word"].values, word, NEIGHBOURS)
+        (_words.span(story.periods, one), ", ".join(one.neighbours))
+        for one in _words.segments(story, word, NEIGHBOURS)
     ]
     left_out = len(lines) - LINES
     if left_out > 0:

@@ -7,6 +7,13 @@ regression with weighted counts, concave in the posterior's mean and standard de
 variational inference in 5,000 full-batch steps with one draw each, kept as the reference: it
 ends 0.3 nats below the optimum on 2e6 pairs a period, 2 nats on 1e8.
 
+Pairs of one word are no independent draws: they come in documents, each with its own way of
+saying things, and contexts drift a little all the time. With an intraclass correlation rho
+between the n = sum_j n+_j pairs of a word in a period, the variance of its counts is that of
+independent pairs times 1 + (n - 1) rho, as under a Dirichlet-multinomial distribution (Williams
+1982), and the log likelihood divided by this factor is the quasi-likelihood (Wedderburn 1974):
+n pairs tell as much as n / (1 + (n - 1) rho) independent ones, 1 / rho at most.
+
 Axis 0 is the word: combinators that work on words (`beam`, `reset`) go between this and
 `per-word`, which makes a learner for whole periods of it. Inputs [W, V, d] are the context
 vectors, targets [W, V, 2] the dense (n+, n-) of each word.
@@ -60,6 +67,9 @@ class Settings:
     """Newton ends after a step that was expected to gain less, in nats."""
     prior_sd: Annotated[float, Gt(0)] = 1.0
     """Standard deviation of the first prior, around zero (1 in li2021vbs)."""
+    intraclass_correlation: Annotated[float, Interval(ge=0, lt=1)] = 0.0
+    """Of the pairs of a word in a period; 0 takes them as independent (li2021vbs), above it they
+    tell as much as 1 / intraclass_correlation pairs at most, however many there are."""
     steps: Annotated[int, Ge(1)] = 5000
     """Full-batch steps of Adam (Table 5)."""
     learning_rate: Annotated[float, Gt(0)] = 0.01
@@ -100,7 +110,8 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
             raise LearnerError("skipgram: a count is negative or missing; counts are 0 or more")
         noise = _noise(settings, d, seeds)
         prior = state["mean"], state["precision"]
-        found = fit(*prior, _shared(batch.inputs), batch.targets, batch.mask, noise)
+        targets = _independent(settings.intraclass_correlation, batch)
+        found = fit(*prior, _shared(batch.inputs), targets, batch.mask, noise)
         mean, precision, steps, log_lik, kl = (a.numpy() for a in found)
         info = {
             "elbo": log_lik - kl,
@@ -128,6 +139,15 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
 def _shared(contexts: np.ndarray) -> np.ndarray:
     """Context vectors [1, V, d] if all words have the same, as a view can tell; else [W, V, d]."""
     return contexts[:1] if contexts.strides[0] == 0 else contexts
+
+
+def _independent(correlation: float, batch: Batch) -> np.ndarray:
+    """Counts (n+, n-) [W, V, 2] that as many independent pairs as the word's are worth have."""
+    if correlation == 0:
+        return batch.targets
+    pairs = np.sum(batch.targets[..., 0], axis=1, where=batch.mask, dtype=float)
+    variance = 1.0 + correlation * np.maximum(pairs - 1.0, 0.0)
+    return (batch.targets / variance[:, None, None]).astype(np.float32)
 
 
 def _noise(settings: Settings, d: int, seeds: np.ndarray) -> np.ndarray:

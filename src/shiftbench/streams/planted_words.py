@@ -5,6 +5,11 @@ share, or of the theme's own. The meaning of a word is its theme. At a known per
 planted word moves from its theme to another one, and is as frequent there as before, so that
 only the words around it tell. Within a theme, and among the common words, the word of rank r
 has a probability in proportion to 1 / (r + flattening).
+
+Two settings make what real text has and a change of meaning is not. With `drift` the log
+frequency of each common word in each theme is a random walk over the periods, so that its
+contexts are never quite the same. With `burstiness` a document has its own probabilities of
+words, drawn from a Dirichlet distribution around these (Madsen, Kauchak and Elkan 2005).
 """
 
 from __future__ import annotations
@@ -59,6 +64,12 @@ class Settings:
     """Probability that a word of a document is a common one."""
     flattening: Annotated[float, Gt(0)] = 5.0
     """How even the frequencies are; 0 would be Zipf's law."""
+    drift: Annotated[float, Ge(0)] = 0.0
+    """Standard deviation of the step from one period to the next that the log frequency of a
+    common word takes in each theme; 0: it stays the same."""
+    burstiness: Annotated[float, Ge(0), Lt(1)] = 0.0
+    """Intraclass correlation of the words of a document: the Dirichlet distribution of its
+    probabilities has the concentration 1 / burstiness - 1; 0: documents of a theme are alike."""
     changes: Annotated[int, Ge(1)] = 20
     """Number of planted words, each of which changes once."""
     window: Annotated[int, Ge(1)] = 4
@@ -133,10 +144,10 @@ def _letters(number: int) -> str:
 def _realisation(settings: Settings, number: int) -> tuple[Planted, Realisation]:
     random = seeds.generator(seeds.fold("planted-words", number))
     planted = _planted(settings, random)
-    weight = _frequencies(settings)
+    weight = _frequencies(settings, seeds.generator(seeds.fold("planted-words", number, "drift")))
     of_theme = random.integers(settings.themes, size=(settings.periods, settings.documents))
     texts = [
-        _document(settings, planted.theme[t], weight, theme, random)
+        _document(settings, planted.theme[t], weight[t, theme], theme, random)
         for t in range(settings.periods)
         for theme in of_theme[t]
     ]
@@ -159,12 +170,17 @@ def _planted(settings: Settings, random: np.random.Generator) -> Planted:
     return Planted(theme, changed)
 
 
-def _frequencies(settings: Settings) -> np.ndarray:
-    """The weight of each word among those of its theme [V]."""
+def _frequencies(settings: Settings, random: np.random.Generator) -> np.ndarray:
+    """The weight of each word among those of its kind, by period and theme [T, themes, V]."""
     ranks = [np.arange(settings.common_words)] + settings.themes * [
         np.arange(settings.words_per_theme)
     ]
-    return 1 / (1 + np.concatenate(ranks) + settings.flattening)
+    weight = 1 / (1 + np.concatenate(ranks) + settings.flattening)
+    weights = np.tile(weight, (settings.periods, settings.themes, 1))
+    shape = settings.periods - 1, settings.themes, settings.common_words
+    walk = np.cumsum(settings.drift * random.standard_normal(shape), axis=0)
+    weights[1:, :, : settings.common_words] *= np.exp(walk)
+    return weights
 
 
 def _document(
@@ -178,6 +194,8 @@ def _document(
     common, own = weight * (themes == -1), weight * (themes == theme)
     share = settings.common_share if own.any() else 1.0
     chance = share * common / common.sum() + (1 - share) * own / max(own.sum(), 1e-300)
+    if settings.burstiness:
+        chance = random.dirichlet((1 / settings.burstiness - 1) * chance)
     return random.choice(len(weight), settings.document_length, p=chance).astype(np.int32)
 
 
