@@ -113,6 +113,17 @@ def test_a_run_has_the_same_bytes_with_the_store_and_without(
     assert written(shared, tmp_path / "a.zip") == written(itself, tmp_path / "b.zip")
 
 
+def test_a_run_that_is_stopped_goes_on_after_the_warm_up(plan, images, stored, tmp_path):
+    """Whether the store is still there or not."""
+    spec = run_spec(plan, "alone")
+    warmed = warm_up.read(stored, spec, "store")
+    whole, _ = harness.run_job(spec, images, tmp_path / "a", 60, 1, warmed)
+    with pytest.raises(harness.Stopped):
+        harness.run_job(spec, images, tmp_path / "b", 1e-9, 1, warmed)
+    rest, _ = harness.run_job(spec, images, tmp_path / "b", 60)
+    assert written(whole, tmp_path / "a.zip") == written(rest, tmp_path / "b.zip")
+
+
 def test_the_posterior_of_a_run_is_that_of_the_store(plan, images, stored):
     """Also where that is something else than what the run would find itself."""
     spec = run_spec(plan, "beam")
