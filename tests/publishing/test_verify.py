@@ -86,6 +86,19 @@ def test_the_same_again_is_identical_and_publishing_it_changes_nothing(results: 
     assert (published(results) / "studies/nile" / files.PROVENANCE).read_text() == before
 
 
+def test_core_hours_are_those_of_runs_and_of_the_warm_ups_that_they_share(results: Path) -> None:
+    folder = results / "warm-ups/nile/nile/map-0a1b2c3d"
+    write(results, "warm-ups/nile/nile/map-0a1b2c3d/0-4.zarr.zip", "a store")
+    (folder / "0-4.cost.json").write_text(json.dumps(COST | {"cpu_seconds": 72}))
+    change(results, "mean", 0.4)
+    publish.publish(results, published(results))
+    told = json.loads((published(results) / "studies/nile" / files.PROVENANCE).read_text())
+    assert (told["runs"], told["core_hours"]) == (1, 0.03)
+    (folder / "0-4.zarr.zip").write_text("edited")
+    with pytest.raises(UserError, match=r"map-0a1b2c3d/0-4\.zarr\.zip: changed or gone"):
+        publish.publish(results, published(results))
+
+
 @pytest.mark.parametrize(
     ("column", "value", "verdict"),
     [

@@ -50,7 +50,7 @@ def costs(results: Path, study: str) -> list[dict[str, Any]]:
 
 
 def costs_of_warm_ups(results: Path, study: str) -> list[dict[str, Any]]:
-    """The same of the warm-ups that runs of the study share."""
+    """The same of the warm-ups that runs of the study share, or did with other settings."""
     return _costs(results / WARM_UPS / study)
 
 
