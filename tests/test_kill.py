@@ -19,6 +19,13 @@ streams:
     tasks: 5
     train_per_task: 20
     test_size: 10
+  convolutions:
+    family: transformed-images
+    dataset: digits
+    realisations: 2
+    tasks: 5
+    train_per_task: 20
+    warm_up_size: 30
   words:
     family: planted-words
     realisations: 2
@@ -46,6 +53,16 @@ studies:
     metrics: [accuracy]
     methods:
       vogn: [{vogn: {epochs: 1, batch_size: 10, draws: 2, prediction_draws: 2, elbo_draws: 2}}]
+  convolutions:
+    title: A beam over a convolutional network with Flipout
+    streams: [convolutions]
+    model: {convnet: {filters: [2]}}
+    seeds: 2
+    metrics: [accuracy]
+    methods:
+      beam:
+        - beam: {size: 3, fits: sequential, temperature: observations}
+        - mfvi: {epochs: 1, batch_size: 10, prediction_draws: 2, elbo_draws: 2}
   words:
     title: Words
     streams: [words]
@@ -117,6 +134,7 @@ def test_kill_at_every_point(folder: Path, tmp_path: Path, point: str) -> None:
         ("steps", "run-length"),
         pytest.param("images", "vogn", marks=pytest.mark.long),
         pytest.param("words", "beams", marks=pytest.mark.long),
+        pytest.param("convolutions", "beam", marks=pytest.mark.long),
     ],
 )
 def test_every_kind_of_state_is_resumed(
