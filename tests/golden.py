@@ -87,6 +87,11 @@ RUNS |= {
     ),
     "settings/run-length-of-rows": partial(over, "run-length", "bayes-linear", **ROBUST),
     "settings/skipgram-adam": partial(PARTS.learner, "skipgram", method="adam", steps=20),
+    "settings/skipgram-correlated": partial(PARTS.learner, "skipgram", intraclass_correlation=0.1),
+    "settings/mfvi-cold": partial(PARTS.learner, "mfvi", kl_weight=0.1, start="means"),
+    "settings/beam-learnt-in-turn": partial(
+        PARTS.combined, "beam", prior_tasks=2.0, fits="sequential"
+    ),
     "settings/sva-hinge": partial(of_two_classes, "sva"),
     "settings/svb-hinge": partial(of_two_classes, "svb"),
     "settings/vogn-convnet": partial(of_images, "vogn", draws=2),

@@ -118,6 +118,7 @@ def test_a_period_without_the_word_is_not_drawn():
     store["unigram"].values[0, without, word] = 0
     told = study((name,))
     drawn = word_trajectories.draw(replace(told, streams={"planted-words": store}))
+    assert drawn.get_axes()[0].get_xlim() == (-0.1, 5.1)  # as in all other rows
     for line in drawn.get_axes()[0].get_lines():
         near = np.asarray(line.get_ydata(), float)
         if len(near) == word_stores.PERIODS + 1:
@@ -128,7 +129,7 @@ def test_the_caption_counts_the_changes_and_those_of_content():
     story = _words.story(study().run("planted-words", "vbs").isel(seed=[0]), stream())
     content = np.isfinite(story.distance[:, story.content]).sum()
     caption = word_changes.caption(study())
-    assert f"changes of words that were there before, {content} are of words of content" in caption
+    assert f"of words that were there before, {content} are of words of content" in caption
     assert "Words of content are those of a theme." in caption
 
 

@@ -58,10 +58,11 @@ def caption(study: StudyResults) -> str:
     content = int(np.isfinite(_listed(run, story)).sum())
     return (
         f"{stream}, {study.label(learner)}, seed {int(run['seed'].values[0])}. Of {everything}"
-        f" changes of words that were there before, {content} are of words of content; the"
-        f" {min(content, ROWS)} of them that go farthest. {_words.told_content(store)} distance:"
-        " 1 - cosine of the word's vectors before and after; before, after: the"
-        f" {NEIGHBOURS} nearest words that had occurred by then. Vectors are those of the most"
+        f" changes with a weight of {LEAST} or more, of words that were there before, {content} are"
+        f" of words of content; the {min(content, ROWS)} of them that go farthest."
+        f" {_words.told_content(store)} distance: 1 - cosine of the word's vectors"
+        f" before and after; before, after: the {NEIGHBOURS} nearest words that had occurred by"
+        " then. Vectors are those of the most"
         f" likely hypothesis, each segment's at its end. {study.budget([stream])}"
     )
 

@@ -114,6 +114,8 @@ def _draw_word(
     changed = story.found.changed[:, word] & story.known[:, word]
     for edge in edges[:-1][changed]:
         axes.axvline(edge, color=_style.MUTED, lw=0.8, ls=":", zorder=0)
+    margin = 0.02 * (edges[-1] - edges[0])
+    axes.set_xlim(edges[0] - margin, edges[-1] + margin)
     # Words that hardly move shall look so.
     axes.set_ylim(min(axes.get_ylim()[0], HIGHEST_FLOOR), 1.03)
 
