@@ -374,7 +374,7 @@ def test_components_declare_known_words(kind: str) -> None:
     words = {
         "GIVES": fit_words.KINDS,
         "TAKES": fit_words.KINDS,
-        "HAS": fit_words.PROPERTIES,
+        "HAS": fit_words.PROPERTIES | fit_words.OFFERS,
         "REQUIRES": fit_words.PROPERTIES,
         "REFUSES": fit_words.KINDS | fit_words.PROPERTIES | fit_words.OFFERS,
         "OFFERS": fit_words.OFFERS,
