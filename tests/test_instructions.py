@@ -109,7 +109,7 @@ def test_a_run_does_not_compute_with_other_instructions_than_planned(
 def test_without_avx2_a_run_says_so_and_goes_on(monkeypatch, caplog) -> None:
     monkeypatch.setattr(_instructions, "_in_force", "native")
     monkeypatch.setattr(_instructions, "available", lambda: False)
-    jobs._refuse_other_instructions("portable")
+    jobs.refuse_other_instructions("portable")
     assert "agree with those of others to rounding" in caplog.text
 
 

@@ -111,7 +111,7 @@ def command(folder: Path, study: str, learner: str, output: Path) -> list[str]:
 def check(folder: Path, study: str, learner: str, point: str, tmp_path: Path) -> str:
     """Compares a run that is killed and run again with one that is not; the log of the first."""
     build(folder, study)
-    whole, killed = folder / learner, tmp_path
+    whole, killed = folder / f"{study}-{learner}", tmp_path
     if not whole.exists():
         stalling.run(command(folder, study, learner, whole))
     stalling.kill_at(point, command(folder, study, learner, killed))

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import xarray as xr
 
 from shiftbench.store import zarr_zip
@@ -47,6 +48,7 @@ def workflow(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_shards_are_jobs_and_their_number_changes_no_byte(tmp_path):
     (tmp_path / "config").mkdir()
     (tmp_path / "config/mine.yaml").write_text(CONFIG)
