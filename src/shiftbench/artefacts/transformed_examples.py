@@ -39,8 +39,9 @@ def caption(study: StudyResults) -> str:
     cuts = f" {study.cuts.strip().rstrip('.')}." if study.cuts else ""
     return (
         "The same test images, each of another class, under the maps of the first segments of "
-        "realisation 0; one map acts on all images of a segment, training and test. Rotation: "
-        f"counter-clockwise; shift: right and down alike, as a share of the image's size.{cuts}"
+        "the first realisation; one map acts on all images of a segment, training and test. "
+        "Rotation: counter-clockwise; shift: right and down alike, as a share of the image's "
+        f"size.{cuts}"
     )
 
 

@@ -35,12 +35,11 @@ from annotated_types import Ge, Gt, Interval, Le
 from scipy.special import expit, log_expit, logsumexp
 
 from shiftbench.combinators._truncation import select
+from shiftbench.combinators._widening import widening
 from shiftbench.interface import (
     Batch,
-    Broadening,
     Info,
     Learner,
-    LearnerError,
     Predictive,
     Problem,
     State,
@@ -91,14 +90,8 @@ class Settings:
 
 def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
     """A beam of `settings.size` hypotheses over a learner that can be broadened."""
-    if learner.broaden is None:
-        raise LearnerError(
-            "beam: the learner inside cannot be broadened; use one that offers `broaden`, as"
-            " config/README.md lists"
-        )
-    widen = learner.broaden
+    widen = widening("beam", settings, learner)
     fit = learner.observe if settings.fits == "batched" else partial(_in_turn, learner)
-    how = Broadening(settings.broadening, settings.beta, settings.variance)
 
     def init(seeds: np.ndarray) -> State:
         log_weight = np.full((len(seeds), settings.size), -np.inf)
@@ -110,7 +103,7 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
     def drift(state: State, seeds: np.ndarray) -> State:
         """All 2K children before they see the task, with their parents' weights."""
         base = learner.drift(part(state, "base."), seeds)
-        children = _stack(base, widen(base, how))
+        children = _stack(base, widen(base))
         log_weight = np.concatenate([state["log_weight"]] * 2, axis=1)
         # The first task has no past that it could have shifted from: no split.
         first = (state["step"] == 0) & (np.arange(2 * settings.size) >= settings.size)

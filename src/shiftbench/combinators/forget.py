@@ -16,12 +16,11 @@ from typing import Annotated, Literal
 import numpy as np
 from annotated_types import Ge, Gt, Le
 
+from shiftbench.combinators._widening import widening
 from shiftbench.interface import (
     Batch,
-    Broadening,
     Info,
     Learner,
-    LearnerError,
     Predictive,
     Problem,
     State,
@@ -50,20 +49,14 @@ class Settings:
 
 def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
     """The learner with its posterior widened before every task but the first."""
-    if learner.broaden is None:
-        raise LearnerError(
-            "forget: the learner inside cannot be broadened; use one that offers `broaden`, as"
-            " config/README.md lists"
-        )
-    widen = learner.broaden
-    how = Broadening(settings.broadening, settings.beta, settings.variance)
+    widen = widening("forget", settings, learner)
 
     def init(seeds: np.ndarray) -> State:
         return _pack(learner.init(seeds), np.zeros((len(seeds), 1), np.int64))
 
     def drift(state: State, seeds: np.ndarray) -> State:
         base = learner.drift(part(state, "base."), seeds)
-        return _pack(widen(base, how) if state["step"].max() > 0 else base, state["step"])
+        return _pack(widen(base) if state["step"].max() > 0 else base, state["step"])
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
         return learner.predict(part(state, "base."), inputs, seeds)

@@ -47,9 +47,8 @@ def problems(streams: Part, stream: Part | None, axes: Part) -> Iterator[tuple[P
     if stream is None:
         yield streams, "a study with axes has one stream, which becomes a grid; name one alone"
     elif not form and stream.mapping():
-        yield from _settings(axes, stream)
-        if not any(_settings(axes, stream)):
-            yield from _names(axes)
+        wrong = list(_settings(axes, stream))
+        yield from wrong or _names(axes)
 
 
 def cells(stream: str, axes: Part) -> list[Cell]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from shiftbench import _instructions
@@ -83,7 +84,7 @@ def run(config: Config, study: str, stream: str, variant: str, seeds: tuple[int,
             "reveals": plan.reveals,
             "drift": plan.drift,
             "metrics": metrics,
-            "stack": "tensorflow" if _needs_tensorflow(plan, variant) else "light",
+            "stack": _stack(_modules(plan, variant)),
             "instructions": _instructions.wanted() or plan.instructions,
         },
         HARNESS,
@@ -105,13 +106,12 @@ def warm_up(config: Config, study: str, stream: str, name: str, seeds: tuple[int
     modules = [components.module_name(kind, component)]
     if decides["model"]:
         modules.append(components.module_name("models", decides["model"][0]))
-    heavy = any(digest.imports(module, "tensorflow") for module in modules)
     return _sealed(
         {
             "kind": "warm-up",
             "name": name,
             **decides,
-            "stack": "tensorflow" if heavy else "light",
+            "stack": _stack(modules),
             "instructions": whole["instructions"],
         },
         WARM_UP,
@@ -261,9 +261,10 @@ def _modules(plan: Study, variant: str) -> list[str]:
     return modules + ([components.module_name("models", model[0])] if model else [])
 
 
-def _needs_tensorflow(plan: Study, variant: str) -> bool:
-    """Which of the two stacks of warm.py a run imports."""
-    return any(digest.imports(module, "tensorflow") for module in _modules(plan, variant))
+def _stack(modules: Iterable[str]) -> str:
+    """Which of the two stacks of warm.py a job with these components imports."""
+    heavy = any(digest.imports(module, "tensorflow") for module in modules)
+    return "tensorflow" if heavy else "light"
 
 
 def _model(plan: Study, variant: str) -> list[Any] | None:

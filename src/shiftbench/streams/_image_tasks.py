@@ -146,6 +146,15 @@ def batch(store: xr.Dataset, parts: Sequence[Part], length: int, head: int | Non
     return Batch(inputs, targets, mask)
 
 
+def refuse_nothing_to_judge_on(dataset: str, validation: int, judge_on: str) -> None:
+    """UserError where learners are to be judged on validation images, and there are none."""
+    if judge_on == "validation" and not validation:
+        raise UserError(
+            f"Images {dataset}: judge_on is validation, but no images are set apart for it."
+            " Set validation to their number."
+        )
+
+
 def about(long_name: str, units: str = "1") -> dict[str, str]:
     """The attributes that every variable of a store has."""
     return {"long_name": long_name, "units": units}
@@ -166,11 +175,7 @@ def _fill(
 
 def _split(dataset: str, images: _images.Images, validation: int, judge_on: str) -> np.ndarray:
     """The split of each image [image], as a position in SPLITS."""
-    if judge_on == "validation" and not validation:
-        raise UserError(
-            f"Images {dataset}: judge_on is validation, but no images are set apart for it."
-            " Set validation to their number."
-        )
+    refuse_nothing_to_judge_on(dataset, validation, judge_on)
     if 0 < images.n_train <= validation:
         raise UserError(
             f"Images {dataset}: validation is {validation}, but there are {images.n_train}"

@@ -28,6 +28,7 @@ from shiftbench.errors import UserError
 from shiftbench.interface import Batch, Problem, Task
 from shiftbench.store import raw as raw_data
 from shiftbench.streams import _affine, _image_tasks, _images
+from shiftbench.streams._image_tasks import SPLITS, about, refuse_nothing_to_judge_on
 
 GIVES = "image"
 HAS = {"tests": True, "shifts": True, "maps": True, "warm-up": {"warm_up": (True,)}}
@@ -36,8 +37,6 @@ VARIES = ("transformations", "orders of the images")
 SMALLEST_SCALE = 0.1
 """A scale below this is drawn again (about 1 in 750 for scale_sd = 0.3): it would leave a
 dot, or mirror the image, and at 0 it has no inverse. The authors do not guard it."""
-
-SPLITS = ("train", "validation", "test")
 
 
 @dataclass(frozen=True)
@@ -142,11 +141,7 @@ def view(store: xr.Dataset, realisation: int, t: int, positions: np.ndarray) -> 
 
 def _check_sizes(settings: Settings, images: _images.Images) -> None:
     n_test = len(images.label) - images.n_train
-    if settings.judge_on == "validation" and not settings.validation:
-        raise UserError(
-            "Stream transformed-images: judge_on is validation, but no images are set apart for"
-            " it. Set validation to their number."
-        )
+    refuse_nothing_to_judge_on(settings.dataset, settings.validation, settings.judge_on)
     for name, value, most in (
         ("train_per_task", settings.train_per_task, images.n_train),
         ("warm_up_size", settings.warm_up_size, images.n_train),
@@ -194,7 +189,7 @@ def _order(settings: Settings, n_train: int, realisation: int) -> np.ndarray:
 
 def _images_part(settings: Settings, images: _images.Images) -> xr.Dataset:
     """What all realisations share: the images, their splits, the warm-up."""
-    about = raw_data.table()[settings.dataset]
+    entry = raw_data.table()[settings.dataset]
     position = np.arange(len(images.label)) - images.n_train
     split = np.select([position < 0, position < settings.validation], [0, 1], 2)
     store = xr.Dataset(
@@ -202,24 +197,24 @@ def _images_part(settings: Settings, images: _images.Images) -> xr.Dataset:
             "images": (
                 ("image", "y", "x", "channel"),
                 images.pixels,
-                _about("level of the channel, 255 is the brightest"),
+                about("level of the channel, 255 is the brightest"),
             ),
-            "label": ("image", images.label, _about("class")),
+            "label": ("image", images.label, about("class")),
             "split": (
                 "image",
                 split.astype(np.uint8),
-                _about("split") | {"flag_values": [0, 1, 2], "flag_meanings": " ".join(SPLITS)},
+                about("split") | {"flag_values": [0, 1, 2], "flag_meanings": " ".join(SPLITS)},
             ),
         },
         coords={
-            "image": ("image", images.source, _about("position in the original data")),
-            "y": ("y", np.arange(images.pixels.shape[1]), _about("row from the top", "pixel")),
-            "x": ("x", np.arange(images.pixels.shape[2]), _about("column from the left", "pixel")),
+            "image": ("image", images.source, about("position in the original data")),
+            "y": ("y", np.arange(images.pixels.shape[1]), about("row from the top", "pixel")),
+            "x": ("x", np.arange(images.pixels.shape[2]), about("column from the left", "pixel")),
         },
         attrs={
-            "title": f"{about.title}, under affine maps (li2021vbs, 4.2)",
-            "licence": about.licence,
-            "citation": about.citation,
+            "title": f"{entry.title}, under affine maps (li2021vbs, 4.2)",
+            "licence": entry.licence,
+            "citation": entry.citation,
             "classes": int(images.label.max()) + 1,
             "warm_up": int(settings.warm_up),
             "judge_on": settings.judge_on,
@@ -227,7 +222,7 @@ def _images_part(settings: Settings, images: _images.Images) -> xr.Dataset:
     )
     if settings.warm_up:
         index = _warm_up_index(settings, images.n_train)
-        store["warm_up_index"] = ("warm_up_sample", index, _about("image of the warm-up"))
+        store["warm_up_index"] = ("warm_up_sample", index, about("image of the warm-up"))
     return store
 
 
@@ -248,31 +243,27 @@ def _tasks_part(settings: Settings, maps: np.ndarray, orders: np.ndarray) -> xr.
     shift = np.tile(changed, (settings.realisations, 1))
     return xr.Dataset(
         {
-            "scale": (by_segment, maps[..., 0], _about("scale factor of the map")),
+            "scale": (by_segment, maps[..., 0], about("scale factor of the map")),
             "rotation": (
                 by_segment,
                 maps[..., 1],
-                _about("rotation of the map, counter-clockwise", "degree"),
+                about("rotation of the map, counter-clockwise", "degree"),
             ),
             "translation": (
                 by_segment,
                 maps[..., 2],
-                _about("displacement right and down, as a fraction of the size"),
+                about("displacement right and down, as a fraction of the size"),
             ),
-            "train_index": ((*by_task, "sample"), orders, _about("training image, by position")),
-            "shift": (by_task, shift, _about("whether the map changed just before this task")),
-            "segment_of_task": ("task", segment, _about("segment to which a task belongs")),
+            "train_index": ((*by_task, "sample"), orders, about("training image, by position")),
+            "shift": (by_task, shift, about("whether the map changed just before this task")),
+            "segment_of_task": ("task", segment, about("segment to which a task belongs")),
         },
         coords={
-            "realisation": ("realisation", numbers, _about("number of the realisation")),
-            "task": ("task", tasks, _about("number of the task")),
-            "segment": ("segment", np.arange(maps.shape[1]), _about("number of the segment")),
+            "realisation": ("realisation", numbers, about("number of the realisation")),
+            "task": ("task", tasks, about("number of the task")),
+            "segment": ("segment", np.arange(maps.shape[1]), about("number of the segment")),
         },
     )
-
-
-def _about(long_name: str, units: str = "1") -> dict[str, str]:
-    return {"long_name": long_name, "units": units}
 
 
 def _operator(store: xr.Dataset, realisation: int, t: int) -> csr_array:
