@@ -45,6 +45,13 @@ def test_what_seeds_vary_is_what_streams_declare_and_networks_draw(streams, runs
     assert repetitions.varied(streams, runs) == words
 
 
+def test_settings_that_each_seed_draws_are_said_first():
+    spec = {"learner": [["map", {}]], "configuration": {"map.learning_rate": 0.1, "map.epochs": 5}}
+    drawn = xr.Dataset(attrs={"spec": json.dumps(spec)})
+    words = "Seeds vary settings (epochs, learning rate), initialisation, order of minibatches"
+    assert repetitions.varied({"a": GIVEN}, [drawn]) == f"{words}; all see the same data"
+
+
 def test_what_looks_ahead_names_its_streams():
     table = {"dataset": "diabetes", "scaling": "z-score", "target_scaling": "none"}
     diabetes = stream("tabular", **table)

@@ -113,6 +113,23 @@ def test_a_failed_seed_is_left_out_and_without_any_nothing_is_said() -> None:
     assert verdict({"at_least": {"a": 1.9}}, a=[np.nan, np.nan]) == UNRESOLVED
 
 
+def test_a_share_of_seeds_has_wilsons_interval_and_a_failed_seed_is_not_over() -> None:
+    many = [0.1] * 30 + [0.9] * 8 + [np.nan] * 2
+    found = verdicts.judge(claim({"at_most": {"a": 0.4}}, over=0.5), study(a=many), "toy-step")
+    ours = found.decisive.ours
+    assert (ours.mean, ours.n) == (8 / 40, 40)
+    assert (ours.low, ours.high) == pytest.approx((0.1050, 0.3476), abs=1e-4)
+    assert found.verdict == REPRODUCED
+    none = verdicts.judge(claim({"at_most": {"a": 0.01}}, over=0.95), study(a=many), "toy-step")
+    assert none.verdict == UNRESOLVED and none.decisive.ours.low == 0 < none.decisive.ours.high
+
+
+def test_shares_of_two_methods_are_compared_seed_by_seed() -> None:
+    low, high = 2 * [0.1, 0.1, 0.1, 0.9, 0.1, 0.1], 2 * [0.9, 0.9, 0.1, 0.9, 0.9, 0.9]
+    found = verdicts.judge(claim({"above": ["b", "a"]}, over=0.5), study(a=low, b=high), "toy-step")
+    assert found.decisive.ours.mean == pytest.approx(4 / 6) and found.verdict == REPRODUCED
+
+
 @pytest.mark.parametrize(
     ("exact", "score", "expected"),
     [(False, 2.0, UNRESOLVED), (True, 2.0, REPRODUCED), (True, 1.0, CONTRADICTED)],

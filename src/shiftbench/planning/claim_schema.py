@@ -123,6 +123,11 @@ class ClaimEntry(Model):
     )
     metric: str = Field(description="The metric that it is about.")
     holds: Holds = Field(description="What must hold of the scores, see below.")
+    over: float | None = Field(
+        None,
+        description="The claim is about the share of seeds whose score is above this; a seed that "
+        "failed is not.",
+    )
     paper: str = Field("", description="The paper's numbers, as text.")
     ours_may: str = Field("", description="Why our numbers can differ.")
     code: str = Field("", description="What the authors' code gives.")

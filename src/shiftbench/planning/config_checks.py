@@ -72,7 +72,8 @@ def _runs(config: Config) -> Iterator[Problem]:
         if tuning := study.tuning:
             variants["tuning"] = len(study.methods) * tuning.trials, tuning.seeds
         for key, (number, seeds) in variants.items():
-            jobs = -(-seeds // (study.seeds_per_job or config.seeds_per_job))
+            of_job = 1 if study.configurations else study.seeds_per_job or config.seeds_per_job
+            jobs = -(-seeds // of_job)
             runs = len(study.streams) * number * jobs
             if runs > MAX_RUNS:
                 words = f"{runs:,} runs, but at most {MAX_RUNS:,} can be planned; raise"
@@ -152,6 +153,8 @@ def _study(place: Place, study: dict, streams: dict) -> Iterator[Problem]:
             yield from _needs(where, kind, item, study)
     if study.get("tuning") is not None:
         yield from _tuning((*place, "tuning"), _mapping(study["tuning"]), study, streams)
+    for number, space in enumerate(_list(study.get("configurations"))):
+        yield from _configurations((*place, "configurations", number), _mapping(space), study)
 
 
 def _uses(place: Place, study: dict) -> Iterator[Problem]:
@@ -198,6 +201,25 @@ def _tuning(place: Place, tuning: dict, study: dict, streams: dict) -> Iterator[
         if name in own:
             where, search = (*place, "methods", name), _mapping(own[name])
         yield from _trials(where, search, pipelines[name], tuning)
+
+
+def _configurations(place: Place, space: dict, study: dict) -> Iterator[Problem]:
+    """Whether each value of a space of settings goes with each method that has the component."""
+    if study.get("tuning") is not None:
+        yield place, "a study is tuned or has configurations, not both; take one of them out"
+    pipelines = _pipelines(study)
+    having = {
+        name: {str(_item(item)[0]) for item in pipeline} for name, pipeline in pipelines.items()
+    }
+    known = set().union(*having.values())
+    for key, values in space.items():
+        component = str(key).partition(".")[0]
+        if component not in known:
+            text = unknown("component of a method", component, sorted(known))
+            yield (*place, key), f"{text}; write component.key"
+        for name, pipeline in pipelines.items():
+            if component in having[name]:
+                yield from _space(place, {key: values}, pipeline)
 
 
 def _trials(place: Place, space: dict, pipeline: list, tuning: dict) -> Iterator[Problem]:

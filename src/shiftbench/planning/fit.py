@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from itertools import product
 
 from shiftbench.errors import UserError
-from shiftbench.planning import components, declared, tuning
+from shiftbench.planning import components, configurations, declared, tuning
 from shiftbench.planning.declared import When
 from shiftbench.planning.endings import TRIALS
 from shiftbench.planning.fit_pipelines import (
@@ -56,6 +56,8 @@ def problems(config: Config) -> Iterator[Problem]:
         yield from _study(("studies", name), study, known)  # type: ignore[arg-type]
         if study.tuning is not None:
             yield from _tuning(("studies", name, "tuning"), study, config)
+        if study.configurations:
+            yield from _configurations(name, study, known)  # type: ignore[arg-type]
 
 
 def notes(config: Config) -> Iterator[str]:
@@ -200,6 +202,22 @@ def _tuning(place: Place, study: Study, config: Config) -> Iterator[Problem]:
             yield (*place, "metric"), text
 
 
+def _configurations(name: str, study: Study, streams: Mapping[str, Given]) -> Iterator[Problem]:
+    """Misfits of configurations, of methods that fit as they are; each reason once."""
+    model, seen = part_of_model(study), set[str]()
+    for (variant, pipeline), stream in product(study.learners.items(), streams.values()):
+        fitted = fit_pipeline(parts_of(pipeline), model, stream)
+        if fitted is None or fitted.misfit:
+            continue
+        for seed in range(study.seeds):
+            parts = parts_of(configurations.learner(name, study, variant, seed))
+            tried = fit_pipeline(parts, model, stream)
+            text = reason_for(tried.misfit[1]) if tried and tried.misfit else ""
+            if text not in {*seen, ""}:
+                yield ("studies", name, "configurations"), f"{variant}, seed {seed}: {text}"
+            seen.add(text)
+
+
 def _judging(part: Part | None, peers: Peers) -> Iterator[str]:
     """Why a metric or an artefact cannot be had of these streams and learners."""
     if part is None:
@@ -251,6 +269,9 @@ def _drawing(part: Part | None, study: Study) -> Iterator[str]:
         yield f"{part.label} shows {listed(missing)}; add {it_or_them(missing)} to the metrics"
     if declared.literal("artefacts", part.name, "AXES") and not study.axes:
         yield f"{part.label} shows a grid of streams; give the study `axes`, or take it out"
+    drawn = declared.literal("artefacts", part.name, "CONFIGURATIONS")
+    if drawn and not study.configurations:
+        yield f"{part.label} shows `configurations`; give the study some, or take it out"
     for key in _absent(part, study):
         yield (
             f"{part.label} compares with a {key}, which the study does not name; add"

@@ -23,7 +23,9 @@ def problems(config: Config) -> Iterator[Problem]:
     for name, study in config.studies.items():
         streams = {key: config.streams[key] for key in study.streams if key in config.streams}
         for key, stream in streams.items():
-            for text in _repeated(key, stream, study.seeds):
+            # Seeds with settings of their own are no repetitions of data.
+            seeds = 1 if study.configurations else study.seeds
+            for text in _repeated(key, stream, seeds):
                 yield ("studies", name, "seeds"), text
             if study.tuning is not None:
                 on_trial = tuning.on_trial(stream, study.tuning)

@@ -167,6 +167,12 @@ class Study(Model):
         None,
         description="Trials that choose the settings of every method of the study.",
     )
+    configurations: list[Annotated[Space, MinLen(1)]] = Field(
+        [],
+        description="Spaces of settings, each as `component.key: [values]`. Seed s of every method "
+        "then has settings of its own, the same for all methods: one value of each setting, at "
+        "random, of one of the spaces. A job has one seed.",
+    )
     threads: Annotated[int, Ge(1)] = Field(1, description="Processors of a job.")
     minutes: Annotated[int, Ge(1)] = Field(
         60, description="Time limit of a job; it saves its state and stops at 90 % of it."
@@ -241,6 +247,7 @@ class Config(Model):
         """First and last seed of each job of a study."""
         seeds = self.studies[study].seeds
         size = self.studies[study].seeds_per_job or self.seeds_per_job
+        size = 1 if self.studies[study].configurations else size
         return [(first, min(first + size, seeds) - 1) for first in range(0, seeds, size)]
 
 

@@ -17,6 +17,7 @@ from shiftbench.errors import UserError
 from shiftbench.planning import (
     claims,
     components,
+    configurations,
     declared,
     digest,
     environment,
@@ -72,13 +73,15 @@ def run(config: Config, study: str, stream: str, variant: str, seeds: tuple[int,
     """The spec of running one variant on one stream with one block of seeds."""
     plan = config.studies[study]
     metrics = [name for name in plan.metrics if stage(name) != "run"]
+    pipeline = configurations.learner(study, plan, variant, seeds[0])
+    point = configurations.point(study, plan, variant, seeds[0])
     return _sealed(
         {
             "kind": "run",
             "study": study,
             "stream": {"name": stream} | _source(config, stream),
             "variant": variant,
-            "learner": [[name, settings] for name, settings in plan.learners[variant]],
+            "learner": [list(item) for item in pipeline],
             "model": _model(plan, variant),
             "seeds": list(seeds),
             "reveals": plan.reveals,
@@ -86,7 +89,8 @@ def run(config: Config, study: str, stream: str, variant: str, seeds: tuple[int,
             "metrics": metrics,
             "stack": _stack(_modules(plan, variant)),
             "instructions": _instructions.wanted() or plan.instructions,
-        },
+        }
+        | ({"configuration": point} if point else {}),
         HARNESS,
         components.module_name("streams", config.streams[stream].family),
         *_modules(plan, variant),
@@ -129,12 +133,14 @@ def warm_ups_of(config: Config, study: str, stream: str) -> dict[str, str]:
 def warm_up_name(config: Config, study: str, stream: str, variant: str) -> str | None:
     """The name of the warm-up that a run shares with others; None where it learns by itself.
 
-    That is so without a warm-up, and where tuning finds the settings only later.
+    That is so without a warm-up, where tuning finds the settings only later, and where each seed
+    has its own.
     """
     source, plan = config.streams[stream], config.studies[study]
     has = declared.words("streams", source.family, "HAS", source.settings)
     worker = warm_ups.worker(plan.learners[variant])
-    if "warm-up" not in has or plan.tuning is not None or worker is None:
+    varied = plan.tuning is not None or plan.configurations
+    if "warm-up" not in has or varied or worker is None:
         return None
     model = _model(plan, variant) if worker.kind == "learners" else None
     return warm_ups.name([worker.kind, worker.name, worker.settings], model)
@@ -182,6 +188,7 @@ def artefact(config: Config, study: str, name: str) -> Spec:
         _of_study(config, study, "artefact")
         | ({"claims": _claims(config, study)} if of_claims else {})
         | ({"cells": plan.cells} if plan.axes else {})
+        | ({"configurations": drawn} if (drawn := configurations.points(study, plan)) else {})
         | {
             "artefact": name,
             "title": plan.title,

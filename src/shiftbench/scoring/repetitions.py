@@ -18,8 +18,9 @@ TRAINING = ("initialisation", "order of minibatches")
 
 def varied(streams: Streams, runs: Iterable[xr.Dataset]) -> str:
     """What differs from seed to seed on these streams, and whether data do; may be empty."""
+    runs = list(runs)
     of_data = _said(streams, "VARIES")
-    what = [*(TRAINING if any(map(_trains, runs)) else ()), *of_data]
+    what = [*_settings(runs), *(TRAINING if any(map(_trains, runs)) else ()), *of_data]
     told = [f"Seeds vary {', '.join(what)}"] if what else []
     same = [name for name, stream in streams.items() if _same(stream)]
     if same:
@@ -44,6 +45,13 @@ def _said(streams: Streams, constant: str) -> list[str]:
         word if len(names) == len(streams) else f"{word} ({', '.join(names)})"
         for word, names in having.items()
     ]
+
+
+def _settings(runs: Iterable[xr.Dataset]) -> list[str]:
+    """The settings that each seed has drawn for itself, in words; nothing where there are none."""
+    drawn = {key for run in runs for key in provenance.spec(run).get("configuration", {})}
+    names = sorted({key.partition(".")[2].replace("_", " ") for key in drawn})
+    return [f"settings ({', '.join(names)})"] if names else []
 
 
 def _words(stream: xr.Dataset, constant: str) -> frozenset[str]:

@@ -32,7 +32,7 @@ class StudyResults:
     its name. tuning: how settings were found, in a sentence, or empty. labels: what figures call a
     learner, where that is not its name; looks: its colour and marker. claims: those that the study
     judges, each with the streams on which. cells: of a study with axes, its streams, each with its
-    value on every axis.
+    value on every axis. configurations: what each seed has drawn of settings, if it has.
     """
 
     name: str
@@ -51,6 +51,7 @@ class StudyResults:
     looks: Mapping[str, Sequence[str]] = field(default_factory=dict)
     claims: Sequence[tuple[Claim, Sequence[str]]] = ()
     cells: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    configurations: Sequence[Mapping[str, Any]] = ()
 
     @property
     def cube(self) -> xr.Dataset:
@@ -182,6 +183,7 @@ def load(
         looks=spec.get("looks") or {},
         claims=[_claim(entry) for entry in spec.get("claims") or ()],
         cells=spec.get("cells") or {},
+        configurations=spec.get("configurations") or (),
         scores=zarr_zip.read_tree(scores),
         summary=_summary(summary),
         streams=stores,

@@ -84,6 +84,15 @@ def interval(values: np.ndarray, within: Bounds = UNBOUNDED) -> Interval:
     return Interval(mean, sd, *_ends(mean, sd, n, within), n)
 
 
+def share(flags: np.ndarray) -> Interval:
+    """The share of seeds with a flag [seed] of 0 or 1, with Wilson's interval."""
+    n = len(flags)
+    if n < 2:
+        return interval(flags)
+    found = stats.binomtest(int(np.sum(flags)), n).proportion_ci(LEVEL, method="wilson")
+    return interval(flags)._replace(low=float(found.low), high=float(found.high))
+
+
 def paired_difference(
     values: np.ndarray, baseline: np.ndarray, within: Bounds = UNBOUNDED
 ) -> Interval:

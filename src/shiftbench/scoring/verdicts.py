@@ -24,7 +24,7 @@ import numpy as np
 from shiftbench.planning.claim_schema import Claim
 from shiftbench.scoring import statistics
 from shiftbench.scoring.results import StudyResults
-from shiftbench.scoring.statistics import UNBOUNDED, Bounds, Interval
+from shiftbench.scoring.statistics import Bounds, Interval
 
 REPRODUCED, CONTRADICTED = "reproduced", "contradicted"
 UNRESOLVED, TOO_LITTLE, NOT_RUN = "unresolved", "not at this budget", "not run"
@@ -55,12 +55,11 @@ class Range(NamedTuple):
 
 
 class Number(NamedTuple):
-    """A number that a claim is about: in words, its values [seed], its range and its bounds."""
+    """A number that a claim is about: in words, over seeds, and the range it has to lie in."""
 
     words: str
-    values: np.ndarray
+    ours: Interval
     range: Range
-    within: Bounds
 
 
 class Condition(NamedTuple):
@@ -99,7 +98,7 @@ def scores(study: StudyResults, stream: str, method: str, metric: str) -> np.nda
 
 
 def _condition(claim: Claim, number: Number) -> Condition:
-    ours, wanted = statistics.interval(number.values, number.within), number.range
+    _, ours, wanted = number
     if ours.n == 1 and claim.exact:
         ours = ours._replace(low=ours.mean, high=ours.mean)
     verdict = UNRESOLVED  # what is not a number is neither in a range nor outside
@@ -112,22 +111,38 @@ def _condition(claim: Claim, number: Number) -> Condition:
 
 def _numbers(claim: Claim, study: StudyResults, stream: str) -> Iterator[Number]:
     """The number of each condition."""
-    bounds = statistics.bounds(claim.metric)
     if claim.holds.predicate in ("value", "at_least", "at_most"):
         for method, wanted in _alone(claim).items():
-            yield Number(method, scores(study, stream, method, claim.metric), wanted, bounds)
+            values = _values(claim, study, stream, method)
+            yield Number(method, _alone_over_seeds(claim, values), wanted)
     elif claim.holds.metrics:
         yield _two_metrics(claim, study, stream)
     else:
         for pair in pairwise(claim.holds.methods):
-            first, second = (scores(study, stream, method, claim.metric) for method in pair)
+            first, second = (_values(claim, study, stream, method) for method in pair)
             words = " - ".join(pair)
             if claim.holds.predicate == "ratio":
-                share = (first - second) / second
-                yield Number(f"({words}) / {pair[1]}", share, _between(claim), UNBOUNDED)
+                ours = statistics.interval((first - second) / second)
+                yield Number(f"({words}) / {pair[1]}", ours, _between(claim))
             else:
-                within = statistics.of_difference(bounds)
-                yield Number(words, first - second, _between(claim), within)
+                ours = statistics.paired_difference(first, second, _bounds(claim))
+                yield Number(words, ours, _between(claim))
+
+
+def _values(claim: Claim, study: StudyResults, stream: str, method: str) -> np.ndarray:
+    """What a claim is about, [seed]: scores, or 1 where a seed's is above a limit and else 0."""
+    found = scores(study, stream, method, claim.metric)
+    return found if claim.over is None else (found > claim.over).astype(float)
+
+
+def _alone_over_seeds(claim: Claim, values: np.ndarray) -> Interval:
+    if claim.over is not None:
+        return statistics.share(values)
+    return statistics.interval(values, _bounds(claim))
+
+
+def _bounds(claim: Claim) -> Bounds:
+    return (0.0, 1.0) if claim.over is not None else statistics.bounds(claim.metric)
 
 
 def _alone(claim: Claim) -> dict[str, Range]:
@@ -162,4 +177,5 @@ def _two_metrics(claim: Claim, study: StudyResults, stream: str) -> Number:
     first, second = (scores(study, stream, method, name) for name in (claim.metric, other))
     below = claim.holds.metric_below is not None
     wanted = Range(-np.inf, 0.0) if below else Range(0.0, np.inf)
-    return Number(f"{claim.metric} - {other} of {method}", first - second, wanted, UNBOUNDED)
+    ours = statistics.interval(first - second)
+    return Number(f"{claim.metric} - {other} of {method}", ours, wanted)
