@@ -97,15 +97,9 @@ FORMATS = {
 
 
 def bundled(dataset: str) -> Table:
-    """scikit-learn's breast-cancer (569 x 30), diabetes (442 x 10) or digits (1797 x 64).
+    """scikit-learn's breast-cancer (569 x 30) or diabetes (442 x 10), in the original units."""
+    from sklearn.datasets import load_breast_cancer, load_diabetes
 
-    In the original units; of digits levels from 0 to 16, row by row from the top.
-    """
-    from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
-
-    if dataset == "digits":
-        data = load_digits()
-        return Table(data.data, data.target.astype(np.int32), list(data.feature_names), "digit")
     if dataset == "breast-cancer":
         data, about = load_breast_cancer(), "tumour: 1 is benign, 0 is malignant"
         return Table(data.data, data.target.astype(np.int32), list(data.feature_names), about)

@@ -133,7 +133,17 @@ def _table(settings: Settings, raw: Path) -> tuple[_tables.Table, list[_uci.Spli
         return _uci.read(raw, settings.dataset)
     if settings.dataset == "messidor-features":
         return _arff.messidor(raw), []
+    if settings.dataset == "digits":
+        return _digits(), []
     return _tables.bundled(settings.dataset), []
+
+
+def _digits() -> _tables.Table:
+    """scikit-learn's digits, levels from 0 to 16 row by row from the top."""
+    from sklearn.datasets import load_digits
+
+    data = load_digits()
+    return _tables.Table(data.data, data.target.astype(np.int32), data.feature_names, "digit")
 
 
 def _place(settings: Settings, raw: Path) -> str:
