@@ -23,13 +23,11 @@ class Parts(NamedTuple):
     test: np.ndarray
 
 
-class Split(Protocol):
-    """Positions of training and test rows."""
+class Split(NamedTuple):
+    """Positions of the rows of training and test."""
 
-    @property
-    def train(self) -> np.ndarray: ...
-    @property
-    def test(self) -> np.ndarray: ...
+    train: np.ndarray
+    test: np.ndarray
 
 
 class HoldsOut(Protocol):
@@ -48,6 +46,13 @@ def drawn(target: np.ndarray, size: int, random: np.random.Generator) -> np.ndar
     if target.dtype.kind != "f":
         return stratified(target, size, random)
     return np.sort(random.permutation(len(target))[:size])
+
+
+def at_random(family: str, target: np.ndarray, share: float, number: int) -> Split:
+    """A share of the rows drawn at random for test, of each class in proportion; see `drawn`."""
+    random = seeds.generator(seeds.fold(family, "split", number))
+    test = drawn(target, round(share * len(target)), random)
+    return Split(np.setdiff1d(np.arange(len(target)), test), test)
 
 
 def with_validation(settings: HoldsOut, split: Split, target: np.ndarray, number: int) -> Parts:

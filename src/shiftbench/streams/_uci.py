@@ -17,6 +17,7 @@ import numpy as np
 
 from shiftbench.errors import UserError
 from shiftbench.streams import _images
+from shiftbench.streams._splits import Split
 from shiftbench.streams._tables import Table
 
 ARCHIVE = "UCI_Datasets.tar.xz"
@@ -44,15 +45,8 @@ SETS = {
 }
 
 
-class Split(NamedTuple):
-    """Positions of the rows of the two parts of a split, in the order of the files."""
-
-    train: np.ndarray
-    test: np.ndarray
-
-
 def read(raw: Path, dataset: str) -> tuple[Table, list[Split]]:
-    """The table of a set in folder `raw`, and all its splits in their order.
+    """The table of a set in folder `raw`, and its splits, in the order of the files.
 
     UserError where the archive is missing or damaged, a file in it holds anything but numbers, or
     a split names a row that does not exist or is in both of its parts.

@@ -22,7 +22,6 @@ import numpy as np
 import xarray as xr
 from annotated_types import Ge, Gt, Lt
 
-from shiftbench import seeds
 from shiftbench.errors import UserError
 from shiftbench.interface import Batch, Problem, Task
 from shiftbench.store import raw as raw_data
@@ -94,7 +93,11 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
         _refuse_more_splits(settings, len(published))
     parts = []
     for number in numbers:
-        split = published[number] if published else _random_split(settings, table.target, number)
+        split = (
+            published[number]
+            if published
+            else _splits.at_random(settings.dataset, table.target, settings.test_share, number)
+        )
         part = _splits.with_validation(settings, split, table.target, number)
         _splits.refuse_useless(f"{_place(settings, raw)}, split {number}", part, table.target)
         parts.append(part)
@@ -127,7 +130,7 @@ def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
     return Task(train, validation, test)
 
 
-def _table(settings: Settings, raw: Path) -> tuple[_tables.Table, list[_uci.Split]]:
+def _table(settings: Settings, raw: Path) -> tuple[_tables.Table, list[_splits.Split]]:
     """The table of the data set, and its published splits."""
     if settings.dataset in _uci.SETS:
         return _uci.read(raw, settings.dataset)
@@ -159,14 +162,6 @@ def _refuse_more_splits(settings: Settings, there: int) -> None:
             f"Stream table-splits: {settings.dataset} has {there} published splits, 0 to"
             f" {there - 1}, but first_realisation is {first} and realisations {number}. Lower them."
         )
-
-
-def _random_split(settings: Settings, target: np.ndarray, number: int) -> _uci.Split:
-    """Test rows drawn at random, of each class in proportion, and the others for training."""
-    random = seeds.generator(seeds.fold("table-splits", "split", settings.dataset, number))
-    size = round(settings.test_share * len(target))
-    test = _splits.drawn(target, size, random)
-    return _uci.Split(np.setdiff1d(np.arange(len(target)), test), test)
 
 
 def _rows_part(settings: Settings, table: _tables.Table) -> xr.Dataset:
