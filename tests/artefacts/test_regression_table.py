@@ -11,7 +11,7 @@ from scipy import stats
 
 from shiftbench.artefacts import regression_table
 from shiftbench.errors import UserError
-from shiftbench.scoring import published, summarise
+from shiftbench.scoring import published, statistics, summarise
 from shiftbench.scoring.results import StudyResults
 from tests.scoring import stores
 
@@ -133,18 +133,26 @@ def test_a_method_with_fewer_splits_says_so():
 
 
 @pytest.mark.parametrize(
-    ("mean", "error", "cell"),
+    ("mean", "errors", "cell"),
     [
-        (3.456, 0.23, "3.46 ± 0.23"),
-        (0.00212, 0.00013, "0.00212 ± 0.00013"),
-        (0.0812, 0.0004, "0.08120 ± 0.00040"),
-        (12.34, 0.0, "12.34 ± 0.00"),
-        (4.0, np.nan, "4.00"),
+        (3.456, (0.23,), "3.46 ± 0.23"),
+        (3.456, (0.023, 0.009, 2.0), "3.456 ± 0.023"),
+        (0.00212, (0.00013,), "0.00212 ± 0.00013"),
+        (12.34, (0.0,), "12.34 ± 0.00"),
+        (12.34, (45.0,), "12.34 ± 45.00"),
     ],
 )
-def test_decimals_show_two_digits_of_the_error(mean, error, cell):
-    of_splits = regression_table.statistics.Interval(mean, error * 2, np.nan, np.nan, 4)
-    assert regression_table._cell(of_splits, 4) == cell
+def test_decimals_show_two_digits_of_the_middle_error_of_a_row(mean, errors, cell):
+    nan = np.nan
+    row = [statistics.Interval(mean, 2 * error, nan, nan, 4) for error in errors]
+    assert regression_table._cell(row[0], regression_table._places(row), 4) == cell
+
+
+def test_a_single_split_has_no_error():
+    one = statistics.Interval(4.0, np.nan, np.nan, np.nan, 1)
+    assert regression_table._cell(one, regression_table._places([one]), 1) == "4.00"
+    none = statistics.Interval(np.nan, np.nan, np.nan, np.nan, 0)
+    assert regression_table._cell(none, 2, 1) == ""
 
 
 def test_a_missing_metric_is_told():

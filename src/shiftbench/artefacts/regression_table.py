@@ -6,6 +6,7 @@ Table 2 of farquhar2020radial: data sets down, our methods and then the paper's 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,7 @@ USES = ("test_log_likelihood", "rmse")
 PAPER = "farquhar2020radial"
 SCORES = {"test_log_likelihood": "log likelihood", "rmse": "RMSE"}
 FEWEST, MOST = 2, 5
-"""Decimals; between them as many as show two digits of the standard error."""
+"""Decimals of our numbers, of which there are fewest for large ones."""
 MISPRINT = (
     "uci-boston",
     "2.54 ± 0.08 of PBP_MV on Boston stands as the paper prints it, 02.54; it must be -2.54. ",
@@ -67,7 +68,8 @@ def _row(study: StudyResults, metric: str, stream: str) -> dict[str, object]:
         for learner in study.learners
     }
     most = max(one.n for one in of_methods.values())
-    ours = {study.label(name): _cell(one, most) for name, one in of_methods.items()}
+    places = _places(list(of_methods.values()))
+    ours = {study.label(name): _cell(one, places, most) for name, one in of_methods.items()}
     units = study.streams[stream]["target"].attrs["units"]
     return {
         "score": SCORES[metric],
@@ -79,16 +81,22 @@ def _row(study: StudyResults, metric: str, stream: str) -> dict[str, object]:
     }
 
 
-def _cell(of_splits: statistics.Interval, most: int) -> str:
+def _places(of_methods: Sequence[statistics.Interval]) -> int:
+    """Decimals of a row: two digits of the standard error in the middle of those of its methods."""
+    errors = [one.sd / math.sqrt(one.n) for one in of_methods if one.n > 1 and one.sd > 0]
+    if not errors:
+        return FEWEST
+    return min(max(1 - math.floor(math.log10(np.median(errors))), FEWEST), MOST)
+
+
+def _cell(of_splits: statistics.Interval, places: int, most: int) -> str:
     """Mean ± standard error, and the number of splits where it is not that of the others."""
     if not of_splits.n:
         return ""
-    error = of_splits.sd / math.sqrt(of_splits.n)
     few = f" (n = {of_splits.n})" if of_splits.n < most else ""
-    if not np.isfinite(error):
-        return f"{of_splits.mean:.{FEWEST}f}{few}"
-    digits = 1 - math.floor(math.log10(error)) if error > 0 else FEWEST
-    places = min(max(digits, FEWEST), MOST)
+    if of_splits.n == 1:
+        return f"{of_splits.mean:.{places}f}{few}"
+    error = of_splits.sd / math.sqrt(of_splits.n)
     return f"{of_splits.mean:.{places}f} ± {error:.{places}f}{few}"
 
 
