@@ -10,6 +10,9 @@ from PIL import Image
 
 from shiftbench import seeds
 from shiftbench.errors import UserError
+from shiftbench.learners import map
+from shiftbench.models import convnet
+from shiftbench.scoring.metrics import accuracy
 from shiftbench.store.raw import MIRROR
 from shiftbench.streams import _augment, _fundus, fundus_images
 from shiftbench.streams.fundus_images import Settings
@@ -197,6 +200,20 @@ def test_damaged_photographs_are_told(tmp_path):
         path.write_bytes(content)
         with pytest.raises(UserError, match=r"10_right.jpeg cannot be read"):
             build(place)
+
+
+def test_a_convnet_learns_to_tell_them_apart(tmp_path):
+    """The stream as the harness drives it: a network that has seen copies alone."""
+    place = fundus_pictures.draw(tmp_path / "eyes", number=60)
+    store, key = build(place, copies=2), seeds.block(range(2), "test")
+    shape, data = fundus_images.problem(store), fundus_images.task(store, [0, 1], 0)
+    model = convnet.build(convnet.Settings(filters=(4,)), shape)
+    settings = map.Settings(epochs=30, batch_size=16, learning_rate=0.01, importance="none")
+    learner = map.build(settings, shape, model)
+    state, _ = learner.observe(learner.init(key), data.train, key)
+    scored = accuracy.score(learner.predict(state, data.test.inputs, key), data.test)
+    chance = (data.test.targets == 1).mean()
+    assert scored.mean() > chance + 0.2
 
 
 def test_pictures_of_one_colour_are_refused(tmp_path):

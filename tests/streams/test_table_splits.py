@@ -11,9 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes, load_digits
+from sklearn.linear_model import Ridge
+from sklearn.metrics import mean_squared_error
 from sklearn.preprocessing import StandardScaler
 
+from shiftbench import seeds
 from shiftbench.errors import UserError
+from shiftbench.learners import linear_gaussian
+from shiftbench.planning import fit
+from shiftbench.planning.schema import Stream
+from shiftbench.scoring.metrics import test_squared_error
 from shiftbench.store import raw as raw_data
 from shiftbench.streams import _arff, _uci, table_splits
 from shiftbench.streams.table_splits import Settings
@@ -260,6 +267,36 @@ def test_a_missing_arff_file_and_another_one(tmp_path):
 def test_settings_that_leave_nothing(settings, reason):
     with pytest.raises(UserError, match=reason):
         build(realisations=2, **settings)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "kind", "learners"),
+    [
+        ("breast-cancer", "classes", {"map", "mfvi", "vogn", "slang", "ucb"}),
+        ("messidor-features", "classes", {"map", "mfvi", "vogn", "slang", "ucb"}),
+        ("digits", "image", {"map", "mfvi", "vogn", "slang", "ucb"}),
+        ("diabetes", "number", {"linear-gaussian", "gaussian-mean", "oga", "svb"}),
+        ("uci-yacht", "number", {"linear-gaussian", "gaussian-mean", "oga", "svb"}),
+    ],
+)
+def test_learners_of_its_kind_fit(dataset, kind, learners):
+    stream = fit.given("s", Stream(family="table-splits", dataset=dataset))
+    assert stream.kind == kind and learners <= set(fit.fitting("learners", stream))
+
+
+def test_a_linear_learner_predicts_as_ridge_regression_does():
+    """It takes all rows of a task at once; without intercept, which scaling makes needless."""
+    store, key = build(dataset="diabetes", realisations=2), seeds.block(range(2), "test")
+    task = table_splits.task(store, [0, 1], 0)
+    learner = linear_gaussian.build(linear_gaussian.Settings(), table_splits.problem(store))
+    state, _ = learner.observe(learner.init(key), task.train, key)
+    error = test_squared_error.score(learner.predict(state, task.test.inputs, key), task.test)
+    for s in range(2):
+        ridge = Ridge(fit_intercept=False).fit(task.train.inputs[s], task.train.targets[s, :, 0])
+        expected = mean_squared_error(
+            task.test.targets[s, :, 0], ridge.predict(task.test.inputs[s])
+        )
+        assert error[s] == pytest.approx(expected, rel=0.02)
 
 
 SIZES = {
