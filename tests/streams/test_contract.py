@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,19 +14,30 @@ import xarray as xr
 from shiftbench.interface import Batch, Task
 from shiftbench.planning import components
 from shiftbench.store import zarr_zip
+from tests.streams import fundus_pictures
 
 STREAMS = [
     n for n in components.names("streams") if "realisations" in components.fields("streams", n)
 ]
-"""Those that need no raw files; running-text and n-grams have their own tests of the same facts."""
+"""running-text and n-grams have their own tests of the same facts."""
+OTHERWISE = {"fundus-images": {"size": 16}}
+"""Settings other than the defaults, for time."""
 every_stream = pytest.mark.parametrize("name", STREAMS)
+
+
+@functools.cache
+def raw(name: str) -> Path:
+    """The folder of raw files, which the default settings of most streams do not need."""
+    if name != "fundus-images":
+        return Path("no-raw-files-for-the-default")
+    return fundus_pictures.draw(Path(tempfile.mkdtemp()) / "eyes")
 
 
 @functools.cache
 def built(name: str, realisations: int) -> xr.Dataset | xr.DataTree:
     stream = components.load("streams", name)
-    settings = replace(stream.Settings(), realisations=realisations)
-    return stream.build(settings, Path("no-raw-files-for-the-default"))
+    fields = {"realisations": realisations} | OTHERWISE.get(name, {})
+    return stream.build(replace(stream.Settings(), **fields), raw(name))
 
 
 def first_two(store: xr.Dataset | xr.DataTree) -> xr.Dataset | xr.DataTree:

@@ -67,7 +67,7 @@ from shiftbench.seeds import generator
 
 NEEDS: tuple[str, ...] = ()
 MODEL = True
-TAKES = {"image": "categorical", "classes": "categorical"}
+TAKES = {"image": "categorical", "classes": "categorical", "number": "gaussian"}
 REFUSES = {"convolution": {"estimator": ("local",)}}
 WRONG = {
     "local reparameterisation is for independent weights, not for radial draws; set estimator to"

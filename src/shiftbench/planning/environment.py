@@ -16,7 +16,7 @@ from shiftbench.errors import UserError
 from shiftbench.planning import digest
 
 LOCK = Path(__file__).parents[3] / "envs" / "requirements.lock"
-OTHER_NAMES = {"sklearn": "scikit-learn", "yaml": "pyyaml"}
+OTHER_NAMES = {"PIL": "pillow", "sklearn": "scikit-learn", "yaml": "pyyaml"}
 """Packages that are imported by another name than they are installed by."""
 
 
