@@ -88,17 +88,15 @@ def test_no_share_gives_the_bytes_of_no_dropout():
 
 
 def test_training_under_masks_has_the_mean_gradient_of_least_squares_with_a_ridge():
-    """E (y - sum w z x)^2 = (y - w x)^2 + p / (1 - p) w^2 x^2 (Wager et al. 2013), whose minimum
-    is known; Adam on it, with many rows, ends there."""
+    """E (y - w z x)^2 = (y - w x)^2 + p / (1 - p) w^2 x^2 (Wager et al. 2013): half of w is left
+    for p = 1 / 2. Masks are drawn anew at each step, so Adam on many rows ends there."""
     problem = Problem("regression", (1,), 1, 4000, 1)
     rng = np.random.default_rng(1)
     x = rng.normal(size=(1, 4000, 1)).astype(np.float32)
     targets = 2 * x + 0.1 * rng.normal(size=x.shape)
     model = linear.build(linear.Settings(), problem)
-    settings = map_learner.Settings(
-        epochs=300, batch_size=4000, learning_rate=0.03, importance="none", prior="flat",
-        input_dropout=0.5,
-    )  # fmt: skip
+    how = {"epochs": 300, "batch_size": 4000, "learning_rate": 0.03, "prior": "flat"}
+    settings = map_learner.Settings(**how, importance="none", input_dropout=0.5)
     learner = map_learner.build(settings, problem, model)
     batch = Batch(x, targets, np.ones((1, 4000), bool))
     state, _ = learner.observe(learner.init(KEY[:1]), batch, KEY[:1])

@@ -8,7 +8,7 @@ Inside, members are repetitions: a learner that is asked for S seeds is given S 
 trains all members in one graph. The first member has the seeds as they are, so that an ensemble
 of one is its member, to the byte. Whatever the learner keeps, it keeps M times, and data are
 repeated likewise; `fits: sequential` takes members in turn, in the memory of one, with the same
-results. A learner that draws nothing has M equal members.
+results but for rounding. A learner that draws nothing has M equal members.
 
 State, Info and predictions: those of the members beside each other on the hypothesis axis,
 [S, M H, ...] for a member's [S, H, ...], the first member's first. Of several members, what

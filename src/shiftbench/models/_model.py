@@ -165,7 +165,8 @@ def log_likelihood(model: Model, outputs: tf.Tensor, targets: tf.Tensor) -> tf.T
     targets = targets[:, tf.newaxis]
     if model.likelihood == "categorical":
         return tfd.Categorical(logits=outputs).log_prob(targets)
-    return tf.reduce_sum(tfd.Normal(*mean_and_sd(model, outputs)).log_prob(targets), -1)
+    likelihood = tfd.Normal(*mean_and_sd(model, outputs))
+    return tf.reduce_sum(likelihood.log_prob(tf.cast(targets, outputs.dtype)), -1)
 
 
 def mean_and_sd(model: Model, outputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor | float]:

@@ -38,7 +38,8 @@ def build(settings: Settings, problem: Problem) -> Model:
     layers = chain([("dense1", size, problem.n_outputs)])
 
     def forward(linear: Linear, inputs: Any) -> Any:
-        return linear(layers[0], tf.reshape(inputs, [*inputs.shape[:3], size]))
+        rows = tf.reshape(inputs, [*inputs.shape[:3], size])
+        return linear(layers[0], tf.cast(rows, tf.float32))
 
     likelihood = "categorical" if problem.kind == "classification" else "gaussian"
     model = Model(layers, forward, likelihood, settings.noise_sd)

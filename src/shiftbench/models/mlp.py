@@ -44,7 +44,7 @@ def build(settings: Settings, problem: Problem) -> Model:
     layers = chain([(f"dense{i}", a, b) for i, (a, b) in enumerate(pairwise(sizes), 1)])
 
     def forward(linear: Linear, inputs: Any) -> Any:
-        x = tf.reshape(inputs, [*inputs.shape[:3], sizes[0]])
+        x = tf.cast(tf.reshape(inputs, [*inputs.shape[:3], sizes[0]]), tf.float32)
         for layer in layers[:-1]:
             x = tf.nn.relu(linear(layer, x))
         return linear(layers[-1], x)
