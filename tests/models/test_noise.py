@@ -35,7 +35,7 @@ def noise_alone() -> Batch:
     """Targets that no input tells anything of: inputs are zero."""
     scales = np.array([0.3, 2.0])
     targets = 1.0 + scales * np.random.default_rng(0).normal(size=(2, ROWS, OUTPUTS))
-    return Batch(np.zeros((2, ROWS, 3), np.float32), targets, np.ones((2, ROWS), bool))
+    return Batch(np.zeros((2, ROWS, 3)), targets, np.ones((2, ROWS), bool))
 
 
 def learnt(learner: Learner) -> Gaussian:
