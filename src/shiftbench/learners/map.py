@@ -51,9 +51,8 @@ from shiftbench.models._model import Model, glorot, log_likelihood_of, point
 from shiftbench.networks import dropout, sampling
 from shiftbench.networks.backend import graph, tf
 from shiftbench.networks.fisher import mean_fisher
-from shiftbench.networks.layerwise import mean_nll_gradient
 from shiftbench.networks.random import fold_in
-from shiftbench.networks.training import Adam, Descent, Gradient, Penalty, descend, total
+from shiftbench.networks.training import Adam, Descent, Penalty, descend, total
 from shiftbench.posteriors import mean_field_gaussian
 
 NEEDS: tuple[str, ...] = ()
@@ -190,7 +189,7 @@ def _fit(
     rows = count if settings.units == "task" else tf.ones_like(count)
     precision, anchor = state["precision"], state.get("anchor", state["mean"])
     end, steps = descend(
-        _gradient(settings, model),
+        dropout.mean_nll_gradient(_dropout(settings), model),
         _begin(settings, state, start),
         data,
         fold_in(seeds, STEPS),
@@ -219,14 +218,6 @@ def _fit(
 
 def _dropout(settings: Settings) -> dropout.Dropout:
     return dropout.Dropout(settings.input_dropout, settings.dropout)
-
-
-def _gradient(settings: Settings, model: Model) -> Gradient:
-    """Of a minibatch's loss, under the masks of the step."""
-    if not _dropout(settings).acts:
-        return partial(mean_nll_gradient, model)
-    changed = partial(dropout.masked, _dropout(settings), model)
-    return partial(mean_nll_gradient, model, changed=changed)
 
 
 def _penalises(settings: Settings) -> bool:

@@ -9,12 +9,15 @@ prediction; of images each number has, not each channel. Hypotheses share them.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 from shiftbench.models._model import Layer, Linear, Model, point
+from shiftbench.networks import layerwise
 from shiftbench.networks.backend import tf
 from shiftbench.networks.random import fold_in, uniforms
 from shiftbench.networks.sampling import Draw
+from shiftbench.networks.training import Gradient
 
 
 class Dropout(NamedTuple):
@@ -50,3 +53,10 @@ def draws(dropout: Dropout, model: Model, parameters: tf.Tensor) -> Draw:
         return masked(dropout, model, point(parameters), seeds)
 
     return draw
+
+
+def mean_nll_gradient(dropout: Dropout, model: Model) -> Gradient:
+    """Of the mean negative log likelihood of a minibatch, under the masks of the step."""
+    if not dropout.acts:
+        return partial(layerwise.mean_nll_gradient, model)
+    return partial(layerwise.mean_nll_gradient, model, changed=partial(masked, dropout, model))
