@@ -19,7 +19,7 @@ def test_a_row_has_papers_in_words_a_summary_and_what_is_lacking():
     assert rows["ewc"].startswith("Kirkpatrick et al. (2017): Elastic weight consolidation")
     assert rows["ewc"].endswith(".")
     assert rows["vogn-coreset"].endswith("(no study yet)")
-    assert "(cannot run yet: the combinator ensemble)" in rows["deep-ensemble"]
+    assert "(cannot run yet: a learner; the paper quotes" in rows["vmg"]
 
 
 @pytest.mark.parametrize("paper", [*PAPERS, "knoblauch2018robust"])

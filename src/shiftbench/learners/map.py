@@ -18,6 +18,9 @@ and the anchor is the estimate. Knows: the likelihood. The methods, by settings:
 - Synaptic intelligence (Zenke et al. 2017): importance `path`, else as online EWC. Its
   penalty c Omega (w - w*)^2 has no half: the precision is 2 Omega, and strength is c.
 - Fine-tuning: importance `none`, prior `flat`, start `prior`.
+- MC dropout (gal2016dropout): dropout, prediction_draws 50, importance `none`. What the paper
+  calls weight decay is the prior `normal`. Importance, log likelihood and evidence are of the
+  network without masks.
 
 State: mean, precision [S, H, P]; a precision of 0 marks a parameter without penalty.
 anchor [S, H, P] with anchor `each`, else it is the mean. With an optimiser_state that is
@@ -33,7 +36,7 @@ from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
-from annotated_types import Ge, Gt, Le
+from annotated_types import Ge, Gt, Interval, Le
 
 from shiftbench.interface import (
     Batch,
@@ -45,17 +48,21 @@ from shiftbench.interface import (
     State,
 )
 from shiftbench.models._model import Model, glorot, log_likelihood_of, point
-from shiftbench.networks import sampling
+from shiftbench.networks import dropout, sampling
 from shiftbench.networks.backend import graph, tf
 from shiftbench.networks.fisher import mean_fisher
-from shiftbench.networks.layerwise import mean_nll_gradient
 from shiftbench.networks.random import fold_in
 from shiftbench.networks.training import Adam, Descent, Penalty, descend, total
 from shiftbench.posteriors import mean_field_gaussian
 
 NEEDS: tuple[str, ...] = ()
 MODEL = True
-TAKES = {"image": "categorical", "classes": "categorical"}
+TAKES = {"image": "categorical", "classes": "categorical", "number": "gaussian"}
+REFUSES = {"learnt-noise": {"importance": ("fisher",), "not fisher_labels": ("observed",)}}
+WRONG = {
+    "the draws of a prediction are those of dropout; set dropout above 0, or prediction_draws to"
+    " 0": {"not prediction_draws": (0,), "dropout": (0.0,), "input_dropout": (0.0,)},
+}
 OFFERS = ("broaden", "log_evidence")
 
 
@@ -97,6 +104,12 @@ class Settings:
     optimiser_state: Literal["reset", "kept"] = "reset"
     """Adam's moments at the start of a task; kept: as SI's code for permuted images. With several
     heads they go on moving the old ones."""
+    dropout: Annotated[float, Interval(ge=0, lt=1)] = 0.0
+    """Share of the inputs of each layer but the first that a step leaves out, of each row anew."""
+    input_dropout: Annotated[float, Interval(ge=0, lt=1)] = 0.0
+    """The same of the first layer's inputs, which are those of the network."""
+    prediction_draws: Annotated[int, Ge(0)] = 0
+    """MC dropout: masks of each row that a prediction is averaged over; 0: the estimate alone."""
 
 
 STEPS, IMPORTANCE = range(2)
@@ -113,10 +126,14 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     unit = 1 if settings.units == "task" else problem.n_train
     prior_variance = settings.prior_sd**2 if settings.prior == "normal" else np.inf
     fit = graph(partial(_fit, settings, model, penalised))
+    draws = settings.prediction_draws if _dropout(settings).acts else 0
 
     @graph
-    def moments(mean: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
-        return sampling.moments(model, model.forward(point(mean), inputs[:, tf.newaxis]))
+    def moments(mean: tf.Tensor, seeds: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
+        if draws == 0:
+            return sampling.moments(model, model.forward(point(mean), inputs[:, tf.newaxis]))
+        draw = dropout.draws(_dropout(settings), model, mean)
+        return sampling.predictive_moments(model, draw, draws, seeds, inputs)
 
     def init(seeds: np.ndarray) -> State:
         shape = (len(seeds), 1, model.size)
@@ -130,7 +147,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         return state
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
-        return sampling.predictive(model, partial(moments, state["mean"]), inputs)
+        return sampling.predictive(model, partial(moments, state["mean"], seeds), inputs)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         # A mean of zero everywhere has learnt nothing yet, and a network could not from there.
@@ -172,7 +189,7 @@ def _fit(
     rows = count if settings.units == "task" else tf.ones_like(count)
     precision, anchor = state["precision"], state.get("anchor", state["mean"])
     end, steps = descend(
-        partial(mean_nll_gradient, model),
+        dropout.mean_nll_gradient(_dropout(settings), model),
         _begin(settings, state, start),
         data,
         fold_in(seeds, STEPS),
@@ -197,6 +214,10 @@ def _fit(
     volume = _log_ratio(precision, learnt["precision"])
     evidence = log_lik - 0.5 * squares + 0.5 * volume
     return learnt, {"log_likelihood": log_lik, "log_evidence": evidence, "steps": steps}
+
+
+def _dropout(settings: Settings) -> dropout.Dropout:
+    return dropout.Dropout(settings.input_dropout, settings.dropout)
 
 
 def _penalises(settings: Settings) -> bool:

@@ -51,7 +51,7 @@ class Model(NamedTuple):
     """A network with a likelihood.
 
     forward(linear, inputs): inputs [S, H or 1, n, *input_shape] -> [S, H, n, n_outputs],
-        logits or means.
+        logits or means; with learnt noise means and then log(standard deviation / noise_sd).
     likelihood: categorical, or gaussian with standard deviation noise_sd.
     """
 
@@ -59,6 +59,7 @@ class Model(NamedTuple):
     forward: Callable[[Linear, Any], Any]
     likelihood: Literal["categorical", "gaussian"]
     noise_sd: float = 1.0
+    noise: Literal["fixed", "learnt"] = "fixed"
 
     @property
     def size(self) -> int:
@@ -107,7 +108,7 @@ def product(x: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
     """
     if weights.shape[-2] != x.shape[-1]:
         return _convolution(x, weights)
-    rows = tf.reshape(x, [*x.shape[:2], -1, x.shape[-1]])
+    rows = tf.reshape(x, [*x.shape[:2], math.prod(x.shape[2:-1]), x.shape[-1]])
     out = tf.matmul(rows, weights)
     return tf.reshape(out, [*out.shape[:2], *x.shape[2:-1], weights.shape[-1]])
 
@@ -164,7 +165,16 @@ def log_likelihood(model: Model, outputs: tf.Tensor, targets: tf.Tensor) -> tf.T
     targets = targets[:, tf.newaxis]
     if model.likelihood == "categorical":
         return tfd.Categorical(logits=outputs).log_prob(targets)
-    return tf.reduce_sum(tfd.Normal(outputs, model.noise_sd).log_prob(targets), -1)
+    likelihood = tfd.Normal(*mean_and_sd(model, outputs))
+    return tf.reduce_sum(likelihood.log_prob(tf.cast(targets, outputs.dtype)), -1)
+
+
+def mean_and_sd(model: Model, outputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor | float]:
+    """Of the Gaussian likelihood, from its outputs: [S, H, n, d], and the same or noise_sd."""
+    if model.noise == "fixed":
+        return outputs, model.noise_sd
+    mean, log_sd = tf.split(outputs, 2, -1)
+    return mean, model.noise_sd * tf.exp(log_sd)
 
 
 def log_likelihood_of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tensorflow as tf
 from annotated_types import Gt
@@ -12,12 +12,24 @@ from annotated_types import Gt
 from shiftbench.interface import Problem
 from shiftbench.models._heads import headed
 from shiftbench.models._model import Linear, Model, chain
+from shiftbench.models._noise import noisy
+
+HAS = {"learnt-noise": {"noise": ("learnt",)}}
+REFUSES = {
+    "image": {"noise": ("learnt",)},
+    "classes": {"noise": ("learnt",)},
+    "two-classes": {"noise": ("learnt",)},
+}
 
 
 @dataclass(frozen=True)
 class Settings:
     noise_sd: Annotated[float, Gt(0)] = 1.0
-    """Standard deviation of the Gaussian likelihood; regression only."""
+    """Standard deviation of the Gaussian likelihood, where it is learnt its start value;
+    regression only."""
+    noise: Literal["fixed", "learnt"] = "fixed"
+    """learnt: the standard deviation of each output is a parameter of the network, treated like
+    a bias; regression only."""
 
 
 def build(settings: Settings, problem: Problem) -> Model:
@@ -26,7 +38,9 @@ def build(settings: Settings, problem: Problem) -> Model:
     layers = chain([("dense1", size, problem.n_outputs)])
 
     def forward(linear: Linear, inputs: Any) -> Any:
-        return linear(layers[0], tf.reshape(inputs, [*inputs.shape[:3], size]))
+        rows = tf.reshape(inputs, [*inputs.shape[:3], size])
+        return linear(layers[0], tf.cast(rows, tf.float32))
 
     likelihood = "categorical" if problem.kind == "classification" else "gaussian"
-    return headed(Model(layers, forward, likelihood, settings.noise_sd), problem)
+    model = Model(layers, forward, likelihood, settings.noise_sd)
+    return headed(noisy(model, problem.n_outputs, settings.noise), problem)

@@ -7,7 +7,7 @@ as the network. The gradient of a split is one concatenation.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from shiftbench.models._model import (
     Layer,
@@ -48,11 +48,18 @@ def mean_nll(model: Model, linear: Linear, rows: Minibatch) -> tf.Tensor:
 
 
 def mean_nll_gradient(
-    model: Model, parameters: tf.Tensor, rows: Minibatch, step_seeds: tf.Tensor
+    model: Model,
+    parameters: tf.Tensor,
+    rows: Minibatch,
+    step_seeds: tf.Tensor,
+    changed: Callable[[Linear, tf.Tensor], Linear] = lambda linear, _: linear,
 ) -> tf.Tensor:
-    """Its gradient [S, H, P] in the parameters of the deterministic network."""
+    """Its gradient [S, H, P] in the parameters of the deterministic network.
+
+    changed: what a step does to the linear maps, by its seeds [S, 2], such as dropout.
+    """
     parts = pieces(model, parameters)
     with tf.GradientTape() as tape:
         tape.watch(parts)
-        loss = mean_nll(model, point(model, parts), rows)
+        loss = mean_nll(model, changed(point(model, parts), step_seeds), rows)
     return tf.concat(tape.gradient(loss, parts), -1)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shiftbench.interface import Categorical, Gaussian, Info, Predictive
-from shiftbench.models._model import Linear, Model, log_likelihood_of, point
+from shiftbench.models._model import Linear, Model, log_likelihood_of, mean_and_sd, point
 from shiftbench.networks.backend import repeat, tf
 from shiftbench.networks.random import fold_in, normals
 from shiftbench.networks.training import Minibatch, total
@@ -118,9 +118,15 @@ def info(
 
 
 def moments(model: Model, outputs: tf.Tensor) -> tf.Tensor:
-    """(probabilities or means, their squares) [2, S, H, n, n_outputs] of one draw's outputs."""
+    """(probabilities or means, their squares) [2, S, H, n, n_outputs] of one draw's outputs.
+
+    With learnt noise its variance is the third.
+    """
     if model.likelihood == "categorical":
         outputs = tf.nn.softmax(outputs)
+    if model.noise == "learnt":
+        mean, sd = mean_and_sd(model, outputs)
+        return tf.stack([mean, tf.square(mean), tf.square(sd)])
     return tf.stack([outputs, tf.square(outputs)])
 
 
@@ -142,12 +148,13 @@ def predictive(
     """The predictive distribution for inputs [S, n, ...], from their (mean) `moments`."""
     size = _rows_at_once(model)
     pieces = [found(inputs[:, i : i + size]).numpy() for i in range(0, inputs.shape[1], size)]
-    first, second = np.concatenate(pieces, axis=-2)
+    first, second, *noise = np.concatenate(pieces, axis=-2)
     s, h = first.shape[:2]
     log_weights = np.full((s, h), -np.log(h))
     if model.likelihood == "categorical":
         return Categorical(log_weights, first)
-    return Gaussian(log_weights, first, np.maximum(second - first**2, 0.0) + model.noise_sd**2)
+    variance = noise[0] if noise else model.noise_sd**2
+    return Gaussian(log_weights, first, np.maximum(second - first**2, 0.0) + variance)
 
 
 def _rows_at_once(model: Model) -> int:

@@ -57,7 +57,8 @@ def blocks_of(model: Model, heads: int) -> radial.Blocks:
     blocks = []
     for layer in model.layers:
         parts = heads if layer is model.layers[-1] else 1
-        blocks.append(radial.Block(layer.fan_in, parts, layer.fan_out // parts))
+        if layer.fan_in > 0:  # a layer of noise has biases alone
+            blocks.append(radial.Block(layer.fan_in, parts, layer.fan_out // parts))
         blocks.append(radial.Block(1, parts, layer.fan_out // parts))
     return tuple(blocks)
 

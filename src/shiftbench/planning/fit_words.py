@@ -66,6 +66,7 @@ PROPERTIES = {
     "planted": "planted changes of words",
     "mixed": "rows of several tasks at once",
     "hidden-layer": "a hidden layer",
+    "learnt-noise": "a noise that is learnt",
     "convolution": "convolutions",
 }
 OFFERS = {
