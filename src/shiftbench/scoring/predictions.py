@@ -19,6 +19,9 @@ from shiftbench.scoring.metrics import _shifts
 RESOLUTION = 1e-6
 """Nats of mutual information below which single precision has rounding alone."""
 
+TESTED, NEW = "test rows", "rows of new segments"
+"""Sets of rows: predicted after their task; and before the first task of a segment."""
+
 
 class Rows(NamedTuple):
     """Predictions of n rows of one seed: probabilities [n, class], classes [n], nats [n]."""
@@ -92,6 +95,17 @@ def new_rows(run: xr.Dataset, stream: xr.Dataset) -> list[Rows]:
             " take the metrics and figures of new segments out of the study"
         )
     return [pooled([shift.new for shift in each]) for each in found]
+
+
+def sets(run: xr.Dataset, stream: xr.Dataset) -> dict[str, list[list[Rows]]]:
+    """What rows a learner is judged on, by name: of each seed the sets that a mean is taken over.
+
+    Test rows after each task; where the stream has shifts, the rows of new segments before them.
+    """
+    found = {TESTED: tested(run)}
+    if "shift" in stream and _shifts.truth(run, stream)[:, 1:].any():
+        found[NEW] = [[rows] for rows in new_rows(run, stream)]
+    return found
 
 
 def pooled(rows: list[Rows]) -> Rows:

@@ -8,6 +8,8 @@ drawn once, so that no order of the data decides.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from shiftbench import seeds
@@ -18,6 +20,8 @@ from shiftbench.scoring.predictions import Rows, Shift
 
 BY = {"mutual information": "mutual_information", "entropy": "entropy"}
 """By what rows are referred, and the attribute of `Rows` that has it."""
+
+Score = Callable[[Rows], float]
 
 
 def kept(rows: Rows, share: float, by: str = "mutual_information") -> Rows:
@@ -80,6 +84,12 @@ def novelty(shift: Shift, by: str = "mutual_information") -> float:
     uncertainty = [getattr(rows, by) for rows in shift]
     positive = np.repeat([True, False], [len(one) for one in uncertainty])
     return ranking(np.concatenate(uncertainty), positive)
+
+
+def curves(sets: list[list[Rows]], shares: Sequence[float], by: str, score: Score) -> np.ndarray:
+    """A score [seed, share] of what is kept when a share of rows is referred, mean over sets."""
+    found = [[[score(kept(one, share, by)) for share in shares] for one in of] for of in sets]
+    return np.array([np.mean(of_seed, axis=0) for of_seed in found]).reshape(-1, len(shares))
 
 
 def refuse_one_class(rows: Rows, where: str) -> Rows:

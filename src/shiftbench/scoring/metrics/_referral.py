@@ -9,9 +9,8 @@ import xarray as xr
 
 from shiftbench.planning import provenance
 from shiftbench.scoring import predictions, referral
-from shiftbench.scoring.predictions import Rows, Shift
-
-Score = Callable[[Rows], float]
+from shiftbench.scoring.predictions import Shift
+from shiftbench.scoring.referral import Score
 
 
 def after_tasks(run: xr.Dataset, score: Score) -> np.ndarray:
