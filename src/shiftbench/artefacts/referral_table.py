@@ -15,9 +15,11 @@ from shiftbench.scoring import published, statistics
 from shiftbench.scoring.results import StudyResults
 
 KIND = "table"
-USES = ("auc", "auc_at_10", "auc_at_20", "auc_at_30")
+USES = ("accuracy", "accuracy_at_30")
 KEEPS = ("predictions",)
 
+AREAS = ("auc", "auc_at_10", "auc_at_20", "auc_at_30")
+"""Columns of Table 1, where the study has the metric."""
 FURTHER = {
     "accuracy": (100, 1),
     "accuracy_at_30": (100, 1),
@@ -44,13 +46,13 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
     rows = [_row(study, stream, learner) for stream in study.streams for learner in study.learners]
     frame = pd.DataFrame(rows)
     # A column that says the same in every row says nothing.
-    optional = ("stream", *(f"{name}_paper" for name in USES))
+    optional = [name for name in frame if name == "stream" or str(name).endswith("_paper")]
     return frame.drop(columns=[name for name in optional if frame[name].nunique() == 1])
 
 
 def caption(study: StudyResults) -> str:
     """What the columns are, on how many runs, and what is cut."""
-    shown = [*USES, *(name for name in FURTHER if name in study.metrics)]
+    shown = [name for name in (*AREAS, *FURTHER) if name in study.metrics]
     new = any(name.startswith("new_segment") for name in shown)
     apart = any(name.startswith("ood") for name in shown)
     of_new = (
@@ -64,28 +66,29 @@ def caption(study: StudyResults) -> str:
     )
     return (
         f"As {works.short('farquhar2020radial')}, Table 1. Mean over seeds, in brackets its"
-        f" {statistics.described(*shown)}. auc: area under the ROC curve on test rows, %; _at_10,"
-        " _at_20, _at_30: of what is kept when so many % of the rows are referred, those of largest"
+        f" {statistics.described(*shown)}. auc: area under the ROC curve on test rows, %; _at_10"
+        " to _at_30: of what is kept when so many % of the rows are referred, those of largest"
         " mutual information of parameters and class (for point estimates, which have none, by"
-        f" lot). ece: 15 bins, %.{of_new}{of_ood} -: not known, or a class is missing in what is"
-        f" kept. {study.budget()}"
+        " lot). misclassification_auc: that of entropy for wrong rows, %. ece: 15 bins, %."
+        f"{of_new}{of_ood} -: not known, or a class is missing in what is kept. {study.budget()}"
     )
 
 
 def _row(study: StudyResults, stream: str, learner: str) -> dict[str, object]:
-    areas = {name: _cell(study, stream, learner, name, 100, 1) for name in USES}
+    areas = [name for name in AREAS if name in study.metrics]
+    shown = {name: _cell(study, stream, learner, name, 100, 1) for name in areas}
     further = {
         name: _cell(study, stream, learner, name, factor, decimals)
         for name, (factor, decimals) in FURTHER.items()
         if name in study.metrics
     }
-    paper = {f"{name}_paper": _printed(study.published(stream, learner, name)) for name in USES}
+    paper = {f"{name}_paper": _printed(study.published(stream, learner, name)) for name in areas}
     runs = max(statistics.interval(study.score(stream, learner, name)).n for name in study.metrics)
     return {
         "stream": stream,
         "method": study.label(learner),
         "runs": runs,
-        **areas,
+        **shown,
         **paper,
         **further,
     }

@@ -86,7 +86,7 @@ def _draw_block(part: SubFigure, study: StudyResults, block: _Block, lines: int)
         _draw_curve(curve, counts, rows, _style.look(study, learner))
         title = f"{study.label(learner)}\nECE {referral.calibration_error(rows):.3f}"
         curve.set_title(title, size=9)
-        curve.set(xlim=(start - 0.02, 1.02), ylim=(start - 0.02, 1.02))
+        curve.set(xlim=(start - 0.02, 1.02), ylim=(-0.02, 1.02))
         if column == 0:
             curve.set_ylabel("accuracy")
             counts.set_ylabel("rows")
