@@ -15,7 +15,7 @@ from shiftbench.scoring import published, statistics
 from shiftbench.scoring.results import StudyResults
 
 KIND = "table"
-USES = ("accuracy", "accuracy_at_30")
+USES = ("accuracy_at_30",)
 KEEPS = ("predictions",)
 
 AREAS = ("auc", "auc_at_10", "auc_at_20", "auc_at_30")

@@ -103,7 +103,7 @@ def _draw_curve(axes: Axes, counts: Axes, rows: Rows, look: dict) -> None:
     axes.plot([0, 1], [0, 1], color=_style.MUTED, lw=0.8, ls=":")
     reach = np.abs([curve.observed - curve.low, curve.high - curve.observed])
     axes.errorbar(curve.predicted, curve.observed, reach, **look, ms=4, lw=1.0, elinewidth=1.2)
-    counts.hist(rows.confidence, BINS, (0, 1), color="0.75", edgecolor="white", lw=0.5)
+    counts.hist(rows.confidence, bins=BINS, range=(0, 1), color="0.75", edgecolor="white", lw=0.5)
     counts.set(yscale="log", ylim=(0.7, 1.5 * len(rows.target)))
     counts.yaxis.set_major_formatter("{x:g}")
     counts.yaxis.set_minor_formatter(NullFormatter())
