@@ -183,9 +183,10 @@ def _keeping(place: Place, study: Study, peers: Peers) -> Iterator[Problem]:
 
 def _unkept(part: Part | None, study: Study) -> Iterator[str]:
     """What a metric or an artefact is taken from that the study does not keep."""
-    for word in sorted(part.words("KEEPS")) if part else ():
-        if word not in study.keeps:
-            yield f"{part.label} is taken from the {word} of each row; add `keeps: [{word}]`"
+    if part is None:
+        return
+    for word in sorted(part.words("KEEPS") - {*study.keeps}):
+        yield f"{part.label} is taken from the {word} of each row; add `keeps: [{word}]`"
 
 
 def _tuning(place: Place, study: Study, config: Config) -> Iterator[Problem]:
