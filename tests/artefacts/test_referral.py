@@ -32,14 +32,10 @@ def panels(figure, title):
 
 @pytest.mark.parametrize("by", ["mutual information", "entropy"])
 def test_curves_are_means_over_seeds_of_what_is_kept(study, by):
-    tested, new = panels(referral.draw(study), f"AUC, by {by}")
-    at_20 = np.mean(
-        [
-            np.mean([scores.auc(scores.kept(rows, 0.2, scores.BY[by])) for rows in tasks])
-            for tasks in predictions.tested(run("radial"))
-        ]
-    )
-    (line,) = [one for one in tested.containers if one.get_label() == "radial"]
+    learnt, _, new, _ = panels(referral.draw(study), f"by {by}")
+    around = [shift for (shift,) in predictions.shifts(run("radial"), STREAM)]
+    at_20 = np.mean([scores.auc(scores.kept(one.learnt, 0.2, scores.BY[by])) for one in around])
+    (line,) = [one for one in learnt.containers if one.get_label() == "radial"]
     assert line[0].get_ydata()[2] == pytest.approx(100 * at_20)
     whole = [scores.auc(rows) for rows in predictions.new_rows(run("mfvi"), STREAM)]
     (line,) = [one for one in new.containers if one.get_label() == "MFVI"]
@@ -47,11 +43,13 @@ def test_curves_are_means_over_seeds_of_what_is_kept(study, by):
 
 
 def test_bars_are_intervals_over_seeds(study):
-    (axes, _) = panels(referral.draw(study), "accuracy, by entropy")
-    values = [
-        [scores.accuracy(rows) for rows in tasks] for tasks in predictions.tested(run("radial"))
-    ]
-    band = statistics.interval(np.mean(values, axis=1), (0.0, 1.0)).times(100)
+    axes = panels(referral.draw(study), "by entropy")[1]
+    around = [shift for (shift,) in predictions.shifts(run("radial"), STREAM)]
+    values = np.array([scores.accuracy(shift.learnt) for shift in around])
+    assert panels(referral.draw(study), "by mutual information")[0].get_ylabel() == (
+        "eyes\ntest rows of the segment learnt\nAUC, %"
+    )
+    band = statistics.interval(values, (0.0, 1.0)).times(100)
     (line,) = [one for one in axes.containers if one.get_label() == "radial"]
     first = line[2][0].get_paths()[0].vertices[:, 1]
     assert sorted(first) == pytest.approx([band.low, band.high])
@@ -70,25 +68,22 @@ def test_of_more_classes_accuracy_and_brier_score_are_drawn():
         before_probability=((*dims[:2], "train_row", "class"), before),
     )
     figure = referral.draw(referral_stores.study([three], store, ["brier"]))
-    titles = [axes.get_title(loc="left") for axes in figure.get_axes()]
-    assert not [title for title in titles if "AUC" in title]
-    assert len([title for title in titles if "Brier score" in title]) == 2
+    told = [axes.get_ylabel() for axes in figure.get_axes()]
+    assert told == ["digits\ntest rows\naccuracy, %", "accuracy, %", *["Brier score"] * 2]
 
 
 def test_a_stream_without_shifts_has_test_rows_alone():
     store = referral_stores.stream()
     alone = referral_stores.study([referral_stores.run(store, "radial")], store)
     assert len(referral.draw(alone).get_axes()) == 4
-    assert "new segments" not in referral.caption(alone)
+    assert "next segment" not in referral.caption(alone)
     blocks = [part.get_suptitle() for part in reliability.draw(alone).subfigs]
     assert blocks == ["table: test rows"]
 
 
 def test_reliability_draws_accuracy_against_confidence_with_counts(study):
     figure = reliability.draw(study)
-    rows = predictions.pooled(
-        [rows for tasks in predictions.tested(run("radial")) for rows in tasks]
-    )
+    rows = predictions.pooled([one.learnt for (one,) in predictions.shifts(run("radial"), STREAM)])
     error = scores.calibration_error(rows)
     curve, *_ = panels(figure, f"ECE {error:.3f}")
     assert curve.get_title(loc="left") == f"radial\nECE {error:.3f}"

@@ -1,18 +1,20 @@
 """AUC and accuracy of what is kept when the most uncertain rows are referred to an expert.
 
 farquhar2020radial, Table 1, as curves: by mutual information, as there, and by entropy. Of more
-than two classes accuracy and Brier score. A row of panels for the test rows after each task, and
-where the stream has shifts one for the rows of new segments, predicted before they are learnt. A
-learner that knows what it does not know becomes better to the right.
+than two classes accuracy and Brier score. A row of panels for the test rows after each task; where
+the stream has shifts, two for the rows on both sides of these. A learner that knows what it does
+not know becomes better to the right.
 """
 
 from __future__ import annotations
 
+import math
 import string
 from collections.abc import Mapping
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 from shiftbench.artefacts import _style
@@ -28,12 +30,15 @@ KEEPS = ("predictions",)
 
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 """Of rows that are referred."""
-SCORES = {"AUC": referral.auc, "accuracy": referral.accuracy, "Brier score": referral.brier}
-OF_TWO, OF_MORE = ("AUC", "accuracy"), ("accuracy", "Brier score")
+SCORES = {"AUC, %": referral.auc, "accuracy, %": referral.accuracy, "Brier score": referral.brier}
+OF_TWO, OF_MORE = ("AUC, %", "accuracy, %"), ("accuracy, %", "Brier score")
 """What is shown of two classes, and of more, where each AUC would be the mean of several."""
 WITHIN = (0.0, 1.0)
 HEIGHT = 2.9
 LEGEND_COLUMNS = 6
+"""Of a legend at most."""
+FAINT = 0.45
+"""Opacity of bars, which are wide where streams differ much from seed to seed."""
 Sets = dict[str, list[list[Rows]]]
 
 
@@ -51,13 +56,13 @@ def draw(study: StudyResults) -> Figure:
         }
         for panel, (score, by) in zip(line, _places(of_learners), strict=True):
             _draw(panel, study, of_learners, score, by)
-            _style.title(panel, next(letters), f"{score}, by {by}")
-        line[0].set_ylabel(f"{stream}: {name}\n{line[0].get_ylabel()}")
+            _style.title(panel, next(letters), f"by {by}")
+        line[0].set_ylabel(f"{stream}\n{name}\n{line[0].get_ylabel()}")
         for left, right in (line[:2], line[2:]):
             right.sharey(left)
             left.autoscale(axis="y")
     handles, labels = panels[0, 0].get_legend_handles_labels()
-    drawn.legend(handles, labels, loc="outside upper center", ncols=LEGEND_COLUMNS)
+    drawn.legend(handles, labels, loc="outside upper center", ncols=_columns(len(labels)))
     return drawn
 
 
@@ -72,13 +77,19 @@ def caption(study: StudyResults) -> str:
     )
 
 
+def _columns(labels: int) -> int:
+    """Those of a legend, whose rows are alike."""
+    return math.ceil(labels / math.ceil(labels / LEGEND_COLUMNS))
+
+
 def _about_new(study: StudyResults) -> str:
-    """What rows of new segments are, where a stream has such."""
+    """What rows of the next segment are, where a stream has such."""
     if not any(store["shift"].values[:, 1:].any() for store in study.streams.values()):
         return ""
     return (
-        " Rows of new segments: of the first tasks of all segments but the first, predicted before"
-        " they are learnt."
+        " Rows of the next segment: of its first task, predicted before anything of it is learnt,"
+        " from the same state as the test rows of the segment learnt; mean over shifts. The"
+        " intervals are wide where shifts differ from seed to seed, which all learners see alike."
     )
 
 
@@ -109,12 +120,13 @@ def _draw(
     """One curve a learner, its bars aside of those of the others."""
     for place, (learner, of_seeds) in enumerate(sets.items()):
         values = referral.curves(of_seeds, SHARES, referral.BY[by], SCORES[score])
-        band = statistics.band(values, WITHIN).times(100)
+        band = statistics.band(values, WITHIN).times(100 if score.endswith("%") else 1)
         # Moved aside a little, so that the bars of learners do not cover each other.
         at = 100 * np.array(SHARES) + 0.6 * (place - (len(sets) - 1) / 2)
         reach = np.nan_to_num([band.mean - band.low, band.high - band.mean])
+        look = _style.look(study, learner)
         axes.errorbar(
-            at, band.mean, np.maximum(reach, 0), **_style.look(study, learner), ms=4, lw=1.2,
-            elinewidth=0.8, label=study.label(learner),
+            at, band.mean, np.maximum(reach, 0), **look, ecolor=to_rgba(look["color"], FAINT),
+            ms=4, lw=1.2, elinewidth=0.9, label=study.label(learner),
         )  # fmt: skip
-    axes.set(xlabel="rows referred, %", ylabel=f"{score} of the others, %")
+    axes.set(xlabel="rows referred, %", ylabel=score)

@@ -1,7 +1,7 @@
 """How often each learner is right where it is so and so confident, in ten bins, with counts.
 
-farquhar2020radial, Fig. 3. A panel a learner, and a line of panels for each set of rows: test rows
-after each task, and where the stream has shifts the rows of new segments before they are learnt.
+farquhar2020radial, Fig. 3. A panel a learner, and a block for each set of rows: test rows after
+each task; where the stream has shifts, the rows on both sides of these, predicted from one state.
 """
 
 from __future__ import annotations

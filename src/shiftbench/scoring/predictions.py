@@ -19,8 +19,9 @@ from shiftbench.scoring.metrics import _shifts
 RESOLUTION = 1e-6
 """Nats of mutual information below which single precision has rounding alone."""
 
-TESTED, NEW = "test rows", "rows of new segments"
-"""Sets of rows: predicted after their task; and before the first task of a segment."""
+TESTED, LEARNT, NEW = "test rows", "test rows of the segment learnt", "rows of the next segment"
+"""Sets of rows: each predicted after its task; of the last task before a shift, after it; and of
+the first task after a shift, before it."""
 
 
 class Rows(NamedTuple):
@@ -100,12 +101,16 @@ def new_rows(run: xr.Dataset, stream: xr.Dataset) -> list[Rows]:
 def sets(run: xr.Dataset, stream: xr.Dataset) -> dict[str, list[list[Rows]]]:
     """What rows a learner is judged on, by name: of each seed the sets that a mean is taken over.
 
-    Test rows after each task; where the stream has shifts, the rows of new segments before them.
+    Test rows after each task. Where the stream has shifts, what surrounds these, so that the same
+    state of a learner predicts rows of the segment that it knows and of the next.
     """
-    found = {TESTED: tested(run)}
-    if "shift" in stream and _shifts.truth(run, stream)[:, 1:].any():
-        found[NEW] = [[rows] for rows in new_rows(run, stream)]
-    return found
+    if "shift" not in stream or not _shifts.truth(run, stream)[:, 1:].any():
+        return {TESTED: tested(run)}
+    around = shifts(run, stream)
+    return {
+        LEARNT: [[shift.learnt for shift in each] for each in around],
+        NEW: [[shift.new for shift in each] for each in around],
+    }
 
 
 def pooled(rows: list[Rows]) -> Rows:
