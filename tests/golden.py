@@ -109,7 +109,7 @@ def arrays(name: str) -> dict[str, np.ndarray]:
             state = learner.drift(state, key("drift", t))
             predicted = learner.predict(state, batch.inputs, key("predict", t))._asdict()
             state, info = learner.observe(state, batch, key("observe", t))
-            found |= {f"task {t}, predicted {k}": a for k, a in predicted.items()}
+            found |= {f"task {t}, predicted {k}": a for k, a in predicted.items() if a is not None}
             found |= {f"task {t}, info {k}": a for k, a in info.items()}
         return found | {f"last state, {k}": a for k, a in state.items()}
 

@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy.special import entr
 
 from shiftbench.interface import Batch, Broadening, Categorical, Learner, Problem
 from shiftbench.online.rows import RowLearner
@@ -100,6 +101,10 @@ def test_predictions_normalise(case):
         classes = 2 if problem.kind == "counts" else problem.n_outputs
         assert predictive.probabilities.shape[2:] == (20, classes)
         np.testing.assert_allclose(predictive.probabilities.sum(axis=-1), 1, rtol=1e-4)
+        if predictive.entropy is not None:
+            assert predictive.entropy.shape == predictive.probabilities.shape[:3]
+            most = entr(predictive.probabilities).sum(axis=-1)  # by Jensen
+            assert ((predictive.entropy >= 0) & (predictive.entropy <= most + 1e-5)).all()
     else:
         spread = predictive.scale if hasattr(predictive, "scale") else predictive.variance
         assert (spread >= 0).all()  # 0: a point prediction
@@ -210,7 +215,7 @@ def test_every_kind_that_is_taken_is_learnt_and_predicted_as_declared(name, kind
     predictive = learner.predict(state, batch_of(problem).inputs, key("p"))
     predicted = declared.literal("learners", name, "TAKES")[kind]
     assert type(predictive).__name__ == PREDICTED[predicted]
-    assert all(np.isfinite(array).all() for array in predictive)
+    assert all(np.isfinite(array).all() for array in predictive if array is not None)
 
 
 def test_seeds_do_not_touch_each_other(case):

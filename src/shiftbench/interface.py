@@ -94,11 +94,14 @@ class Categorical(NamedTuple):
     """A mixture over hypotheses of class probabilities.
 
     log_weights: [S, H], normalised; probabilities: [S, H, n, C], averaged over the
-    posterior draws of each hypothesis.
+    posterior draws of each hypothesis. entropy: [S, H, n] in nats, of the class probabilities of
+    a draw, averaged over the draws; None where there are no draws, and so it is the entropy of
+    `probabilities`.
     """
 
     log_weights: np.ndarray
     probabilities: np.ndarray
+    entropy: np.ndarray | None = None
 
 
 class Gaussian(NamedTuple):

@@ -368,6 +368,20 @@ def test_one_check_is_fast_however_much_does_not_fit(tmp_path: Path) -> None:
     assert time.perf_counter() - config_errors_known < 2
 
 
+def test_what_is_taken_from_kept_predictions_needs_a_study_that_keeps_them() -> None:
+    data = written("digits", ["map"], ["auc_at_30"], model="mlp")
+    (found,) = told(data, "metrics")
+    assert found.endswith("from the predictions of each row; add `keeps: [predictions]`")
+    assert not told(written("digits", ["map"], ["auc_at_30"], model="mlp", keeps=["predictions"]))
+
+
+def test_predictions_are_kept_of_classes_only() -> None:
+    for stream, pipeline in (("nile", ["gaussian-mean"]), ("words", ["per-word", "skipgram"])):
+        (found,) = told(written(stream, pipeline, ["score"], keeps=["predictions"]), "keeps")
+        assert found.startswith("predictions are kept of probabilities of classes, and")
+        assert found.endswith("take `keeps` out")
+
+
 @pytest.mark.parametrize("kind", components.FOLDERS)
 def test_components_declare_known_words(kind: str) -> None:
     """A typing error in a declaration would refuse what fits, or accept what does not."""
@@ -384,6 +398,7 @@ def test_components_declare_known_words(kind: str) -> None:
         "JUDGES": fit_words.PREDICTIONS,
         "BLANK": fit_words.PROPERTIES,
         "USES": components.names("metrics"),
+        "KEEPS": ["predictions"],
     }
     for name, (constant, known) in itertools.product(components.names(kind), words.items()):
         used = declared.possible(kind, name, constant)

@@ -54,6 +54,14 @@ def test_digest_follows_what_matters_to_a_run(tmp_path, plan, old, new, same) ->
     assert (_run(other)["digest"] == _run(plan)["digest"]) == same
 
 
+def test_what_a_study_keeps_is_in_its_runs_alone_that_keep(plan) -> None:
+    assert "keeps" not in _run(plan)
+    study = plan.studies["toy"].model_copy(update={"keeps": ["predictions"]})
+    keeping = plan.model_copy(update={"studies": {"toy": study}})
+    assert _run(keeping)["keeps"] == ["predictions"]
+    assert _run(keeping)["digest"] != _run(plan)["digest"]
+
+
 def test_variants_differ_and_do_not_touch_each_other(tmp_path, plan) -> None:
     other = _load(tmp_path, GOOD.replace("size: 2", "size: 3"))
     assert _run(other, "plain") == _run(plan, "plain")

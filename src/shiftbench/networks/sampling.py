@@ -118,12 +118,13 @@ def info(
 
 
 def moments(model: Model, outputs: tf.Tensor) -> tf.Tensor:
-    """(probabilities or means, their squares) [2, S, H, n, n_outputs] of one draw's outputs.
+    """Of one draw's outputs [2, S, H, n, n_outputs]: (means, their squares), or (p, p log p).
 
     With learnt noise its variance is the third.
     """
     if model.likelihood == "categorical":
-        outputs = tf.nn.softmax(outputs)
+        p = tf.nn.softmax(outputs)
+        return tf.stack([p, tf.math.xlogy(p, p)])
     if model.noise == "learnt":
         mean, sd = mean_and_sd(model, outputs)
         return tf.stack([mean, tf.square(mean), tf.square(sd)])
@@ -152,7 +153,7 @@ def predictive(
     s, h = first.shape[:2]
     log_weights = np.full((s, h), -np.log(h))
     if model.likelihood == "categorical":
-        return Categorical(log_weights, first)
+        return Categorical(log_weights, first, -second.sum(axis=-1))
     variance = noise[0] if noise else model.noise_sd**2
     return Gaussian(log_weights, first, np.maximum(second - first**2, 0.0) + variance)
 

@@ -162,13 +162,33 @@ def _study(place: Place, study: Study, streams: Mapping[str, Given]) -> Iterator
             words = f"words are those of counts, and {first.giver.label} gives {told([first.kind])}"
             yield (*place, "words", position), f"{words}; take them out"
     peers = Peers(streams, variants)
+    yield from _keeping(place, study, peers)
     for position, metric in enumerate(study.metrics):
-        for text in _judging(known_part("metrics", metric), peers):
+        part = known_part("metrics", metric)
+        for text in (*_judging(part, peers), *_unkept(part, study)):
             yield (*place, "metrics", position), text
     for position, artefact in enumerate(study.artefacts):
         part = known_part("artefacts", artefact)
-        for text in (*_judging(part, peers), *_drawing(part, study)):
+        for text in (*_judging(part, peers), *_drawing(part, study), *_unkept(part, study)):
             yield (*place, "artefacts", position), text
+
+
+def _keeping(place: Place, study: Study, peers: Peers) -> Iterator[Problem]:
+    """Learners whose predictions cannot be kept, since they are not of classes."""
+    found = {name: fit.prediction for (_, name), fit in peers.variants.items()}
+    other = [name for name, prediction in found.items() if prediction != "categorical"]
+    if study.keeps and other:
+        names = listed(f'"{name}"' for name in other)
+        text = f"predictions are kept of {told(['categorical'])}, and {names} predict"
+        yield (*place, "keeps"), f"{text} {told([found[other[0]]])}; take `keeps` out"
+
+
+def _unkept(part: Part | None, study: Study) -> Iterator[str]:
+    """What a metric or an artefact is taken from that the study does not keep."""
+    if part is None:
+        return
+    for word in sorted(part.words("KEEPS") - {*study.keeps}):
+        yield f"{part.label} is taken from the {word} of each row; add `keeps: [{word}]`"
 
 
 def _tuning(place: Place, study: Study, config: Config) -> Iterator[Problem]:

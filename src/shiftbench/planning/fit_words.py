@@ -24,6 +24,7 @@ CONSTANTS = {
     "JUDGES": "predictions that a metric can judge, of every learner of the study",
     "FROM": "what a metric or an artefact needs that at least one learner offers",
     "USES": "metrics that a metric or an artefact is taken from",
+    "KEEPS": "what a metric or an artefact needs the study to keep of its runs, by its key `keeps`",
     "BLANK": "what a stream has on which a metric stays empty, which `check` notes",
     "COMPARES": "keys of the study whose learner an artefact or a metric compares with",
     "VARIES": "what of a stream differs from one realisation to the next",

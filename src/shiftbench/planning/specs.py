@@ -90,7 +90,8 @@ def run(config: Config, study: str, stream: str, variant: str, seeds: tuple[int,
             "stack": _stack(_modules(plan, variant)),
             "instructions": _instructions.wanted() or plan.instructions,
         }
-        | ({"configuration": point} if point else {}),
+        | ({"configuration": point} if point else {})
+        | ({"keeps": plan.keeps} if plan.keeps else {}),
         HARNESS,
         components.module_name("streams", config.streams[stream].family),
         *_modules(plan, variant),

@@ -47,6 +47,11 @@ class Run:
         return hasattr(self.reader, "test")
 
     @property
+    def keeps(self) -> bool:
+        """Whether predictions are kept row by row."""
+        return "predictions" in self.spec.get("keeps", ())
+
+    @property
     def labels(self) -> xr.Dataset:
         """What the stream says of its tasks."""
         stream = self.stream

@@ -27,7 +27,7 @@ import xarray as xr
 
 from shiftbench import seeds as seeding
 from shiftbench.interface import Batch, Context, Info, LearnerError, Predictive, State, Task
-from shiftbench.running import assembly, position, run_store
+from shiftbench.running import assembly, kept, position, run_store
 from shiftbench.running.assembly import Run
 from shiftbench.running.cost import Meter
 from shiftbench.running.position import INFO, SCORE, TESTED, WARM_UP, Position, Records
@@ -104,7 +104,7 @@ def advance(run: Run, now: Position, meter: Meter) -> Position:
     t = now.next_task
     task = run.reader.task(run.stream, run.realisations, t)
     try:
-        state, scores, info = _learn(run, now.state, task, t, meter)
+        state, scores, info, rows = _learn(run, now.state, task, t, meter)
     except (LearnerError, ArithmeticError) as error:
         log.error("%s: task %d\n%s", run.name, t, traceback.format_exc())
         reason = f"{type(error).__name__} at task {t}: {error}"
@@ -118,15 +118,15 @@ def advance(run: Run, now: Position, meter: Meter) -> Position:
         name if name.startswith(TESTED) else SCORE + name: np.where(well, values.T, np.nan).T
         for name, values in scores.items()
     }
-    found |= {INFO + name: np.asarray(values) for name, values in info.items()}
+    found |= {INFO + name: np.asarray(values) for name, values in info.items()} | rows
     records = Records(now.records, {name: values[:, None] for name, values in found.items()})
     return Position(t + 1, state, records, failures)
 
 
 def _learn(
     run: Run, state: State, task: Task, t: int, meter: Meter
-) -> tuple[State, dict[str, np.ndarray], Info]:
-    """The state after the task, its scores and the learner's info."""
+) -> tuple[State, dict[str, np.ndarray], Info, dict[str, np.ndarray]]:
+    """The state after the task, its scores, the learner's info and the predictions to keep."""
     learner = run.learner
     assert learner is not None
 
@@ -134,45 +134,56 @@ def _learn(
         return seeding.fold_each(run.seeds, t, purpose)
 
     scores: dict[str, np.ndarray] = {}
+    rows: dict[str, np.ndarray] = {}
     with meter:
         before = state
         if t >= 0:
             state = learner.drift(state, seeds("drift"))
         if run.needs:
             state = learner.boundary(state, _context(run, t), seeds("boundary"))
-        if t >= 0 and _staged(run, "before"):
+        if t >= 0 and (_staged(run, "before") or run.keeps):
             at = state if run.spec["drift"] == "before-prediction" else before
             predictive = learner.predict(at, task.train.inputs, seeds("before"))
             scores |= _score(run, "before", predictive, task.train)
+            rows |= _rows(run, "before", predictive, task.train)
         learn = learner.observe if t >= 0 else learner.begin
         state, info = learn(state, task.train, seeds("observe"))
-        if t >= 0 and _staged(run, "after"):
-            scores |= _after(run, state, task, t, seeds("after"))
-    return state, scores, info
+        if t >= 0 and (_staged(run, "after") or run.keeps):
+            tested, last = _after(run, state, task, t, seeds("after"))
+            scores, rows = scores | tested, rows | last
+    return state, scores, info, rows
 
 
-def _after(run: Run, state: State, task: Task, t: int, seeds: np.ndarray) -> dict[str, np.ndarray]:
+def _after(
+    run: Run, state: State, task: Task, t: int, seeds: np.ndarray
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Scores on the test data of the task or, where the stream looks back, of all so far.
 
     Then the score is the mean over tasks, and tested/METRIC [S, n_tasks] holds each
-    task's, NaN for those to come.
+    task's, NaN for those to come. Beside them what is kept of the predictions of the last task.
     """
     assert run.learner is not None
     if not run.looks_back:
         tests = [] if task.test is None else [task.test]
     else:
         tests = [run.reader.test(run.stream, run.realisations, j) for j in range(t + 1)]
-    each = [
-        _score(run, "after", run.learner.predict(state, test.inputs, seeds), test) for test in tests
-    ]
-    if not each:
-        return {}
+    if not tests:
+        return {}, {}
+    each = []
+    for test in tests:
+        predictive = run.learner.predict(state, test.inputs, seeds)
+        each.append(_score(run, "after", predictive, test))
+    rows = _rows(run, "after", predictive, test)
     scores = {name: np.stack([one[name] for one in each], axis=1) for name in each[0]}
     found = {name: values.mean(axis=1) for name, values in scores.items()}
     if run.looks_back:
         to_come = np.full((len(seeds), run.problem.n_tasks - t - 1), np.nan)
         found |= {TESTED + name: np.hstack([array, to_come]) for name, array in scores.items()}
-    return found
+    return found, rows
+
+
+def _rows(run: Run, moment: str, predictive: Predictive, batch: Batch) -> dict[str, np.ndarray]:
+    return kept.arrays(moment, predictive, batch) if run.keeps else {}
 
 
 def _context(run: Run, t: int) -> Context:

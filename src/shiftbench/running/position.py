@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shiftbench.interface import State, part, prefixed
+from shiftbench.running import kept
 from shiftbench.running.cost import Meter
 from shiftbench.store import checkpoint
 
@@ -55,7 +56,7 @@ def joined(records: Records | None) -> dict[str, np.ndarray]:
         for name, values in records.found.items():
             pieces.setdefault(name, []).append(values)
         records = records.before
-    return {name: np.concatenate(values[::-1], axis=1) for name, values in pieces.items()}
+    return {name: _in_order(name, values[::-1]) for name, values in pieces.items()}
 
 
 def save(scratch: Path, position: Position, meter: Meter) -> None:
@@ -79,3 +80,7 @@ def load(scratch: Path) -> tuple[Position, Meter] | None:
     records = Records(None, part(arrays, "records/"))
     position = Position(meta["next_task"], part(arrays, "state/"), records, meta["failures"])
     return position, Meter(meta["cost"])
+
+
+def _in_order(name: str, pieces: list[np.ndarray]) -> np.ndarray:
+    return kept.joined(pieces) if name.startswith(kept.KEPT) else np.concatenate(pieces, axis=1)

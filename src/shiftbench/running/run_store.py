@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from shiftbench import _instructions
+from shiftbench.running import kept
 from shiftbench.running.assembly import Run
 from shiftbench.running.cost import versions
 from shiftbench.running.position import INFO, SCORE, TESTED, WARM_UP, Position, joined
@@ -20,7 +21,11 @@ def dataset(run: Run, position: Position) -> xr.Dataset:
     """The store of a run that ended at this position, NaN where it ended early."""
     found = joined(position.records)
     done = max((array.shape[1] for array in found.values()), default=0)
-    stacked = {name: _filled(array, run.problem.n_tasks) for name, array in found.items()}
+    stacked = {
+        name: _filled(array, run.problem.n_tasks)
+        for name, array in found.items()
+        if not name.startswith(kept.KEPT)
+    }
     status = [f"failed: {reason}" if reason else "ok" for reason in position.failures]
     log.info("%s: %d tasks done, status %s", run.name, done, sorted(set(status)))
     variables = {
@@ -29,6 +34,7 @@ def dataset(run: Run, position: Position) -> xr.Dataset:
         "realisation": ("seed", np.array(run.realisations)),
     }
     variables |= _tested(run, stacked) | _infos(run, stacked)
+    variables |= kept.variables(found, run.problem.n_tasks)
     return xr.Dataset(variables, coords=_coordinates(run), attrs=_origin(run))
 
 

@@ -1,0 +1,132 @@
+"""AUC and accuracy of what is kept when the most uncertain rows are referred to an expert.
+
+farquhar2020radial, Table 1, as curves: by mutual information, as there, and by entropy. Of more
+than two classes accuracy and Brier score. A row of panels for the test rows after each task; where
+the stream has shifts, two for the rows on both sides of these. A learner that knows what it does
+not know becomes better to the right.
+"""
+
+from __future__ import annotations
+
+import math
+import string
+from collections.abc import Mapping
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
+
+from shiftbench.artefacts import _style
+from shiftbench.planning import works
+from shiftbench.scoring import predictions, referral, statistics
+from shiftbench.scoring.predictions import Rows
+from shiftbench.scoring.results import StudyResults
+
+KIND = "figure"
+JUDGES = ("categorical",)
+REQUIRES = ("tests",)
+KEEPS = ("predictions",)
+
+SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
+"""Of rows that are referred."""
+SCORES = {"AUC, %": referral.auc, "accuracy, %": referral.accuracy, "Brier score": referral.brier}
+OF_TWO, OF_MORE = ("AUC, %", "accuracy, %"), ("accuracy, %", "Brier score")
+"""What is shown of two classes, and of more, where each AUC would be the mean of several."""
+WITHIN = (0.0, 1.0)
+HEIGHT = 2.9
+LEGEND_COLUMNS = 6
+"""Of a legend at most."""
+FAINT = 0.45
+"""Opacity of bars, which are wide where streams differ much from seed to seed."""
+Sets = dict[str, list[list[Rows]]]
+
+
+@_style.styled
+def draw(study: StudyResults) -> Figure:
+    """A row of panels a stream and set of rows, a panel a score and an uncertainty."""
+    of_stream = {stream: _sets(study, stream) for stream in study.streams}
+    rows = [(stream, name) for stream, sets in of_stream.items() for name in _names(sets)]
+    drawn = _style.figure(HEIGHT * len(rows) + 0.5, caption(study))
+    panels = drawn.subplots(len(rows), len(OF_TWO) * len(referral.BY), squeeze=False)
+    letters = iter(string.ascii_lowercase)
+    for line, (stream, name) in zip(panels, rows, strict=True):
+        of_learners = {
+            learner: sets[name] for learner, sets in of_stream[stream].items() if name in sets
+        }
+        for panel, (score, by) in zip(line, _places(of_learners), strict=True):
+            _draw(panel, study, of_learners, score, by)
+            _style.title(panel, next(letters), f"by {by}")
+        line[0].set_ylabel(f"{stream}\n{name}\n{line[0].get_ylabel()}")
+        for left, right in (line[:2], line[2:]):
+            right.sharey(left)
+            left.autoscale(axis="y")
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    drawn.legend(handles, labels, loc="outside upper center", ncols=_columns(len(labels)))
+    return drawn
+
+
+def caption(study: StudyResults) -> str:
+    """What is referred, what the bars are, on how many runs, and what is cut."""
+    return (
+        f"As {works.short('farquhar2020radial')}, Table 1: the rows of largest uncertainty are"
+        " referred, and the others judged; the mutual information is that of the parameters and"
+        " the class, and rows of equal uncertainty, as all are for point estimates, are referred"
+        f" by lot. Mean over seeds, {statistics.described('auc')}. Test rows: predicted after"
+        f" their task, mean over tasks.{_about_new(study)} {study.budget()}"
+    )
+
+
+def _columns(labels: int) -> int:
+    """Those of a legend, whose rows are alike."""
+    return math.ceil(labels / math.ceil(labels / LEGEND_COLUMNS))
+
+
+def _about_new(study: StudyResults) -> str:
+    """What rows of the next segment are, where a stream has such."""
+    if not any(store["shift"].values[:, 1:].any() for store in study.streams.values()):
+        return ""
+    return (
+        " Rows of the next segment: of its first task, predicted before anything of it is learnt,"
+        " from the same state as the test rows of the segment learnt; mean over shifts. The"
+        " intervals are wide where shifts differ from seed to seed, which all learners see alike."
+    )
+
+
+def _sets(study: StudyResults, stream: str) -> dict[str, Sets]:
+    """The sets of rows of each learner with a run that did not fail."""
+    runs = {learner: study.run(stream, learner) for learner in study.learners}
+    return {
+        learner: predictions.sets(run, study.streams[stream])
+        for learner, run in runs.items()
+        if run.sizes["seed"]
+    }
+
+
+def _names(of_learners: dict[str, Sets]) -> list[str]:
+    return list(dict.fromkeys(name for sets in of_learners.values() for name in sets))
+
+
+def _places(of_learners: Mapping[str, list[list[Rows]]]) -> list[tuple[str, str]]:
+    """Score and uncertainty of each panel of a row."""
+    (first, *_), *_ = next(iter(of_learners.values()))
+    scores = OF_TWO if first.probability.shape[1] == 2 else OF_MORE
+    return [(score, by) for score in scores for by in referral.BY]
+
+
+def _draw(
+    axes: Axes, study: StudyResults, sets: dict[str, list[list[Rows]]], score: str, by: str
+) -> None:
+    """One curve a learner, its bars aside of those of the others."""
+    for place, (learner, of_seeds) in enumerate(sets.items()):
+        values = referral.curves(of_seeds, SHARES, referral.BY[by], SCORES[score])
+        band = statistics.band(values, WITHIN).times(100 if score.endswith("%") else 1)
+        # Moved aside a little, so that the bars of learners do not cover each other.
+        at = 100 * np.array(SHARES) + 0.6 * (place - (len(sets) - 1) / 2)
+        reach = np.nan_to_num([band.mean - band.low, band.high - band.mean])
+        look = _style.look(study, learner)
+        axes.errorbar(
+            at, band.mean, np.maximum(reach, 0), **look, ecolor=to_rgba(look["color"], FAINT),
+            ms=4, lw=1.2, elinewidth=0.9, label=study.label(learner),
+        )  # fmt: skip
+    axes.set(xlabel="rows referred, %", ylabel=score)
