@@ -74,6 +74,17 @@ def test_what_a_study_has_not_it_does_not_judge(folder: Path, old: str, new: str
     assert plan.studies["toy"].artefacts == ["score-table"]
 
 
+def test_shares_of_configurations_are_for_studies_that_have_some_and_nothing_else_is(
+    folder: Path,
+) -> None:
+    share = CLAIM.replace("  metric: jump_f1\n", "  metric: jump_f1\n  over: 0.3\n")
+    assert claims.of_study(loaded(folder, share), "toy") == {}
+    drawn = "    configurations: [{beam.size: [1, 2, 3]}]\n    methods:"
+    (folder / "mine.yaml").write_text(CONFIG.replace("    methods:", drawn))
+    assert claims.of_study(loaded(folder, share), "toy") == {"steps-are-found": ["steps"]}
+    assert claims.of_study(loaded(folder), "toy") == {}
+
+
 def test_defaults_count_as_written(folder: Path) -> None:
     plan = loaded(folder, CLAIM.replace("points: [12, 14]", "distinct: true"))
     assert claims.of_study(plan, "toy") == {"steps-are-found": ["steps", "longer"]}

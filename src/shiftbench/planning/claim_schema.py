@@ -125,8 +125,8 @@ class ClaimEntry(Model):
     holds: Holds = Field(description="What must hold of the scores, see below.")
     over: float | None = Field(
         None,
-        description="The claim is about the share of seeds whose score is above this; a seed that "
-        "failed is not.",
+        description="The claim is about the share of configurations whose score is above this (a "
+        "run that failed is not), in a study that has `configurations`.",
     )
     paper: str = Field("", description="The paper's numbers, as text.")
     ours_may: str = Field("", description="Why our numbers can differ.")

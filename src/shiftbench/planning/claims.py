@@ -99,7 +99,12 @@ def of_study(config: Config, study: str) -> dict[str, list[str]]:
 
 
 def _has(study: Study, claim: Claim) -> bool:
-    """Whether a study has the metrics and the methods of a claim."""
+    """Whether a study has the metrics and the methods of a claim.
+
+    Claims about a share of seeds are for studies whose seeds are configurations, and no others.
+    """
+    if bool(study.configurations) != (claim.over is not None):
+        return False
     metrics = {claim.metric, *claim.holds.metrics}
     return metrics <= {*study.metrics} and {*claim.holds.methods} <= {*study.standing.values()}
 
