@@ -66,7 +66,8 @@ def caption(study: StudyResults) -> str:
     )
     return (
         f"As {works.short('farquhar2020radial')}, Table 1. Mean over seeds, in brackets its"
-        f" {statistics.described(*shown)}. auc: area under the ROC curve on test rows, %; _at_10"
+        f" {statistics.described(*shown)}. On test rows of a task, predicted after it; mean over"
+        " tasks. auc: area under the ROC curve, %; accuracy: %; _at_10"
         " to _at_30: of what is kept when so many % of the rows are referred, those of largest"
         " mutual information of parameters and class (for point estimates, which have none, by"
         " lot). misclassification_auc: that of entropy for wrong rows, %. ece: 15 bins, %."
