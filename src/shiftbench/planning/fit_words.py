@@ -82,6 +82,8 @@ OFFERS = {
     "loss": "a loss of each row, with settings `loss`, `ridge` and `bound`",
     "theorem": "a bound on the regret",
     "draws": "draws of the posterior",
+    "gradients": "the spread of the gradients that it would follow",
+    "truncation": "weights whose noise is cut off",
     "closeness": "how near fitted posteriors are to the exact ones",
     "betas": "a beta_rlm above 0 to learn from",
     "density": "a log density whose prior can be learnt",
