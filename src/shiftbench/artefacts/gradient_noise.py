@@ -43,7 +43,10 @@ def draw(study: StudyResults) -> Figure:
             for density, looks in DENSITIES.items():
                 if f"info_{density}_sd" in run:
                     _curve(panels[1], run, f"{density}_sd", looks)
-        titles = f"of the mean negative log likelihood, {stream}", "of the radial cross entropy"
+        titles = (
+            f"gradient of the negative log likelihood, {stream}",
+            "gradient of the cross entropy with a radial prior",
+        )
         for letter, panel, title in zip("abcdefgh"[2 * place :], panels, titles, strict=False):
             panel.set(xscale="log", yscale="log", xlabel="standard deviation of the weights")
             panel.set_ylabel("standard deviation of the gradient")
