@@ -39,13 +39,12 @@ def draw(study: StudyResults) -> Figure:
     rows = drawn.subplots(len(streams), len(USES), squeeze=False)
     for place, (stream, panels) in enumerate(zip(streams, rows, strict=True)):
         for k, (panel, metric) in enumerate(zip(panels, USES, strict=True)):
+            panel.set_xscale("log")
             _draw(panel, _points(study, stream, metric))
             unit = components.constant("metrics", metric, "UNIT")
-            panel.set(
-                xscale="log", xlabel="cut in standard deviations", ylabel=f"{metric} ({unit})"
-            )
+            panel.set(xlabel="cut in standard deviations", ylabel=f"{metric} ({unit})")
             _style.title(panel, "abcdefgh"[len(USES) * place + k], f"{metric}, {stream}")
-        panels[0].legend(title="draws a step", loc="best")
+        panels[0].legend(title="draws a step", loc="lower left")
     return drawn
 
 

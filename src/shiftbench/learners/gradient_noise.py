@@ -42,6 +42,7 @@ from shiftbench.posteriors import radial
 NEEDS: tuple[str, ...] = ()
 MODEL = True
 TAKES = {"image": "categorical", "classes": "categorical"}
+REQUIRES = ("hidden-layer",)
 OFFERS = ("gradients_at_start",)
 
 

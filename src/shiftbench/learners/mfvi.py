@@ -46,10 +46,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import numpy as np
-import tensorflow_probability as tfp
 from annotated_types import Ge, Gt, Le, Lt
 
 from shiftbench.interface import (
@@ -66,19 +65,16 @@ from shiftbench.models._model import Model
 from shiftbench.networks import (
     early_stopping,
     elbo,
-    gradient_spread,
-    layerwise,
-    mean_field,
     optimisers,
     sampling,
+    variational_fit,
     weight_draws,
 )
 from shiftbench.networks.backend import graph, tf
 from shiftbench.networks.mean_field import Prior
-from shiftbench.networks.random import fold_in
 from shiftbench.networks.starts import Start, start_values
 from shiftbench.networks.tasks import head_of_each, heads_in
-from shiftbench.networks.training import Gradient, Minibatch, minimise
+from shiftbench.networks.variational_fit import Plan, Posterior, Task
 from shiftbench.networks.weight_draws import Draws
 from shiftbench.posteriors import mean_field_gaussian
 
@@ -166,30 +162,6 @@ class Settings:
     minibatch, and with it the accuracy on the task's rows; 0: not told."""
 
 
-class _Posterior(NamedTuple):
-    """Independent normals, [S, H, P] each; sd is 0 where there is a point alone."""
-
-    mean: tf.Tensor
-    sd: tf.Tensor
-
-
-Data = tuple[tf.Tensor, tf.Tensor, tf.Tensor]
-
-
-class _Task(NamedTuple):
-    """before: the posterior of the task before, which parameters keep that are not active [S, 1, P]
-    (None: all are); data: the rows to learn from; held: those held back, or None."""
-
-    before: _Posterior
-    active: tf.Tensor | None
-    data: Data
-    held: Data | None
-
-
-STEPS, ELBO, PRETRAINING, NOISE, JUDGE, SPREAD = range(6)
-"""What the seeds of a task are folded with, for each use of them."""
-
-
 def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     """The learner for a model; TensorFlow traces one graph for each size of task."""
     blocks = weight_draws.blocks_of(model, problem.heads) if settings.family == "radial" else None
@@ -200,9 +172,11 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     if settings.biases == "point":
         bayesian[model.is_bias()] = 0.0
     owners = head_of_each(model, problem)
-    fit = graph(partial(_fit, settings, draws, bayesian))
-    pretrain = graph(partial(_pretrain, settings, model))
-    spread = graph(partial(_spread, settings, draws))
+    plan = _plan(settings, draws, bayesian)
+    fit = graph(partial(variational_fit.fit, plan))
+    pretraining = plan._replace(epochs=settings.pretraining_epochs or settings.epochs)
+    pretrain = graph(partial(variational_fit.maximum_likelihood, pretraining))
+    spread = graph(partial(variational_fit.gradient_sd, plan, settings.gradient_draws))
     begin = Start(settings.start, settings.start_mean_sd, settings.start_sd, settings.start_rho_sd)
 
     @graph
@@ -234,9 +208,9 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         mean, sd = start_values(begin, state["mean"], state["sd"], bayesian, seeds)
         if settings.start == "maximum-likelihood" and not state["mean"].any():
             mean = pretrain(mean, tuple(batch), seeds).numpy()
-        before = _Posterior(state["mean"], state["sd"])
-        task = _Task(before, active, tuple(batch), held and tuple(held))
-        *results, best = fit(prior_of(state), _Posterior(mean, sd), task, seeds)
+        before = Posterior(state["mean"], state["sd"])
+        task = Task(before, active, tuple(batch), held and tuple(held))
+        *results, best = fit(prior_of(state), Posterior(mean, sd), task, seeds)
         mean, sd = (a.numpy() for a in results[:2])
         learnt = {"mean": mean, "sd": sd}
         info = sampling.info(*results[2:], settings.kl_weight)
@@ -263,6 +237,21 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     return Learner(init, predict, observe, broaden=broaden if settings.prior == "carried" else None)
 
 
+def _plan(settings: Settings, draws: Draws, bayesian: np.ndarray) -> Plan:
+    return Plan(
+        draws,
+        bayesian,
+        settings.prior_density,
+        settings.kl_weight,
+        settings.epochs,
+        settings.batch_size,
+        optimisers.named(settings.optimiser, settings.learning_rate, settings.learning_rate_decay),
+        settings.elbo_draws,
+        settings.prediction_draws,
+        settings.patience,
+    )
+
+
 def _accuracy(predictive: Predictive, batch: Batch) -> Info:
     """train_accuracy [S, H] on the rows learnt from, of classes; nothing for real targets."""
     if not isinstance(predictive, Categorical):
@@ -270,106 +259,3 @@ def _accuracy(predictive: Predictive, batch: Batch) -> Info:
     right = predictive.probabilities.argmax(axis=-1) == batch.targets[:, np.newaxis]
     seen = batch.mask[:, np.newaxis]
     return {"train_accuracy": (right & seen).sum(axis=-1) / seen.sum(axis=-1)}
-
-
-def _pretrain(
-    settings: Settings, model: Model, start: tf.Tensor, data: Data, seeds: tf.Tensor
-) -> tf.Tensor:
-    """Parameters [S, H, P] of maximum likelihood."""
-    decay = settings.learning_rate_decay
-    fitted, _ = minimise(
-        partial(layerwise.mean_nll_gradient, model),
-        start,
-        data,
-        fold_in(seeds, PRETRAINING),
-        settings.pretraining_epochs or settings.epochs,
-        settings.batch_size,
-        optimisers.named(settings.optimiser, settings.learning_rate, decay),
-    )
-    return fitted
-
-
-def _spread(
-    settings: Settings, draws: Draws, mean: tf.Tensor, sd: tf.Tensor, data: Data, seeds: tf.Tensor
-) -> tf.Tensor:
-    """Standard deviation [S, H] of one draw's gradient in the means, on one minibatch."""
-    seeds = fold_in(seeds, SPREAD)
-    rows = gradient_spread.some_rows(data, settings.batch_size, seeds)
-    one, number = draws._replace(number=1), settings.gradient_draws
-    return gradient_spread.of_likelihood(one, mean, sd, rows, number, seeds)
-
-
-def _fit(
-    settings: Settings,
-    draws: Draws,
-    bayesian: np.ndarray,
-    prior: Prior,
-    start: _Posterior,
-    task: _Task,
-    seeds: tf.Tensor,
-) -> tuple[tf.Tensor, ...]:
-    """Down the negative ELBO over (mean, softplus^-1 sd), then its two terms, steps, best epoch."""
-    mask = task.data[2]
-    counted = bayesian
-    if task.active is not None:
-        counted = bayesian * tf.cast(task.active, tf.float32)
-    count = tf.reduce_sum(tf.cast(mask, tf.float32), axis=1)[:, None, None]
-    rows = min(settings.batch_size, mask.shape[1])
-    noise = elbo.noise_of_steps(draws, rows, fold_in(seeds, NOISE))
-
-    def gradient(parameters: tf.Tensor, rows: Minibatch, step_seeds: tf.Tensor) -> tf.Tensor:
-        mean, sd = mean_field.unpack(parameters, bayesian)
-        drawn = noise(step_seeds)
-        likelihood = elbo.likelihood_gradient(draws, mean, sd, drawn, rows)
-        known = *likelihood, mean, sd, prior, counted, count / settings.kl_weight
-        if draws.blocks is None:
-            return mean_field.gaussian_gradient(*known)
-        blocks, density = draws.blocks, settings.prior_density
-        return mean_field.radial_gradient(*known, drawn.eps, blocks, density)
-
-    fitted, steps, best = _descend(settings, draws, bayesian, gradient, start, task, seeds)
-    mean, sd = mean_field.unpack(fitted, bayesian)
-    if task.active is not None:
-        mean = tf.where(task.active, mean, task.before.mean)
-        sd = tf.where(task.active, sd, task.before.sd)
-    seeds, number = fold_in(seeds, ELBO), settings.elbo_draws
-    log_lik = sampling.expected_log_likelihood(
-        draws.model, partial(elbo.drawn, draws, mean, sd), task.data, number, seeds
-    )
-    kl = elbo.divergence(draws, mean, sd, prior, counted, settings.prior_density, number, seeds)
-    return mean, sd, log_lik, kl, steps, best
-
-
-def _descend(
-    settings: Settings,
-    draws: Draws,
-    bayesian: np.ndarray,
-    gradient: Gradient,
-    start: _Posterior,
-    task: _Task,
-    seeds: tf.Tensor,
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """(mean, rho) [S, H, 2 P], the steps taken, and the epoch that is kept."""
-    rho = tfp.math.softplus_inverse(tf.maximum(start.sd, 1e-12))
-    decay = settings.learning_rate_decay
-    known = (
-        gradient,
-        tf.concat([start.mean, rho], -1),
-        task.data,
-        fold_in(seeds, STEPS),
-        settings.epochs,
-        settings.batch_size,
-        optimisers.named(settings.optimiser, settings.learning_rate, decay),
-    )
-    if task.held is None:
-        return *minimise(*known), tf.constant(settings.epochs)
-    held, judging = task.held, fold_in(seeds, JUDGE)
-
-    def judge(parameters: tf.Tensor) -> tf.Tensor:
-        draw = partial(elbo.drawn, draws, *mean_field.unpack(parameters, bayesian))
-        return sampling.expected_log_likelihood(
-            draws.model, draw, held, settings.prediction_draws, judging
-        ).mean
-
-    stopped = early_stopping.minimise_until(judge, settings.patience, *known)
-    return stopped.x, stopped.steps, stopped.epoch
