@@ -7,7 +7,7 @@ import pytest
 
 from shiftbench.artefacts import gradient_noise, training_dynamics, truncation
 from shiftbench.errors import UserError
-from shiftbench.scoring.metrics import gradient_growth
+from shiftbench.scoring.metrics import gradient_growth, gradient_sd, training_accuracy_lost
 from shiftbench.streams import transformed_images
 from tests.scoring import stores
 
@@ -38,6 +38,15 @@ def test_growth_is_the_ratio_of_the_spreads_at_one_and_a_tenth():
     np.testing.assert_allclose(study.score("images", "radial", "gradient_growth"), np.sqrt(10))
     without = gradient_growth.score(noise_run("normal", 2, sds=[1.0, 3.0]), STREAM)
     assert np.isnan(without).all() and without.shape == (SEEDS,)
+
+
+def test_the_end_of_training_is_that_of_the_last_task():
+    one = np.array([[[0.9], [0.7]], [[0.6], [0.8]], [[0.5], [0.5]]])
+    run = mfvi_run("told", 0.8, {"train_accuracy": one, "gradient_sd": 2 * one}, gradient_draws=4)
+    np.testing.assert_allclose(gradient_sd.score(run, STREAM), [1.4, 1.6, 1.0])
+    np.testing.assert_allclose(training_accuracy_lost.score(run, STREAM), [0.2, 0, 0], atol=1e-12)
+    for metric in (gradient_sd, training_accuracy_lost):
+        assert np.isnan(metric.score(mfvi_run("not", 0.8), STREAM)).all()
 
 
 def test_gradient_noise_draws_each_family_in_the_order_of_the_widths():

@@ -83,11 +83,10 @@ MODEL = True
 TAKES = {"image": "categorical", "classes": "categorical"}
 REFUSES = {"convolution": {"estimator": ("local",)}}
 WRONG = {
-    "local reparameterisation is for independent normal weights, not for radial or truncated draws;"
-    " set estimator to flipout or sample": {
-        "estimator": ("local",),
-        "family": ("radial", "truncated"),
-    },
+    "local reparameterisation is for independent weights, not for radial draws; set estimator to"
+    " flipout or sample": {"estimator": ("local",), "family": ("radial",)},
+    "local reparameterisation is for normal weights, not for truncated draws; set estimator to"
+    " flipout or sample": {"estimator": ("local",), "family": ("truncated",)},
     "one draw has no spread; set gradient_draws to 0 or to 2 and more": {"gradient_draws": (1,)},
 }
 OFFERS = {
