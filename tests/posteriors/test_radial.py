@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import tensorflow_probability as tfp
+from scipy import integrate
 
 from shiftbench.posteriors import radial
 from shiftbench.posteriors.radial import Block
@@ -135,3 +136,91 @@ def test_parameters_that_do_not_count_add_nothing():
     values = np.ones(5), 0.5 * np.ones(5), 0.3 * np.ones(5), np.array([1, 1, 1, 0, 0])
     changed = np.array([1, 1, 1, 9, -9]), np.array([0.5, 0.5, 0.5, 0, 0]), *values[2:]
     assert kl(*values, blocks, counted=counted) == kl(*changed, blocks, counted=counted)
+
+
+def shells(size, centre, sd, prior_mean, prior_sd, published=False):
+    """E_q of -log q and of -log p by quadrature over radius and directions around q's mean.
+
+    Directions of two or three dimensions on a grid, of one two points; all in double precision
+    and from the definition alone: |r| has twice a normal's density, directions are uniform.
+    """
+    # Dense near zero, where log r has its pole.
+    r = np.geomspace(1e-8, 9, 4001)
+    weight = np.sqrt(2 / np.pi) * np.exp(-(r**2) / 2)
+    angle = (np.arange(60) + 0.5) / 60 * 2 * np.pi
+    nodes, of_node = np.polynomial.legendre.leggauss(40)
+    if size == 1:
+        directions, share = np.array([[1.0], [-1.0]]), np.full(2, 0.5)
+    elif size == 2:
+        directions, share = np.stack([np.cos(angle), np.sin(angle)], 1), np.full(60, 1 / 60)
+    else:
+        flat = np.sqrt(1 - nodes**2)
+        ring = [np.outer(flat, f(angle)) for f in (np.cos, np.sin)]
+        directions = np.stack([*ring, np.outer(nodes, np.ones(60))], -1).reshape(-1, 3)
+        share = np.outer(of_node / 2, np.full(60, 1 / 60)).ravel()
+    area = {1: 2.0, 2: 2 * np.pi, 3: 4 * np.pi}[size]
+
+    def log_density(radius, scale, jacobian=True):
+        power = (size - 1) * np.log(radius) if jacobian else 0.0
+        constant = 0.5 * np.log(2 / np.pi) - np.log(area)
+        return constant - radius**2 / 2 - power - np.log(scale).sum()
+
+    eps = r[:, None, None] * directions
+    away = np.linalg.norm((np.asarray(centre) + sd * eps - prior_mean) / prior_sd, axis=-1)
+    q, p = log_density(r, sd), log_density(away, prior_sd, not published) @ share
+    return tuple(-integrate.simpson(weight * log, x=r) for log in (q, p))
+
+
+CASES = [
+    (1, [0.4], [0.5], [0.1], [0.7]),
+    (2, [0.3, -0.2], [0.5, 0.9], [1.0, 0.5], [0.8, 0.6]),
+    (3, [0.3, -0.2, 0.1], [0.5, 0.9, 0.7], [1.0, 0.5, -0.5], [0.8, 0.6, 1.1]),
+]
+
+
+@pytest.mark.parametrize(("size", "mean", "sd"), [case[:3] for case in CASES[:2]])
+def test_the_density_integrates_to_one_and_eq_44_does_not(size, mean, sd):
+    blocks, centre, scale = (Block(size, 1, 1),), np.float32(mean), np.float32(sd)
+    angle, r = np.arange(24) / 24 * 2 * np.pi, np.linspace(1e-4, 8, 4001)
+    directions = np.array([[1.0], [-1.0]])
+    if size == 2:
+        directions = np.stack([np.cos(angle), np.sin(angle)], 1)
+    values = np.float32(mean + np.array(sd) * r[:, None, None] * directions)
+
+    def mass(density):
+        """In polar coordinates, where the pole of 1 / R is none."""
+        at = np.exp(radial.log_density(values, centre, scale, blocks, density)).mean(axis=1)
+        shell = 2 * (np.pi * r) ** (size - 1) * np.prod(sd)
+        return integrate.simpson(shell * at, x=r)
+
+    assert mass("full") == pytest.approx(1, abs=2e-3)
+    published = mass("published")
+    # Without 1 / R the mass of a shell grows with R: E R = sqrt(2 / pi).
+    assert published == pytest.approx(1 if size == 1 else np.sqrt(2 / np.pi), abs=2e-3)
+
+
+@pytest.mark.parametrize("published", [False, True])
+@pytest.mark.parametrize(("size", "mean", "sd", "prior_mean", "prior_sd"), CASES)
+def test_entropy_and_cross_entropy_equal_quadrature(
+    size, mean, sd, prior_mean, prior_sd, published
+):
+    density, blocks = "published" if published else "full", (Block(size, 1, 1),)
+    entropy, cross = shells(size, mean, np.array(sd), prior_mean, np.array(prior_sd), published)
+    values = np.array(mean) + sd * draws(blocks, 400_000).numpy()[0, 0]
+    own = -radial.log_density(np.float32(values), np.float32(mean), np.float32(sd), blocks)
+    of_prior = -radial.log_density(
+        np.float32(values), np.float32(prior_mean), np.float32(prior_sd), blocks, density
+    )
+    for found, exact in ((own, entropy), (of_prior, cross)):
+        assert np.mean(found) == pytest.approx(
+            exact, abs=4 * float(np.std(found)) / 400_000**0.5 + 1e-3
+        )
+    # The divergence of training: exact but for E log R, so with fewer draws.
+    full = kl(mean, sd, prior_mean, prior_sd, blocks, k=100_000, density=density)
+    missing = (size - 1) * radial_log_mean() if published else 0.0
+    assert full == pytest.approx(cross - entropy + missing, abs=0.02)
+
+
+def radial_log_mean():
+    """E log |r|: what eq. 44 lacks of it, a constant, is not in the divergence either."""
+    return float(-0.5 * (np.euler_gamma + np.log(2)))

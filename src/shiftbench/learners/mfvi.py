@@ -12,8 +12,15 @@ and C.2, where with s = 0 always it is VCL. Knows: the likelihood. The methods, 
 - Radial posteriors (farquhar2020radial, 3 and 4.2): family `radial`, start_sd softplus(-6) or
   softplus(-4), start_rho_sd 0.5. The first prior is normal, those after it radial. The cross
   entropy is exact but for E log R (posteriors/radial.py); with several draws the public code
-  adds up, by mistake, what it should average. No AMSGrad. No radial density is a power of another
-  one: it is broadened as the normal one of the same means and scales, and stays radial.
+  adds up, by mistake, what it should average. No radial density is a power of another one: it is
+  broadened as the normal one of the same means and scales, and stays radial.
+- Truncated noise (farquhar2020radial, appendix F): family `truncated`; the noise of a weight is
+  cut at `truncation` standard deviations, in training, the ELBO and predictions, while the
+  divergence stays that of the whole normal: biased on purpose. Broadened as the normal one.
+- MFVI with tweaks (farquhar2020radial, 4.1.2): start `maximum-likelihood`, a small start_sd, and
+  early stopping on rows of the task that are held back (networks/early_stopping.py).
+- One data set over several tasks: prior `first`, start `prior` goes on where the task before
+  ended, with the moments of Adam at zero again.
 
 Where kl_weight is below 1, the likelihood counts more than once: q is near the posterior of
 p(data)^(1 / kl_weight), which for one task is the tempered or cold posterior of Wenzel et al.
@@ -30,40 +37,46 @@ task has trained: a new head, or all.
 State: mean, sd [S, H, P] of q; parameters that are points have sd 0 (biases, by default,
 as in the code of li2021vbs: neither prior nor penalty).
 Info, [S, H] in nats over the task: elbo = log_evidence = expected_log_likelihood - kl_weight kl,
-these two; elbo_se, the standard error of the second as a mean over draws; steps. No bound on the
-evidence with family `radial` and prior_density `published`.
+these two; elbo_se, the standard error of the second as a mean over draws; steps; best_epoch where
+rows are held back, whose posterior is kept; gradient_sd and train_accuracy where gradient_draws are
+asked for. No bound on the evidence with family `radial` and prior_density `published`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import numpy as np
-import tensorflow_probability as tfp
-from annotated_types import Ge, Gt
+from annotated_types import Ge, Gt, Le, Lt
 
 from shiftbench.interface import (
     Batch,
     Broadening,
+    Categorical,
     Info,
     Learner,
     Predictive,
     Problem,
     State,
 )
-from shiftbench.models._model import Linear, Model
-from shiftbench.networks import layerwise, mean_field, sampling, weight_draws
+from shiftbench.models._model import Model
+from shiftbench.networks import (
+    early_stopping,
+    elbo,
+    optimisers,
+    sampling,
+    variational_fit,
+    weight_draws,
+)
 from shiftbench.networks.backend import graph, tf
 from shiftbench.networks.mean_field import Prior
-from shiftbench.networks.random import fold_in, normals
+from shiftbench.networks.starts import Start, start_values
 from shiftbench.networks.tasks import head_of_each, heads_in
-from shiftbench.networks.training import Adam, Minibatch, minimise
-from shiftbench.networks.weight_draws import Draws, Noise
-from shiftbench.posteriors import mean_field_gaussian, radial
-from shiftbench.seeds import generator
+from shiftbench.networks.variational_fit import Plan, Posterior, Task
+from shiftbench.networks.weight_draws import Draws
+from shiftbench.posteriors import mean_field_gaussian
 
 NEEDS: tuple[str, ...] = ()
 MODEL = True
@@ -72,8 +85,16 @@ REFUSES = {"convolution": {"estimator": ("local",)}}
 WRONG = {
     "local reparameterisation is for independent weights, not for radial draws; set estimator to"
     " flipout or sample": {"estimator": ("local",), "family": ("radial",)},
+    "local reparameterisation is for normal weights, not for truncated draws; set estimator to"
+    " flipout or sample": {"estimator": ("local",), "family": ("truncated",)},
+    "one draw has no spread; set gradient_draws to 0 or to 2 and more": {"gradient_draws": (1,)},
 }
-OFFERS = ("broaden", "log_evidence")
+OFFERS = {
+    "broaden": {"prior": ("carried",)},
+    "log_evidence": True,
+    "truncation": {"family": ("truncated",)},
+    "gradients": {"not gradient_draws": (0,)},
+}
 
 
 @dataclass(frozen=True)
@@ -83,9 +104,17 @@ class Settings:
     batch_size: Annotated[int, Ge(1)] = 64
     """Rows of a minibatch (VCL: 256 permuted, all split; improved: 1024, 256)."""
     learning_rate: Annotated[float, Gt(0)] = 0.0005
-    """Adam's step size (li2021vbs, Table 3; VCL 0.001, improved VCL 0.005)."""
-    family: Literal["gaussian", "radial"] = "gaussian"
-    """Of the posterior: independent normals, or the radial one of farquhar2020radial."""
+    """Step size (li2021vbs, Table 3; VCL 0.001, improved VCL 0.005)."""
+    optimiser: Literal["adam", "amsgrad", "sgd"] = "adam"
+    """Adam, AMSGrad, or stochastic gradient descent with Nesterov momentum .9
+    (farquhar2020radial, D.1)."""
+    learning_rate_decay: Annotated[float, Gt(0), Le(1)] = 1.0
+    """Factor of the step size after each epoch (farquhar2020radial, D.1: .96 or .98 with sgd)."""
+    family: Literal["gaussian", "radial", "truncated"] = "gaussian"
+    """Of the posterior: independent normals, the radial one of farquhar2020radial, or normals whose
+    noise is cut off, with the divergence of whole ones (its appendix F)."""
+    truncation: Annotated[float, Gt(0)] = 1.0
+    """truncated: where the noise of a weight is cut, in standard deviations."""
     prior_density: Literal["full", "published"] = "full"
     """radial: of the carried prior; published: without its Jacobian, eq. 44 of
     farquhar2020radial."""
@@ -96,11 +125,17 @@ class Settings:
     """Weight draws of a step, K (VCL, improved VCL: 10)."""
     kl_weight: Annotated[float, Gt(0)] = 1.0
     """Weight of the divergence from the prior: 1 is the ELBO, less a cold posterior."""
+    prior: Literal["carried", "first"] = "carried"
+    """first: the prior of every task is that of the first, for training that goes on over several
+    tasks of the same rows; carried: it is the posterior of the task before."""
     start: Literal["fresh", "means", "prior", "maximum-likelihood"] = "fresh"
     """fresh: means near zero for every task, as in li2021vbs; prior: from the prior, but for
     what no task has trained; means: so, with standard deviations of start_sd at most, which a
     broadened prior needs if training is short; maximum-likelihood: as prior, and the first task's
     means trained first, without prior and noise, for as many epochs (VCL)."""
+    pretraining_epochs: Annotated[int, Ge(0)] = 0
+    """maximum-likelihood: epochs of that training, 0 for as many as epochs (code of
+    farquhar2020radial: 1)."""
     start_mean_sd: Annotated[float, Ge(0)] = 0.1
     """fresh: standard deviation of the means' start values; layers of few inputs need more."""
     start_sd: Annotated[float, Gt(0)] = 0.0486
@@ -116,34 +151,36 @@ class Settings:
     """Weight draws of a prediction (10 suffice, li2021vbs, C.2; VCL 100, improved VCL 20)."""
     elbo_draws: Annotated[int, Ge(1)] = 20
     """Weight draws per row of the final ELBO, which decides between hypotheses."""
-
-
-class _Posterior(NamedTuple):
-    """Independent normals, [S, H, P] each; sd is 0 where there is a point alone."""
-
-    mean: tf.Tensor
-    sd: tf.Tensor
-
-
-STEPS, ELBO, PRETRAINING, NOISE = range(4)
-"""What the seeds of a task are folded with, for each use of them."""
+    held_back: Annotated[float, Ge(0), Lt(1)] = 0.0
+    """Share of a task's rows that are not learnt from; how likely they are after an epoch, under
+    prediction_draws draws, decides when training stops. 0: no early stopping."""
+    patience: Annotated[int, Ge(1)] = 10
+    """held_back: epochs without a better likelihood after which training stops."""
+    gradient_draws: Annotated[int, Ge(0)] = 0
+    """Draws of which the spread of the gradient is told after each task, on one
+    minibatch, and with it the accuracy on the task's rows; 0: not told."""
 
 
 def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     """The learner for a model; TensorFlow traces one graph for each size of task."""
     blocks = weight_draws.blocks_of(model, problem.heads) if settings.family == "radial" else None
-    draws = Draws(model, settings.estimator, blocks, settings.draws)
+    truncation = settings.truncation if settings.family == "truncated" else None
+    draws = Draws(model, settings.estimator, blocks, settings.draws, truncation)
     weight_draws.check(draws)
     bayesian = np.ones(model.size, dtype=np.float32)
     if settings.biases == "point":
         bayesian[model.is_bias()] = 0.0
     owners = head_of_each(model, problem)
-    fit = graph(partial(_fit, settings, draws, bayesian))
-    pretrain = graph(partial(_pretrain, settings, model))
+    plan = _plan(settings, draws, bayesian)
+    fit = graph(partial(variational_fit.fit, plan))
+    pretraining = plan._replace(epochs=settings.pretraining_epochs or settings.epochs)
+    pretrain = graph(partial(variational_fit.maximum_likelihood, pretraining))
+    spread = graph(partial(variational_fit.gradient_sd, plan, settings.gradient_draws))
+    begin = Start(settings.start, settings.start_mean_sd, settings.start_sd, settings.start_rho_sd)
 
     @graph
     def moments(mean: tf.Tensor, sd: tf.Tensor, seeds: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
-        draw, count = partial(_drawn, draws, mean, sd), settings.prediction_draws
+        draw, count = partial(elbo.drawn, draws, mean, sd), settings.prediction_draws
         return sampling.predictive_moments(model, draw, count, seeds, inputs)
 
     def init(seeds: np.ndarray) -> State:
@@ -155,19 +192,36 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         found = partial(moments, state["mean"], state["sd"], seeds)
         return sampling.predictive(model, found, inputs)
 
+    def prior_of(state: State) -> Prior:
+        if settings.prior == "carried":
+            return Prior(state["mean"], state["sd"])
+        first = np.broadcast_to(np.float32(settings.prior_sd) * bayesian, state["sd"].shape)
+        return Prior(np.zeros_like(state["mean"]), first)
+
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
-        mean, sd = _start(settings, state, bayesian, seeds)
-        if settings.start == "maximum-likelihood" and not state["mean"].any():
-            mean = pretrain(mean, tuple(batch), seeds).numpy()
         present = heads_in(batch, problem)
         active = (present[:, owners] | (owners < 0))[:, np.newaxis] if problem.heads > 1 else None
-        prior, start = Prior(state["mean"], state["sd"]), _Posterior(mean, sd)
-        results = fit(prior, start, active, tuple(batch), seeds)
+        held = None
+        if settings.held_back > 0:
+            batch, held = early_stopping.hold_back(batch, settings.held_back, seeds)
+        mean, sd = start_values(begin, state["mean"], state["sd"], bayesian, seeds)
+        if settings.start == "maximum-likelihood" and not state["mean"].any():
+            mean = pretrain(mean, tuple(batch), seeds).numpy()
+        before = Posterior(state["mean"], state["sd"])
+        task = Task(before, active, tuple(batch), held and tuple(held))
+        *results, best = fit(prior_of(state), Posterior(mean, sd), task, seeds)
         mean, sd = (a.numpy() for a in results[:2])
-        return {"mean": mean, "sd": sd}, sampling.info(*results[2:], settings.kl_weight)
+        learnt = {"mean": mean, "sd": sd}
+        info = sampling.info(*results[2:], settings.kl_weight)
+        if held is not None:
+            info["best_epoch"] = best.numpy()
+        if settings.gradient_draws > 0:
+            info["gradient_sd"] = spread(mean, sd, tuple(batch), seeds).numpy()
+            info |= _accuracy(predict(learnt, batch.inputs, seeds), batch)
+        return learnt, info
 
     def broaden(state: State, broadening: Broadening) -> State:
-        """Of means and standard deviations; a radial posterior takes those of the normal one."""
+        """Of means and standard deviations; other families take those of the normal one."""
         points = state["sd"] == 0
         variance = np.where(points, 1.0, state["sd"].astype(np.float64) ** 2)
         mean, variance = mean_field_gaussian.broaden(
@@ -178,147 +232,29 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
             "sd": np.where(points, 0.0, np.sqrt(variance)).astype(np.float32),
         }
 
-    return Learner(init, predict, observe, broaden=broaden)
+    # A first prior that all tasks have is not broadened.
+    return Learner(init, predict, observe, broaden=broaden if settings.prior == "carried" else None)
 
 
-def _start(
-    settings: Settings, state: State, bayesian: np.ndarray, seeds: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Start values of mean and sd [S, H, P]; fresh ones are the same for all hypotheses."""
-    mean, sd = state["mean"], state["sd"]
-    # A prior mean of zero throughout would also be a saddle point of a network.
-    anew = (mean == 0) | (settings.start == "fresh")
-    draws = [generator(seed).standard_normal((2, mean.shape[-1])) for seed in seeds]
-    noise = np.stack(draws)[:, :, np.newaxis] * bayesian
-    if settings.start == "means":
-        sd = np.minimum(sd, settings.start_sd * bayesian)
-    spread = np.full_like(sd, settings.start_sd)
-    if settings.start_rho_sd > 0:
-        rho = np.log(np.expm1(settings.start_sd)) + settings.start_rho_sd * noise[:, 1]
-        spread = np.broadcast_to(np.logaddexp(0, rho), sd.shape)
-    return (
-        np.where(anew, settings.start_mean_sd * noise[:, 0], mean).astype(np.float32),
-        np.where(anew, spread * bayesian, sd).astype(np.float32),
-    )
-
-
-def _pretrain(
-    settings: Settings,
-    model: Model,
-    start: tf.Tensor,
-    data: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
-    seeds: tf.Tensor,
-) -> tf.Tensor:
-    """Parameters [S, H, P] of maximum likelihood, by as many epochs as the posterior takes."""
-    fitted, _ = minimise(
-        partial(layerwise.mean_nll_gradient, model),
-        start,
-        data,
-        fold_in(seeds, PRETRAINING),
+def _plan(settings: Settings, draws: Draws, bayesian: np.ndarray) -> Plan:
+    return Plan(
+        draws,
+        bayesian,
+        settings.prior_density,
+        settings.kl_weight,
         settings.epochs,
         settings.batch_size,
-        Adam(settings.learning_rate),
+        optimisers.named(settings.optimiser, settings.learning_rate, settings.learning_rate_decay),
+        settings.elbo_draws,
+        settings.prediction_draws,
+        settings.patience,
     )
-    return fitted
 
 
-def _fit(
-    settings: Settings,
-    draws: Draws,
-    bayesian: np.ndarray,
-    prior: Prior,
-    start: _Posterior,
-    active: tf.Tensor | None,
-    data: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
-    seeds: tf.Tensor,
-) -> tuple[tf.Tensor, ...]:
-    """Adam on the negative ELBO over (mean, softplus^-1 sd), then the ELBO's two terms.
-
-    active: the parameters [S, 1, P] bool that are learnt; None for all.
-    """
-    mask = data[2]
-    counted = bayesian if active is None else bayesian * tf.cast(active, tf.float32)
-    count = tf.reduce_sum(tf.cast(mask, tf.float32), axis=1)[:, None, None]
-    noise = _noise_of_steps(draws, min(settings.batch_size, mask.shape[1]), fold_in(seeds, NOISE))
-
-    def gradient(parameters: tf.Tensor, rows: Minibatch, step_seeds: tf.Tensor) -> tf.Tensor:
-        mean, sd = mean_field.unpack(parameters, bayesian)
-        drawn = noise(step_seeds)
-        with tf.GradientTape() as tape:
-            tape.watch([mean, sd])
-            linear = weight_draws.linear(draws, mean, sd, drawn, rows.inputs.shape[2])
-            loss = layerwise.mean_nll(draws.model, linear, rows) / draws.number
-        likelihood = tape.gradient(loss, [mean, sd])
-        known = *likelihood, mean, sd, prior, counted, count / settings.kl_weight
-        if draws.blocks is None:
-            return mean_field.gaussian_gradient(*known)
-        blocks, density = draws.blocks, settings.prior_density
-        return mean_field.radial_gradient(*known, drawn.eps, blocks, density)
-
-    rho = tfp.math.softplus_inverse(tf.maximum(start.sd, 1e-12))
-    fitted, steps = minimise(
-        gradient,
-        tf.concat([start.mean, rho], -1),
-        data,
-        fold_in(seeds, STEPS),
-        settings.epochs,
-        settings.batch_size,
-        Adam(settings.learning_rate),
-    )
-    mean, sd = mean_field.unpack(fitted, bayesian)
-    if active is not None:
-        mean, sd = tf.where(active, mean, prior.mean), tf.where(active, sd, prior.sd)
-    seeds = fold_in(seeds, ELBO)
-    log_lik = sampling.expected_log_likelihood(
-        draws.model, partial(_drawn, draws, mean, sd), data, settings.elbo_draws, seeds
-    )
-    kl = _kl(settings, draws, mean, sd, prior, counted, seeds)
-    return mean, sd, log_lik, kl, steps
-
-
-def _noise_of_steps(draws: Draws, rows: int, seeds: tf.Tensor) -> Callable[[tf.Tensor], Noise]:
-    """Seeds of a step -> its noise; for several draws from a table, which costs less."""
-    needed = weight_draws.numbers_needed(draws, rows)
-    if draws.number == 1:
-        return partial(_noise, draws, rows)
-    size = draws.number * needed
-    table = sampling.table(seeds, size)
-
-    def noise(step_seeds: tf.Tensor) -> Noise:
-        numbers = sampling.excerpt(table, step_seeds, size)
-        return weight_draws.noise(draws, tf.reshape(numbers, [-1, draws.number, needed]), rows)
-
-    return noise
-
-
-def _noise(draws: Draws, rows: int, seeds: tf.Tensor) -> Noise:
-    """The noise of one draw, not from a table."""
-    numbers = normals(fold_in(seeds, 0), [1, weight_draws.numbers_needed(draws, rows)])
-    return weight_draws.noise(draws, numbers, rows)
-
-
-def _drawn(draws: Draws, mean: tf.Tensor, sd: tf.Tensor, seeds: tf.Tensor, rows: int) -> Linear:
-    """The network under one draw of its weights."""
-    one = draws._replace(number=1)
-    return weight_draws.linear(one, mean, sd, _noise(one, rows, seeds), rows)
-
-
-def _kl(
-    settings: Settings,
-    draws: Draws,
-    mean: tf.Tensor,
-    sd: tf.Tensor,
-    prior: Prior,
-    counted: tf.Tensor,
-    seeds: tf.Tensor,
-) -> tf.Tensor:
-    """KL(q || prior) [S, H] in nats, over the parameters that count."""
-    blocks = draws.blocks
-    if blocks is None:
-        return mean_field.gaussian_divergence(mean, sd, prior, counted)
-
-    def once(draw_seeds: tf.Tensor) -> tf.Tensor:
-        eps = _noise(draws._replace(number=1), 1, draw_seeds).eps
-        return radial.divergence(mean, sd, *prior, eps, counted, blocks, settings.prior_density)
-
-    return sampling.average(once, settings.elbo_draws, seeds)
+def _accuracy(predictive: Predictive, batch: Batch) -> Info:
+    """train_accuracy [S, H] on the rows learnt from, of classes; nothing for real targets."""
+    if not isinstance(predictive, Categorical):
+        return {}
+    right = predictive.probabilities.argmax(axis=-1) == batch.targets[:, np.newaxis]
+    seen = batch.mask[:, np.newaxis]
+    return {"train_accuracy": (right & seen).sum(axis=-1) / seen.sum(axis=-1)}

@@ -1,4 +1,4 @@
-"""Minibatch training inside one graph: shuffling, masks, epochs, Adam.
+"""Minibatch training inside one graph: shuffling, masks, epochs.
 
 Everything is vectorised over seeds and hypotheses, and one call is one task: no
 Python runs between steps.
@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from shiftbench.networks.backend import fused, repeat, tf
+from shiftbench.networks.backend import repeat, tf
+from shiftbench.networks.optimisers import (
+    Adam,
+    Descent,
+    Optimiser,
+    Penalty,
+    adam_step,
+    advance,
+    begin,
+)
 from shiftbench.networks.random import fold_in, uniforms
 
 
@@ -23,38 +32,6 @@ class Minibatch(NamedTuple):
 
 Gradient = Callable[[tf.Tensor, Minibatch, tf.Tensor], tf.Tensor]
 """(parameters [S, H, P'], minibatch, seeds of the step [S, 2]) -> gradient [S, H, P']."""
-
-
-class Adam(NamedTuple):
-    """Adam's constants (Kingma and Ba 2014), the defaults of li2021vbs, C.2."""
-
-    learning_rate: float
-    beta1: float = 0.9
-    beta2: float = 0.999
-    epsilon: float = 1e-7
-
-
-class Descent(NamedTuple):
-    """Where Adam stands.
-
-    x: parameters [S, H, P']; first, second: moments of the gradient, likewise; steps:
-    taken so far, a scalar or [S, H, 1]; path: empty, or one sum [S, H, P'] over steps of
-    -(gradient without the penalty, before the step) * (change of x by the step).
-    """
-
-    x: tf.Tensor
-    first: tf.Tensor
-    second: tf.Tensor
-    steps: tf.Tensor
-    path: tuple[tf.Tensor, ...] = ()
-
-
-class Penalty(NamedTuple):
-    """weight / (2 rows) (x - anchor)^2, elementwise; [S, H, P'] each, and rows [S, 1, 1]."""
-
-    weight: tf.Tensor
-    anchor: tf.Tensor
-    rows: tf.Tensor
 
 
 def take(inputs: tf.Tensor, targets: tf.Tensor, mask: tf.Tensor, index: tf.Tensor) -> Minibatch:
@@ -90,6 +67,17 @@ def epochs(
     comes second, follows from the unmasked rows, so padding costs nothing and changes
     nothing: rows that fill the last minibatch up have mask 0.
     """
+    epoch, steps_per_epoch = one_epoch(step, data, seeds, batch_size)
+    return repeat(epoch, state, passes), passes * steps_per_epoch
+
+
+def one_epoch(
+    step: Callable[[Any, Minibatch, tf.Tensor], Any],
+    data: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
+    seeds: tf.Tensor,
+    batch_size: int,
+) -> tuple[Callable[[tf.Tensor, Any], Any], tf.Tensor]:
+    """(number of the epoch, state) -> the state after it, as in `epochs`; the steps that it has."""
     mask = data[2]
     batch = min(batch_size, mask.shape[1])
     batches = -(-mask.shape[1] // batch)
@@ -109,7 +97,7 @@ def epochs(
 
         return repeat(minibatch, before, steps_per_epoch)
 
-    return repeat(epoch, state, passes), passes * steps_per_epoch
+    return epoch, steps_per_epoch
 
 
 def total(
@@ -137,15 +125,33 @@ def minimise(
     start: tf.Tensor,
     data: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
     seeds: tf.Tensor,
-    epochs: int,
+    passes: int,
     batch_size: int,
-    adam: Adam,
+    optimiser: Optimiser,
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Adam from `start` [S, H, P'] over shuffled epochs; (parameters, number of steps)."""
-    zeros = tf.zeros_like(start)
-    begin = Descent(start, zeros, zeros, tf.constant(0))
-    end, steps = descend(gradient, begin, data, seeds, epochs, batch_size, adam)
-    return end.x, steps
+    """From `start` [S, H, P'] down over shuffled epochs; (parameters, number of steps)."""
+    epoch, steps_per_epoch = one_descent(gradient, data, seeds, batch_size, optimiser)
+    end = repeat(epoch, begin(optimiser, start), passes)
+    return end.x, passes * steps_per_epoch
+
+
+def one_descent(
+    gradient: Gradient,
+    data: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
+    seeds: tf.Tensor,
+    batch_size: int,
+    optimiser: Optimiser,
+) -> tuple[Callable[[tf.Tensor, Descent], Descent], tf.Tensor]:
+    """(number of the epoch, where it begins) -> where it ends; the steps that it has.
+
+    It begins with a multiple of these steps behind it.
+    """
+
+    def step(at: Descent, rows: Minibatch, step_seeds: tf.Tensor) -> Descent:
+        return advance(optimiser, at, gradient(at.x, rows, step_seeds), at.steps // per_epoch)
+
+    epoch, per_epoch = one_epoch(step, data, seeds, batch_size)
+    return epoch, per_epoch
 
 
 def descend(
@@ -168,19 +174,3 @@ def descend(
         return Descent(x, first, second, steps, path)
 
     return epochs(step, start, data, seeds, passes, batch_size)
-
-
-# Fused: as separate operations this is a third of a step, bound by memory traffic.
-@fused
-def adam_step(
-    adam: Adam, at: Descent, g: tf.Tensor, step: tf.Tensor, penalty: Penalty | None = None
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tuple[tf.Tensor, ...]]:
-    """x, first, second and path of the Descent after a step, numbered from 1, down g."""
-    total = g
-    if penalty is not None:
-        total += penalty.weight * (at.x - penalty.anchor) / penalty.rows
-    first = adam.beta1 * at.first + (1 - adam.beta1) * total
-    second = adam.beta2 * at.second + (1 - adam.beta2) * tf.square(total)
-    rate = adam.learning_rate * tf.sqrt(1 - adam.beta2**step) / (1 - adam.beta1**step)
-    x = at.x - rate * first / (tf.sqrt(second) + adam.epsilon)
-    return x, first, second, tuple(path - g * (x - at.x) for path in at.path)

@@ -1,15 +1,16 @@
 """Draws of the weights of a network from a mean-field posterior, K of them at once.
 
 The K draws lie beside the hypotheses, on an axis of H K. A draw is a vector of parameters
-mean + sd * eps, with eps standard normal or radial (posteriors/radial.py), and
+mean + sd * eps, with eps standard normal, cut off (posteriors/truncated_gaussian.py) or radial
+(posteriors/radial.py), and
 
 - sample: all rows share it;
 - flipout: each row flips its signs, eps_ij -> a_i b_j eps_ij, at random (Wen et al. 2018), so
-  that rows are nearly independent; right for any eps that such flips do not change, and both
-  are;
+  that rows are nearly independent; right for any eps that such flips do not change, and all
+  three are;
 - local: each row draws the outputs of the layers in its place (Kingma et al. 2015), which are
-  normal where the parameters are normal and independent: not for radial draws, nor for
-  convolutions.
+  normal where the parameters are normal and independent: not for radial or truncated draws, nor
+  for convolutions.
 """
 
 from __future__ import annotations
@@ -21,18 +22,20 @@ from shiftbench.interface import LearnerError
 from shiftbench.models._model import Layer, Linear, Model, per_example, product
 from shiftbench.networks import layerwise
 from shiftbench.networks.backend import fused, tf
-from shiftbench.posteriors import radial
+from shiftbench.posteriors import radial, truncated_gaussian
 
 Estimator = Literal["flipout", "local", "sample"]
 
 
 class Draws(NamedTuple):
-    """How weights are drawn. number: K; blocks: the tensors of radial draws, None for normal."""
+    """How weights are drawn. number: K; blocks: the tensors of radial draws, None for normal;
+    truncation: where normal draws are cut, None for nowhere."""
 
     model: Model
     estimator: Estimator
     blocks: radial.Blocks | None
     number: int
+    truncation: float | None = None
 
 
 def check(draws: Draws) -> None:
@@ -41,10 +44,10 @@ def check(draws: Draws) -> None:
         return
     if draws.model.convolves:
         raise LearnerError("mfvi: local reparameterisation is for dense layers; use flipout")
-    if draws.blocks is not None:
+    if draws.blocks is not None or draws.truncation is not None:
         raise LearnerError(
-            "mfvi: local reparameterisation is for independent weights, not for radial draws;"
-            " use flipout or sample"
+            "mfvi: local reparameterisation is for independent weights that are normal, not for"
+            " radial or truncated draws; use flipout or sample"
         )
 
 
@@ -95,6 +98,8 @@ def noise(draws: Draws, numbers: tf.Tensor, n: int) -> Noise:
     eps, *rest = tf.split(numbers, [model.size, *rows, *rest], -1)
     if draws.blocks is not None:
         eps = radial.noise(eps, rest.pop(), draws.blocks)
+    if draws.truncation is not None:
+        eps = truncated_gaussian.noise(eps, draws.truncation)
     return Noise(eps[:, tf.newaxis], rest)
 
 

@@ -74,6 +74,28 @@ def noise(normals: tf.Tensor, radii: tf.Tensor, blocks: Blocks) -> tf.Tensor:
     return normals * spread(radii / lengths, blocks)
 
 
+def log_density(
+    values: tf.Tensor,
+    mean: tf.Tensor,
+    sd: tf.Tensor,
+    blocks: Blocks,
+    density: PriorDensity = "full",
+) -> tf.Tensor:
+    """Log density [...] of parameters [..., P] under a radial posterior.
+
+    published: without (D - 1) log R, as eq. 44, with the same constant; beyond one dimension that
+    is no density, for it does not integrate to one. Its average over draws of another posterior,
+    negative, is the cross entropy that the paper estimates.
+    """
+    squares = tf.maximum(sums(tf.square((values - mean) / sd), blocks), LEAST)
+    dimensions = np.array(_sizes(blocks), np.float32)
+    constants = np.array([_log_constant(int(d)) for d in dimensions], np.float32)
+    each = constants - 0.5 * squares
+    if density == "full":
+        each -= 0.5 * (dimensions - 1.0) * tf.math.log(squares)
+    return tf.reduce_sum(each, -1) - tf.reduce_sum(tf.math.log(sd), -1)
+
+
 def divergence(
     mean: tf.Tensor,
     sd: tf.Tensor,
@@ -93,7 +115,7 @@ def divergence(
     """
     offset = (mean - prior_mean) / tf.where(counted > 0, prior_sd, 1.0) * counted
     ratio = tf.where(counted > 0, sd / tf.where(counted > 0, prior_sd, 1.0), 1.0)
-    sizes = np.repeat([b.rows * b.columns for b in blocks], [b.tensors for b in blocks])
+    sizes = _sizes(blocks)
     dimensions = sizes.astype(np.float32)
     # Draws of a tensor have mean zero and variance sd^2 / D in each coordinate.
     squares = sums(tf.square(offset), blocks) + sums(tf.square(ratio), blocks) / dimensions
@@ -107,9 +129,24 @@ def divergence(
     return tf.reduce_sum(each * sums(counted + 0 * offset, blocks) / dimensions, -1)
 
 
+def _sizes(blocks: Blocks) -> np.ndarray:
+    """Parameters D of each tensor [T]."""
+    return np.repeat([b.rows * b.columns for b in blocks], [b.tensors for b in blocks])
+
+
+def _log_sphere(size: int) -> float:
+    """Logarithm of the area of the unit sphere in so many dimensions."""
+    return math.log(2) + size / 2 * math.log(math.pi) - math.lgamma(size / 2)
+
+
+def _log_constant(size: int) -> float:
+    """Of the density: of |r|, twice a normal's, spread over the sphere."""
+    return 0.5 * math.log(2 / math.pi) - _log_sphere(size)
+
+
 def _to_normal(size: int) -> float:
     """What KL(q || N) has beyond the terms it shares with KL(q || radial)."""
-    log_sphere = math.log(2) + size / 2 * math.log(math.pi) - math.lgamma(size / 2)
+    log_sphere = _log_sphere(size)
     mean_log_radius = -0.5 * (np.euler_gamma + math.log(2))
     log_half_normals = math.log(2) + (size - 1) / 2 * math.log(2 * math.pi)
     return log_half_normals - log_sphere - (size - 1) * mean_log_radius
