@@ -114,7 +114,9 @@ def test_scores_stand_against_the_cut_a_curve_for_each_number_of_draws():
         np.testing.assert_allclose(container.lines[0].get_ydata(), [0.8, 0.6])
     dotted = [line.get_ydata()[0] for line in accuracy.get_lines() if line.get_ls() == ":"]
     np.testing.assert_allclose(dotted, [0.4, 0.7])
-    assert [one.get_label() for one in accuracy.containers] == ["1", "4"]
+    assert [one.get_label() for one in accuracy.containers] == [
+        "1 draw a step", "4 draws a step",
+    ]  # fmt: skip
     np.testing.assert_allclose(nll.containers[0].lines[0].get_ydata(), [0.4, 0.3])
 
 

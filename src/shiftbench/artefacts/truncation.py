@@ -35,7 +35,7 @@ def draw(study: StudyResults) -> Figure:
     """The figure, a row for each stream, a panel for each score; UserError without such runs."""
     study.require_metrics("truncation", *USES)
     streams = list(study.streams)
-    drawn = _style.figure(3.3 * len(streams), caption(study))
+    drawn = _style.figure(3.3 * len(streams) + 0.3, caption(study))
     rows = drawn.subplots(len(streams), len(USES), squeeze=False)
     for place, (stream, panels) in enumerate(zip(streams, rows, strict=True)):
         for k, (panel, metric) in enumerate(zip(panels, USES, strict=True)):
@@ -44,7 +44,7 @@ def draw(study: StudyResults) -> Figure:
             unit = components.constant("metrics", metric, "UNIT")
             panel.set(xlabel="cut in standard deviations", ylabel=f"{metric} ({unit})")
             _style.title(panel, "abcdefgh"[len(USES) * place + k], f"{metric}, {stream}")
-        panels[0].legend(title="draws a step", loc="lower left")
+    _style.legend_above(drawn, rows[0, 0])
     return drawn
 
 
@@ -86,7 +86,8 @@ def _draw(panel: Axes, points: list[_Point]) -> None:
             mean, low, high = np.array([(s.mean, s.low, s.high) for _, s in curve]).T
             bars = np.stack([mean - low, high - mean])
             looks: dict[str, Any] = {"color": colour, "marker": marker, "ms": 4, "elinewidth": 0.8}
-            panel.errorbar(at, mean, bars, label=str(number), **looks)
+            label = f"{number} draw{'s' * (number > 1)} a step"
+            panel.errorbar(at, mean, bars, label=label, **looks)
         for point in of_number:
             if point.cut is None:
                 panel.axhline(point.score.mean, color=colour, ls=":", lw=1.2)
