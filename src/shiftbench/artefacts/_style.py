@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+import numpy as np
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -19,6 +20,7 @@ from matplotlib.transforms import Bbox
 
 from shiftbench.artefacts._files import write_beside
 from shiftbench.scoring.results import StudyResults
+from shiftbench.scoring.statistics import Band
 
 PALETTE: tuple[tuple[float, float, float], ...] = tuple(sns.color_palette("colorblind"))
 """Ten colours that people with colour-vision deficiency can tell apart."""
@@ -41,6 +43,8 @@ DPI = 150
 FOOT_INCHES = 0.17
 """Height of one foot line."""
 FOOT_CHARACTERS = 190
+FEWEST_OF_BAND = 4
+"""Seeds below which each is drawn, and no interval."""
 
 RC = {
     "figure.dpi": DPI,
@@ -94,6 +98,19 @@ def look(study: StudyResults, learner: str) -> dict[str, Any]:
         return {"color": COLOURS[colour], "marker": marker}
     place = study.learners.index(learner)
     return {"color": PALETTE[place % len(PALETTE)], "marker": MARKERS[place % len(MARKERS)]}
+
+
+def spread(
+    axes: Axes, x: np.ndarray, values: np.ndarray, band: Band, colour: Any, alpha: float = 0.15
+) -> None:
+    """How far seeds lie apart, of values [seed, x]: their band or, of few, each as a thin line.
+
+    An interval of two or three seeds is wider than anything that it would be compared with.
+    """
+    if len(values) >= FEWEST_OF_BAND:
+        axes.fill_between(x, band.low, band.high, color=colour, alpha=alpha, lw=0)
+    else:
+        axes.plot(x, values.T, color=colour, lw=0.5, alpha=0.6)
 
 
 def title(axes: Axes, letter: str, text: str) -> None:

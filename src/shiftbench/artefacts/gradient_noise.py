@@ -67,8 +67,9 @@ def caption(study: StudyResults) -> str:
         f"Root mean square over the weights of {', '.join(layers)} of the gradient's standard "
         f"deviation over {' or '.join(map(str, numbers))} draws, at means that training starts "
         f"from, as in Fig. 6 of {source}; dotted: where it sees an explosion. Right: of a prior "
-        "around other such means, in nats, undivided by rows. Mean over seeds and its 95 % "
-        f"interval (Student t on the log scale). {study.budget(list(runs))}"
+        "around other such means, in nats, undivided by rows. Mean over seeds, its 95 % "
+        "interval (Student t on the log scale) or, of three seeds or fewer, each as a thin line. "
+        f"{study.budget(list(runs))}"
     )
 
 
@@ -99,8 +100,8 @@ def _curve(panel: Axes, run: xr.Dataset, field: str, looks: dict[str, Any]) -> N
     sds = np.array(_settings(run)["sds"])
     order = np.argsort(sds)
     panel.plot(sds[order], band.mean[order], ms=4, **looks)
-    low, high = band.low[order], band.high[order]
-    panel.fill_between(sds[order], low, high, color=looks["color"], alpha=0.25, lw=0)
+    sorted_band = statistics.Band(*(one[order] for one in band))
+    _style.spread(panel, sds[order], values[:, order], sorted_band, looks["color"], 0.25)
 
 
 def _legend(panels: np.ndarray) -> None:

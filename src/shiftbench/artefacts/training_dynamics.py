@@ -6,6 +6,7 @@ at the end of a task stands at the epoch that it has come to.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,13 @@ from shiftbench.artefacts import _style
 from shiftbench.planning import provenance, works
 from shiftbench.scoring import statistics
 from shiftbench.scoring.results import StudyResults
+from shiftbench.scoring.statistics import UNBOUNDED, Bounds
 
 KIND = "figure"
 FROM = ("gradients",)
 USES = ("accuracy",)
 
-POSITIVE = (0.0, None)
+POSITIVE, PERCENT = (0.0, None), (0.0, 100.0)
 PANELS = ("accuracy", "terms of the loss", "noise of the gradient")
 LABELS = ("accuracy (%)", "nats per training row", "standard deviation")
 
@@ -58,8 +60,9 @@ def caption(study: StudyResults) -> str:
         f"As Fig. 7 of {works.short('farquhar2020radial')}: a, of test rows and (dashed) of those "
         "trained on; b, the expected negative log likelihood and (dashed) the divergence from the "
         "prior; c, of the likelihood's gradient in the means on one minibatch, over "
-        f"{' or '.join(map(str, draws))} draws, root mean square over parameters. Mean over seeds, "
-        f"band: 95 % interval. The optimiser's moments start anew at each point. "
+        f"{' or '.join(map(str, draws))} draws, root mean square over parameters. Mean over seeds; "
+        "band: 95 % interval, of three seeds or fewer each is a thin line. The optimiser's moments "
+        "start anew at each point. "
         f"{study.budget(list(runs))}"
     )
 
@@ -90,16 +93,14 @@ def _draw_learner(
     rows = provenance.reader(store).problem(store).n_train
     epochs = _settings(run)["epochs"] * np.arange(1, store.sizes["task"] + 1)
     colour, label = _style.look(study, name)["color"], study.label(name)
-    percent = statistics.bounds("accuracy")
-    test = statistics.band(study.by_task(stream, name, "accuracy"), percent).times(100)
-    _curve(panels[0], epochs, test, colour, f"{label}, test")
-    train = statistics.band(_of(run, "train_accuracy"), percent).times(100)
-    _curve(panels[0], epochs, train, colour, f"{label}, training", "--")
-    nll = statistics.band(-_of(run, "expected_log_likelihood") / rows, POSITIVE)
-    _curve(panels[1], epochs, nll, colour, f"{label}, likelihood")
-    kl = statistics.band(_of(run, "kl") / rows)
-    _curve(panels[1], epochs, kl, colour, f"{label}, divergence", "--")
-    _curve(panels[2], epochs, statistics.band(_of(run, "gradient_sd"), POSITIVE), colour, label)
+    draw = partial(_curve, epochs=epochs, colour=colour)
+    test, train = study.by_task(stream, name, "accuracy"), _of(run, "train_accuracy")
+    draw(panels[0], 100 * test, PERCENT, label=f"{label}, test")
+    draw(panels[0], 100 * train, PERCENT, label=f"{label}, training", style="--")
+    nll, kl = -_of(run, "expected_log_likelihood") / rows, _of(run, "kl") / rows
+    draw(panels[1], nll, POSITIVE, label=f"{label}, likelihood")
+    draw(panels[1], kl, UNBOUNDED, label=f"{label}, divergence", style="--")
+    draw(panels[2], _of(run, "gradient_sd"), POSITIVE, label=label)
 
 
 def _of(run: xr.Dataset, field: str) -> np.ndarray:
@@ -109,11 +110,14 @@ def _of(run: xr.Dataset, field: str) -> np.ndarray:
 
 def _curve(
     panel: Axes,
+    values: np.ndarray,
+    within: Bounds,
     epochs: np.ndarray,
-    band: statistics.Band,
     colour: Any,
     label: str,
     style: str = "-",
 ) -> None:
+    """The mean over seeds of values [seed, task], and how far seeds lie apart."""
+    band = statistics.band(values, within)
     panel.plot(epochs, band.mean, color=colour, ls=style, label=label)
-    panel.fill_between(epochs, band.low, band.high, color=colour, alpha=0.15, lw=0)
+    _style.spread(panel, epochs, values, band, colour)

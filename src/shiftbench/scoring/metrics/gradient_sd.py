@@ -1,7 +1,8 @@
-"""How noisy the likelihood's gradient is after the last task: its deviation over draws.
+"""How noisy the likelihood's gradient is after the last task: log10 of its deviation over draws.
 
 Root mean square over the means of the posterior, for one draw on one minibatch (farquhar2020radial,
-Fig. 7). NaN for learners that do not tell.
+Fig. 7). Of deviations that are decades apart the arithmetic mean would be that of the largest.
+NaN for learners that do not tell.
 """
 
 from __future__ import annotations
@@ -10,8 +11,7 @@ import numpy as np
 import xarray as xr
 
 STAGE = "run"
-UNIT = "nats per parameter"
-BOUNDS = (0.0, None)
+UNIT = "log10 of nats per parameter"
 HIGHER_IS_BETTER = False
 FROM = ("gradients",)
 
@@ -20,4 +20,4 @@ def score(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
     """Of the first hypothesis [seed]."""
     if "info_gradient_sd" not in run:
         return np.full(run.sizes["seed"], np.nan)
-    return run["info_gradient_sd"].isel(task=-1, hypothesis=0).values
+    return np.log10(run["info_gradient_sd"].isel(task=-1, hypothesis=0).values)
