@@ -78,6 +78,7 @@ RUNS |= {
     ),
     "settings/coreset-k-center": partial(PARTS.combined, "coreset", method="k-center"),
     "settings/map-path": partial(PARTS.learner, "map", importance="path"),
+    "settings/map-dropout": partial(PARTS.learner, "map", dropout=0.5, prediction_draws=2),
     "settings/mfvi-convnet": partial(of_images, "mfvi", draws=1),
     "settings/mfvi-local": partial(
         PARTS.learner, "mfvi", draws=2, estimator="local", biases="gaussian"
@@ -89,6 +90,10 @@ RUNS |= {
     "settings/skipgram-adam": partial(PARTS.learner, "skipgram", method="adam", steps=20),
     "settings/skipgram-correlated": partial(PARTS.learner, "skipgram", intraclass_correlation=0.1),
     "settings/mfvi-cold": partial(PARTS.learner, "mfvi", kl_weight=0.1, start="means"),
+    "settings/mfvi-tweaked": partial(
+        PARTS.learner, "mfvi", family="truncated", optimiser="amsgrad", held_back=0.25
+    ),
+    "settings/mfvi-sgd": partial(PARTS.learner, "mfvi", optimiser="sgd", learning_rate_decay=0.9),
     "settings/beam-learnt-in-turn": partial(
         PARTS.combined, "beam", prior_tasks=2.0, fits="sequential"
     ),
