@@ -109,6 +109,7 @@ def summary(checkout: Path, of: str, study: str) -> dict[str, dict[str, float]]:
     }
 
 
+@pytest.mark.long
 def test_every_command_of_the_readme(checkout, monkeypatch):
     monkeypatch.setenv("ARGS", "--of-an-outer-make")
     commands = "".join(blocks((ROOT / "README.md").read_text(), "sh")).splitlines()

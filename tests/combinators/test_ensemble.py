@@ -56,7 +56,10 @@ def test_an_ensemble_of_one_is_its_member_to_the_byte(name):
     assert_same(run(over(learner, problem, 1), problem), run(learner, problem))
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name in ("map", "sva") else pytest.mark.long) for name in MADE],
+)
 def test_one_after_the_other_members_give_the_same(name):
     """To rounding: instructions for several numbers at once begin anew with each array."""
     learner, problem = MADE[name]()
@@ -64,7 +67,7 @@ def test_one_after_the_other_members_give_the_same(name):
     assert_same(run(over(learner, problem, 3), problem), in_turn, **ROUNDING)
 
 
-@pytest.mark.parametrize("name", ["mfvi", "beam"])
+@pytest.mark.parametrize("name", ["mfvi", pytest.param("beam", marks=pytest.mark.long)])
 def test_a_member_is_the_learner_with_seeds_of_its_own(name):
     learner, problem = MADE[name]()
     together = run(over(learner, problem, 3), problem)

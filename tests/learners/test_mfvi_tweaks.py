@@ -75,10 +75,12 @@ def test_truncated_draws_cannot_be_locally_reparameterised():
     "settings",
     [
         TRUNCATED | {"start": "prior"},
-        {"optimiser": "amsgrad", "learning_rate_decay": 0.9},
-        {"optimiser": "sgd", "learning_rate_decay": 0.9},
+        pytest.param({"optimiser": "amsgrad", "learning_rate_decay": 0.9}, marks=pytest.mark.long),
+        pytest.param({"optimiser": "sgd", "learning_rate_decay": 0.9}, marks=pytest.mark.long),
         {"start": "maximum-likelihood", "start_sd": 0.003, **STOPPING},
-        {"prior": "first", "start": "prior", "gradient_draws": 3},
+        pytest.param(
+            {"prior": "first", "start": "prior", "gradient_draws": 3}, marks=pytest.mark.long
+        ),
     ],
     ids=["truncated", "amsgrad", "sgd", "tweaked", "first"],
 )

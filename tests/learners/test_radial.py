@@ -122,7 +122,7 @@ def test_the_published_prior_lets_sds_grow_from_task_to_task():
     assert (found["published"][1] < 0).all()
 
 
-@pytest.mark.parametrize("estimator", ["flipout", "sample"])
+@pytest.mark.parametrize("estimator", ["sample", pytest.param("flipout", marks=pytest.mark.long)])
 def test_keeps_the_contract(estimator):
     vi, _ = classifier(estimator=estimator)
     whole, infos = after(vi, CLASSES, 3)
