@@ -75,13 +75,7 @@ def caption(study: StudyResults) -> str:
 
 def _runs(study: StudyResults) -> dict[str, dict[str, xr.Dataset]]:
     """By stream and learner, those that measure it."""
-    found: dict[str, dict[str, xr.Dataset]] = {}
-    for stream in study.streams:
-        for name in study.learners:
-            run = study.run(stream, name)
-            measures = provenance.offering(run, "gradients_at_start") is not None
-            if measures and run.sizes["seed"]:
-                found.setdefault(stream, {})[name] = run
+    found = study.offering("gradients_at_start")
     if not found:
         raise study.lacking("gradient-noise", "a learner that measures gradients at the start")
     return found

@@ -69,12 +69,7 @@ def caption(study: StudyResults) -> str:
 
 def _runs(study: StudyResults) -> dict[str, dict[str, xr.Dataset]]:
     """By stream and learner, those that tell the noise of their gradients."""
-    found: dict[str, dict[str, xr.Dataset]] = {}
-    for stream in study.streams:
-        for name in study.learners:
-            run = study.run(stream, name)
-            if provenance.offering(run, "gradients") is not None and run.sizes["seed"]:
-                found.setdefault(stream, {})[name] = run
+    found = study.offering("gradients")
     if not found:
         raise study.lacking("training-dynamics", "a learner with gradient_draws above 0")
     return found

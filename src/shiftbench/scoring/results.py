@@ -72,6 +72,16 @@ class StudyResults:
         """The run store of a learner on a stream, without the seeds that failed."""
         return succeeded(_dataset(self.scores, f"runs/{stream}/{learner}"))
 
+    def offering(self, word: str) -> dict[str, dict[str, xr.Dataset]]:
+        """By stream and learner, the runs with a component that offers something; some seeds."""
+        found: dict[str, dict[str, xr.Dataset]] = {}
+        for stream in self.streams:
+            for learner in self.learners:
+                run = self.run(stream, learner)
+                if provenance.offering(run, word) is not None and run.sizes["seed"]:
+                    found.setdefault(stream, {})[learner] = run
+        return found
+
     def tuned(self, stream: str, learner: str) -> dict[str, Any] | None:
         """What the best of the learner's trials changed; None where nothing was tried."""
         whole = _dataset(self.scores, f"runs/{stream}/{learner}")
