@@ -153,6 +153,16 @@ def test_methods_of_ones_own(load):
     assert plan.studies["step"].methods["wide"].method == "wide"
 
 
+def test_two_files_with_one_method_are_an_error_but_ours_may_be_replaced(load, tmp_path):
+    again = tmp_path / "methods/again.yaml"
+    again.write_text(METHODS.replace("beam-mean", "ewc").replace("ensemble:", "other:"))
+    told = errors(load, "budget: quick\nstudies: [step]\n")
+    assert 'methods/paper.yaml, line 8, mean: the method "mean" stands in again.yaml too' in told
+    assert "ewc" not in told, "ours"
+    again.unlink()
+    load("budget: quick\nstudies: [step]\n")
+
+
 def test_errors_stand_where_they_were_written(load, tmp_path):
     path = tmp_path / "studies" / "step.yaml"
     path.write_text(STUDY.replace("beam.size: 1,", "beam.size: 0,").replace("title", "titel"))

@@ -34,6 +34,8 @@ TRAINS = "Seeds vary initialisation, order of minibatches"
         ({"a": PERMUTED}, EXACT, "Seeds vary permutations"),
         ({"a": GIVEN}, NETWORK, f"{TRAINS}; all see the same data"),
         ({"a": NILE}, EXACT, "All seeds see the same data"),
+        ({"a": stream("permuted-images", 1, train_per_task=0)}, NETWORK,
+         f"{TRAINS}; all see the same data"),
         ({"a": PERMUTED, "b": GIVEN}, EXACT + NETWORK,
          f"{TRAINS}, permutations (a); all see the same data on b"),
         ({"a": stream("n-grams", 1)}, EXACT, "All seeds see the same data"),

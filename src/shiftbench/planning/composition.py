@@ -108,6 +108,8 @@ def compose(document: Document) -> Composition:
         made.put(("streams", name), part)
     for name, layers in plan.studies.items():
         _study(made, plan, name, layers)
+    for part, text in made.library.doubled_methods():
+        made.wrong(part, text)
     documents = [document, *made.library.documents]
     made.found += [Found(one, *wrong) for one in documents for wrong in one.wrong_keys]
     return made

@@ -99,11 +99,27 @@ class Library:
     def methods(self) -> dict[str, Part]:
         """All methods, by name; of two with one name, that beside the config."""
         found: dict[str, Part] = {}
-        for path in self._files("methods"):
-            for name, method in whole(self.read(path)).items():
-                if name != ANCHORS:
-                    found.setdefault(name, method)
+        for _, name, method in self._methods:
+            found.setdefault(name, method)
         return found
+
+    def doubled_methods(self) -> Iterator[tuple[Part, str]]:
+        """Methods whose name another file of the same folder has too, with what to do."""
+        seen: dict[tuple[Path, str], Path] = {}
+        for path, name, method in self._methods:
+            first = seen.setdefault((path.parent, name), path)
+            if first != path:
+                yield method, f'the method "{name}" stands in {first.name} too; rename one'
+
+    @functools.cached_property
+    def _methods(self) -> list[tuple[Path, str, Part]]:
+        """Every method with its file and its name."""
+        return [
+            (path, name, method)
+            for path in self._files("methods")
+            for name, method in whole(self.read(path)).items()
+            if name != ANCHORS
+        ]
 
     @functools.cached_property
     def claims(self) -> list[Part]:

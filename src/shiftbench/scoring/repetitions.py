@@ -19,7 +19,7 @@ TRAINING = ("initialisation", "order of minibatches")
 def varied(streams: Streams, runs: Iterable[xr.Dataset]) -> str:
     """What differs from seed to seed on these streams, and whether data do; may be empty."""
     runs = list(runs)
-    of_data = _said(streams, "VARIES")
+    of_data = _said(streams, "VARIES", [name for name in streams if not _same(streams[name])])
     what = [*_settings(runs), *(TRAINING if any(map(_trains, runs)) else ()), *of_data]
     told = [f"Seeds vary {', '.join(what)}"] if what else []
     same = [name for name, stream in streams.items() if _same(stream)]
@@ -31,15 +31,15 @@ def varied(streams: Streams, runs: Iterable[xr.Dataset]) -> str:
 
 def ahead(streams: Streams) -> str:
     """What these streams use that no learner could know yet; empty for nothing."""
-    used = _said(streams, "AHEAD")
+    used = _said(streams, "AHEAD", list(streams))
     return f"Looks ahead: {', '.join(used)}" if used else ""
 
 
-def _said(streams: Streams, constant: str) -> list[str]:
-    """The words of a constant, each with its streams in brackets where not all have it."""
+def _said(streams: Streams, constant: str, asked: Iterable[str]) -> list[str]:
+    """The words of a constant of those asked, each with its streams where not all have it."""
     having: dict[str, list[str]] = {}
-    for name, stream in streams.items():
-        for word in sorted(_words(stream, constant)):
+    for name in asked:
+        for word in sorted(_words(streams[name], constant)):
             having.setdefault(word, []).append(name)
     return [
         word if len(names) == len(streams) else f"{word} ({', '.join(names)})"
@@ -62,9 +62,8 @@ def _words(stream: xr.Dataset, constant: str) -> frozenset[str]:
 def _same(stream: xr.Dataset) -> bool:
     """Whether all seeds see the same data, as far as the stream says."""
     silent = declared.literal("streams", provenance.spec(stream)["family"], "VARIES") is None
-    if silent:
-        return stream.sizes.get("realisation", 1) == 1
-    return not _words(stream, "VARIES")
+    one = stream.sizes.get("realisation", 1) == 1
+    return one or not (silent or _words(stream, "VARIES"))
 
 
 def _trains(run: xr.Dataset) -> bool:
