@@ -176,6 +176,7 @@ def test_links_and_paths_of_the_documents_lead_somewhere(name):
         assert any((folder / told).exists() for folder in from_where), f"{name} tells of {told}"
 
 
+@pytest.mark.long
 def test_the_files_of_contributing_are_found_and_run(checkout):
     document = (ROOT / "CONTRIBUTING.md").read_text()
     files = blocks(document, "python") + blocks(document, "yaml")

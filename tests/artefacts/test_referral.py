@@ -122,6 +122,7 @@ def test_a_learner_whose_runs_all_failed_is_left_out_and_named():
         assert "3 failed: memory" in module.caption(some)
 
 
+@pytest.mark.long
 def test_figures_have_the_same_bytes_when_drawn_again(study, tmp_path):
     for module in (referral, reliability):
         files = []

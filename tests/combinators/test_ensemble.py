@@ -50,7 +50,9 @@ def assert_same(one: list[dict], two: list[dict], rtol: float = 0, atol: float =
             np.testing.assert_allclose(array, right[name], rtol, atol, err_msg=name)
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=pytest.mark.long if one == "beam" else ()) for one in MADE]
+)
 def test_an_ensemble_of_one_is_its_member_to_the_byte(name):
     learner, problem = MADE[name]()
     assert_same(run(over(learner, problem, 1), problem), run(learner, problem))
@@ -156,6 +158,7 @@ def test_a_field_that_members_leave_empty_stays_empty():
     np.testing.assert_array_equal(found.mean[:, :, 0, 0], [[1.0] * 3, [2.0] * 3])
 
 
+@pytest.mark.long
 def test_a_reset_ensemble_is_an_ensemble_of_reset_learners():
     learner, problem = MADE["map"]()
     made = reset.build(reset.Settings(), problem, over(learner, problem, 2))

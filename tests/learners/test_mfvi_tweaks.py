@@ -141,6 +141,7 @@ def test_rows_held_back_do_not_move_the_posterior_but_choose_the_epoch():
     assert same(state, changed)
 
 
+@pytest.mark.long
 def test_pretraining_may_be_shorter_than_the_fit():
     def means(**settings):
         vi = classifier(start="maximum-likelihood", start_sd=1e-3, learning_rate=0.01, **settings)
