@@ -161,6 +161,20 @@ def test_a_missing_metric_is_told():
         regression_table.tabulate(results)
 
 
+def test_its_own_likelihoods_lie_far_below_what_its_errors_allow():
+    """A normal around predictions with this root mean square error has -log(error) - 1.42."""
+    table = next(one for one in published.tables() if one.table == "Table 2" and "UCI" in one.title)
+    found = {}
+    for row in table.rows:
+        found[row.method, row.metric] = {name: mean for name, (mean, _) in row.numbers.items()}
+    for method in ("radial", "mfvi"):
+        errors, printed = found[method, "rmse"], found[method, "test_log_likelihood"]
+        best = {name: -np.log(errors[name]) - 0.5 * np.log(2 * np.pi * np.e) for name in printed}
+        below = {name.removeprefix("uci-") for name in printed if best[name] - printed[name] > 1}
+        assert below >= {"concrete", "naval", "power-plant", "wine", "yacht"}
+        assert not below & {"boston", "energy", "protein"}
+
+
 def test_table_2_is_complete():
     (table,) = (
         one
