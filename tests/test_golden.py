@@ -17,7 +17,13 @@ def test_every_run_has_golden_bytes() -> None:
     assert GOLDEN.keys() == golden.RUNS.keys(), "python -m tests.golden, and commit golden.json"
 
 
-@pytest.mark.parametrize("name", golden.RUNS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.long if name.startswith("settings/") else ())
+        for name in golden.RUNS
+    ],
+)
 def test_a_run_gives_the_golden_bytes(name: str) -> None:
     portable = _instructions.in_force() == "portable"
     said = golden.difference(GOLDEN[name], golden.arrays(name), 0.0 if portable else ROUNDING)

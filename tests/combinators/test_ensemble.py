@@ -51,7 +51,8 @@ def assert_same(one: list[dict], two: list[dict], rtol: float = 0, atol: float =
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(one, marks=pytest.mark.long if one == "beam" else ()) for one in MADE]
+    "name",
+    [pytest.param(one, marks=pytest.mark.long if one in ("mfvi", "beam") else ()) for one in MADE],
 )
 def test_an_ensemble_of_one_is_its_member_to_the_byte(name):
     learner, problem = MADE[name]()
@@ -69,7 +70,9 @@ def test_one_after_the_other_members_give_the_same(name):
     assert_same(run(over(learner, problem, 3), problem), in_turn, **ROUNDING)
 
 
-@pytest.mark.parametrize("name", ["mfvi", pytest.param("beam", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "name", ["sva", *(pytest.param(one, marks=pytest.mark.long) for one in ("mfvi", "beam"))]
+)
 def test_a_member_is_the_learner_with_seeds_of_its_own(name):
     learner, problem = MADE[name]()
     together = run(over(learner, problem, 3), problem)

@@ -74,7 +74,7 @@ def test_truncated_draws_cannot_be_locally_reparameterised():
 @pytest.mark.parametrize(
     "settings",
     [
-        TRUNCATED | {"start": "prior"},
+        pytest.param(TRUNCATED | {"start": "prior"}, marks=pytest.mark.long),
         pytest.param({"optimiser": "amsgrad", "learning_rate_decay": 0.9}, marks=pytest.mark.long),
         pytest.param({"optimiser": "sgd", "learning_rate_decay": 0.9}, marks=pytest.mark.long),
         {"start": "maximum-likelihood", "start_sd": 0.003, **STOPPING},

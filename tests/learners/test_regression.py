@@ -17,7 +17,7 @@ from shiftbench.scoring.metrics import test_log_density, test_squared_error
 from shiftbench.streams import table_splits
 
 
-@pytest.mark.parametrize("family", ["gaussian", "radial"])
+@pytest.mark.parametrize("family", ["gaussian", pytest.param("radial", marks=pytest.mark.long)])
 def test_posteriors_over_networks_predict_real_values(family):
     settings = table_splits.Settings(dataset="diabetes", realisations=2)
     store, key = table_splits.build(settings, Path("unused")), seeds.block(range(2), "test")

@@ -104,6 +104,7 @@ def configured(kind: str, name: str, values: Mapping[str, Any]) -> Any:
     return load(kind, name).Settings(**vars(checked))
 
 
+@functools.cache
 def fields(kind: str, name: str) -> dict[str, tuple[str, Any, str]]:
     """Type as written, default (MISSING if required) and documentation of each setting."""
     body = _settings_node(kind, name).body
