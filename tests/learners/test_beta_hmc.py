@@ -104,6 +104,7 @@ def test_masked_rows_are_not_there(level):
     np.testing.assert_array_equal(same["draws"], two["draws"])
 
 
+@pytest.mark.long
 def test_several_targets_and_regressors_have_the_weighted_mean():
     """d = 2, p = 3: importance weights of the approximation give the same means."""
     learner = learner_of(2, 3, draws=20_000)

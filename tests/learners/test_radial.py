@@ -104,6 +104,7 @@ def test_fit_of_a_linear_gaussian_model_is_the_optimum_of_its_closed_form():
     np.testing.assert_allclose(state["sd"][:, 0], sd, rtol=0.1)
 
 
+@pytest.mark.long
 def test_the_published_prior_lets_sds_grow_from_task_to_task():
     batch, *_ = regression()
     key, found = seeds.block([0, 1], "radial"), {}
@@ -122,7 +123,8 @@ def test_the_published_prior_lets_sds_grow_from_task_to_task():
     assert (found["published"][1] < 0).all()
 
 
-@pytest.mark.parametrize("estimator", ["sample", pytest.param("flipout", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("estimator", ["flipout", "sample"])
 def test_keeps_the_contract(estimator):
     vi, _ = classifier(estimator=estimator)
     whole, infos = after(vi, CLASSES, 3)
