@@ -192,12 +192,6 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         found = partial(moments, state["mean"], state["sd"], seeds)
         return sampling.predictive(model, found, inputs)
 
-    def prior_of(state: State) -> Prior:
-        if settings.prior == "carried":
-            return Prior(state["mean"], state["sd"])
-        first = np.broadcast_to(np.float32(settings.prior_sd) * bayesian, state["sd"].shape)
-        return Prior(np.zeros_like(state["mean"]), first)
-
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         present = heads_in(batch, problem)
         active = (present[:, owners] | (owners < 0))[:, np.newaxis] if problem.heads > 1 else None
@@ -209,7 +203,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
             mean = pretrain(mean, tuple(batch), seeds).numpy()
         before = Posterior(state["mean"], state["sd"])
         task = Task(before, active, tuple(batch), held and tuple(held))
-        *results, best = fit(prior_of(state), Posterior(mean, sd), task, seeds)
+        *results, best = fit(_prior(settings, bayesian, state), Posterior(mean, sd), task, seeds)
         mean, sd = (a.numpy() for a in results[:2])
         learnt = {"mean": mean, "sd": sd}
         info = sampling.info(*results[2:], settings.kl_weight)
@@ -220,20 +214,30 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
             info |= _accuracy(predict(learnt, batch.inputs, seeds), batch)
         return learnt, info
 
-    def broaden(state: State, broadening: Broadening) -> State:
-        """Of means and standard deviations; other families take those of the normal one."""
-        points = state["sd"] == 0
-        variance = np.where(points, 1.0, state["sd"].astype(np.float64) ** 2)
-        mean, variance = mean_field_gaussian.broaden(
-            state["mean"], variance, broadening, 0.0, settings.prior_sd**2
-        )
-        return {
-            "mean": np.where(points, state["mean"], mean).astype(np.float32),
-            "sd": np.where(points, 0.0, np.sqrt(variance)).astype(np.float32),
-        }
-
     # A first prior that all tasks have is not broadened.
-    return Learner(init, predict, observe, broaden=broaden if settings.prior == "carried" else None)
+    broaden = partial(_broadened, settings.prior_sd) if settings.prior == "carried" else None
+    return Learner(init, predict, observe, broaden=broaden)
+
+
+def _prior(settings: Settings, bayesian: np.ndarray, state: State) -> Prior:
+    """The prior of the next task: the posterior, or that of the first task again."""
+    if settings.prior == "carried":
+        return Prior(state["mean"], state["sd"])
+    first = np.broadcast_to(np.float32(settings.prior_sd) * bayesian, state["sd"].shape)
+    return Prior(np.zeros_like(state["mean"]), first)
+
+
+def _broadened(prior_sd: float, state: State, broadening: Broadening) -> State:
+    """Of means and standard deviations; other families take those of the normal one."""
+    points = state["sd"] == 0
+    variance = np.where(points, 1.0, state["sd"].astype(np.float64) ** 2)
+    mean, variance = mean_field_gaussian.broaden(
+        state["mean"], variance, broadening, 0.0, prior_sd**2
+    )
+    return {
+        "mean": np.where(points, state["mean"], mean).astype(np.float32),
+        "sd": np.where(points, 0.0, np.sqrt(variance)).astype(np.float32),
+    }
 
 
 def _plan(settings: Settings, draws: Draws, bayesian: np.ndarray) -> Plan:

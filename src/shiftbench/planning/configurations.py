@@ -9,8 +9,6 @@ configuration comes from one of the spaces.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from typing import Any
 
 from shiftbench.planning import tuning
 from shiftbench.planning.schema import Component, Study
@@ -35,14 +33,6 @@ def point(name: str, study: Study, variant: str, seed: int) -> Point:
     known = dict(study.learners[variant])
     drawn = _drawn(name, study, seed)
     return {key: value for key, value in drawn.items() if key.partition(".")[0] in known}
-
-
-def values(study: Study) -> Iterator[tuple[int, str, Any]]:
-    """Every value of every space: the number of the space, the setting and the value."""
-    for number, space in enumerate(study.configurations):
-        for key, tried in space.items():
-            for value in tried:
-                yield number, key, value
 
 
 def _drawn(name: str, study: Study, seed: int) -> Point:

@@ -73,7 +73,6 @@ def run(config: Config, study: str, stream: str, variant: str, seeds: tuple[int,
     """The spec of running one variant on one stream with one block of seeds."""
     plan = config.studies[study]
     metrics = [name for name in plan.metrics if stage(name) != "run"]
-    pipeline = configurations.learner(study, plan, variant, seeds[0])
     point = configurations.point(study, plan, variant, seeds[0])
     return _sealed(
         {
@@ -81,7 +80,7 @@ def run(config: Config, study: str, stream: str, variant: str, seeds: tuple[int,
             "study": study,
             "stream": {"name": stream} | _source(config, stream),
             "variant": variant,
-            "learner": [list(item) for item in pipeline],
+            "learner": [list(item) for item in tuning.applied(plan.learners[variant], point)],
             "model": _model(plan, variant),
             "seeds": list(seeds),
             "reveals": plan.reveals,

@@ -10,9 +10,7 @@ import xarray as xr
 
 from shiftbench import seeds
 from shiftbench.errors import UserError
-from shiftbench.streams._image_tasks import about, stratified
-
-PARTS = ("train", "validation", "test")
+from shiftbench.streams._image_tasks import SPLITS, about, stratified
 
 
 class Parts(NamedTuple):
@@ -77,7 +75,7 @@ def with_validation(settings: HoldsOut, split: Split, target: np.ndarray, number
 
 def refuse_useless(place: str, parts: Parts, target: np.ndarray) -> None:
     """UserError, with the place, where a part is empty, of one class, or trains on a constant."""
-    for name, rows in zip(PARTS, parts, strict=True):
+    for name, rows in zip(SPLITS, parts, strict=True):
         here = f"{place}: its {name} part has"
         if not len(rows):
             if name != "validation":
@@ -113,7 +111,7 @@ def stored(parts: Sequence[Parts], numbers: Sequence[int], size: int) -> xr.Data
     UserError where splits have parts of different sizes.
     """
     of_parts = {}
-    for name, arrays in zip(PARTS, zip(*parts, strict=True), strict=True):
+    for name, arrays in zip(SPLITS, zip(*parts, strict=True), strict=True):
         sizes = sorted({len(rows) for rows in arrays})
         if len(sizes) > 1:
             raise UserError(

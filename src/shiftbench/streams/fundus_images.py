@@ -26,7 +26,7 @@ from shiftbench.errors import UserError
 from shiftbench.interface import Batch, Problem, Task
 from shiftbench.store import raw as raw_data
 from shiftbench.streams import _augment, _fundus, _splits
-from shiftbench.streams._image_tasks import about
+from shiftbench.streams._image_tasks import SPLITS, about
 from shiftbench.streams._splits import Parts
 
 GIVES = "image"
@@ -101,8 +101,7 @@ def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
     """
     train = _batch(store, realisations, "train", copied=store.sizes["copy"] > 0)
     validation, test = (
-        _batch(store, realisations, part) if store.sizes[part] else None
-        for part in _splits.PARTS[1:]
+        _batch(store, realisations, part) if store.sizes[part] else None for part in SPLITS[1:]
     )
     if store.attrs["judge_on"] == "validation":
         validation, test = None, validation

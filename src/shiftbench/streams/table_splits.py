@@ -26,7 +26,7 @@ from shiftbench.errors import UserError
 from shiftbench.interface import Batch, Problem, Task
 from shiftbench.store import raw as raw_data
 from shiftbench.streams import _arff, _splits, _tables, _uci
-from shiftbench.streams._image_tasks import about
+from shiftbench.streams._image_tasks import SPLITS, about
 from shiftbench.streams._splits import Parts
 
 GIVES = {
@@ -122,7 +122,7 @@ def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
     judge on validation, those are the test rows, and there are no others.
     """
     train, validation, test = (
-        _batch(store, realisations, part) if store.sizes[part] else None for part in _splits.PARTS
+        _batch(store, realisations, part) if store.sizes[part] else None for part in SPLITS
     )
     assert train is not None  # `build` has seen that there are training rows
     if store.attrs["judge_on"] == "validation":
