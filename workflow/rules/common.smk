@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from shiftbench import lock_owner
 from shiftbench.errors import UserError
-from shiftbench.planning import components, endings, specs
+from shiftbench.planning import components, endings, own_files, specs
 from shiftbench.planning import config as planning_config
 from shiftbench.store import raw
 
@@ -212,11 +212,14 @@ def fetched_datasets():
 
 
 def raw_files(wildcards):
-    """The raw files of a stream's data set; none for data that come with a package.
+    """The user's files, or the raw files of a stream's data set; none of what a package carries.
 
     Of data that cannot be fetched, those that are there.
     """
-    dataset = CONFIG.streams[wildcards.stream].settings.get("dataset")
+    settings = CONFIG.streams[wildcards.stream].settings
+    if settings.get(own_files.KEY):
+        return [str(file) for file in own_files.files(Path(settings[own_files.KEY]))]
+    dataset = settings.get("dataset")
     folder = Path("data/raw") / str(dataset)
     known = [str(folder / file) for file in stream_spec(wildcards)["data"]]
     return known or sorted(str(p) for p in folder.rglob("*") if p.is_file())

@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from shiftbench.errors import UserError
-from shiftbench.planning import claims, components, composition, config_checks, tuning, yaml_lines
+from shiftbench.planning import (
+    claims,
+    components,
+    composition,
+    config_checks,
+    own_files,
+    tuning,
+    yaml_lines,
+)
 from shiftbench.planning.composition import Composition, Found
 from shiftbench.planning.schema import Config, one_component
 
@@ -33,6 +41,7 @@ def composed(path: str | Path) -> Composition:
     made.found += [
         Found(*made.origin(place), text) for place, text in config_checks.problems(made.data)
     ]
+    made.found += _of_files(made)
     made.found += claims.problems(made.library)
     if made.found:
         # Those of the file itself first.
@@ -49,7 +58,7 @@ def composed(path: str | Path) -> Composition:
 
 def planned(made: Composition) -> Config:
     """The config of a composition without errors."""
-    config = Config.model_validate_json(config_checks.as_json(_filled(made.data)))
+    config = Config.model_validate_json(config_checks.as_json(_filled(made)))
     return claims.with_claims(tuning.expanded(config), made.library)
 
 
@@ -85,9 +94,28 @@ def _wrong_stem(stem: str) -> Iterator[config_checks.Problem]:
         yield (), "results/published/ is for what is published; rename the file"
 
 
-def _filled(data: dict[str, Any]) -> dict[str, Any]:
+def _of_files(made: Composition) -> Iterator[Found]:
+    """What is wrong with the files that streams name; other checks see their other settings."""
+    streams = made.data.get("streams")
+    for name, stream in streams.items() if isinstance(streams, dict) else ():
+        if isinstance(stream, dict) and isinstance(stream.get(own_files.KEY), str):
+            for key, text in own_files.problems(stream, _folder(made, name)):
+                yield Found(*made.origin(("streams", name, key)), text)
+
+
+def _folder(made: Composition, stream: str) -> Path:
+    """The folder of the file that says which file a stream is of."""
+    document, _ = made.origin(("streams", stream, own_files.KEY))
+    return Path(document.path).parent
+
+
+def _filled(made: Composition) -> dict[str, Any]:
     """The data of a checked config, with the defaults of all components."""
-    streams = {name: _filled_stream(stream) for name, stream in data["streams"].items()}
+    data = made.data
+    streams = {
+        name: _filled_stream(own_files.placed(stream, _folder(made, name)))
+        for name, stream in data["streams"].items()
+    }
     studies = {name: _filled_study(study) for name, study in data["studies"].items()}
     return data | {"streams": streams, "studies": studies}
 

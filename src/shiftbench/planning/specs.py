@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from shiftbench import _instructions
@@ -21,6 +22,7 @@ from shiftbench.planning import (
     declared,
     digest,
     environment,
+    own_files,
     tuning,
     warm_ups,
 )
@@ -311,13 +313,15 @@ def _of_stream(config: Config, name: str, kind: Spec) -> Spec:
 def _source(config: Config, name: str) -> Spec:
     """Family, settings and raw files of a stream; how many jobs share its counting is none."""
     settings = {k: v for k, v in config.streams[name].settings.items() if k != "shards"}
-    dataset = raw.table()[settings["dataset"]] if settings.get("dataset") else None
-    files = dataset.files if dataset else {}
-    return {
-        "family": config.streams[name].family,
-        "settings": settings,
-        "data": {file: entry.sha256 for file, entry in files.items()},
-    }
+    data = {}
+    if settings.get("dataset"):
+        files = raw.table()[settings["dataset"]].files
+        data = {file: entry.sha256 for file, entry in files.items()}
+    if settings.get(own_files.KEY):
+        path = Path(settings[own_files.KEY])
+        settings[own_files.KEY] = path.resolve().name
+        data = own_files.checksums(path)
+    return {"family": config.streams[name].family, "settings": settings, "data": data}
 
 
 def _sealed(spec: Spec, *modules: str) -> Spec:

@@ -72,12 +72,11 @@ def stream(options: argparse.Namespace) -> None:
 
     from shiftbench.store import raw, zarr_zip
 
-    dataset = spec["settings"].get("dataset")
-    raw.refuse_changed(dataset, options.raw)
     module = components.load("streams", spec["family"])
     settings = components.configured("streams", spec["family"], spec["settings"])
-    store = module.build(settings, options.raw / (dataset or ""))
-    licence = raw.table()[dataset].licence if dataset else ""
+    store = module.build(settings, _source(plan, options))
+    dataset = spec["settings"].get("dataset")
+    licence = raw.table()[dataset].licence if dataset else spec["settings"].get("licence", "")
     zarr_zip.stamp(store, f"stream {options.name}", spec, licence)
     zarr_zip.write(store, options.output)
 
@@ -91,11 +90,8 @@ def stream_words(options: argparse.Namespace) -> None:
     refuse_unknown("stream", options.name, plan.streams)
     specs.refuse_other(specs.words(plan, options.name), options.digest)
 
-    from shiftbench.store import raw
-
     module, settings = _counting(plan, options.name)
-    raw.refuse_changed(settings.dataset, options.raw)
-    words = module.vocabulary(settings, options.raw / settings.dataset)
+    words = module.vocabulary(settings, _source(plan, options))
     text_files.write(options.output, json.dumps(words, indent=0, ensure_ascii=False) + "\n")
 
 
@@ -108,11 +104,10 @@ def stream_part(options: argparse.Namespace) -> None:
     refuse_unknown("stream", options.name, plan.streams)
     specs.refuse_other(specs.part(plan, options.name, options.shard), options.digest)
 
-    from shiftbench.store import raw, scratch, zarr_zip
+    from shiftbench.store import scratch, zarr_zip
 
     module, settings = _counting(plan, options.name)
-    raw.refuse_changed(settings.dataset, options.raw)
-    texts, words = options.raw / settings.dataset, text_files.read_json(options.words)
+    texts, words = _source(plan, options), text_files.read_json(options.words)
     fit.refuse_absent_words(plan, options.name, words)
     with scratch.beside(options.output, "counts") as folder:
         part = module.count_shard(settings, texts, words, options.shard, folder / "part")
@@ -257,6 +252,21 @@ def artefact(options: argparse.Namespace) -> None:
     # One a study, to look at while other studies are still running.
     if options.name == next(filter(_is_figure, artefacts), artefacts[0]):
         print(f"{options.study}: {options.made[0]}")
+
+
+def _source(plan: Config, options: argparse.Namespace) -> Path:
+    """Where the data of a stream lie: the user's file or folder, or that of a raw data set.
+
+    UserError where a file of the set was changed after it was fetched.
+    """
+    from shiftbench.planning import own_files
+    from shiftbench.store import raw
+
+    settings = plan.streams[options.name].settings
+    if settings.get(own_files.KEY):
+        return Path(settings[own_files.KEY])
+    raw.refuse_changed(settings.get("dataset"), options.raw)
+    return options.raw / (settings.get("dataset") or "")
 
 
 def _counting(plan: Config, name: str) -> tuple[ModuleType, Any]:

@@ -1,0 +1,80 @@
+"""Files that a user brings: what the setting `path` of a stream names, and what is in it.
+
+A family with a setting `path` reads the file or folder that it names, relative to the file that
+says so. What runs depend on is the content, by checksums, and the name, but not where it lies.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+KEY = "path"
+CHECKSUM = "sha256"
+
+
+def placed(settings: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The settings of a stream with its path from where we are; others are as they were."""
+    if settings.get(KEY) is None:
+        return dict(settings)
+    return {**settings, KEY: os.path.relpath(folder / Path(settings[KEY]).expanduser())}
+
+
+def problems(settings: Mapping[str, Any], folder: Path) -> Iterator[tuple[str, str]]:
+    """What is wrong with a stream's file, as (key, message)."""
+    path = folder / Path(settings[KEY]).expanduser()
+    if not path.exists():
+        yield KEY, f"there is no {path}; a path is relative to the file that it is written in"
+    elif not (found := files(path)):
+        yield KEY, f"the folder {path} is empty"
+    elif not all(os.access(file, os.R_OK) for file in found):
+        unreadable = next(file for file in found if not os.access(file, os.R_OK))
+        yield KEY, f"{unreadable} cannot be read: its permissions forbid it"
+    elif (wanted := settings.get(CHECKSUM)) and wanted != (is_now := checksum(path)):
+        yield CHECKSUM, f"{path} has the sha256 {is_now}, not {wanted}: it is another file"
+
+
+def files(path: Path) -> list[Path]:
+    """The file itself, or all files of a folder in the order of their names, hidden ones apart."""
+    if not path.is_dir():
+        return [path]
+    below = (file for file in path.rglob("*") if file.is_file())
+    seen = [file for file in below if not any(_hidden(part) for part in _below(file, path).parts)]
+    return sorted(seen, key=lambda file: _below(file, path).as_posix())
+
+
+def checksums(path: Path) -> dict[str, str]:
+    """The sha256 (hexadecimal) of each file, by its path below the folder, or by its name."""
+    folder = path if path.is_dir() else path.parent
+    return {_below(file, folder).as_posix(): _sha256(file) for file in files(path)}
+
+
+def checksum(path: Path) -> str:
+    """The sha256 of a file; of a folder, of the lines that sha256sum prints of its files."""
+    if not path.is_dir():
+        return _sha256(path)
+    lines = [f"{found}  {name}\n" for name, found in checksums(path).items()]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def _below(file: Path, folder: Path) -> Path:
+    return file.relative_to(folder)
+
+
+def _hidden(name: str) -> bool:
+    return name.startswith(".")
+
+
+def _sha256(file: Path) -> str:
+    status = file.stat()
+    return _sha256_of(file.resolve(), status.st_size, status.st_mtime_ns)
+
+
+@functools.cache
+def _sha256_of(file: Path, size: int, changed: int) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
