@@ -25,7 +25,11 @@ FROM = ("gradients",)
 USES = ("accuracy",)
 
 POSITIVE, PERCENT = (0.0, None), (0.0, 100.0)
-PANELS = ("accuracy", "terms of the loss", "noise of the gradient")
+PANELS = (
+    "accuracy: test, training (dashed)",
+    "likelihood, divergence (dashed)",
+    "noise of the gradient",
+)
 LABELS = ("accuracy (%)", "nats per training row", "standard deviation")
 
 
@@ -45,8 +49,7 @@ def draw(study: StudyResults) -> Figure:
             _style.title(panel, letter, title if len(runs) == 1 else f"{title}, {stream}")
         panels[1].set_yscale("log")
         panels[2].set_yscale("log")
-        for panel in panels:
-            panel.legend()
+        panels[2].legend()
     return drawn
 
 
@@ -90,11 +93,11 @@ def _draw_learner(
     colour, label = _style.look(study, name)["color"], study.label(name)
     draw = partial(_curve, epochs=epochs, colour=colour)
     test, train = study.by_task(stream, name, "accuracy"), _of(run, "train_accuracy")
-    draw(panels[0], 100 * test, PERCENT, label=f"{label}, test")
-    draw(panels[0], 100 * train, PERCENT, label=f"{label}, training", style="--")
+    draw(panels[0], 100 * test, PERCENT)
+    draw(panels[0], 100 * train, PERCENT, style="--")
     nll, kl = -_of(run, "expected_log_likelihood") / rows, _of(run, "kl") / rows
-    draw(panels[1], nll, POSITIVE, label=f"{label}, likelihood")
-    draw(panels[1], kl, UNBOUNDED, label=f"{label}, divergence", style="--")
+    draw(panels[1], nll, POSITIVE)
+    draw(panels[1], kl, UNBOUNDED, style="--")
     draw(panels[2], _of(run, "gradient_sd"), POSITIVE, label=label)
 
 
@@ -109,7 +112,7 @@ def _curve(
     within: Bounds,
     epochs: np.ndarray,
     colour: Any,
-    label: str,
+    label: str | None = None,
     style: str = "-",
 ) -> None:
     """The mean over seeds of values [seed, task], and how far seeds lie apart."""
