@@ -91,14 +91,14 @@ def _draw_learner(
     rows = provenance.reader(store).problem(store).n_train
     epochs = _settings(run)["epochs"] * np.arange(1, store.sizes["task"] + 1)
     colour, label = _style.look(study, name)["color"], study.label(name)
-    draw = partial(_curve, epochs=epochs, colour=colour)
+    draw = partial(_curve, epochs=epochs, colour=colour, label=label)
     test, train = study.by_task(stream, name, "accuracy"), _of(run, "train_accuracy")
     draw(panels[0], 100 * test, PERCENT)
     draw(panels[0], 100 * train, PERCENT, style="--")
     nll, kl = -_of(run, "expected_log_likelihood") / rows, _of(run, "kl") / rows
     draw(panels[1], nll, POSITIVE)
     draw(panels[1], kl, UNBOUNDED, style="--")
-    draw(panels[2], _of(run, "gradient_sd"), POSITIVE, label=label)
+    draw(panels[2], _of(run, "gradient_sd"), POSITIVE)
 
 
 def _of(run: xr.Dataset, field: str) -> np.ndarray:
@@ -112,7 +112,7 @@ def _curve(
     within: Bounds,
     epochs: np.ndarray,
     colour: Any,
-    label: str | None = None,
+    label: str,
     style: str = "-",
 ) -> None:
     """The mean over seeds of values [seed, task], and how far seeds lie apart."""
