@@ -37,8 +37,12 @@ def test_a_changed_file_has_another_checksum_at_once(folder: Path) -> None:
 
 def test_a_path_is_relative_to_the_file_that_says_so(folder: Path, monkeypatch) -> None:
     monkeypatch.chdir(folder / "a")
-    assert own_files.placed({"path": "b.txt", "n": 1}, folder) == {"path": "../b.txt", "n": 1}
-    assert own_files.placed({"n": 1}, folder) == {"n": 1}
+    settings = {"path": "b.txt", "n": 1, "annotations": {"ann": [3]}}
+    assert own_files.placed(settings, "path", folder) == settings | {"path": "../b.txt"}
+    assert own_files.named(settings) == {"path": Path("b.txt")}
+    both = {"path": "b.txt", "annotations": "marks.json"}
+    assert own_files.named(both)["annotations"] == Path("marks.json")
+    assert own_files.named({"path": "", "n": 1}) == {}
 
 
 @pytest.mark.parametrize(
@@ -51,11 +55,11 @@ def test_a_path_is_relative_to_the_file_that_says_so(folder: Path, monkeypatch) 
 )
 def test_each_mistake_is_told_at_its_key(folder: Path, settings, key: str, words: str) -> None:
     (folder / "empty").mkdir()
-    ((found, text),) = own_files.problems(settings, folder)
+    ((found, text),) = own_files.problems(settings, "path", folder)
     assert found == key
     assert words in text
 
 
 def test_nothing_is_wrong_with_a_file_that_has_its_checksum(folder: Path) -> None:
     right = {"path": "b.txt", "sha256": hashlib.sha256(b"two\n").hexdigest()}
-    assert not list(own_files.problems(right, folder))
+    assert not list(own_files.problems(right, "path", folder))

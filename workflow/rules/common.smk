@@ -217,8 +217,10 @@ def raw_files(wildcards):
     Of data that cannot be fetched, those that are there.
     """
     settings = CONFIG.streams[wildcards.stream].settings
-    if settings.get(own_files.KEY):
-        return [str(file) for file in own_files.files(Path(settings[own_files.KEY]))]
+    if named := own_files.named(settings):
+        return [
+            str(file) for path in named.values() for file in own_files.files(path)
+        ]
     dataset = settings.get("dataset")
     folder = Path("data/raw") / str(dataset)
     known = [str(folder / file) for file in stream_spec(wildcards)["data"]]

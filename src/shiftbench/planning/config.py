@@ -98,26 +98,31 @@ def _of_files(made: Composition) -> Iterator[Found]:
     """What is wrong with the files that streams name; other checks see their other settings."""
     streams = made.data.get("streams")
     for name, stream in streams.items() if isinstance(streams, dict) else ():
-        if isinstance(stream, dict) and isinstance(stream.get(own_files.KEY), str):
-            for key, text in own_files.problems(stream, _folder(made, name)):
-                yield Found(*made.origin(("streams", name, key)), text)
+        for key in own_files.named(stream) if isinstance(stream, dict) else ():
+            for place, text in own_files.problems(stream, key, _folder(made, name, key)):
+                yield Found(*made.origin(("streams", name, place)), text)
 
 
-def _folder(made: Composition, stream: str) -> Path:
-    """The folder of the file that says which file a stream is of."""
-    document, _ = made.origin(("streams", stream, own_files.KEY))
+def _folder(made: Composition, stream: str, key: str) -> Path:
+    """The folder of the config file that says with this key which file a stream is of."""
+    document, _ = made.origin(("streams", stream, key))
     return Path(document.path).parent
 
 
 def _filled(made: Composition) -> dict[str, Any]:
     """The data of a checked config, with the defaults of all components."""
     data = made.data
-    streams = {
-        name: _filled_stream(own_files.placed(stream, _folder(made, name)))
-        for name, stream in data["streams"].items()
-    }
+    streams = {name: _filled_stream(_placed(made, name)) for name in data["streams"]}
     studies = {name: _filled_study(study) for name, study in data["studies"].items()}
     return data | {"streams": streams, "studies": studies}
+
+
+def _placed(made: Composition, name: str) -> dict[str, Any]:
+    """A stream with the paths of its files from where we are."""
+    stream = dict(made.data["streams"][name])
+    for key in own_files.named(stream):
+        stream = own_files.placed(stream, key, _folder(made, name, key))
+    return stream
 
 
 def _filled_stream(stream: dict[str, Any]) -> dict[str, Any]:

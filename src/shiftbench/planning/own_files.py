@@ -1,7 +1,8 @@
-"""Files that a user brings: what the setting `path` of a stream names, and what is in it.
+"""Files that a user brings: what the settings of a stream name, and what is in it.
 
 A family with a setting `path` reads the file or folder that it names, relative to the file that
-says so. What runs depend on is the content, by checksums, and the name, but not where it lies.
+says so; `annotations`, where it is a text, names another. What runs depend on is the content, by
+checksums, and the name, but not where it lies.
 """
 
 from __future__ import annotations
@@ -14,27 +15,32 @@ from pathlib import Path
 from typing import Any
 
 KEY = "path"
+KEYS = (KEY, "annotations")
 CHECKSUM = "sha256"
 
 
-def placed(settings: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The settings of a stream with its path from where we are; others are as they were."""
-    if settings.get(KEY) is None:
-        return dict(settings)
-    return {**settings, KEY: os.path.relpath(folder / Path(settings[KEY]).expanduser())}
+def placed(settings: Mapping[str, Any], key: str, folder: Path) -> dict[str, Any]:
+    """The settings of a stream with the path of a key from where we are."""
+    return {**settings, key: os.path.relpath(folder / Path(settings[key]).expanduser())}
 
 
-def problems(settings: Mapping[str, Any], folder: Path) -> Iterator[tuple[str, str]]:
-    """What is wrong with a stream's file, as (key, message)."""
-    path = folder / Path(settings[KEY]).expanduser()
+def named(settings: Mapping[str, Any]) -> dict[str, Path]:
+    """The files or folders that a stream names, by the key that does."""
+    found = {key: settings.get(key) for key in KEYS}
+    return {key: Path(path) for key, path in found.items() if isinstance(path, str) and path}
+
+
+def problems(settings: Mapping[str, Any], key: str, folder: Path) -> Iterator[tuple[str, str]]:
+    """What is wrong with the file that a key names, as (key, message)."""
+    path = folder / Path(settings[key]).expanduser()
     if not path.exists():
-        yield KEY, f"there is no {path}; a path is relative to the file that it is written in"
+        yield key, f"there is no {path}; a path is relative to the file that it is written in"
     elif not (found := files(path)):
-        yield KEY, f"the folder {path} is empty"
+        yield key, f"the folder {path} is empty"
     elif not all(os.access(file, os.R_OK) for file in found):
         unreadable = next(file for file in found if not os.access(file, os.R_OK))
-        yield KEY, f"{unreadable} cannot be read: its permissions forbid it"
-    elif (wanted := settings.get(CHECKSUM)) and wanted != (is_now := checksum(path)):
+        yield key, f"{unreadable} cannot be read: its permissions forbid it"
+    elif key == KEY and (wanted := settings.get(CHECKSUM)) and wanted != (is_now := checksum(path)):
         yield CHECKSUM, f"{path} has the sha256 {is_now}, not {wanted}: it is another file"
 
 

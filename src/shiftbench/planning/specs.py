@@ -313,14 +313,13 @@ def _of_stream(config: Config, name: str, kind: Spec) -> Spec:
 def _source(config: Config, name: str) -> Spec:
     """Family, settings and raw files of a stream; how many jobs share its counting is none."""
     settings = {k: v for k, v in config.streams[name].settings.items() if k != "shards"}
-    data = {}
+    data: dict[str, str] = {}
     if settings.get("dataset"):
         files = raw.table()[settings["dataset"]].files
         data = {file: entry.sha256 for file, entry in files.items()}
-    if settings.get(own_files.KEY):
-        path = Path(settings[own_files.KEY])
-        settings[own_files.KEY] = path.resolve().name
-        data = own_files.checksums(path)
+    for key, path in own_files.named(settings).items():
+        settings[key] = path.resolve().name
+        data |= {f"{key}/{file}": found for file, found in own_files.checksums(path).items()}
     return {"family": config.streams[name].family, "settings": settings, "data": data}
 
 

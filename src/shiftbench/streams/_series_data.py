@@ -2,38 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
 
 import numpy as np
 
 from shiftbench.streams import _london_nox, _nile, _simulated_ar, _stationary_ar, _well_log
-
-Dataset = Literal["nile", "well-log", "london-nox", "simulated-ar", "stationary-ar"]
-
-
-class Series(NamedTuple):
-    """A data set as it is read.
-
-    value: [realisation, time, series]; time: [time] labels (number, year or date);
-    names: of the series.
-    truth: how `changes`, first positions of new segments from 0, are known: `known`,
-    `accepted`, `annotated` or `unknown`.
-    annotations: annotator -> positions, in the values that they saw, one in `every`.
-    look_ahead: what the preparation knows of the whole series; event: (position, words).
-    """
-
-    value: np.ndarray
-    time: np.ndarray
-    names: Sequence[str]
-    units: str
-    truth: str
-    changes: Sequence[int]
-    annotations: Mapping[str, Sequence[int]] = {}
-    every: int = 1
-    look_ahead: str = ""
-    event: tuple[int, str] | None = None
+from shiftbench.streams._series_store import Series
 
 
 def nile() -> Series:

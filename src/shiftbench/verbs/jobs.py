@@ -73,7 +73,8 @@ def stream(options: argparse.Namespace) -> None:
     from shiftbench.store import raw, zarr_zip
 
     module = components.load("streams", spec["family"])
-    settings = components.configured("streams", spec["family"], spec["settings"])
+    # Not the spec's settings, which have of the user's files no more than their names.
+    settings = components.configured("streams", spec["family"], plan.streams[options.name].settings)
     store = module.build(settings, _source(plan, options))
     dataset = spec["settings"].get("dataset")
     licence = raw.table()[dataset].licence if dataset else spec["settings"].get("licence", "")

@@ -1,0 +1,29 @@
+"""Series of the Turing Change Point Dataset (TCPD), with the changepoints that people saw.
+
+Source: G. J. J. van den Burg and C. K. I. Williams, 2020, arXiv:2003.06222. 32 of its 42 series
+may be redistributed. What five annotators of each saw is in `_tcpd.yaml`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+PREFIX = "tcpd-"
+"""Of the names of its data sets, tcpd-brent-spot of brent_spot."""
+
+
+def file(dataset: str) -> str:
+    """The name of the file of a data set."""
+    return f"{_name(dataset)}.json"
+
+
+def annotations(dataset: str) -> dict[str, list[int]]:
+    """The positions of each annotator, from 0, in the values of the data set."""
+    marks = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+    return marks[_name(dataset)]
+
+
+def _name(dataset: str) -> str:
+    return dataset.removeprefix(PREFIX).replace("-", "_")
