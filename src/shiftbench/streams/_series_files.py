@@ -14,7 +14,6 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,18 +31,20 @@ TIME = "time"
 DATE = re.compile(r"\d{4}(-\d\d(-\d\d([ T]\d\d:\d\d(:\d\d)?)?)?)?", re.ASCII)
 
 
-class Cell(NamedTuple):
-    """What a file has at a place that can be told: a text or, in JSON, whatever stands there."""
-
-    content: Any
-    place: str
-
-
 class Column(NamedTuple):
-    """A column of a file, from the first value on."""
+    """A column of a file: its cells, texts or what a JSON file has, and the lines of a CSV."""
 
     name: str
-    cells: Sequence[Cell]
+    cells: Sequence[Any]
+    lines: Sequence[int] = ()
+
+    def row(self, number: int) -> str:
+        """Where a cell stands, for messages."""
+        return f"line {self.lines[number]}" if self.lines else f"value {number + 1}"
+
+    def place(self, path: Path, number: int) -> str:
+        """The same with file and column."""
+        return f'{path}, {self.row(number)}, column "{self.name}"'
 
 
 class Table(NamedTuple):
@@ -142,8 +143,9 @@ def _csv(path: Path, time: str, delimiter: str) -> tuple[str, str, list[Column]]
     if time and time not in names:
         raise UserError(f"{path}, line {rows[0][0]}: {unknown('column of time', time, names)}")
     body = rows[1:] if headed else rows
+    lines = [line for line, _ in body]
     columns = [
-        Column(name, [Cell(cells[number].strip(), f"line {line}") for line, cells in body])
+        Column(name, [cells[number].strip() for _, cells in body], lines)
         for number, name in enumerate(names)
     ]
     return path.stem, time, columns
@@ -184,10 +186,7 @@ def _json(path: Path, time: str, delimiter: str) -> tuple[str, str, list[Column]
     for label, values in raw:
         if not isinstance(values, list) or len(values) != length:
             raise UserError(f'{path}: "{label}" has not {length} values, as the first series has')
-    columns = [
-        Column(label, [Cell(cell, f"value {number}") for number, cell in enumerate(values, 1)])
-        for label, values in raw
-    ]
+    columns = [Column(label, values) for label, values in raw]
     return str(found.get("name", path.stem)), time, columns
 
 
@@ -219,7 +218,7 @@ def _chosen(path: Path, named: Mapping[str, Column], wanted: Sequence[str]) -> l
             raise UserError(f"{path}: {unknown('column', name, named)}")
     if wanted:
         return [named[name] for name in wanted]
-    chosen = [one for one in named.values() if one.cells and _starts(one.cells[0].content)]
+    chosen = [one for one in named.values() if one.cells and _starts(one.cells[0])]
     if not chosen:
         raise UserError(
             f"{path}: no column starts with a number, of {', '.join(map(repr, named))};"
@@ -231,16 +230,17 @@ def _chosen(path: Path, named: Mapping[str, Column], wanted: Sequence[str]) -> l
 def _numbers(path: Path, column: Column, gaps: str) -> np.ndarray:
     """The numbers of a column [time], NaN where one is missing and may be."""
     numbers = np.empty(len(column.cells))
-    for row, (content, place) in enumerate(column.cells):
-        where = f'{path}, {place}, column "{column.name}"'
-        if _is_gap(content):
-            if gaps == "refuse":
-                raise UserError(f"{where}: a gap; fill it in, or set `gaps: interpolate`")
-            numbers[row] = np.nan
-        elif _is_number(content):
+    for row, content in enumerate(column.cells):
+        if _is_number(content):
             numbers[row] = float(content)
-        else:
+        elif not _is_gap(content):
+            where = column.place(path, row)
             raise UserError(f"{where}: {content!r} is no finite number; correct it")
+        elif gaps == "refuse":
+            where = column.place(path, row)
+            raise UserError(f"{where}: a gap; fill it in, or set `gaps: interpolate`")
+        else:
+            numbers[row] = np.nan
     return numbers
 
 
@@ -254,32 +254,33 @@ def _interpolated(path: Path, name: str, numbers: np.ndarray) -> np.ndarray:
 
 def _times(path: Path, column: Column) -> np.ndarray:
     """Labels of time: numbers, or dates as text. UserError where they do not increase."""
-    if all(_is_number(cell.content) for cell in column.cells):
-        order = np.array([float(cell.content) for cell in column.cells])
+    cells = column.cells
+    if all(map(_is_number, cells)):
+        order = np.array([float(cell) for cell in cells])
         labels = order.astype(int) if (order == order.round()).all() else order
     else:
-        order = np.array([_date(path, column.name, cell) for cell in column.cells])
-        labels = np.array([str(cell.content) for cell in column.cells])
-    for (one, other), (before, after) in zip(pairwise(column.cells), pairwise(order), strict=True):
-        where = f'{path}, {other.place}, column "{column.name}"'
-        if before == after:
-            text = f"{other.content!r} is the time of {one.place} too; keep one row of a time"
-            raise UserError(f"{where}: {text}")
-        if before > after:
-            text = f"{other.content!r} comes after {one.content!r} of {one.place}"
-            raise UserError(f"{where}: {text}; sort the rows by time, the oldest first")
+        order = np.array([_date(path, column, row) for row in range(len(cells))])
+        labels = np.array([str(cell) for cell in cells])
+    for row in 1 + np.flatnonzero(order[1:] <= order[:-1])[:1]:
+        where, before = column.place(path, row), column.row(row - 1)
+        if order[row] == order[row - 1]:
+            text = f"is the time of {before} too; keep one row of a time"
+        else:
+            text = f"comes after {cells[row - 1]!r} of {before}; sort the rows, the oldest first"
+        raise UserError(f"{where}: {cells[row]!r} {text}")
     return labels
 
 
-def _date(path: Path, name: str, cell: Cell) -> np.datetime64:
+def _date(path: Path, column: Column, row: int) -> np.datetime64:
+    content = str(column.cells[row])
     try:
-        if DATE.fullmatch(str(cell.content)):
-            return np.datetime64(str(cell.content), "s")
+        if DATE.fullmatch(content):
+            return np.datetime64(content, "s")
     except ValueError:  # such as the thirteenth month
         pass
     raise UserError(
-        f'{path}, {cell.place}, column "{name}": {cell.content!r} is no time; write numbers, or'
-        " dates as 2001, 2001-12, 2001-12-31 or 2001-12-31 23:59:59, all in one way"
+        f"{column.place(path, row)}: {content!r} is no time; write numbers, or dates as 2001,"
+        " 2001-12, 2001-12-31 or 2001-12-31 23:59:59, all in one way"
     )
 
 

@@ -157,7 +157,7 @@ def _read(settings: Settings, raw: Path) -> Series:
     marks: Mapping[str, Sequence[int]] = {}
     if settings.dataset:
         marks = _tcpd.annotations(settings.dataset)
-    elif settings.annotations:
+    elif settings.annotations != "":
         marks = _series_files.annotations(settings.annotations, found.name)
         place = settings.annotations if isinstance(settings.annotations, str) else "annotations"
         _series_files.refuse_outside(place, marks, len(found.value))
