@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from shiftbench.artefacts import _style
+from shiftbench.artefacts import _series, _style
 from shiftbench.scoring import segmentation
 from shiftbench.scoring.results import StudyResults
 
@@ -50,7 +50,9 @@ def draw(study: StudyResults) -> Figure:
             if name in models:
                 _draw_models(panels[place], study, stream, name)
                 place += 1
-        panels[-1].set(xlabel=_time_label(study.streams[stream]), xlim=_span(study.streams[stream]))
+        panels[-1].set(
+            xlabel=_series.label(study.streams[stream]), xlim=_span(study.streams[stream])
+        )
     return drawn
 
 
@@ -83,28 +85,10 @@ def _models(study: StudyResults, stream: str, learner: str) -> int:
     return int(np.nanmax(study.run(stream, learner)["info_model"].values)) + 1
 
 
-def _axis(store: xr.Dataset) -> np.ndarray:
-    """Numbers, years or dates of the values [time]."""
-    labels = store["time"].values
-    return labels.astype("datetime64[D]") if labels.dtype.kind == "U" else labels
-
-
-def _time_label(store: xr.Dataset) -> str:
-    labels = store["time"].values
-    if labels.dtype.kind == "U":
-        return "date"
-    return "number of the value" if labels[0] == 1 else "year"
-
-
 def _span(store: xr.Dataset) -> tuple[Any, Any]:
     """The first value and the end of the last."""
-    labels = _axis(store)
+    labels = _series.axis(store)
     return labels[0], labels[-1] + (labels[-1] - labels[-2])
-
-
-def _times(store: xr.Dataset) -> np.ndarray:
-    """Label of the first value of each task."""
-    return _axis(store)[store["position"].values - 1]
 
 
 def _draw_series(panel: Axes, study: StudyResults, stream: str) -> None:
@@ -112,10 +96,10 @@ def _draw_series(panel: Axes, study: StudyResults, stream: str) -> None:
     value = store["value"].values[0]
     thin = value.shape[1] > 1
     style: dict[str, Any] = {"lw": 0.5, "alpha": 0.6} if thin else {"lw": 0.7}
-    panel.plot(_axis(store), value, color=_style.MUTED if thin else "black", **style)
+    panel.plot(_series.axis(store), value, color=_style.MUTED if thin else "black", **style)
     if thin:
-        panel.plot(_axis(store), value.mean(axis=1), color="black", lw=1.0)
-    times = _times(store)
+        panel.plot(_series.axis(store), value.mean(axis=1), color="black", lw=1.0)
+    times = _series.of_tasks(store)
     known = store["annotation"].any("annotator") if "annotation" in store else store["shift"][0]
     for task in np.flatnonzero(known.values):
         panel.axvline(times[task], color=_style.PALETTE[0], lw=0.9, ls=":")
@@ -134,7 +118,7 @@ def _draw_run_lengths(
     panel: Axes, study: StudyResults, stream: str, learner: str, letter: str
 ) -> None:
     store, run = study.streams[stream], study.run(stream, learner).isel(seed=slice(0, 1))
-    times = _times(store)
+    times = _series.of_tasks(store)
     length = run["info_run_length"].values[0].astype(int)
     weight = np.exp(run["info_log_weight"].values[0])
     picture, longest = _picture(length, weight)
@@ -189,7 +173,12 @@ def _draw_models(panel: Axes, study: StudyResults, stream: str, learner: str) ->
     names = store["model"].values
     share = np.stack([(weight * (model == m)).sum(axis=1) for m in range(len(names))])
     panel.stackplot(
-        _times(store), share, labels=names, colors=_style.PALETTE[: len(names)], alpha=0.8, lw=0
+        _series.of_tasks(store),
+        share,
+        labels=names,
+        colors=_style.PALETTE[: len(names)],
+        alpha=0.8,
+        lw=0,
     )
     panel.set(ylim=(0, 1), ylabel="models")
     panel.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))

@@ -216,4 +216,4 @@ def _value(value: Any) -> str:
     """A value as it is written in a config."""
     if isinstance(value, bool):
         return str(value).lower()
-    return f"[{', '.join(map(_value, value))}]" if isinstance(value, tuple) else str(value)
+    return f"[{', '.join(map(_value, value))}]" if isinstance(value, tuple) else str(value) or '""'

@@ -94,7 +94,7 @@ def tables() -> tuple[Table, ...]:
 def number(stream: xr.Dataset, run: xr.Dataset, method: str | None, metric: str) -> Number | None:
     """What a paper prints for a method and metric on the stream of a run; None for nothing."""
     dataset = provenance.dataset(stream)
-    for table in _about(stream):
+    for table in about(stream):
         for row in table.rows:
             if (row.method, row.metric) == (method, metric) and dataset in row.numbers:
                 mean, spread = row.numbers[dataset]
@@ -109,8 +109,8 @@ def share(stream: xr.Dataset, run: xr.Dataset, paper: str, method: str) -> float
     it is of the data set on which the paper trains least.
     """
     dataset = provenance.dataset(stream)
-    about = [one for one in _about(stream) if one.paper == paper]
-    tables = [one for one in about if dataset in one.trained] or about
+    of_paper = [one for one in about(stream) if one.paper == paper]
+    tables = [one for one in of_paper if dataset in one.trained] or of_paper
     known = [(one, row.epochs) for one in tables for row in one.rows if row.method == method]
     for table, epochs in (*known, *((one, None) for one in tables)):
         trained = table.trained.get(str(dataset), min(table.trained.values()))
@@ -118,7 +118,7 @@ def share(stream: xr.Dataset, run: xr.Dataset, paper: str, method: str) -> float
     return 1.0
 
 
-def _about(stream: xr.Dataset) -> list[Table]:
+def about(stream: xr.Dataset) -> list[Table]:
     """The tables about streams of this family and with these settings."""
     spec = provenance.spec(stream)
     return [

@@ -1,0 +1,88 @@
+"""A CSV of the user's own to a figure of its changepoints, from a folder outside the checkout."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shiftbench.errors import UserError
+from shiftbench.scoring import results, segmentation
+from shiftbench.verbs import people
+from tests.workflow.copies import ROOT
+
+LIMIT = 600
+"""Seconds that no call takes; they only end a hang."""
+MARKS = '{"ann": [45, 90], "bob": [44]}'
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """The example in a folder of its own, with a space in its name."""
+    place = tmp_path / "my series"
+    shutil.copytree(ROOT / "examples" / "series", place)
+    monkeypatch.chdir(place)
+    return place
+
+
+def snakemake(*arguments: str) -> str:
+    command = [sys.executable, "-m", "snakemake", "-s", str(ROOT / "Snakefile")]
+    command += ["--configfile", "changes.yaml", "--cores", "2", *arguments]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout + done.stderr
+
+
+def planned() -> list[str]:
+    """The messages of the jobs of a dry run, without those of targets."""
+    return re.findall(r"^Job \d+: (.*)", snakemake("--dry-run"), re.MULTILINE)
+
+
+def changepoints() -> dict[str, list[int]]:
+    """Found by each method, numbered from 0."""
+    place = Path("results/changes/studies/visits")
+    spec = {"study": "visits", "title": "Visits"}
+    streams = [Path("results/changes/streams/visits.zarr.zip")]
+    study = results.load(spec, place / "scores.zarr.zip", place / "summary.csv", streams)
+    found = {one: segmentation.changepoints(study.run("visits", one)) for one in study.learners}
+    return {name: np.asarray(points[0]).tolist() for name, points in found.items() if points}
+
+
+@pytest.mark.long
+def test_a_csv_becomes_a_figure_of_its_changes(folder):
+    assert len((folder / "changes.yaml").read_text().splitlines()) <= 10
+    snakemake("visits")
+    figures = folder / "results" / "changes" / "studies" / "visits" / "figures"
+    assert {one.name for one in figures.glob("*.png")} == {"changepoints.png", "segmentation.png"}
+    found = changepoints()
+    assert found["robust-bocpd"] == [45, 90], "as the level of the example changes"
+    assert {20, 21, 71, 72} <= set(found["bocpd"]), "and its two outliers"
+
+    text = (folder / "visits.csv").read_text()
+    (folder / "visits.csv").write_text(text.replace("open day", "closed"))
+    assert "Building stream visits" in planned(), "another content is another stream"
+
+
+def test_check_looks_into_the_files(folder):
+    config = (folder / "changes.yaml").read_text()
+    (folder / "changes.yaml").write_text(config.replace("path:", "annotations: ann.json, path:"))
+    assert "there is no ann.json" in refused()
+    (folder / "ann.json").write_text(MARKS.replace("90", "120"))
+    assert "stream visits: ann.json: annotator ann has position 120" in refused()
+    (folder / "visits.csv").write_text("week,visits\n2024-01-01,3\n2024-01-08,\n2024-01-15,4\n")
+    assert 'stream visits: visits.csv, line 3, column "visits": a gap' in refused()
+
+
+def refused() -> str:
+    """What `check` says of the config, which it refuses."""
+    with pytest.raises(UserError) as error:
+        people.check(argparse.Namespace(config=Path("changes.yaml")))
+    return str(error.value)
