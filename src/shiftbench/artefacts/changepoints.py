@@ -31,6 +31,8 @@ MARKS = 0.09
 """Share of a panel's height for the changepoints of a learner."""
 
 TICKS = 5
+FAINT = 0.3
+"""Of the mark of one annotator; marks of several add up."""
 
 
 @_style.styled
@@ -79,7 +81,7 @@ def _draw(panel: Axes, study: StudyResults, stream: str, shown: list[str]) -> No
         panel.plot(_series.axis(store), value[:, number], color="black", lw=0.7, alpha=0.8)
     for marks in _known(store):
         for task in np.flatnonzero(marks):
-            panel.axvline(times[task], color=_style.MUTED, lw=1.6, alpha=0.3, zorder=0)
+            panel.axvline(times[task], color=_style.MUTED, lw=1.6, alpha=FAINT, zorder=0)
     span = np.ptp(value) or 1.0
     room = MARKS * (len(shown) + 1)
     panel.set_ylim(value.min() - 0.05 * span, value.max() + span * room / (1 - room))
