@@ -23,7 +23,7 @@ def of_tasks(store: xr.Dataset) -> np.ndarray:
 
 def label(store: xr.Dataset) -> str:
     """What the axis shows: the name that a file has for it, or what its labels look like."""
-    named, labels = store["time"].attrs["long_name"], store["time"].values
+    named, labels = store["time"].attrs.get("long_name", TIME), store["time"].values
     if named != TIME:
         return named
     if labels.dtype.kind == "U":
