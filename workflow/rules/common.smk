@@ -218,9 +218,7 @@ def raw_files(wildcards):
     """
     settings = CONFIG.streams[wildcards.stream].settings
     if named := own_files.named(settings):
-        return [
-            str(file) for path in named.values() for file in own_files.files(path)
-        ]
+        return [str(file) for path in named.values() for file in own_files.files(path)]
     dataset = settings.get("dataset")
     folder = Path("data/raw") / str(dataset)
     known = [str(folder / file) for file in stream_spec(wildcards)["data"]]
