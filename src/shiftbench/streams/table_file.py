@@ -181,7 +181,9 @@ def _members(settings: Settings, path: Path, table: _own_table.Rows) -> np.ndarr
     _, first = np.unique(labels[starts], return_index=True)
     for again in sorted({*range(len(starts))} - {*first.tolist()})[:1]:
         row = rows[starts[again]]
-        text = f"task {labels[starts[again]]!r} comes again; the rows of a task follow each other"
+        text = (
+            f"task {str(labels[starts[again]])!r} comes again; the rows of a task follow each other"
+        )
         raise _own_table.wrong(path, table.places[row], text, settings.task_column)
     return _table_tasks.filled(np.split(rows, starts[1:]))
 

@@ -6,9 +6,13 @@ import argparse
 import shutil
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from shiftbench.errors import UserError
 from shiftbench.names import refuse_unknown
+
+if TYPE_CHECKING:
+    from shiftbench.planning.schema import Config
 
 VERIFIED = {"identical": 0, "rounding": 3, "interval": 4, "different": 5}
 """Exit statuses of `verify`."""
@@ -19,6 +23,7 @@ def check(options: argparse.Namespace) -> None:
     from shiftbench.planning import claims, config, fit, specs
 
     found = config.load(options.config)
+    _look(found)
     for name, study in found.studies.items():
         jobs = len(study.streams) * len(study.learners) * len(found.blocks(name))
         judged = len(claims.of_study(found, name))
@@ -29,6 +34,23 @@ def check(options: argparse.Namespace) -> None:
         print(f"{name}: {study.title}; {jobs} runs{shared}, {len(study.artefacts)} artefacts{more}")
     for note in fit.notes(found):
         print(f"Note: {note}")
+
+
+def _look(plan: Config) -> None:
+    """UserError with all that is wrong in the files that users bring, as their families see it."""
+    from shiftbench.planning import components, own_files
+
+    wrong = []
+    for name, stream in plan.streams.items():
+        path = stream.settings.get(own_files.KEY)
+        if path and components.defines("streams", stream.family, "look"):
+            settings = components.configured("streams", stream.family, stream.settings)
+            try:
+                components.load("streams", stream.family).look(settings, Path(path))
+            except UserError as error:
+                wrong.append(f"stream {name}: {error}")
+    if wrong:
+        raise UserError("\n".join(wrong))
 
 
 def list_names(options: argparse.Namespace) -> None:
