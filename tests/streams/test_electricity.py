@@ -1,4 +1,4 @@
-"""Elec2: the target against its definition, row by row, and the metric against the authors' sums."""
+"""Elec2: the target against its definition, row by row, and the metrics by hand."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def test_a_history_scales_and_is_no_task_and_nothing_is_known_ahead(tmp_path: Pa
 def test_each_realisation_has_an_order_of_its_own_of_the_same_rows(tmp_path: Path) -> None:
     rows = [("x", "y"), *((row, row) for row in range(50))]
     store = build(tmp_path, rows, order="shuffled", realisations=2, rows_per_task=10)
-    found = [sum((targets(store, t, realisations=[r])[0] for t in range(5)), []) for r in (0, 1)]
+    found = [[y for t in range(5) for y in targets(store, t, realisations=[r])[0]] for r in (0, 1)]
     assert sorted(found[0]) == sorted(found[1]) == list(range(50))
     assert found[0] != found[1] and found[0] != list(range(50))
 
@@ -136,7 +136,7 @@ def test_held_out_rows_are_of_the_same_task_and_no_training_rows(tmp_path: Path)
     for t in range(2):
         parts = [targets(store, t, part)[0] for part in ("train", "validation", "test")]
         assert [len(part) for part in parts] == [10, 4, 6]
-        assert sorted(sum(parts, [])) == list(range(20 * t, 20 * t + 20))
+        assert sorted(y for part in parts for y in part) == list(range(20 * t, 20 * t + 20))
     assert targets(store, 0, "test") != targets(store, 0, "test", [1])
 
 
