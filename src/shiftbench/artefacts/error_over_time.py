@@ -8,6 +8,8 @@ Dotted: true shifts, where they are known and few.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
@@ -43,11 +45,13 @@ def caption(study: StudyResults) -> str:
     """What the lines are, on how many runs, and what is cut."""
     tasks = [store.sizes["task"] for store in study.streams.values()]
     lengths = ", ".join(dict.fromkeys(str(_width(size)) for size in tasks))
+    few = any(0 < _true(study, stream).size <= MOST_SHIFTS for stream in study.streams)
+    dotted = "; dotted: true shifts of the first realisation" if few else ""
     return (
         f"{_metric(study)} of each task before it is learnt from, mean over seeds. a: mean over all"
         f" tasks so far; b: mean over windows of {lengths} task(s); c: share of the tasks of a"
-        " window in which the most probable history, read at the end, places a shift; dotted: true"
-        f" shifts, where known and at most {MOST_SHIFTS}. {study.budget()}"
+        f" window in which the most probable history, read at the end, places a shift{dotted}."
+        f" {study.budget()}"
     )
 
 
@@ -81,8 +85,11 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str, metric: str
     for learner in study.learners:
         look = _style.look(study, learner)
         values = study.by_task(stream, learner, metric)
-        mean = values[~np.isnan(values).any(axis=1)].mean(axis=0) if values.size else values
-        _draw_so_far(panels[0], mean, study.label(learner), look["color"])
+        well = values[~np.isnan(values).any(axis=1)]
+        mean = well.mean(axis=0) if len(well) else np.full(values.shape[1], np.nan)
+        _draw_so_far(
+            panels[0], mean, study.learners.index(learner), label=study.label(learner), **look
+        )
         panels[1].plot(*windows(mean), color=look["color"], lw=1)
         if learner in deciding:
             rate = windows(deciding[learner].mean(axis=0))
@@ -100,20 +107,28 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str, metric: str
     block.legend(handles, labels, loc="outside upper right", ncols=min(len(labels), 7))
 
 
-def _draw_so_far(panel: Axes, mean: np.ndarray, label: str, colour: object) -> None:
-    """The mean over the tasks so far; the first few would set the scale by their noise."""
+def _draw_so_far(panel: Axes, mean: np.ndarray, place: int, **look: Any) -> None:
+    """The mean over the tasks so far; the first few would set the scale by their noise.
+
+    place: of the learner among all, so that markers of lines that coincide stand apart.
+    """
     so_far = mean.cumsum() / np.arange(1, len(mean) + 1)
     first = min(len(mean), max(1, _width(len(mean))))
     t = np.unique(np.linspace(first, len(mean), POINTS).astype(int))
-    panel.plot(t, so_far[t - 1], color=colour, lw=1.4, label=label)
+    panel.plot(t, so_far[t - 1], **look, lw=1.4, ms=4, markevery=(7 * place % 50, 50))
 
 
 def _draw_truth(panels: np.ndarray, study: StudyResults, stream: str) -> None:
-    """The true shifts of the first realisation, where they are few enough to be seen."""
-    true = np.flatnonzero(study.streams[stream]["shift"].values[0])
+    """The true shifts, where they are few enough to be seen."""
+    true = _true(study, stream)
     for task in true if len(true) <= MOST_SHIFTS else ():
         for panel in panels:
             panel.axvline(task + 1, color=_style.MUTED, lw=0.7, ls=":", zorder=0)
+
+
+def _true(study: StudyResults, stream: str) -> np.ndarray:
+    """The tasks of the first realisation that a shift comes before."""
+    return np.flatnonzero(study.streams[stream]["shift"].values[0])
 
 
 def _shifts(study: StudyResults, stream: str, learner: str) -> np.ndarray | None:

@@ -1,4 +1,4 @@
-"""The Australian electricity market in time order, Elec2: how cheap is this half-hour?
+"""The Australian electricity market in time order (Elec2): how cheap each half-hour is.
 
 Source: li2021vbs, version of NeurIPS 2021, and its public code (real_data). The target is the
 share of the 48 half-hours before in which the price was lower, as log-odds, -4 and 4 at its ends.
