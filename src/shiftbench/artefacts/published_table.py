@@ -61,6 +61,7 @@ def _row(study: StudyResults, stream: str, metric: str, learner: str) -> dict[st
         "learner": study.label(learner),
         "ours": f"{ours.mean:.4f}{spread}",
         "paper": "" if paper is None else f"{paper:.4g}",
-        "difference": "" if paper is None else f"{ours.mean - paper:+.4f}",
+        # Plus 0: no minus before a difference that is 0 to four digits.
+        "difference": "" if paper is None else f"{round(ours.mean - paper, 4) + 0:+.4f}",
         "note": number.note if number else "",
     }
