@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -42,6 +44,11 @@ def test_who_decides_nothing_has_no_line_and_who_failed_an_empty_one() -> None:
     assert "dotted" not in error_over_time.caption(study)
 
 
-def test_a_study_without_a_prequential_metric_is_refused() -> None:
-    with pytest.raises(UserError, match="error-over-time needs a prequential metric"):
-        error_over_time.draw(stores.image_study())
+def test_test_scores_do_as_well_and_metrics_of_whole_runs_do_not() -> None:
+    study = stores.image_study()
+    assert "accuracy of each task on its test data" in error_over_time.caption(study)
+    runs_alone = stores.toy_study()
+    runs_alone = dataclasses.replace(runs_alone, scores=runs_alone.scores.copy())
+    runs_alone.scores["scores"] = runs_alone.cube.sel(metric=["jump_f1"])
+    with pytest.raises(UserError, match="error-over-time needs a metric of single tasks"):
+        error_over_time.draw(runs_alone)

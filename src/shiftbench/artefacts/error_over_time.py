@@ -1,9 +1,9 @@
 """How good each learner is over a long stream, and how often it finds that something has changed.
 
-For each stream, from the top: the first prequential metric of the study, averaged over all tasks
-so far, as li2021vbs averages errors; the same in windows of equal length; and the share of the
-tasks of a window in which the most probable history at the end places a shift. Mean over seeds.
-Dotted: true shifts, where they are known and few.
+For each stream, from the top: the first metric of the study that is taken task by task, averaged
+over all tasks so far, as li2021vbs averages errors; the same in windows of equal length; and the
+share of the tasks of a window in which the most probable history at the end places a shift. Mean
+over seeds. Dotted: true shifts, where they are known and few.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ from shiftbench.scoring import segmentation
 from shiftbench.scoring.results import StudyResults
 
 KIND = "figure"
-REFUSES = ("counts", "blocks")
+REFUSES = ("counts", "blocks", "earlier-tests")
 
+MOMENTS = {"before": "before it is learnt from", "after": "on its test data"}
+"""When a metric of single tasks is taken, by its stage."""
 WINDOWS = 80
 """Windows of a stream; of a shorter one each task is one."""
 POINTS = 400
@@ -32,8 +34,8 @@ MOST_SHIFTS = 50
 
 @_style.styled
 def draw(study: StudyResults) -> Figure:
-    """One block a stream; UserError where no metric is of predictions before a task is learnt."""
-    metric = _metric(study)
+    """One block a stream; UserError where no metric is of single tasks."""
+    metric, _ = _metric(study)
     drawn = _style.figure(5.4 * len(study.streams) + 0.3, caption(study))
     blocks = drawn.subfigures(len(study.streams), 1, squeeze=False)[:, 0]
     for block, stream in zip(blocks, study.streams, strict=True):
@@ -43,12 +45,13 @@ def draw(study: StudyResults) -> Figure:
 
 def caption(study: StudyResults) -> str:
     """What the lines are, on how many runs, and what is cut."""
+    metric, moment = _metric(study)
     tasks = [store.sizes["task"] for store in study.streams.values()]
     lengths = ", ".join(dict.fromkeys(str(_width(size)) for size in tasks))
     few = any(0 < _true(study, stream).size <= MOST_SHIFTS for stream in study.streams)
     dotted = "; dotted: true shifts of the first realisation" if few else ""
     return (
-        f"{_metric(study)} of each task before it is learnt from, mean over seeds. a: mean over all"
+        f"{metric} of each task {moment}, mean over seeds. a: mean over all"
         f" tasks so far; b: mean over windows of {lengths} task(s); c: share of the tasks of a"
         f" window in which the most probable history, read at the end, places a shift{dotted}."
         f" {study.budget()}"
@@ -70,11 +73,12 @@ def _width(tasks: int) -> int:
     return -(-tasks // WINDOWS)
 
 
-def _metric(study: StudyResults) -> str:
+def _metric(study: StudyResults) -> tuple[str, str]:
+    """The metric that is shown, and when it is taken."""
     for name in study.metrics:
-        if components.constant("metrics", name, "STAGE") == "before":
-            return name
-    raise study.lacking("error-over-time", "a prequential metric, such as absolute_error")
+        if moment := MOMENTS.get(components.constant("metrics", name, "STAGE")):
+            return name, moment
+    raise study.lacking("error-over-time", "a metric of single tasks, such as absolute_error")
 
 
 def _draw_stream(block: SubFigure, study: StudyResults, stream: str, metric: str) -> None:
