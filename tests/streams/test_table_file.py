@@ -121,6 +121,22 @@ def test_a_history_scales_and_is_no_task_and_nothing_is_known_ahead(tmp_path: Pa
     np.testing.assert_array_equal(known.train.inputs, other.train.inputs)
 
 
+@pytest.mark.parametrize(
+    ("settings", "wrong"),
+    [
+        ({"order": "shuffled", "task_column": "day"}, "are of rows in the order of the file"),
+        ({"order": "shuffled", "history": 2}, "are of rows in the order of the file"),
+        ({"test_share": 0.2}, "nothing can be held out of tasks of one row"),
+        ({"realisations": 2}, "are the same in all realisations"),
+        ({"order": "shuffled", "realisations": 2}, ""),
+        ({"task_column": "day", "validation_share": 0.2, "realisations": 2}, ""),
+    ],
+)
+def test_settings_that_exclude_each_other_are_told_by_check(settings, wrong: str) -> None:
+    found = declared.words("streams", "table-file", "WRONG", vars(Settings("p", "y", **settings)))
+    assert wrong in " ".join(found) and bool(found) == bool(wrong)
+
+
 def test_each_realisation_has_an_order_of_its_own_of_the_same_rows(tmp_path: Path) -> None:
     rows = [("x", "y"), *((row, row) for row in range(50))]
     store = build(tmp_path, rows, order="shuffled", realisations=2, rows_per_task=10)
