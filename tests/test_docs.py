@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
@@ -62,7 +63,9 @@ def blocks(document: str, language: str) -> list[str]:
 def write(block: str, checkout: Path) -> None:
     """Writes a block of a document to the file that its first line names."""
     first, rest = block.split("\n", 1)
-    (checkout / first.removeprefix("# ")).write_text(rest)
+    path = checkout / first.removeprefix("# ")
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(rest)
 
 
 @pytest.fixture
@@ -109,6 +112,15 @@ def summary(checkout: Path, of: str, study: str) -> dict[str, dict[str, float]]:
     }
 
 
+def prices(rows: int = 120, change: int = 90) -> str:
+    """A user's table, of which the last rows follow another rule."""
+    random = np.random.default_rng(1)
+    load, wind, noise = random.normal(size=(3, rows))
+    rule = np.where(np.arange(rows) < change, 2 * load - wind, 3 * wind - load)
+    lines = np.stack([load, wind, rule + 0.3 * noise], axis=1).round(3).tolist()
+    return "load,wind,price\n" + "".join(f"{a},{b},{c}\n" for a, b, c in lines)
+
+
 @pytest.mark.long
 def test_every_command_of_the_readme(checkout, monkeypatch):
     monkeypatch.setenv("ARGS", "--of-an-outer-make")
@@ -116,6 +128,7 @@ def test_every_command_of_the_readme(checkout, monkeypatch):
     for study in blocks((ROOT / "README.md").read_text(), "yaml"):
         write(study, checkout)
         assert len(study.splitlines()) <= 1 + 9, "the name of the file, and nine lines"
+    (checkout.parent / "prices" / "prices.csv").write_text(prices())
     said = {}
     for command in commands:
         if "verify" in command:  # with what the quick configs give
@@ -124,6 +137,7 @@ def test_every_command_of_the_readme(checkout, monkeypatch):
     assert (checkout / "results" / "embedded" / "report.html").stat().st_size > 1e6
     assert (checkout / "results" / "cpu" / "studies" / "toy-step" / "summary.csv").exists()
     assert (checkout / "results/changes/studies/visits/figures/changepoints.png").exists()
+    assert (checkout / "results/prices/studies/prices/figures/error-over-time.png").exists()
     first = "toy-step: results/embedded/studies/toy-step/tables/score-table.md"
     assert f"\n{first}\n" in said["make run"]
     assert "\nReport: results/embedded/report.html\n" in said["make run"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,24 +19,31 @@ STREAMS = [
     n for n in components.names("streams") if "realisations" in components.fields("streams", n)
 ]
 """running-text and n-grams have their own tests of the same facts."""
-OTHERWISE = {"fundus-images": {"size": 16}}
-"""Settings other than the defaults, for time."""
+OTHERWISE = {
+    "fundus-images": {"size": 16},
+    "table-file": {"path": "rows.csv", "target": "y", "order": "shuffled"},
+}
+"""Settings other than the defaults, for time, or since there is none."""
 every_stream = pytest.mark.parametrize("name", STREAMS)
 
 
 @functools.cache
 def raw(name: str) -> Path:
     """The folder of raw files, which the default settings of most streams do not need."""
-    if name != "fundus-images":
-        return Path("no-raw-files-for-the-default")
-    return fundus_pictures.draw(Path(tempfile.mkdtemp()) / "eyes")
+    if name == "fundus-images":
+        return fundus_pictures.draw(Path(tempfile.mkdtemp()) / "eyes")
+    if name == "table-file":
+        file = Path(tempfile.mkdtemp()) / "rows.csv"
+        file.write_text("x,y\n" + "".join(f"{row},{row % 7}\n" for row in range(20)))
+        return file
+    return Path("no-raw-files-for-the-default")
 
 
 @functools.cache
 def built(name: str, realisations: int) -> xr.Dataset | xr.DataTree:
     stream = components.load("streams", name)
     fields = {"realisations": realisations} | OTHERWISE.get(name, {})
-    return stream.build(replace(stream.Settings(), **fields), raw(name))
+    return stream.build(stream.Settings(**fields), raw(name))
 
 
 def first_two(store: xr.Dataset | xr.DataTree) -> xr.Dataset | xr.DataTree:

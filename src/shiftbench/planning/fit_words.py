@@ -63,6 +63,7 @@ PROPERTIES = {
     "true-level": "a known true level",
     "table": "a table in random orders",
     "plane": "one or two features",
+    "log-odds": "log-odds of a share as targets",
     "held-out": "held-out documents",
     "planted": "planted changes of words",
     "mixed": "rows of several tasks at once",
