@@ -7,10 +7,12 @@ by the standard library's multiprocessing.
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -46,6 +48,20 @@ def kill_at(point: str, arguments: list[str]) -> None:
     process.kill()
     process.join(PATIENCE_SECONDS)
     assert process.exitcode == -signal.SIGKILL
+
+
+def stop_when(reached: Callable[[], bool], arguments: list[str]) -> tuple[int, float]:
+    """Runs a verb until something is so, then tells it to stop; its exit status, and how soon."""
+    process = _processes.Process(target=_work, args=(arguments, "", None))
+    process.start()
+    given_up = time.monotonic() + PATIENCE_SECONDS
+    while not reached() and time.monotonic() < given_up:
+        process.join(0.2)
+    told = time.monotonic()
+    process.terminate()
+    process.join(PATIENCE_SECONDS)
+    assert process.exitcode is not None
+    return process.exitcode, time.monotonic() - told
 
 
 def _work(arguments: list[str], point: str, meeting: Connection | None) -> None:
@@ -116,6 +132,21 @@ def _written(stall: Callable) -> None:
     _before(checkpoint, "remove", stall, lambda folder: True)
 
 
+def _inside(stall: Callable) -> None:
+    from shiftbench import within_task
+    from shiftbench.running import position
+
+    within_task.SECONDS_BETWEEN_LOOKS = within_task.SECONDS_BETWEEN_CHECKPOINTS = 0.0
+    within_task.SHARE_OF_CHECKPOINTS = float("inf")
+    saves = itertools.count(1)
+
+    def third(*arguments: Any) -> bool:
+        standings = arguments[3] if len(arguments) > 3 else None
+        return bool(standings) and next(saves) == 3
+
+    _before(position, "save", stall, third)
+
+
 POINTS = {
     "before a task": _learning,
     "in a save, between temporary file and rename": _saving,
@@ -124,5 +155,6 @@ POINTS = {
     "between packed store and rename": _placing,
     "between the store and its seal": _sealing,
     "after the store, before the checkpoint is removed": _written,
+    "within a task, after two saves": _inside,
 }
 """Name of a point -> what makes a job stall there."""

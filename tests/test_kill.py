@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from shiftbench.verbs import jobs
 from tests import stalling
 
 CONFIG = """
@@ -19,6 +20,14 @@ streams:
     tasks: 5
     train_per_task: 20
     test_size: 10
+  inside: &tiny
+    family: permuted-images
+    dataset: digits
+    realisations: 2
+    tasks: 2
+    train_per_task: 20
+    test_size: 10
+  hours: *tiny
   convolutions:
     family: transformed-images
     dataset: digits
@@ -53,6 +62,22 @@ studies:
     metrics: [accuracy]
     methods:
       vogn: [{vogn: {epochs: 1, batch_size: 10, draws: 2, prediction_draws: 2, elbo_draws: 2}}]
+  inside:
+    title: Tasks of ten steps
+    streams: [inside]
+    model: {mlp: {hidden: [4]}}
+    seeds: 2
+    metrics: [accuracy]
+    methods:
+      vogn: [{vogn: {epochs: 5, batch_size: 10, draws: 2, prediction_draws: 2, elbo_draws: 2}}]
+  hours:
+    title: Tasks without end
+    streams: [hours]
+    model: {mlp: {hidden: [4]}}
+    seeds: 2
+    metrics: [accuracy]
+    methods:
+      map: [{map: {epochs: 1000000000}}]
   convolutions:
     title: A beam over a convolutional network with Flipout
     streams: [convolutions]
@@ -123,7 +148,7 @@ def check(folder: Path, study: str, learner: str, point: str, tmp_path: Path) ->
     return (killed / "run.log").read_text()
 
 
-@pytest.mark.parametrize("point", stalling.POINTS)
+@pytest.mark.parametrize("point", RESUMED)
 def test_kill_at_every_point(folder: Path, tmp_path: Path, point: str) -> None:
     assert RESUMED[point] in check(folder, "steps", "beam", point, tmp_path)
 
@@ -142,3 +167,23 @@ def test_every_kind_of_state_is_resumed(
 ) -> None:
     log = check(folder, study, learner, "before a task", tmp_path)
     assert "resumed at task 3" in log
+
+
+@pytest.mark.long
+def test_a_task_is_resumed_where_it_was_saved_within(folder: Path, tmp_path: Path) -> None:
+    log = check(folder, "inside", "vogn", "within a task, after two saves", tmp_path)
+    assert "resumed at task 0, within it" in log
+
+
+@pytest.mark.long
+def test_a_signal_stops_a_task_that_would_take_hours(folder: Path, tmp_path: Path) -> None:
+    build(folder, "hours")
+    log = tmp_path / "run.log"
+    for words in ("saved within task 0", "resumed at task 0, within it"):
+
+        def said(words: str = words) -> bool:
+            return log.exists() and words in log.read_text()
+
+        status, seconds = stalling.stop_when(said, command(folder, "hours", "map", tmp_path))
+        assert status == jobs.STOPPED
+        assert seconds < 10

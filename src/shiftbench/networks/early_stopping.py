@@ -15,6 +15,7 @@ from shiftbench import seeds as seeding
 from shiftbench.interface import Batch, LearnerError
 from shiftbench.networks.backend import tf
 from shiftbench.networks.optimisers import Descent, Optimiser, begin
+from shiftbench.networks.resumable import Place, loop
 from shiftbench.networks.training import Gradient, one_descent
 
 
@@ -79,19 +80,19 @@ def minimise_until(
     def waits(number: tf.Tensor, best: Best) -> tf.Tensor:
         return number - best.epoch < patience
 
-    def goes_on(number: tf.Tensor, at: Descent, best: Best) -> tf.Tensor:
-        return (number < passes) & tf.reduce_any(waits(number, best))
+    def goes_on(number: tf.Tensor, now: tuple[Descent, Best]) -> tf.Tensor:
+        return (number < passes) & tf.reduce_any(waits(number, now[1]))
 
-    def once(number: tf.Tensor, at: Descent, best: Best) -> tuple[tf.Tensor, Descent, Best]:
-        at = epoch(number, at)
+    def once(place: Place, now: tuple[Descent, Best]) -> tuple[Place, tuple[Descent, Best]]:
+        (at, best), number = now, place.epoch
+        place, at = epoch(place, at, best)
         score = judge(at.x)
         better = waits(number, best) & (score > best.score)
         found = Best(at.x, score, tf.fill(shape, number + 1))
         wide = better[..., tf.newaxis], better, better
         chosen = [tf.where(*parts) for parts in zip(wide, found, best, strict=True)]
-        return number + 1, at, Best(*chosen)
+        return place, (at, Best(*chosen))
 
-    begun = tf.constant(0), begin(optimiser, start), none
-    number, _, best = tf.while_loop(goes_on, once, begun)
+    number, (_, best) = loop(goes_on, once, (begin(optimiser, start), none))
     taken = tf.minimum(best.epoch + patience, number)
     return Stopped(best.x, best.epoch, taken * per_epoch)

@@ -20,6 +20,7 @@ from shiftbench.networks.optimisers import (
     begin,
 )
 from shiftbench.networks.random import fold_in, uniforms
+from shiftbench.networks.resumable import Place, after_step, loop
 
 
 class Minibatch(NamedTuple):
@@ -32,6 +33,8 @@ class Minibatch(NamedTuple):
 
 Gradient = Callable[[tf.Tensor, Minibatch, tf.Tensor], tf.Tensor]
 """(parameters [S, H, P'], minibatch, seeds of the step [S, 2]) -> gradient [S, H, P']."""
+Epoch = Callable[..., tuple[Place, Any]]
+"""(place, state, what is kept beside it) -> place and state after the rest of an epoch."""
 
 
 def take(inputs: tf.Tensor, targets: tf.Tensor, mask: tf.Tensor, index: tf.Tensor) -> Minibatch:
@@ -68,7 +71,7 @@ def epochs(
     nothing: rows that fill the last minibatch up have mask 0.
     """
     epoch, steps_per_epoch = one_epoch(step, data, seeds, batch_size)
-    return repeat(epoch, state, passes), passes * steps_per_epoch
+    return _through(epoch, state, passes), passes * steps_per_epoch
 
 
 def one_epoch(
@@ -76,8 +79,8 @@ def one_epoch(
     data: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
     seeds: tf.Tensor,
     batch_size: int,
-) -> tuple[Callable[[tf.Tensor, Any], Any], tf.Tensor]:
-    """(number of the epoch, state) -> the state after it, as in `epochs`; the steps that it has."""
+) -> tuple[Epoch, tf.Tensor]:
+    """An epoch as in `epochs`, and the steps that it has."""
     mask = data[2]
     batch = min(batch_size, mask.shape[1])
     batches = -(-mask.shape[1] // batch)
@@ -85,17 +88,22 @@ def one_epoch(
     steps_per_epoch = (tf.reduce_max(filled) + batch - 1) // batch
     positions = tf.range(batches * batch)
 
-    def epoch(number: tf.Tensor, before: Any) -> Any:
-        order = shuffled(mask, batches * batch, fold_in(seeds, 2 * number))
-        epoch_seeds = fold_in(seeds, 2 * number + 1)
+    def epoch(place: Place, before: Any, beside: Any = ()) -> tuple[Place, Any]:
+        order = shuffled(mask, batches * batch, fold_in(seeds, 2 * place.epoch))
+        epoch_seeds = fold_in(seeds, 2 * place.epoch + 1)
 
-        def minibatch(i: tf.Tensor, now: Any) -> Any:
+        def minibatch(at: Place, now: Any) -> tuple[Place, Any]:
+            i = at.step
             rows = take(*data, tf.reshape(order[:, i * batch : (i + 1) * batch], [-1, batch]))
             inside = positions[i * batch : (i + 1) * batch] < filled[:, tf.newaxis]
             rows = rows._replace(mask=rows.mask * tf.cast(inside, tf.float32))
-            return step(now, rows, fold_in(epoch_seeds, i))
+            now = step(now, rows, fold_in(epoch_seeds, i))
+            return after_step(at, (now, beside)), now
 
-        return repeat(minibatch, before, steps_per_epoch)
+        place, after = tf.while_loop(
+            lambda at, _: at.step < steps_per_epoch, minibatch, (place, before)
+        )
+        return place._replace(epoch=place.epoch + 1, step=tf.constant(0)), after
 
     return epoch, steps_per_epoch
 
@@ -131,7 +139,7 @@ def minimise(
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """From `start` [S, H, P'] down over shuffled epochs; (parameters, number of steps)."""
     epoch, steps_per_epoch = one_descent(gradient, data, seeds, batch_size, optimiser)
-    end = repeat(epoch, begin(optimiser, start), passes)
+    end = _through(epoch, begin(optimiser, start), passes)
     return end.x, passes * steps_per_epoch
 
 
@@ -141,17 +149,25 @@ def one_descent(
     seeds: tf.Tensor,
     batch_size: int,
     optimiser: Optimiser,
-) -> tuple[Callable[[tf.Tensor, Descent], Descent], tf.Tensor]:
-    """(number of the epoch, where it begins) -> where it ends; the steps that it has.
-
-    It begins with a multiple of these steps behind it.
-    """
+) -> tuple[Epoch, tf.Tensor]:
+    """An epoch of a Descent, and the steps that it has; a multiple of these is behind it."""
 
     def step(at: Descent, rows: Minibatch, step_seeds: tf.Tensor) -> Descent:
         return advance(optimiser, at, gradient(at.x, rows, step_seeds), at.steps // per_epoch)
 
     epoch, per_epoch = one_epoch(step, data, seeds, batch_size)
     return epoch, per_epoch
+
+
+def _through(epoch: Epoch, state: Any, passes: int) -> Any:
+    """The state after all passes."""
+
+    def once(place: Place, now: tuple[Any, tuple[()]]) -> tuple[Place, tuple[Any, tuple[()]]]:
+        place, after = epoch(place, now[0])
+        return place, (after, ())
+
+    _, (end, _) = loop(lambda number, _: number < passes, once, (state, ()))
+    return end
 
 
 def descend(

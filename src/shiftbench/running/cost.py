@@ -35,8 +35,8 @@ class Meter:
         self.earlier = earlier or {}
         self.wall = time.monotonic()
         self.cpu = time.process_time()
-        self.learning = 0.0
-        self._since = 0.0
+        self._learning = 0.0
+        self._since: float | None = None
 
     def __enter__(self) -> Meter:
         """Counts the block as learning: calls of the learner, and nothing around them."""
@@ -44,7 +44,11 @@ class Meter:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.learning += time.process_time() - self._since
+        self._learning, self._since = self._learned(), None
+
+    def _learned(self) -> float:
+        inside = 0.0 if self._since is None else time.process_time() - self._since
+        return self._learning + inside
 
     def reading(self) -> dict:
         """Seconds and bytes so far, over all attempts."""
@@ -53,7 +57,7 @@ class Meter:
         return {
             "wall_seconds": self._sum("wall_seconds", time.monotonic() - self.wall),
             "cpu_seconds": self._sum("cpu_seconds", time.process_time() - self.cpu),
-            "learning_cpu_seconds": self._sum("learning_cpu_seconds", self.learning),
+            "learning_cpu_seconds": self._sum("learning_cpu_seconds", self._learned()),
             "peak_memory_bytes": max(self.earlier.get("peak_memory_bytes", 0), peak),
             "attempts": self.earlier.get("attempts", 0) + 1,
             "host": platform.node(),

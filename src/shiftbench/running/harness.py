@@ -7,17 +7,17 @@ Scores are taken of the prediction before a task is observed (prequential) or af
 the task's test data, as each metric says.
 
 A run can be stopped at any time (SIGTERM, 90 % of the time limit, kill -9) and goes on
-from the last task that was saved. All randomness is folded from names and numbers, so
-the result is the same to the last byte.
+from the last task, or step of a long one, that was saved. All randomness is folded from names
+and numbers, so the result is the same to the last byte.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import signal
 import time
 import traceback
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
@@ -26,28 +26,26 @@ import numpy as np
 import xarray as xr
 
 from shiftbench import seeds as seeding
+from shiftbench import within_task
 from shiftbench.interface import Batch, Context, Info, LearnerError, Predictive, State, Task
 from shiftbench.running import assembly, kept, position, run_store
 from shiftbench.running.assembly import Run
 from shiftbench.running.cost import Meter
 from shiftbench.running.position import INFO, SCORE, TESTED, WARM_UP, Position, Records
 from shiftbench.running.progress import Progress
+from shiftbench.running.stops import Stopped, Stops
 from shiftbench.running.warm_up import Warmed
+from shiftbench.within_task import Standings
 
 log = logging.getLogger("shiftbench")
 
 SECONDS_BETWEEN_CHECKPOINTS = 1.0
 SHARE_OF_CHECKPOINTS = 0.05
 """A checkpoint that took a second, as of ten thousands of tasks, is next made in 20 seconds."""
-SHARE_OF_TIME_LIMIT = 0.9
 
 LOGARITHMS = ("log_weight", "log_joint")
 """Arrays of states with these endings may be -inf, the logarithm of an empty slot's weight."""
 REMEDY = "lower the learning rate or look at the data; the run's log has the details"
-
-
-class Stopped(Exception):
-    """The run was told to stop, and is saved; running it again goes on from there."""
 
 
 def run_job(
@@ -64,29 +62,33 @@ def run_job(
     digest; it survives this process and is removed when the run is complete. warmed: the
     warm-up, if a job did it for several runs.
     """
-    started = time.monotonic()
     os.environ["SHIFTBENCH_THREADS"] = str(threads)
-    run = assembly.run(spec, stream, warmed)
-    now, meter = _resume(run, scratch)
-    progress = Progress(run.name, run.problem.n_tasks, now.next_task)
-    due = time.monotonic() + SECONDS_BETWEEN_CHECKPOINTS
-    received = _catch_signals()
-    try:
-        while now.next_task < run.problem.n_tasks and not all(now.failures):
-            now = advance(run, now, meter)
-            progress.advance(_note(now))
-            if time.monotonic() - started > SHARE_OF_TIME_LIMIT * 60 * minutes:
-                raise Stopped(f"{SHARE_OF_TIME_LIMIT:.0%} of the limit of {minutes:g} min is over")
-            if (begun := time.monotonic()) > due:
-                position.save(scratch, now, meter)
-                took = time.monotonic() - begun
-                due = begun + max(SECONDS_BETWEEN_CHECKPOINTS, took / SHARE_OF_CHECKPOINTS)
-    except Stopped as stop:
-        position.save(scratch, now, meter)
-        # TensorFlow wraps what is raised in the middle of a trace, and hides why.
-        raise Stopped(received[0] if received else str(stop)) from None
-    finally:
-        progress.close()
+    with Stops(minutes) as stops:
+        run = assembly.run(spec, stream, warmed)
+        now, meter, standings = _resume(run, scratch)
+        progress = Progress(run.name, run.problem.n_tasks, now.next_task)
+        due, pace = time.monotonic() + SECONDS_BETWEEN_CHECKPOINTS, within_task.Pace()
+        try:
+            while now.next_task < run.problem.n_tasks and not all(now.failures):
+                keep = partial(position.save, scratch, now, meter, standings)
+                with within_task.watched(within_task.Watch(standings, keep, stops.reason, pace)):
+                    now, standings = advance(run, now, meter), {}
+                progress.advance(_note(now))
+                if reason := stops.reason():
+                    raise Stopped(reason)
+                if (begun := time.monotonic()) > due:
+                    position.save(scratch, now, meter)
+                    took = time.monotonic() - begun
+                    due = begun + max(SECONDS_BETWEEN_CHECKPOINTS, took / SHARE_OF_CHECKPOINTS)
+        except Exception as error:
+            # TensorFlow wraps what is raised in the middle of its work, and hides why.
+            reason = stops.reason() or (str(error) if isinstance(error, Stopped) else "")
+            if not reason:
+                raise
+            position.save(scratch, now, meter, standings)
+            raise Stopped(reason) from None
+        finally:
+            progress.close()
     return run_store.dataset(run, now), meter.reading()
 
 
@@ -258,23 +260,12 @@ def _note(now: Position) -> str:
     return f"{scores[0].removeprefix(SCORE)} {mean:.3f}"
 
 
-def _resume(run: Run, scratch: Path) -> tuple[Position, Meter]:
+def _resume(run: Run, scratch: Path) -> tuple[Position, Meter, Standings]:
     """From the last checkpoint if there is one, else from the start."""
     found = position.load(scratch)
     if found is None:
-        return start(run), Meter()
-    log.info("%s: resumed at task %d", run.name, found[0].next_task)
+        return start(run), Meter(), {}
+    now, _, standings = found
+    inside = ", within it" if standings else ""
+    log.info("%s: resumed at task %d%s", run.name, now.next_task, inside)
     return found
-
-
-def _catch_signals() -> list[str]:
-    """Lets signals to stop raise Stopped; the list that will hold which one came."""
-    received: list[str] = []
-
-    def stop(number: int, _frame: object) -> None:
-        received.append(f"signal {signal.Signals(number).name}")
-        raise Stopped(received[0])
-
-    for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
-        signal.signal(number, stop)
-    return received

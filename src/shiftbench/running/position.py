@@ -1,4 +1,4 @@
-"""Where a run stands between two tasks, and how that is saved and found again."""
+"""Where a run stands, between two tasks or within one, and how that is saved and found again."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from shiftbench.interface import State, part, prefixed
 from shiftbench.running import kept
 from shiftbench.running.cost import Meter
 from shiftbench.store import checkpoint
+from shiftbench.within_task import Standing, Standings
 
 log = logging.getLogger("shiftbench")
 
@@ -59,27 +60,43 @@ def joined(records: Records | None) -> dict[str, np.ndarray]:
     return {name: _in_order(name, values[::-1]) for name, values in pieces.items()}
 
 
-def save(scratch: Path, position: Position, meter: Meter) -> None:
-    """Keeps the position, and what the run has cost, in its folder of checkpoints."""
+def save(
+    scratch: Path, position: Position, meter: Meter, standings: Standings | None = None
+) -> None:
+    """Keeps the position, and what the run has cost, in its folder of checkpoints.
+
+    standings: of the loops within the next task, if it has begun.
+    """
+    loops = standings or {}
     arrays = prefixed(position.state, "state/") | prefixed(joined(position.records), "records/")
+    arrays |= {
+        f"loop/{number}/{place:03d}": array
+        for number, standing in loops.items()
+        for place, array in enumerate(standing.arrays)
+    }
     meta = {
         "next_task": position.next_task,
         "failures": position.failures,
+        "loops": {str(number): [one.epoch, one.step] for number, one in loops.items()},
         "cost": meter.reading(),
     }
     checkpoint.save(scratch, arrays, meta)
-    log.info("saved before task %d", position.next_task)
+    log.info("saved %s task %d", "within" if loops else "before", position.next_task)
 
 
-def load(scratch: Path) -> tuple[Position, Meter] | None:
-    """The last position that was saved, and a meter that goes on from its cost; None without."""
+def load(scratch: Path) -> tuple[Position, Meter, Standings] | None:
+    """What was saved last, with a meter that goes on from its cost; None without."""
     found = checkpoint.load(scratch)
     if found is None:
         return None
     arrays, meta = found
     records = Records(None, part(arrays, "records/"))
     position = Position(meta["next_task"], part(arrays, "state/"), records, meta["failures"])
-    return position, Meter(meta["cost"])
+    standings = {}
+    for number, (epoch, step) in meta["loops"].items():
+        of_loop = part(arrays, f"loop/{number}/")
+        standings[int(number)] = Standing(epoch, step, tuple(of_loop[k] for k in sorted(of_loop)))
+    return position, Meter(meta["cost"]), standings
 
 
 def _in_order(name: str, pieces: list[np.ndarray]) -> np.ndarray:
