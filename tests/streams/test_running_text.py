@@ -15,7 +15,7 @@ from zarr.storage import ZipStore
 
 from shiftbench.errors import UserError
 from shiftbench.store import zarr_zip
-from shiftbench.streams import _corpora, _count_store, _text_files, running_text
+from shiftbench.streams import _corpora, _count_store, _dated_texts, _text_files, running_text
 from shiftbench.streams.running_text import Settings
 from tests.streams.word_counts import archive, brute_force, dense, numbers, of_batch, speeches
 
@@ -109,7 +109,7 @@ def test_tasks_are_the_counts_of_periods_and_their_sum(raw):
 
 
 def test_shards_of_any_number_and_order_give_equal_bytes(raw, tmp_path, monkeypatch):
-    monkeypatch.setattr(running_text, "CHUNK", 500)
+    monkeypatch.setattr(_dated_texts, "CHUNK", 500)
     found = set()
     for shards in (1, 3, 7):
         settings = replace(SMALL, shards=shards)

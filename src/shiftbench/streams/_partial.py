@@ -6,7 +6,7 @@ whatever their order and number. Neither a shard nor the merge has all pairs in 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,13 +73,12 @@ def merged(
     partials: Sequence[xr.Dataset],
     words: Sequence[str],
     weights: Weights,
-    dataset: str,
-    period_years: int,
+    about: Mapping[str, Any],
     scratch: Path,
 ) -> xr.DataTree:
     """The store of a corpus from the counts of its shards, which may come in any order.
 
-    dataset: its entry in the table of raw data, which tells its title, licence and citation.
+    about: further attributes of the store: title, licence, citation, years of a period.
     UserError where a period has no pair of words that are both in the vocabulary.
     """
     partials = sorted(partials, key=lambda partial: partial.attrs["shard"])
@@ -91,10 +90,14 @@ def merged(
     _refuse_empty(rows, len(words), first_year, tokens, weights)
     documents = _documents(partials) if "document_text" in partials[0] else None
     realisation = Realisation(rows, unigram, tokens, documents)
-    about = raw_data.table()[dataset]
-    attrs = {"title": about.title, "licence": about.licence, "citation": about.citation}
-    attrs |= {"period_years": period_years}
-    return _count_store.tree(words, first_year, [realisation], weights, attrs)
+    return _count_store.tree(words, first_year, [realisation], weights, about)
+
+
+def about(dataset: str, period_years: int) -> dict[str, Any]:
+    """What the table of raw data says of a corpus, as attributes of its store."""
+    entry = raw_data.table()[dataset]
+    attrs = {"title": entry.title, "licence": entry.licence, "citation": entry.citation}
+    return attrs | {"period_years": period_years}
 
 
 def in_memory(store: xr.DataTree) -> xr.DataTree:

@@ -6,7 +6,7 @@ import gzip
 import lzma
 import tarfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from shiftbench.errors import UserError
@@ -15,18 +15,31 @@ UNREADABLE = (gzip.BadGzipFile, tarfile.TarError, lzma.LZMAError, zlib.error, EO
 BLOCK_BYTES, BUFFER = 2**24, 2**20
 
 
-def decoded(place: str, content: bytes, encoding: str = "utf-8", line: int = 1) -> str:
-    """The text of a file that starts in this line. UserError for another encoding.
+def wrong(place: str, line: int, reason: str) -> UserError:
+    return UserError(
+        f"Raw file {place} is not what it should be, line {line}: {reason}. Delete it and fetch"
+        " it again."
+    )
+
+
+def decoded(
+    place: str,
+    content: bytes,
+    encoding: str = "utf-8",
+    line: int = 1,
+    error: Callable[[str, int, str], UserError] = wrong,
+) -> str:
+    """The text of a file that starts in this line. The error for another encoding.
 
     Also for NUL characters, which no text has, but other encodings read as text.
     """
     try:
         text = content.removeprefix(b"\xef\xbb\xbf").decode(encoding)
-    except UnicodeDecodeError as error:
-        line += content.count(b"\n", 0, error.start)
-        raise wrong(place, line, f"it is no {encoding} ({error.reason})") from None
+    except UnicodeDecodeError as found:
+        line += content.count(b"\n", 0, found.start)
+        raise error(place, line, f"it is no {encoding} ({found.reason})") from None
     if "\0" in text:
-        raise wrong(place, line + text[: text.index("\0")].count("\n"), f"it is no {encoding}")
+        raise error(place, line + text[: text.index("\0")].count("\n"), f"it is no {encoding}")
     return text
 
 
@@ -85,11 +98,4 @@ def lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
 def missing(path: Path) -> UserError:
     return UserError(
         f"Raw file {path} is missing. Run the workflow, or python -m shiftbench fetch."
-    )
-
-
-def wrong(place: str, line: int, reason: str) -> UserError:
-    return UserError(
-        f"Raw file {place} is not what it should be, line {line}: {reason}. Delete it and fetch"
-        " it again."
     )

@@ -42,8 +42,6 @@ class Wanted(Protocol):
     """The settings that a stream of texts has of its vocabulary."""
 
     @property
-    def dataset(self) -> str: ...
-    @property
     def words(self) -> Sequence[str]: ...
     @property
     def vocabulary_size(self) -> int: ...
@@ -53,12 +51,12 @@ class Wanted(Protocol):
     def ranking(self) -> Ranking: ...
 
 
-def numbered(wanted: Wanted, totals: Totals) -> list[str]:
+def numbered(wanted: Wanted, totals: Totals, source: str) -> list[str]:
     """The words that have a number: those that are given, or the first of a ranking."""
     if wanted.words:
-        return given(wanted.words, totals, wanted.dataset)
+        return given(wanted.words, totals, source)
     size, least = wanted.vocabulary_size, wanted.minimum_count
-    return chosen(totals, size, least, wanted.ranking, wanted.dataset)
+    return chosen(totals, size, least, wanted.ranking, source)
 
 
 def chosen(

@@ -112,7 +112,7 @@ def vocabulary(settings: Settings, raw: Path) -> list[str]:
     for found in _tables(settings, raw, n):
         share = found.occurrences * _vocabulary.WHOLE // np.maximum(of_period, 1)[found.period]
         totals.add(found.text, found.tokens, np.repeat(found.occurrences, n), np.repeat(share, n))
-    return _vocabulary.numbered(settings, totals)
+    return _vocabulary.numbered(settings, totals, settings.dataset)
 
 
 def count_shard(
@@ -136,8 +136,8 @@ def merge(
     """The store, from the counts of all shards in any order; arrays may be in `scratch`."""
     n = int(partials[0].attrs["window"]) + 1
     weights = _counts.weights(settings.weighting, n - 1)
-    years = settings.period_years
-    return _partial.merged(partials, words, weights, settings.dataset, years, scratch)
+    about = _partial.about(settings.dataset, settings.period_years)
+    return _partial.merged(partials, words, weights, about, scratch)
 
 
 def _first_year(settings: Settings) -> np.ndarray:
