@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from shiftbench.store.folders import files
+
 KEY = "path"
 KEYS = (KEY, "annotations")
 CHECKSUM = "sha256"
@@ -44,15 +46,6 @@ def problems(settings: Mapping[str, Any], key: str, folder: Path) -> Iterator[tu
         yield CHECKSUM, f"{path} has the sha256 {is_now}, not {wanted}: it is another file"
 
 
-def files(path: Path) -> list[Path]:
-    """The file itself, or all files of a folder in the order of their names, hidden ones apart."""
-    if not path.is_dir():
-        return [path]
-    below = (file for file in path.rglob("*") if file.is_file())
-    seen = [file for file in below if not any(_hidden(part) for part in _below(file, path).parts)]
-    return sorted(seen, key=lambda file: _below(file, path).as_posix())
-
-
 def checksums(path: Path) -> dict[str, str]:
     """The sha256 (hexadecimal) of each file, by its path below the folder, or by its name."""
     folder = path if path.is_dir() else path.parent
@@ -69,10 +62,6 @@ def checksum(path: Path) -> str:
 
 def _below(file: Path, folder: Path) -> Path:
     return file.relative_to(folder)
-
-
-def _hidden(name: str) -> bool:
-    return name.startswith(".")
 
 
 def _sha256(file: Path) -> str:
