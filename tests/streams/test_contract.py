@@ -18,10 +18,12 @@ from tests.streams import fundus_pictures
 STREAMS = [
     n for n in components.names("streams") if "realisations" in components.fields("streams", n)
 ]
-"""running-text and n-grams have their own tests of the same facts."""
+"""Streams of texts have their own tests of the same facts."""
 OTHERWISE = {
     "fundus-images": {"size": 16},
-    "table-file": {"path": "rows.csv", "target": "y", "order": "shuffled"},
+    "image-file": {"protocol": "permuted", "tasks": 5},
+    "table-file": {"target": "y", "order": "shuffled"},
+    "transformed-image-file": {"tasks": 6, "train_per_task": 20},
 }
 """Settings other than the defaults, for time, or since there is none."""
 every_stream = pytest.mark.parametrize("name", STREAMS)
@@ -30,12 +32,17 @@ every_stream = pytest.mark.parametrize("name", STREAMS)
 @functools.cache
 def raw(name: str) -> Path:
     """The folder of raw files, which the default settings of most streams do not need."""
+    folder = Path(tempfile.mkdtemp())
     if name == "fundus-images":
-        return fundus_pictures.draw(Path(tempfile.mkdtemp()) / "eyes")
+        return fundus_pictures.draw(folder / "eyes")
+    if name in ("image-file", "transformed-image-file"):
+        levels = np.random.default_rng(0).integers(0, 256, (60, 8, 8), np.uint8)
+        np.savez(folder / "images.npz", images=levels, labels=np.arange(60) % 3)
+        return folder / "images.npz"
     if name == "table-file":
-        file = Path(tempfile.mkdtemp()) / "rows.csv"
-        file.write_text("x,y\n" + "".join(f"{row},{row % 7}\n" for row in range(20)))
-        return file
+        rows = "".join(f"{row},{row % 7}\n" for row in range(20))
+        (folder / "rows.csv").write_text("x,y\n" + rows)
+        return folder / "rows.csv"
     return Path("no-raw-files-for-the-default")
 
 
@@ -43,6 +50,8 @@ def raw(name: str) -> Path:
 def built(name: str, realisations: int) -> xr.Dataset | xr.DataTree:
     stream = components.load("streams", name)
     fields = {"realisations": realisations} | OTHERWISE.get(name, {})
+    if "path" in components.fields("streams", name):
+        fields["path"] = str(raw(name))
     return stream.build(stream.Settings(**fields), raw(name))
 
 
