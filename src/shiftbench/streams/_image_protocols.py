@@ -15,7 +15,7 @@ from shiftbench.errors import UserError
 from shiftbench.streams import _image_tasks
 from shiftbench.streams._image_tasks import SPLITS, about
 from shiftbench.streams._own_image_store import Own, source
-from shiftbench.streams._own_images import Pictures
+from shiftbench.streams._pictures import Pictures
 
 
 class Protocols(Own, Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 from typing import Literal, Protocol
 
 import numpy as np
@@ -10,9 +11,9 @@ import xarray as xr
 
 from shiftbench import seeds
 from shiftbench.errors import UserError
-from shiftbench.streams import _image_tasks
+from shiftbench.streams import _image_arrays, _image_folder, _image_tasks
 from shiftbench.streams._image_tasks import SPLITS, about
-from shiftbench.streams._own_images import Pictures
+from shiftbench.streams._pictures import Pictures
 
 PURPOSES = {"train": "training", "validation": "validation", "test": "test"}
 
@@ -22,6 +23,10 @@ class Own(Protocol):
 
     @property
     def path(self) -> str: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def colour(self) -> Literal["kept", "grey"]: ...
     @property
     def title(self) -> str: ...
     @property
@@ -41,12 +46,18 @@ def source(settings: Own) -> str:
     return Path(settings.path).resolve().name
 
 
-def in_order(settings: Own, pictures: Pictures) -> tuple[Pictures, np.ndarray]:
+def look(path: Path, by_task: bool) -> None:
+    """UserError where the names of files and folders, or of arrays, are wrong."""
+    _reader(path).look(path, by_task)
+
+
+def read(settings: Own, raw: Path, by_task: bool) -> tuple[Pictures, np.ndarray]:
     """The pictures, with a split, those for training first; the place that each had [image].
 
     Without a split of their own a share of each class (of each task) is for test. UserError where
     there is one class, or one without an image for training or for test.
     """
+    pictures = _reader(raw).read(raw, by_task, settings.size, settings.colour == "grey")
     if len(pictures.classes) < 2:
         raise UserError(
             f"{source(settings)} has images of one class, {pictures.classes[0]}, so nothing can be"
@@ -112,6 +123,10 @@ def base(settings: Own, pictures: Pictures, place: np.ndarray, split: np.ndarray
             "judge_on": settings.judge_on,
         },
     )
+
+
+def _reader(path: Path) -> ModuleType:
+    return _image_folder if path.is_dir() else _image_arrays
 
 
 def _cell(pictures: Pictures) -> np.ndarray:

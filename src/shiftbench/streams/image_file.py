@@ -27,11 +27,10 @@ from shiftbench.streams import (
     _image_protocols,
     _images_by_task,
     _own_image_store,
-    _own_images,
     permuted_images,
     split_images,
 )
-from shiftbench.streams._own_images import Pictures
+from shiftbench.streams._pictures import Pictures
 
 GIVES = "image"
 HAS = {
@@ -123,7 +122,7 @@ class Settings:
 
 def look(settings: Settings, path: Path) -> None:
     """UserError where names of folders, files or arrays are wrong; no image is read."""
-    _own_images.look(path, settings.protocol == "tasks")
+    _own_image_store.look(path, settings.protocol == "tasks")
 
 
 def build(settings: Settings, raw: Path) -> xr.Dataset:
@@ -133,8 +132,7 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
     tasks there are. UserError where images are wrong, or do not make such tasks.
     """
     by_task = settings.protocol == "tasks"
-    read = _own_images.read(raw, by_task, settings.size, settings.colour == "grey")
-    pictures, place = _own_image_store.in_order(settings, read)
+    pictures, place = _own_image_store.read(settings, raw, by_task)
     split = _own_image_store.with_validation(settings, pictures)
     store = _own_image_store.base(settings, pictures, place, split)
     made = _made(settings, store, pictures)

@@ -15,7 +15,7 @@ import xarray as xr
 from annotated_types import Ge, Gt, Lt
 
 from shiftbench.errors import UserError
-from shiftbench.streams import _own_image_store, _own_images, transformed_images
+from shiftbench.streams import _own_image_store, transformed_images
 from shiftbench.streams._image_tasks import about
 from shiftbench.streams.transformed_images import problem, task, view
 
@@ -81,7 +81,7 @@ class Settings:
 
 def look(settings: Settings, path: Path) -> None:
     """UserError where names of folders, files or arrays are wrong; no image is read."""
-    _own_images.look(path, by_task=False)
+    _own_image_store.look(path, by_task=False)
 
 
 def build(settings: Settings, raw: Path) -> xr.Dataset:
@@ -89,8 +89,7 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
 
     UserError where images are wrong, or the settings ask for more than there are.
     """
-    read = _own_images.read(raw, False, settings.size, settings.colour == "grey")
-    pictures, place = _own_image_store.in_order(settings, read)
+    pictures, place = _own_image_store.read(settings, raw, by_task=False)
     split = _own_image_store.with_validation(settings, pictures, of="test")
     store = _own_image_store.base(settings, pictures, place, split)
     n_train = int((split == 0).sum())
