@@ -17,6 +17,7 @@ import yaml
 
 from shiftbench.planning import config
 from shiftbench.scoring import summarise, tidy
+from tests import own_words
 
 ROOT = Path(__file__).parents[1]
 QUICK = """
@@ -129,6 +130,7 @@ def test_every_command_of_the_readme(checkout, monkeypatch):
         write(study, checkout)
         assert len(study.splitlines()) <= 1 + 9, "the name of the file, and nine lines"
     (checkout.parent / "prices" / "prices.csv").write_text(prices())
+    own_words.write(checkout.parent / "speeches" / "texts")
     said = {}
     for command in commands:
         if "verify" in command:  # with what the quick configs give
@@ -138,6 +140,7 @@ def test_every_command_of_the_readme(checkout, monkeypatch):
     assert (checkout / "results" / "cpu" / "studies" / "toy-step" / "summary.csv").exists()
     assert (checkout / "results/changes/studies/visits/figures/changepoints.png").exists()
     assert (checkout / "results/prices/studies/prices/figures/error-over-time.png").exists()
+    own_words.assert_found(checkout / "results" / "speeches" / "studies" / "speeches")
     first = "toy-step: results/embedded/studies/toy-step/tables/score-table.md"
     assert f"\n{first}\n" in said["make run"]
     assert "\nReport: results/embedded/report.html\n" in said["make run"]

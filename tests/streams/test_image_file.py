@@ -186,7 +186,7 @@ def test_tasks_of_an_array(tmp_path):
     [
         ("1-ants/a.txt", "plain", "1-ants/a.txt is no image that can be read"),
         ("a.png", "plain", "a.png is not at CLASS/IMAGE below"),
-        ("1-ants/deep/a.png", "plain", "or take image-file with protocol: tasks"),
+        ("1-ants/deep/a.png", "plain", "or use image-file with protocol: tasks"),
         ("1-ants/a.png", "tasks", "is not at TASK/CLASS/IMAGE below"),
         ("train/1-ants/a.png", "plain", "is in no folder train or test, but others are"),
         ("4-bees/.hidden.png", "plain", "4-bees has no image. Put some there"),

@@ -151,23 +151,6 @@ def warm(options: argparse.Namespace) -> int:
     return warm.run(command)
 
 
-def _look(plan: Config) -> None:
-    """UserError with all that is seen to be wrong in files that streams name, before they run."""
-    from shiftbench.planning import components, own_files
-
-    wrong = []
-    for name, stream in plan.streams.items():
-        if components.defines("streams", stream.family, "look"):
-            settings = components.configured("streams", stream.family, stream.settings)
-            try:
-                module = components.load("streams", stream.family)
-                module.look(settings, Path(stream.settings[own_files.KEY]))
-            except UserError as error:
-                wrong.append(f"stream {name}: {error}")
-    if wrong:
-        raise UserError("\n".join(wrong))
-
-
 def _fitting(options: argparse.Namespace) -> list[str]:
     """The components of a kind that fit a stream of a config."""
     from shiftbench.planning import config, fit

@@ -1,0 +1,100 @@
+"""Texts and images of one's own, in a folder of one's own, through Snakemake."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from shiftbench import cli
+from tests import own_words
+from tests.workflow.copies import ROOT
+
+CONFIG = """\
+studies:
+  days:
+    title: Bars, lying or standing, day by day
+    streams: {days: {family: image-file, path: pictures, protocol: tasks, size: 8}}
+    model: mlp
+    methods: [joint: {map.epochs: 30}]
+    metrics: [accuracy, acc]
+    artefacts: [tasks-learnt]
+    seeds: 1
+"""
+TEXTS = """\
+studies:
+  speeches:
+    title: Words
+    streams: {speeches: {family: text-files, path: texts, vocabulary_size: 0}}
+    methods: [vbs-words]
+    metrics: [updates_per_period]
+    seeds: 1
+"""
+
+
+def pictures(folder: Path) -> None:
+    """Two days of bars on a dark ground, then a day of dark bars."""
+    random = np.random.default_rng(0)
+    for day in range(3):
+        for kind in ("lying", "standing"):
+            (folder / f"day-{day + 1}" / kind).mkdir(parents=True)
+            for number in range(30):
+                levels = random.integers(0, 60, (16, 16), np.uint8)
+                at = random.integers(3, 10)
+                levels[at : at + 4] += 180
+                levels = 255 - levels if day == 2 else levels
+                picture = Image.fromarray(levels.T if kind == "standing" else levels)
+                picture.save(folder / f"day-{day + 1}" / kind / f"{number}.png")
+
+
+def snakemake(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "snakemake", "--snakefile", ROOT / "Snakefile", "--cores", "1",
+         "--configfile", "mine.yaml", *arguments],
+        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@pytest.mark.long
+def test_from_pictures_to_a_figure_and_only_another_content_runs_again(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    pictures(folder / "pictures")
+    (folder / "mine.yaml").write_text(CONFIG)
+    snakemake(folder)
+    study = folder / "results/mine/studies/days"
+    assert (study / "figures/tasks-learnt.png").stat().st_size > 1e4
+    scores = pd.read_csv(study / "summary.csv").set_index("metric")["mean"]
+    assert scores["acc"] > 0.8
+
+    moved = folder.rename(tmp_path / "elsewhere")
+    assert "Nothing to be done" in snakemake(moved)
+    (moved / "pictures/day-2/lying/7.png").unlink()
+    planned = snakemake(moved, "--dry-run")
+    assert "Building stream days" in planned and "Running days: joint" in planned
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("speech.txt", "peace", "speech.txt: there is no year in its name"),
+        ("2003.txt", "", "2003.txt is empty"),
+        ("2020_a.txt", "peace", "texts has no document in the period of 1 years that starts in"),
+    ],
+)
+def test_check_looks_at_texts_before_anything_runs(tmp_path, capsys, name, content, told) -> None:
+    own_words.write(tmp_path / "texts")
+    (tmp_path / "mine.yaml").write_text(TEXTS)
+    assert cli.main(["check", str(tmp_path / "mine.yaml")]) == 0
+    (tmp_path / "texts" / name).write_text(content)
+    assert cli.main(["check", str(tmp_path / "mine.yaml")]) == 2
+    error = capsys.readouterr().err
+    assert told in error and "stream speeches: " in error and error.count("\n") == 1
