@@ -45,7 +45,7 @@ VARIES = {
     "choices of training images": {"not train_per_task": (0,)},
 }
 WRONG = {
-    "plain is one task, so it has a single head and no number of tasks; take heads out": {
+    "plain is one task with one head; take heads out": {
         "protocol": ("plain",),
         "heads": ("multi",),
     },
