@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import xarray as xr
 
 from shiftbench.scoring.results import StudyResults
-from shiftbench.streams._series_store import TIME
-from shiftbench.streams._tcpd import PREFIX
 
 
 def axis(store: xr.Dataset) -> np.ndarray:
@@ -23,8 +23,8 @@ def of_tasks(store: xr.Dataset) -> np.ndarray:
 
 def label(store: xr.Dataset) -> str:
     """What the axis shows: the name that a file has for it, or what its labels look like."""
-    named, labels = store["time"].attrs.get("long_name", TIME), store["time"].values
-    if named != TIME:
+    named, labels = store["time"].attrs.get("column"), store["time"].values
+    if named:
         return named
     if labels.dtype.kind == "U":
         return "date"
@@ -32,8 +32,10 @@ def label(store: xr.Dataset) -> str:
 
 
 def name(study: StudyResults, stream: str) -> str:
-    """The stream's name; in a grid, its values on the axes."""
+    """The stream's name; in a grid, its values on the axes, without what all begin with."""
     if stream not in study.cells:
         return stream
-    words = [str(value) for value in study.cells[stream].values()]
-    return " ".join(words).removeprefix(PREFIX)
+    named = {one: " ".join(map(str, cell.values())) for one, cell in study.cells.items()}
+    # Texts and no paths; whole words alone.
+    same = os.path.commonprefix(list(named.values())) if len(named) > 1 else ""  # noqa: RUF071
+    return named[stream].removeprefix(same[: same.rfind("-") + 1])

@@ -102,6 +102,11 @@ def described(long_name: str, units: str = "1") -> dict[str, str]:
     return {"long_name": long_name, "units": units}
 
 
+def _named(column: str) -> dict[str, str]:
+    """The attributes of the axis of time; `column` is what a file calls it."""
+    return described(column) | {"column": column} if column else described(TIME)
+
+
 def _prepared(name: str, series: Series, view: View) -> tuple[np.ndarray, str]:
     """The values centred and scaled, and in words what of the whole series that took."""
     value, used = series.value, [series.look_ahead] if series.look_ahead else []
@@ -141,7 +146,7 @@ def _labelled(
         },
         coords={
             "realisation": ("realisation", np.arange(len(value)), described("realisation")),
-            "time": ("time", series.time, described(series.time_name or TIME)),
+            "time": ("time", series.time, _named(series.time_name)),
             "series": ("series", np.array(series.names), described("name of the series")),
             "task": ("task", np.arange(len(start)), described("number of the task")),
             "position": ("task", start + 1, described("first value of the task, counted from 1")),
