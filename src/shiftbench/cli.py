@@ -116,6 +116,12 @@ def _add_results(verbs: argparse._SubParsersAction) -> None:
     looking.add_argument("--seed", type=int, default=0)
     looking.add_argument("--config", type=Path, default=DEFAULT_CONFIG)
     looking.add_argument("--results", type=Path, help="folder, if not results/CONFIG")
+    packing = _add(verbs, "crate", people.crate)
+    packing.add_argument("results", type=Path, nargs="?", default=DEFAULT_RESULTS)
+    packing.add_argument("--to", type=Path, required=True, help="folder, new or an earlier crate")
+    packing.add_argument(
+        "--config", type=Path, help="file, if not config/NAME.yaml of results/NAME"
+    )
     publishing = _add(verbs, "publish", people.publish)
     publishing.add_argument("results", type=Path, nargs="?", default=DEFAULT_RESULTS)
     publishing.add_argument("--to", type=Path, help="folder, if not results/published/CONFIG")

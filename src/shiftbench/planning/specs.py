@@ -75,28 +75,37 @@ def run(config: Config, study: str, stream: str, variant: str, seeds: tuple[int,
     plan = config.studies[study]
     metrics = [name for name in plan.metrics if stage(name) != "run"]
     point = configurations.point(study, plan, variant, seeds[0])
-    return _sealed(
+    pipeline = tuning.applied(plan.learners[variant], point)
+    model = _model(plan, variant)
+    spec = (
         {
             "kind": "run",
             "study": study,
             "stream": {"name": stream} | _source(config, stream),
             "variant": variant,
-            "learner": [list(item) for item in tuning.applied(plan.learners[variant], point)],
-            "model": _model(plan, variant),
+            "learner": [list(item) for item in pipeline],
+            "model": model,
             "seeds": list(seeds),
             "reveals": plan.reveals,
             "drift": plan.drift,
             "metrics": metrics,
-            "stack": _stack(_modules(plan, variant)),
+            "stack": _stack(_parts(pipeline, model)),
             "instructions": _instructions.wanted() or plan.instructions,
         }
         | ({"configuration": point} if point else {})
-        | ({"keeps": plan.keeps} if plan.keeps else {}),
-        HARNESS,
-        components.module_name("streams", config.streams[stream].family),
-        *_modules(plan, variant),
-        *(components.module_name("metrics", name) for name in metrics),
+        | ({"keeps": plan.keeps} if plan.keeps else {})
     )
+    return _sealed(spec, *modules_of_run(spec))
+
+
+def modules_of_run(spec: Spec) -> list[str]:
+    """The modules whose code, with all that they import, decides what a run gives."""
+    return [
+        HARNESS,
+        components.module_name("streams", spec["stream"]["family"]),
+        *_parts(spec["learner"], spec["model"]),
+        *(components.module_name("metrics", name) for name in spec["metrics"]),
+    ]
 
 
 def warm_up(config: Config, study: str, stream: str, name: str, seeds: tuple[int, int]) -> Spec:
@@ -260,12 +269,11 @@ def refuse_other(spec: Spec, planned: str | None) -> None:
         )
 
 
-def _modules(plan: Study, variant: str) -> list[str]:
-    """The modules of a variant's model, combinators and learner."""
-    *combinators, (learner, _) = plan.learners[variant]
+def _parts(pipeline: list[Any], model: list[Any] | None) -> list[str]:
+    """The modules of the combinators, the learner and the model of a run."""
+    *combinators, (learner, _) = pipeline
     modules = [components.module_name("combinators", name) for name, _ in combinators]
     modules.append(components.module_name("learners", learner))
-    model = _model(plan, variant)
     return modules + ([components.module_name("models", model[0])] if model else [])
 
 

@@ -54,6 +54,14 @@ def costs_of_warm_ups(results: Path, study: str) -> list[dict[str, Any]]:
     return _costs(results / WARM_UPS / study)
 
 
+def times(costs: list[dict[str, Any]]) -> dict[str, str]:
+    """When the first of some jobs started and the last ended; nothing where one did not say."""
+    if not costs or not all("started" in cost and "ended" in cost for cost in costs):
+        return {}
+    started, ended = ([cost[name] for cost in costs] for name in ("started", "ended"))
+    return {"started": min(started), "ended": max(ended)}
+
+
 def instructions(results: Path, study: str) -> list[str]:
     """The instructions that the runs of a study had, portable or native; empty if unknown."""
     if found := costs(results, study):

@@ -48,8 +48,7 @@ def _publish_study(results: Path, target: Path, study: str) -> str:
             (new / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, new / name)
         (new / files.CHECKSUMS).write_text(sums, encoding="utf-8")
-        origin = json.dumps(_provenance(results, study), indent=1, sort_keys=True)
-        (new / files.PROVENANCE).write_text(origin + "\n", encoding="utf-8")
+        _write_provenance(results, study, new / files.PROVENANCE)
         if place.exists():
             place.rename(Path(scratch, "old"))
         new.rename(place)
@@ -60,21 +59,32 @@ def _is_complete(place: Path) -> bool:
     return (place / files.CHECKSUMS).exists() and (place / files.PROVENANCE).exists()
 
 
+def _write_provenance(results: Path, study: str, target: Path) -> None:
+    """Where a study comes from; what was published once keeps the provenance that it has."""
+    told = files.place(results, study) / files.PROVENANCE
+    if told.exists():
+        shutil.copyfile(told, target)
+        return
+    origin = json.dumps(_provenance(results, study), indent=1, sort_keys=True)
+    target.write_text(origin + "\n", encoding="utf-8")
+
+
 def _provenance(results: Path, study: str) -> dict[str, Any]:
-    """Commit of the code; how many runs, on which processors, instructions and versions."""
+    """Commit of the code; how many runs, when, on which processors, instructions and versions."""
     costs = files.costs(results, study)
     all_costs = [*costs, *files.costs_of_warm_ups(results, study)]
     return {
-        "commit": _commit(),
+        "commit": commit(),
         "runs": len(costs),
         "core_hours": round(sum(cost["cpu_seconds"] for cost in all_costs) / 3600, 3),
         "processors": sorted({cost["processor"] for cost in all_costs}),
         "instructions": files.instructions(results, study),
         "versions": costs[0]["versions"] if costs else {},
+        **files.times(all_costs),
     }
 
 
-def _commit() -> str:
+def commit() -> str:
     """The commit of the working tree, with a mark where it has changes; empty without git."""
     command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
     try:

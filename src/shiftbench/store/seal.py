@@ -44,8 +44,13 @@ def refuse_broken(*paths: Path) -> None:
 
 def line(name: str, path: Path) -> str:
     """The checksum of a file as sha256sum prints it, under a name."""
+    return f"{sha256(path)}  {name}\n"
+
+
+def sha256(path: Path) -> str:
+    """The checksum of a file, hexadecimal."""
     with path.open("rb") as content:
-        return f"{hashlib.file_digest(content, 'sha256').hexdigest()}  {name}\n"
+        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def _place(path: Path) -> Path:

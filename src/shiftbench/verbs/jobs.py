@@ -13,6 +13,7 @@ import json
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -165,10 +166,11 @@ def run(options: argparse.Namespace) -> int:
     for path in options.warm_up:
         warmed = warm_up.read(zarr_zip.read_tree(path), spec, str(path))
     limits = options.minutes, options.threads
+    started = now()
     try:
         with threadpool_limits(options.threads):
             result, cost = harness.run_job(spec, store, scratch, *limits, warmed)
-        text_files.write(options.cost, json.dumps(cost, indent=1, sort_keys=True) + "\n")
+        write_cost(options.cost, cost, started)
         zarr_zip.write(result, options.output)
         seal.write(options.output)  # as long as a kill would not cost the run
         checkpoint.remove(scratch)
@@ -279,6 +281,17 @@ def _counting(plan: Config, name: str) -> tuple[ModuleType, Any]:
         raise UserError(f"stream {name} is not counted in shards; use the verb stream")
     settings = components.configured("streams", source.family, source.settings)
     return components.load("streams", source.family), settings
+
+
+def now() -> str:
+    """The time, to the second, in UTC as ISO 8601 writes it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def write_cost(path: Path, cost: dict[str, Any], started: str) -> None:
+    """What a job did cost, and when: of a job that was resumed, its last attempt."""
+    told = cost | {"started": started, "ended": now()}
+    text_files.write(path, json.dumps(told, indent=1, sort_keys=True) + "\n")
 
 
 def refuse_other_instructions(planned: str) -> None:

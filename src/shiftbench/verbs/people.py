@@ -120,6 +120,15 @@ def publish(options: argparse.Namespace) -> None:
         print(f"{name}: {done}")
 
 
+def crate(options: argparse.Namespace) -> None:
+    """Writes results with code, config, data and provenance to a folder that others can check."""
+    from shiftbench.publishing import crate
+
+    config = options.config or Path("config") / f"{options.results.name}.yaml"
+    crate.make(options.results, config, options.to)
+    print(f"{options.to}: {len(crate.contents(options.to)):,} files")
+
+
 def verify(options: argparse.Namespace) -> int:
     """Compares results with the published ones; 0 if identical, else 3 to 5 by the worst.
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 
 from shiftbench.names import refuse_unknown
-from shiftbench.store import text_files
-from shiftbench.verbs.jobs import refuse_other_instructions, sealed
+from shiftbench.verbs.jobs import now, refuse_other_instructions, sealed, write_cost
 
 
 @sealed(reads=("store",), makes=("output",))
@@ -29,7 +27,8 @@ def warm_up(options: argparse.Namespace) -> None:
     from shiftbench.running import warm_up
     from shiftbench.store import zarr_zip
 
+    started = now()
     with threadpool_limits(options.threads):
         made, cost = warm_up.run_job(spec, zarr_zip.read_any(options.store))
-    text_files.write(options.cost, json.dumps(cost, indent=1, sort_keys=True) + "\n")
+    write_cost(options.cost, cost, started)
     zarr_zip.write(made, options.output)

@@ -1,0 +1,21 @@
+"""Packages that only publishing needs, imported by the verb that needs them."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+from shiftbench.errors import UserError
+
+
+def load(module: str) -> ModuleType:
+    """A module of a package of the extra `publish`. UserError where it is not installed."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module.partition(".")[0]:
+            raise
+        raise UserError(
+            f"this needs the package {error.name}; install it with `pip install"
+            " 'shiftbench[publish]'`, or with `make`, whose lock has it"
+        ) from None
