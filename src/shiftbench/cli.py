@@ -124,7 +124,11 @@ def _add_results(verbs: argparse._SubParsersAction) -> None:
     )
     publishing = _add(verbs, "publish", people.publish)
     publishing.add_argument("results", type=Path, nargs="?", default=DEFAULT_RESULTS)
-    publishing.add_argument("--to", type=Path, help="folder, if not results/published/CONFIG")
+    publishing.add_argument(
+        "--to", help="folder, if not results/published/CONFIG; s3://BUCKET/PREFIX; or zenodo:"
+    )
+    publishing.add_argument("--dry-run", action="store_true", help="only tell what would be done")
+    publishing.add_argument("--config", type=Path, help="for an upload; see `crate`")
     viewing = _add(verbs, "overview", overview.published)
     viewing.add_argument("published", type=Path, nargs="?", default=Path("results/published"))
     verifying = _add(verbs, "verify", people.verify)
@@ -133,6 +137,8 @@ def _add_results(verbs: argparse._SubParsersAction) -> None:
         "reference", type=Path, nargs="?", help="another folder, if not results/published/CONFIG"
     )
     verifying.add_argument("--revision", help="the reference as committed in a git revision")
+    verifying.add_argument("--sample", type=int, default=3, help="runs of a crate to compute again")
+    verifying.add_argument("--seed", type=int, default=0, help="of the draw of these runs")
     verifying.add_argument("--table", action="store_true", help="show all that is not identical")
 
 

@@ -37,7 +37,7 @@ be passed on; of others the metadata name the source), and the rest is the code,
 
 Every file against its checksum: `sha256sum --check SHA256SUMS`. Also some of the runs, computed
 again and compared with these: `shiftbench verify .`, with this version of the code installed. All
-of it anew: `make run CONFIG=config/{file}`.
+of it anew, in a copy of this folder: `make run CONFIG=config/{file}`.
 """
 
 
@@ -70,12 +70,36 @@ def make(results: Path, config_file: Path, target: Path) -> None:
         os.replace(made, target)
 
 
-def contents(crate: Path) -> dict[str, Path]:
-    """All files of a crate by name, but the list of their checksums."""
+def contents(crate: Path, with_checksums: bool = False) -> dict[str, Path]:
+    """All files of a crate by name, with or without the list of their checksums."""
     found = sorted(path for path in crate.rglob("*") if path.is_file())
     named = {path.relative_to(crate).as_posix(): path for path in found}
-    named.pop(files.CHECKSUMS, None)
+    if not with_checksums:
+        named.pop(files.CHECKSUMS, None)
     return named
+
+
+def changed(crate: Path) -> list[str]:
+    """Names of the files that are not what the crate says, are missing, or do not belong to it.
+
+    By the list of checksums, which must agree with the metadata. UserError where one is missing.
+    """
+    listed = crate / files.CHECKSUMS
+    if not listed.is_file():
+        raise UserError(f"{crate}: there is no {files.CHECKSUMS}; this is no whole crate")
+    now = set(files.checksums(contents(crate)).splitlines())
+    then = set(listed.read_text(encoding="utf-8").splitlines())
+    told = {f"{sha256}  {name}" for name, sha256 in crate_metadata.checksums(crate).items()}
+    return sorted({line.partition("  ")[2] for line in (now ^ then) | (told - then)})
+
+
+def refuse_changed(crate: Path) -> None:
+    """UserError that names the files that are not what the crate says."""
+    if broken := changed(crate):
+        raise UserError(
+            f"{crate}: changed since it was made: {', '.join(broken)}; make it anew with"
+            " `shiftbench crate`, or get it again"
+        )
 
 
 def refuse_others(results: Path, plan: config.Config, config_file: Path) -> None:
@@ -122,7 +146,7 @@ def _runs(results: Path) -> list[Path]:
 
 def _copy_runs(results: Path, made: Path) -> None:
     for store in _runs(results):
-        cost = store.with_name(store.name.removesuffix(stores.SUFFIX) + ".cost.json")
+        cost = store.with_name(store.name.removesuffix(stores.SUFFIX) + files.COST)
         for path in (store, cost):
             _copy(path, made / path.relative_to(results))
 

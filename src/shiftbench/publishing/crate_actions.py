@@ -17,7 +17,6 @@ from shiftbench.store import text_files
 WORKFLOW = "workflow/Snakefile"
 ENGINE = "https://snakemake.github.io"
 COMPLETED = "http://schema.org/CompletedActionStatus"
-COST = ".cost.json"
 UNKNOWN = "When was not recorded."
 TOOLS = {
     files.WARM_UPS: ("warm_up", "Learns from the data before a stream, for several runs"),
@@ -154,7 +153,7 @@ def _costs(crate: Path, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """What each job of a kind did cost, by the path of its store without the suffix."""
     for store in stores.below(crate / kind):
         key = store.relative_to(crate).as_posix().removesuffix(stores.SUFFIX)
-        yield key, text_files.read_json(crate / f"{key}{COST}")
+        yield key, text_files.read_json(crate / f"{key}{files.COST}")
 
 
 def _job(crate: Path, kind: str, key: str, cost: dict[str, Any]) -> Entity:
@@ -166,7 +165,7 @@ def _job(crate: Path, kind: str, key: str, cost: dict[str, Any]) -> Entity:
         "name": key,
         "instrument": {"@id": f"#tool-{TOOLS[kind][0]}"},
         "object": [{"@id": f"streams/{stream}.croissant.json"}],
-        "result": [{"@id": store}, {"@id": f"{key}{COST}"}],
+        "result": [{"@id": store}, {"@id": f"{key}{files.COST}"}],
         "actionStatus": COMPLETED,
         "resourceUsage": references(_usages(key, cost)),
         **_times(cost),

@@ -88,6 +88,13 @@ def write(crate: Path, plan: Config, library: Library, config: str) -> None:
     text_files.write(crate / NAME, f"{text}\n")
 
 
+def checksums(crate: Path) -> dict[str, str]:
+    """What the metadata say of the files in the crate, sha256 by name."""
+    graph = text_files.read_json(crate / NAME)["@graph"]
+    told = {entity["@id"]: entity["sha256"] for entity in graph if "sha256" in entity}
+    return {name: sha256 for name, sha256 in told.items() if "://" not in name and name[0] != "#"}
+
+
 def _add_files(made: Any, crate: Path) -> None:
     """All files by checksum; the code as one folder."""
     for path in sorted(path for path in crate.rglob("*") if path.is_file()):

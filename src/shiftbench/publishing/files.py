@@ -16,6 +16,8 @@ PROVENANCE = "provenance.json"
 PATTERNS = ("summary.csv", "scores.csv", "figures/*.*", "tables/*.*", "choices/*/*.json")
 """Below studies/STUDY: what is small, and what people look at."""
 RUNS, WARM_UPS = "runs", "warm-ups"
+COST = ".cost.json"
+"""The ending of what a run did cost, beside its store."""
 OVERVIEW = "overview"
 """What is made of all studies: a part of its own beside them, whose files are all published."""
 
@@ -97,5 +99,5 @@ def changed(results: Path, study: str) -> list[Path]:
 
 
 def _costs(folder: Path) -> list[dict[str, Any]]:
-    paths = sorted(folder.rglob("*.cost.json"))
+    paths = sorted(folder.rglob(f"*{COST}"))
     return [json.loads(path.read_text(encoding="utf-8")) for path in paths]

@@ -17,10 +17,10 @@ from shiftbench.errors import UserError
 from shiftbench.publishing import files
 
 
-def publish(results: Path, target: Path) -> dict[str, str]:
+def publish(results: Path, target: Path, dry_run: bool = False) -> dict[str, str]:
     """Copies the studies of a folder of results, and the overview of them.
 
-    For each what was done: published, unchanged.
+    For each what was done, or with `dry_run` would be: published, unchanged.
 
     UserError where there is nothing to publish, or a file is not what the workflow made; then
     nothing is copied.
@@ -33,30 +33,33 @@ def publish(results: Path, target: Path) -> dict[str, str]:
             f"{', '.join(broken)}: changed or gone since the workflow made it; delete what is left"
             " and start the workflow again. Nothing was published."
         )
-    return {name: _publish_study(results, target, name) for name in names}
+    news = [name for name in names if not _is_published(results, target, name)]
+    for name in [] if dry_run else news:
+        _publish_study(results, target, name)
+    return {name: "published" if name in news else "unchanged" for name in names}
 
 
-def _publish_study(results: Path, target: Path, study: str) -> str:
-    made = files.of_study(results, study)
-    sums, place = files.checksums(made), files.place(target, study)
-    if files.checksums(files.of_study(target, study)) == sums and _is_complete(place):
-        return "unchanged"
+def _is_published(results: Path, target: Path, study: str) -> bool:
+    """Whether the target has the same files of a study, and where they come from."""
+    place = files.place(target, study)
+    ours, theirs = (files.checksums(files.of_study(side, study)) for side in (results, target))
+    complete = (place / files.CHECKSUMS).exists() and (place / files.PROVENANCE).exists()
+    return complete and ours == theirs
+
+
+def _publish_study(results: Path, target: Path, study: str) -> None:
+    made, place = files.of_study(results, study), files.place(target, study)
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{study}.", dir=place.parent) as scratch:
         new = Path(scratch, study)
         for name, path in made.items():
             (new / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, new / name)
-        (new / files.CHECKSUMS).write_text(sums, encoding="utf-8")
+        (new / files.CHECKSUMS).write_text(files.checksums(made), encoding="utf-8")
         _write_provenance(results, study, new / files.PROVENANCE)
         if place.exists():
             place.rename(Path(scratch, "old"))
         new.rename(place)
-    return "published"
-
-
-def _is_complete(place: Path) -> bool:
-    return (place / files.CHECKSUMS).exists() and (place / files.PROVENANCE).exists()
 
 
 def _write_provenance(results: Path, study: str, target: Path) -> None:

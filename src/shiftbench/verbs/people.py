@@ -112,30 +112,43 @@ def words(options: argparse.Namespace) -> None:
 
 
 def publish(options: argparse.Namespace) -> None:
-    """Copies summaries, figures and tables to where they are committed."""
-    from shiftbench.publishing import publish
+    """Copies summaries, figures and tables to where they are committed, or uploads a crate."""
+    from shiftbench.publishing import publish, upload
 
-    target = options.to or options.results.parent / "published" / options.results.name
-    for name, done in publish.publish(options.results, target).items():
-        print(f"{name}: {done}")
+    place = upload.place(options.to) if options.to else None
+    if place is None:
+        published = options.results.parent / "published" / options.results.name
+        target = Path(options.to) if options.to else published
+        for name, done in publish.publish(options.results, target, options.dry_run).items():
+            print(f"{name}: {done}{' (dry run)' if options.dry_run else ''}")
+        return
+    with upload.crate_of(options.results, _config_of(options)) as crate:
+        sent = upload.send(crate, place, options.dry_run)
+    for name in sent.missing:
+        print(f"{name}: {'to upload' if options.dry_run else 'uploaded'}")
+    print(f"{options.to}: {len(sent.missing):,} files new, {sent.there:,} unchanged")
 
 
 def crate(options: argparse.Namespace) -> None:
     """Writes results with code, config, data and provenance to a folder that others can check."""
     from shiftbench.publishing import crate
 
-    config = options.config or Path("config") / f"{options.results.name}.yaml"
-    crate.make(options.results, config, options.to)
+    crate.make(options.results, _config_of(options), options.to)
     print(f"{options.to}: {len(crate.contents(options.to)):,} files")
 
 
 def verify(options: argparse.Namespace) -> int:
-    """Compares results with the published ones; 0 if identical, else 3 to 5 by the worst.
+    """Compares results with the published ones, or checks a crate; 0 if identical, else 3 to 5.
 
-    3: same within rounding; 4: within the interval over seeds; 5: different.
+    3: same within rounding; 4: within the interval over seeds; 5: different. Of a crate all files
+    are compared with their checksums, then some of its runs with what comes out when they are
+    computed again.
     """
-    from shiftbench.publishing import verify
+    from shiftbench.publishing import crate_metadata, verify
 
+    alone = options.reference is None and options.revision is None
+    if alone and (options.results / crate_metadata.NAME).exists():
+        return _verify_crate(options)
     reference = options.reference or options.results.parent / "published" / options.results.name
     with ExitStack() as opened:
         if options.revision:
@@ -158,6 +171,30 @@ def warm(options: argparse.Namespace) -> int:
     if not shutil.which(command[0]):
         raise UserError(f"warm: there is no command {command[0]} that can be run; check its name")
     return warm.run(command)
+
+
+def _verify_crate(options: argparse.Namespace) -> int:
+    from shiftbench.publishing import crate, recompute, verify
+
+    folder = options.results
+    if changed := crate.changed(folder):
+        print(*(f"{name}: changed after the crate was made" for name in changed), sep="\n")
+        return VERIFIED["different"]
+    print(f"checksums: all {len(crate.contents(folder)):,} files are what the crate says")
+    drawn = recompute.sample(folder, options.sample, options.seed)
+    verdicts = ["identical"]
+    for run in drawn:
+        found = recompute.again(folder, run)
+        print(f"{found.run}: {found.verdict}, {found.note}", flush=True)
+        verdicts.append(found.verdict)
+    known = len(recompute.small(folder))
+    print(f"runs: {len(drawn)} computed again, of {known:,} that are small and have their stream")
+    return VERIFIED[max(verdicts, key=verify.VERDICTS.index)]
+
+
+def _config_of(options: argparse.Namespace) -> Path:
+    """The config of a folder of results: the one that is named, or the one of its name."""
+    return options.config or Path("config") / f"{options.results.resolve().name}.yaml"
 
 
 def _fitting(options: argparse.Namespace) -> list[str]:

@@ -1,0 +1,240 @@
+"""A crate says what its results are and where they come from, and tells when they are not."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from shiftbench import cli
+from shiftbench.publishing import crate, crate_metadata, files, licences, recompute, stores
+from shiftbench.store import raw, seal, zarr_zip
+from tests.publishing import small_results
+
+pytest.importorskip("rocrate", reason="of the extra `publish`")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with results/small, its config, and the crate of them."""
+    folder = tmp_path_factory.mktemp("crate")
+    results = small_results.make(folder)
+    crate.make(results, folder / "config/small.yaml", folder / "crate")
+    return folder
+
+
+@pytest.fixture
+def copied(made: Path, tmp_path: Path) -> Path:
+    """The crate, to be spoilt."""
+    return Path(shutil.copytree(made / "crate", tmp_path / "crate"))
+
+
+def graph(folder: Path) -> dict[str, dict]:
+    told = json.loads((folder / crate_metadata.NAME).read_text(encoding="utf-8"))
+    return {entity["@id"]: entity for entity in told["@graph"]}
+
+
+def status(folder: Path, *more: str) -> int:
+    return cli.main(["verify", str(folder), *more])
+
+
+def test_equal_results_make_equal_bytes(made: Path, tmp_path: Path) -> None:
+    crate.make(made / "results/small", made / "config/small.yaml", tmp_path / "again")
+    first, again = (crate.contents(at, True) for at in (made / "crate", tmp_path / "again"))
+    assert first.keys() == again.keys()
+    assert [name for name in first if first[name].read_bytes() != again[name].read_bytes()] == []
+
+
+def test_the_files_of_a_crate_are_a_checkout_and_its_results(made: Path) -> None:
+    names = crate.contents(made / "crate").keys()
+    assert names >= {
+        "Snakefile", "workflow/Snakefile", "workflow/rules/run.smk", "envs/requirements.lock",
+        "config/small.yaml", "src/shiftbench/cli.py", "LICENSE", "CITATION.cff", "README.md",
+        "studies/toy/summary.csv", "studies/toy/provenance.json", "streams/steps.zarr.zip",
+        "runs/toy/steps/search/0-1.zarr.zip", "runs/toy/steps/search/0-1.cost.json",
+    }  # fmt: skip
+    assert not [name for name in names if "__pycache__" in name or "/." in name]
+
+
+def test_metadata_have_every_file_by_checksum(made: Path) -> None:
+    folder, told = made / "crate", graph(made / "crate")
+    for name, path in crate.contents(folder).items():
+        if name != crate_metadata.NAME and not name.startswith("src/"):
+            content = path.read_bytes()
+            assert told[name]["sha256"] == hashlib.sha256(content).hexdigest()
+            assert told[name]["contentSize"] == str(len(content))
+
+
+def test_metadata_tell_what_made_what_and_when(made: Path) -> None:
+    told = graph(made / "crate")
+    cost = json.loads((made / "crate/runs/toy/steps/plain/2-3.cost.json").read_text())
+    run = told["#runs/toy/steps/plain/2-3"]
+    assert {one["@id"] for one in run["result"]} == {
+        "runs/toy/steps/plain/2-3.zarr.zip", "runs/toy/steps/plain/2-3.cost.json"
+    }  # fmt: skip
+    assert (run["startTime"], run["endTime"]) == (cost["started"], cost["ended"])
+    used = {told[one["@id"]]["propertyID"]: one["@id"] for one in run["resourceUsage"]}
+    assert told[used["cpu_seconds"]]["value"] == str(cost["cpu_seconds"])
+    results = {one["@id"] for one in told["#workflow-run"]["result"]}
+    assert {"studies/toy/summary.csv", "studies/toy/tables/score-table.csv"} <= results
+    assert told["./"]["datePublished"] == max(
+        one["endTime"] for one in told.values() if "endTime" in one
+    )
+    assert "https://arxiv.org/abs/2012.08101" in told, "the work that proposes vbs-toy"
+
+
+def test_what_did_not_record_its_time_says_so(made: Path, tmp_path: Path) -> None:
+    results = Path(shutil.copytree(made / "results/small", tmp_path / "small"))
+    for path in results.rglob(f"*{files.COST}"):
+        cost = json.loads(path.read_text())
+        path.write_text(json.dumps({key: cost[key] for key in cost if "ed" not in key[-3:]}))
+    crate.make(results, made / "config/small.yaml", tmp_path / "crate")
+    run = graph(tmp_path / "crate")["#runs/toy/steps/plain/2-3"]
+    assert "not recorded" in run["description"] and "endTime" not in run
+
+
+def test_what_is_published_makes_a_crate_with_its_own_provenance(
+    made: Path, tmp_path: Path
+) -> None:
+    assert cli.main(["publish", str(made / "results/small"), "--to", str(tmp_path / "small")]) == 0
+    origin = tmp_path / "small/studies/toy/provenance.json"
+    origin.write_text(origin.read_text().replace('"runs": 4', '"runs": 7'))
+    crate.make(tmp_path / "small", made / "config/small.yaml", tmp_path / "crate")
+    assert "7 runs" in graph(tmp_path / "crate")["#study/toy"]["description"]
+    assert not (tmp_path / "crate/runs").exists()
+    assert status(tmp_path / "crate") == 0
+
+
+def test_only_open_licences_let_data_be_passed_on() -> None:
+    copied = {name for name, one in raw.table().items() if licences.is_open(one.licence)}
+    assert {"mnist", "digits", "nile", "un-general-debates", "simulated-ar"} <= copied
+    assert not copied & {"svhn", "cifar-10", "diabetes", "uci-wine", "diabetic-retinopathy", "pima"}
+    assert not licences.is_open("CC BY-NC 4.0") and not licences.is_open("")
+
+
+def test_a_stream_without_an_open_licence_is_described_and_not_copied(
+    made: Path, tmp_path: Path
+) -> None:
+    results = Path(shutil.copytree(made / "results/small", tmp_path / "small"))
+    store = results / "streams/steps.zarr.zip"
+    stream = zarr_zip.read(store)
+    stream.attrs["licence"] = "none stated"
+    zarr_zip.write(stream, store)
+    seal.write(store)
+    crate.make(results, made / "config/small.yaml", tmp_path / "crate")
+    described = json.loads((tmp_path / "crate/streams/steps.croissant.json").read_text())
+    assert (described["license"], described["distribution"]) == ("none stated", [])
+    assert not (tmp_path / "crate/streams/steps.zarr.zip").exists()
+    assert recompute.small(tmp_path / "crate") == []
+
+
+def test_croissant_lists_the_store_and_its_arrays(made: Path) -> None:
+    folder = made / "crate/streams"
+    told = json.loads((folder / "steps.croissant.json").read_text())
+    (store,) = told["distribution"]
+    assert store["sha256"] == seal.sha256(folder / store["contentUrl"])
+    (arrays,) = told["recordSet"]
+    rows = {row["arrays/variable"]: row["arrays/shape"] for row in arrays["data"]}
+    stream = zarr_zip.read(folder / "steps.zarr.zip")
+    assert rows.keys() == set(map(str, stream.variables))
+    assert rows["shift"] == "4 12"
+
+
+def test_results_of_other_code_or_another_config_make_no_crate(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other.yaml"
+    arguments = ["crate", str(made / "results/small"), "--to", str(tmp_path / "crate")]
+    for text, words in (
+        (small_results.CONFIG.replace("vbs-toy}", "vbs-toy, beam.size: 2}"), "and 1 more"),
+        (small_results.CONFIG.replace("toy:\n", "game:\n"), "has no study toy"),
+    ):
+        other.write_text(text)
+        assert cli.main([*arguments, "--config", str(other)]) == 2
+        assert words in capsys.readouterr().err
+    assert not (tmp_path / "crate").exists()
+
+
+def test_a_folder_with_other_things_is_left_alone(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    config = str(made / "config/small.yaml")
+    arguments = ["crate", str(made / "results/small"), "--config", config]
+    assert cli.main([*arguments, "--to", str(tmp_path)]) == 2
+    assert "no crate" in capsys.readouterr().err
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+
+
+def test_an_untouched_crate_is_verified_by_computing_runs_again(
+    made: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status(made / "crate", "--sample", "2") == 0
+    told = capsys.readouterr().out
+    assert told.count("identical, all") == 2 and "2 computed again, of 4" in told
+
+
+def test_the_draw_of_runs_is_that_of_its_seed(made: Path) -> None:
+    folder = made / "crate"
+    drawn = [recompute.sample(folder, 2, seed) for seed in range(8)]
+    assert drawn == [recompute.sample(folder, 2, seed) for seed in range(8)]
+    assert len(set(map(tuple, drawn))) > 1
+    assert recompute.sample(folder, 99, 0) == recompute.small(folder)
+
+
+@pytest.mark.parametrize(
+    "name", ["studies/toy/summary.csv", "studies/toy/tables/score-table.md", "src/shiftbench/cli.py"]
+)
+def test_one_changed_byte_is_refused(
+    copied: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = bytearray((copied / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (copied / name).write_bytes(content)
+    assert status(copied) == 5
+    assert f"{name}: changed" in capsys.readouterr().out
+
+
+def test_a_missing_file_and_one_too_many_are_refused(
+    copied: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (copied / "studies/toy/scores.csv").unlink()
+    (copied / "studies/toy/more.csv").write_text("mine")
+    assert status(copied) == 5
+    told = capsys.readouterr().out
+    assert "studies/toy/scores.csv" in told and "studies/toy/more.csv" in told
+
+
+def test_a_new_checksum_in_the_list_alone_is_refused(copied: Path) -> None:
+    table = copied / "studies/toy/summary.csv"
+    table.write_text(table.read_text().replace("toy", "toys", 1))
+    (copied / files.CHECKSUMS).write_text(files.checksums(crate.contents(copied)))
+    assert crate.changed(copied) == ["studies/toy/summary.csv"]
+
+
+def test_an_invented_score_with_all_checksums_is_found_by_computing(
+    copied: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = copied / "runs/toy/steps/plain/0-1.zarr.zip"
+    told, old = copied / crate_metadata.NAME, seal.sha256(run)
+    store = zarr_zip.read(run)
+    store["score"][0, 0, 3] += 0.25
+    zarr_zip.write(store, run)
+    told.write_text(told.read_text().replace(old, seal.sha256(run)))
+    (copied / files.CHECKSUMS).write_text(files.checksums(crate.contents(copied)))
+    assert status(copied, "--sample", "4") == 5
+    assert "toy/steps/plain/0-1: different, score" in capsys.readouterr().out
+
+
+def test_arrays_are_identical_within_rounding_or_different(made: Path) -> None:
+    store = zarr_zip.read(stores.below(made / "crate/runs")[0])
+    near, far = store.copy(deep=True), store.copy(deep=True)
+    near["score"].values[...] *= 1 + 1e-9
+    far["score"].values[0, 0, 0] += 1.0
+    assert set(recompute.compare(store, store).values()) == {"identical"}
+    assert recompute.compare(near, store)["score"] == "rounding"
+    assert recompute.compare(far, store)["score"] == "different"
+    assert recompute.compare(store.drop_vars("status"), store)["status"] == "different"
