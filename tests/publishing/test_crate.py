@@ -186,7 +186,8 @@ def test_the_draw_of_runs_is_that_of_its_seed(made: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["studies/toy/summary.csv", "studies/toy/tables/score-table.md", "src/shiftbench/cli.py"]
+    "name",
+    ["studies/toy/summary.csv", "studies/toy/tables/score-table.md", "src/shiftbench/cli.py"],
 )
 def test_one_changed_byte_is_refused(
     copied: Path, name: str, capsys: pytest.CaptureFixture[str]

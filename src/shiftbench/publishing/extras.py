@@ -13,9 +13,10 @@ def load(module: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name != module.partition(".")[0]:
+        package = module.partition(".")[0]
+        if (error.name or "").partition(".")[0] != package:
             raise
         raise UserError(
-            f"this needs the package {error.name}; install it with `pip install"
+            f"this needs the package {package}; install it with `pip install"
             " 'shiftbench[publish]'`, or with `make`, whose lock has it"
         ) from None

@@ -41,7 +41,8 @@ class Bucket:
         self.prefix = "".join(f"{part}/" for part in parts.path.split("/") if part)
         self.errors = extras.load("botocore.exceptions")
         with self._refusals():
-            self.client = extras.load("boto3").client("s3")
+            # A session of its own: the one that the package shares would keep the first keys.
+            self.client = extras.load("boto3.session").Session().client("s3")
 
     def files_of(self, folder: Path, scratch: Path) -> dict[str, Path]:
         """All files of the crate."""
@@ -79,7 +80,8 @@ class Bucket:
         try:
             yield
         except (self.errors.ClientError, upload_failed) as error:
-            raise UserError(f"{self.address}: {error}. {_remedy(error)}") from None
+            told = str(error).rstrip(".")
+            raise UserError(f"{self.address}: {told}. {_remedy(error)}") from None
         except (self.errors.NoCredentialsError, self.errors.PartialCredentialsError):
             raise UserError(
                 f"{self.address}: no keys; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"

@@ -1,7 +1,7 @@
 """Uploading a crate: what is there already is left alone, so that an interrupted upload goes on.
 
 Where to is said by an address, s3://BUCKET/PREFIX (s3.py) or zenodo: (zenodo.py). Keys and tokens
-come from the environment alone, and stand in no file and no message.
+come from the environment, and stand in no file of a crate and in no message.
 """
 
 from __future__ import annotations
