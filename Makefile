@@ -49,7 +49,7 @@ lock: $(STAMP) ## Make envs/requirements.lock anew from envs/requirements.in
 		--generate-hashes --no-header \
 		envs/requirements.in --output-file envs/requirements.lock
 
-peers: $(STAMP) ## Install what benchmarks/ compare with, beside ours, into .venv-peers
+peers: $(STAMP) ## Install what we compare with, and validators, beside ours, into .venv-peers
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-peers
 	@$(BIN)/uv pip sync --quiet --python .venv-peers/bin/python --require-hashes \
 		envs/requirements.lock

@@ -30,7 +30,7 @@ ARROWS = {
     "posteriors": set(),
     "models": set(),
     "streams": {"store"},
-    "publishing": {"store"},
+    "publishing": {"scoring", "running", "planning", "store"},
     "planning": {"store"},
     "store": set(),
 }

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from shiftbench import cli
@@ -75,6 +77,7 @@ def test_metadata_tell_what_made_what_and_when(made: Path) -> None:
     assert {one["@id"] for one in run["result"]} == {
         "runs/toy/steps/plain/2-3.zarr.zip", "runs/toy/steps/plain/2-3.cost.json"
     }  # fmt: skip
+    assert "host" not in cost
     assert (run["startTime"], run["endTime"]) == (cost["started"], cost["ended"])
     used = {told[one["@id"]]["propertyID"]: one["@id"] for one in run["resourceUsage"]}
     assert told[used["cpu_seconds"]]["value"] == str(cost["cpu_seconds"])
@@ -174,15 +177,16 @@ def test_an_untouched_crate_is_verified_by_computing_runs_again(
 ) -> None:
     assert status(made / "crate", "--sample", "2") == 0
     told = capsys.readouterr().out
-    assert told.count("identical, all") == 2 and "2 computed again, of 4" in told
+    assert told.count("identical, all") == 3 and "2 computed again, of 4" in told
+    assert "toy: identical, all 4 rows" in told
 
 
 def test_the_draw_of_runs_is_that_of_its_seed(made: Path) -> None:
-    folder = made / "crate"
-    drawn = [recompute.sample(folder, 2, seed) for seed in range(8)]
-    assert drawn == [recompute.sample(folder, 2, seed) for seed in range(8)]
+    runs = recompute.small(made / "crate")
+    drawn = [recompute.sample(runs, 2, seed) for seed in range(8)]
+    assert drawn == [recompute.sample(runs, 2, seed) for seed in range(8)]
     assert len(set(map(tuple, drawn))) > 1
-    assert recompute.sample(folder, 99, 0) == recompute.small(folder)
+    assert recompute.sample(runs, 99, 0) == runs
 
 
 @pytest.mark.parametrize(
@@ -216,16 +220,39 @@ def test_a_new_checksum_in_the_list_alone_is_refused(copied: Path) -> None:
     assert crate.changed(copied) == ["studies/toy/summary.csv"]
 
 
+def forge(folder: Path, path: Path, change: Callable[[Path], object]) -> None:
+    """Changes a file of a crate, and its checksum wherever it stands."""
+    told, old = folder / crate_metadata.NAME, seal.sha256(path)
+    change(path)
+    told.write_text(told.read_text().replace(old, seal.sha256(path)))
+    (folder / files.CHECKSUMS).write_text(files.checksums(crate.contents(folder)))
+    assert crate.changed(folder) == []
+
+
+@pytest.mark.parametrize(("name", "found"), [("summary", "steps/plain/jump_f1"), ("scores", "")])
+def test_an_invented_number_with_all_checksums_is_found_by_its_runs(
+    copied: Path, name: str, found: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def change(path: Path) -> None:
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+        rows = (table["learner"] == "plain") & (table["metric"] == "jump_f1")
+        table.loc[rows.idxmax(), "mean" if name == "summary" else "score"] = "0.987"
+        table.to_csv(path, index=False, lineterminator="\n")
+
+    forge(copied, copied / f"studies/toy/{name}.csv", change)
+    assert status(copied, "--sample", "0") == 5
+    assert f"toy: different, {found or 'scores.csv'}" in capsys.readouterr().out
+
+
 def test_an_invented_score_with_all_checksums_is_found_by_computing(
     copied: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = copied / "runs/toy/steps/plain/0-1.zarr.zip"
-    told, old = copied / crate_metadata.NAME, seal.sha256(run)
-    store = zarr_zip.read(run)
-    store["score"][0, 0, 3] += 0.25
-    zarr_zip.write(store, run)
-    told.write_text(told.read_text().replace(old, seal.sha256(run)))
-    (copied / files.CHECKSUMS).write_text(files.checksums(crate.contents(copied)))
+    def change(path: Path) -> None:
+        store = zarr_zip.read(path)
+        store["score"][0, 0, 3] += 0.25
+        zarr_zip.write(store, path)
+
+    forge(copied, copied / "runs/toy/steps/plain/0-1.zarr.zip", change)
     assert status(copied, "--sample", "4") == 5
     assert "toy/steps/plain/0-1: different, score" in capsys.readouterr().out
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import zipfile
+from io import BytesIO
 from pathlib import Path
 
 import pandas as pd
@@ -26,11 +28,20 @@ COST = {
 }  # fmt: skip
 
 
-def write(results: Path, name: str, text: str) -> Path:
+def cube() -> bytes:
+    """A store that says of which spec it is, and nothing else."""
+    made = BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        spec = json.dumps({"study": "nile"})
+        archive.writestr("zarr.json", json.dumps({"attributes": {"spec": spec}}))
+    return made.getvalue()
+
+
+def write(results: Path, name: str, content: str | bytes) -> Path:
     """A file of the study as a job makes it."""
     path = results / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
     seal.write(path)
     return path
 
@@ -42,7 +53,7 @@ def results(tmp_path: Path) -> Path:
     write(made, "studies/nile/summary.csv", pd.DataFrame(ROWS).to_csv(index=False))
     write(made, "studies/nile/scores.csv", "every score")
     write(made, "studies/nile/figures/segmentation.png", "drawn")
-    write(made, "studies/nile/scores.zarr.zip", "a cube")
+    write(made, "studies/nile/scores.zarr.zip", cube())
     write(made, "runs/nile/nile/a/0-4.zarr.zip", "a store")
     choice = {"settings": {"map.strength": 10}, "trials": [{"score": 0.8}]}
     write(made, "studies/nile/choices/nile/a.json", json.dumps(choice))
@@ -75,6 +86,7 @@ def test_what_is_published_is_what_was_made(results: Path) -> None:
     }  # fmt: skip
     told = json.loads((folder / files.PROVENANCE).read_text())
     assert (told["runs"], told["core_hours"], told["processors"]) == (1, 0.01, ["one"])
+    assert told["spec"] == {"study": "nile"}
     assert subprocess.run(["sha256sum", "--check", files.CHECKSUMS], cwd=folder).returncode == 0
 
 
@@ -137,7 +149,7 @@ def test_an_edit_by_hand_is_named_on_either_side(results, capsys, name, side) ->
 @pytest.mark.parametrize("name", ["runs/nile/nile/a/0-4.zarr.zip", "studies/nile/scores.zarr.zip"])
 def test_a_truncated_or_missing_store_is_named_and_not_published(results, capsys, name) -> None:
     store = results / name
-    store.write_text(store.read_text()[:3])
+    store.write_bytes(store.read_bytes()[:3])
     assert status(results, "--table") == people.VERIFIED["different"]
     assert str(store) in capsys.readouterr().out
     store.unlink()

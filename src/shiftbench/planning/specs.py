@@ -185,9 +185,13 @@ def with_choice(spec: Spec, point: dict[str, Any]) -> Spec:
 
 def scores(config: Config, study: str) -> Spec:
     """The spec of summarising a study."""
-    plan = config.studies[study]
-    metrics = [components.module_name("metrics", name) for name in plan.metrics]
-    return _sealed(_of_study(config, study, "scores"), *SUMMARISE, *metrics)
+    spec = _of_study(config, study, "scores")
+    return _sealed(spec, *modules_of_scores(spec))
+
+
+def modules_of_scores(spec: Spec) -> list[str]:
+    """The modules whose code, with all that they import, decides the scores of a study."""
+    return [*SUMMARISE, *(components.module_name("metrics", name) for name in spec["metrics"])]
 
 
 def artefact(config: Config, study: str, name: str) -> Spec:

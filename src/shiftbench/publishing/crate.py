@@ -8,6 +8,7 @@ passed on; the code, the config and the lock. Metadata say what everything is an
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -146,9 +147,12 @@ def _runs(results: Path) -> list[Path]:
 
 def _copy_runs(results: Path, made: Path) -> None:
     for store in _runs(results):
+        _copy(store, made / store.relative_to(results))
         cost = store.with_name(store.name.removesuffix(stores.SUFFIX) + files.COST)
-        for path in (store, cost):
-            _copy(path, made / path.relative_to(results))
+        told = text_files.read_json(cost)
+        told.pop("host", None)  # the name of somebody's machine is nobody else's matter
+        text = json.dumps(told, indent=1, sort_keys=True)
+        text_files.write(made / cost.relative_to(results), f"{text}\n")
 
 
 def _copy_streams(results: Path, made: Path) -> None:

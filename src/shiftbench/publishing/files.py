@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from shiftbench.publishing import stores
 from shiftbench.store import seal
 
 CHECKSUMS = "SHA256SUMS"
@@ -62,6 +63,13 @@ def times(costs: list[dict[str, Any]]) -> dict[str, str]:
         return {}
     started, ended = ([cost[name] for cost in costs] for name in ("started", "ended"))
     return {"started": min(started), "ended": max(ended)}
+
+
+def spec_of_scores(results: Path, study: str) -> dict[str, Any]:
+    """The spec that the scores of a study were made from; nothing where none was recorded."""
+    cube = place(results, study) / f"scores{stores.SUFFIX}"
+    told = stores.attributes(cube) if cube.exists() else {}
+    return {"spec": json.loads(told["spec"])} if "spec" in told else {}
 
 
 def instructions(results: Path, study: str) -> list[str]:

@@ -73,7 +73,10 @@ def _write_provenance(results: Path, study: str, target: Path) -> None:
 
 
 def _provenance(results: Path, study: str) -> dict[str, Any]:
-    """Commit of the code; how many runs, when, on which processors, instructions and versions."""
+    """Commit of the code; how many runs, when, on which processors, instructions and versions.
+
+    Of a study also the spec of its scores: methods with all settings, metrics, digest of the code.
+    """
     costs = files.costs(results, study)
     all_costs = [*costs, *files.costs_of_warm_ups(results, study)]
     return {
@@ -84,6 +87,7 @@ def _provenance(results: Path, study: str) -> dict[str, Any]:
         "instructions": files.instructions(results, study),
         "versions": costs[0]["versions"] if costs else {},
         **files.times(all_costs),
+        **files.spec_of_scores(results, study),
     }
 
 

@@ -1,7 +1,7 @@
-"""Runs of a crate computed again, from the specs and the streams in it.
+"""What a crate says, computed again: runs from their specs and streams, scores from all runs.
 
-What comes out is compared with what the crate has, array by array: `identical` to the last bit;
-`rounding`, apart by less than verify.ROUNDING of the largest number of the array; or `different`.
+Arrays of runs are `identical` to the last bit; `rounding`, apart by less than verify.ROUNDING of
+the largest number of the array; or `different`. Numbers of summaries have the verdicts of verify.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
+from threadpoolctl import threadpool_limits
 
 from shiftbench import _instructions
 from shiftbench.planning import digest, specs
 from shiftbench.publishing import crate, files, stores, verify
 from shiftbench.running import harness
+from shiftbench.scoring import summarise, tidy
 from shiftbench.store import text_files, zarr_zip
 
 SECONDS = 60.0
@@ -26,10 +28,13 @@ MINUTES = 60.0
 """A limit of the harness that no small run reaches."""
 
 
-class Again(NamedTuple):
-    """A run that was computed again: its name, the verdict, and what it is about."""
+SCORES = ("summary.csv", "scores.csv")
 
-    run: str
+
+class Again(NamedTuple):
+    """A run or a study that was computed again: its name, the verdict, and what it is about."""
+
+    name: str
     verdict: str
     note: str
 
@@ -39,16 +44,15 @@ def small(folder: Path) -> list[Path]:
     return [path for path in stores.below(folder / files.RUNS) if _is_small(folder, path)]
 
 
-def sample(folder: Path, number: int, seed: int) -> list[Path]:
-    """So many of them, or all, drawn with the seed."""
-    known = small(folder)
-    return sorted(random.Random(seed).sample(known, min(max(number, 0), len(known))))
+def sample(runs: list[Path], number: int, seed: int) -> list[Path]:
+    """So many of some runs, or all, drawn with the seed."""
+    return sorted(random.Random(seed).sample(runs, min(max(number, 0), len(runs))))
 
 
 def again(folder: Path, run: Path) -> Again:
     """Computes one run again, and compares."""
     spec = stores.spec(run)
-    stream = zarr_zip.read_any(_stream(folder, spec))
+    stream = zarr_zip.read_any(_stream(folder, spec["stream"]["name"]))
     with TemporaryDirectory() as scratch:
         made, _ = harness.run_job(spec, stream, Path(scratch), MINUTES)
         # As it is read, it has the types of what it is compared with.
@@ -59,10 +63,35 @@ def again(folder: Path, run: Path) -> Again:
     notes = [", ".join(name for name in verdicts if verdicts[name] == worst)]
     if worst == "identical":
         notes = [f"all {len(verdicts)} arrays"]
-    if digest.code(*specs.modules_of_run(spec)) != spec["code"]:
-        notes.append("the code here is not the code of the run")
+    notes += _other_code(spec, *specs.modules_of_run(spec))
     name = run.relative_to(folder / files.RUNS).as_posix().removesuffix(stores.SUFFIX)
     return Again(name, worst, "; ".join(notes))
+
+
+def with_scores(folder: Path) -> list[str]:
+    """The studies of a crate whose scores can be computed again: all it takes is there."""
+    return [study for study in files.studies(folder) if _has_all(folder, _scores(folder, study))]
+
+
+def scores_again(folder: Path, study: str) -> Again:
+    """Computes the scores and the summary of a study again, of all its runs, and compares."""
+    spec = _scores(folder, study)
+    streams = {name: zarr_zip.read_any(_stream(folder, name)) for name in spec["streams"]}
+    runs = [zarr_zip.read(path) for path in stores.below(folder / files.RUNS / study)]
+    with TemporaryDirectory() as scratch, threadpool_limits(1):
+        cube, summary = summarise.summarise(spec, streams, runs)
+        ours = files.place(Path(scratch), study)
+        for name, table in zip(SCORES, (summary, tidy.tidy(spec, cube)), strict=True):
+            text_files.write(ours / name, table.to_csv(index=False, lineterminator="\n"))
+        found = verify.of_numbers(Path(scratch), folder, study)
+        worst = verify.worst(found)
+        theirs = files.place(folder, study)
+        same = {name: _rows(ours / name) == _rows(theirs / name) for name in SCORES}
+    if worst == "identical" and not all(same.values()):
+        return Again(study, "different", ", ".join(name for name in SCORES if not same[name]))
+    wrong = [one.place for one in found if one.verdict == worst]
+    notes = [f"all {len(found)} rows" if worst == "identical" else ", ".join(wrong)]
+    return Again(study, worst, "; ".join(notes + _other_code(spec, *specs.modules_of_scores(spec))))
 
 
 def compare(ours: xr.Dataset, theirs: xr.Dataset) -> dict[str, str]:
@@ -92,8 +121,36 @@ def _is_small(folder: Path, run: Path) -> bool:
     spec = stores.spec(run)
     cost = text_files.read_json(run.with_name(run.name.removesuffix(stores.SUFFIX) + files.COST))
     of_here = spec["instructions"] == _instructions.in_force() or not _instructions.available()
-    return cost["cpu_seconds"] <= SECONDS and of_here and _stream(folder, spec).exists()
+    return (
+        cost["cpu_seconds"] <= SECONDS
+        and of_here
+        and _stream(folder, spec["stream"]["name"]).exists()
+    )
 
 
-def _stream(folder: Path, spec: specs.Spec) -> Path:
-    return folder / crate.STREAMS / f"{spec['stream']['name']}{stores.SUFFIX}"
+def _stream(folder: Path, name: str) -> Path:
+    return folder / crate.STREAMS / f"{name}{stores.SUFFIX}"
+
+
+def _scores(folder: Path, study: str) -> specs.Spec:
+    """The spec of the scores of a study; empty where it was published before it was recorded."""
+    origin = text_files.read_json(files.place(folder, study) / files.PROVENANCE)
+    return origin.get("spec", {})
+
+
+def _rows(table: Path) -> list[str]:
+    """The rows of a table in an order of their own: a spec has forgotten that of the config."""
+    return sorted(table.read_text(encoding="utf-8").splitlines())
+
+
+def _has_all(folder: Path, spec: specs.Spec) -> bool:
+    """Whether the runs of a study, and all its streams, are in the crate."""
+    streams = [_stream(folder, name) for name in spec.get("streams", [])]
+    runs = folder / files.RUNS / spec.get("study", "")
+    return bool(spec) and runs.is_dir() and all(path.exists() for path in streams)
+
+
+def _other_code(spec: specs.Spec, *modules: str) -> list[str]:
+    """Words for code that is another here than that of a spec."""
+    same = digest.code(*modules) == spec["code"]
+    return [] if same else ["the code here is not the code that made it"]

@@ -108,10 +108,15 @@ def at_revision(folder: Path, revision: str) -> Iterator[Path]:
 
 def _of_study(ours: Path, reference: Path, study: str) -> Iterator[Finding]:
     yield from _changed(ours, reference, study)
-    summaries = [side / "studies" / study / "summary.csv" for side in (ours, reference)]
-    numbers = list(_numbers(study, *map(_summary, summaries)))
+    numbers = of_numbers(ours, reference, study)
     yield from numbers
     yield from _files(ours, reference, study, worst(numbers))
+
+
+def of_numbers(ours: Path, reference: Path, study: str) -> list[Finding]:
+    """What is found in the summaries of a study. UserError where one is no summary."""
+    summaries = [files.place(side, study) / "summary.csv" for side in (ours, reference)]
+    return list(_numbers(study, *map(_summary, summaries)))
 
 
 def _of_overview(ours: Path, reference: Path, of_studies: str) -> Iterator[Finding]:

@@ -223,6 +223,7 @@ def summarise(options: argparse.Namespace) -> None:
         scores, summary = summarise.summarise(spec, stores, runs)
     for path, table in ((options.summary, summary), (options.tidy, tidy.tidy(spec, scores))):
         text_files.write(path, table.to_csv(index=False, lineterminator="\n"))
+    zarr_zip.stamp(scores, f"scores of {options.study}", spec)
     zarr_zip.write(scores, options.scores)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shutil
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -181,14 +182,19 @@ def _verify_crate(options: argparse.Namespace) -> int:
         print(*(f"{name}: changed after the crate was made" for name in changed), sep="\n")
         return VERIFIED["different"]
     print(f"checksums: all {len(crate.contents(folder)):,} files are what the crate says")
-    drawn = recompute.sample(folder, options.sample, options.seed)
     verdicts = ["identical"]
-    for run in drawn:
-        found = recompute.again(folder, run)
-        print(f"{found.run}: {found.verdict}, {found.note}", flush=True)
+    studies, runs = recompute.with_scores(folder), recompute.small(folder)
+    drawn = recompute.sample(runs, options.sample, options.seed)
+    again = [partial(recompute.scores_again, folder, study) for study in studies]
+    again += [partial(recompute.again, folder, run) for run in drawn]
+    for compute in again:
+        found = compute()
+        print(f"{found.name}: {found.verdict}, {found.note}", flush=True)
         verdicts.append(found.verdict)
-    known = len(recompute.small(folder))
-    print(f"runs: {len(drawn)} computed again, of {known:,} that are small and have their stream")
+    print(f"scores: of {len(studies)} studies computed from their runs")
+    print(
+        f"runs: {len(drawn)} computed again, of {len(runs):,} that are small and have their stream"
+    )
     return VERIFIED[max(verdicts, key=verify.VERDICTS.index)]
 
 
