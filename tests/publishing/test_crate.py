@@ -213,6 +213,15 @@ def test_a_missing_file_and_one_too_many_are_refused(
     assert "studies/toy/scores.csv" in told and "studies/toy/more.csv" in told
 
 
+@pytest.mark.parametrize("text", ["{}", "[]", '{"@graph": [{"sha256": "1"}]}', "no JSON"])
+def test_metadata_that_are_none_are_told(
+    copied: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (copied / crate_metadata.NAME).write_text(text)
+    assert status(copied) == 2
+    assert crate_metadata.NAME in capsys.readouterr().err
+
+
 def test_a_new_checksum_in_the_list_alone_is_refused(copied: Path) -> None:
     table = copied / "studies/toy/summary.csv"
     table.write_text(table.read_text().replace("toy", "toys", 1))

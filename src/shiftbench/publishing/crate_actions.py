@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from shiftbench import __version__
+from shiftbench.planning.schema import Config
 from shiftbench.publishing import files, stores
-from shiftbench.publishing.crate_sources import Entity, references
+from shiftbench.publishing.crate_sources import Entity, datasets, references
 from shiftbench.store import text_files
 
 WORKFLOW = "workflow/Snakefile"
@@ -41,19 +42,21 @@ class Done(NamedTuple):
     actions: list[Entity]
 
 
-def done(crate: Path, config: str, data: list[Entity]) -> Done:
-    """All that the files of a crate tell. config: its file; data: the raw data sets."""
-    inputs = [{"@id": config}, *references(data)]
+def done(crate: Path, plan: Config, config: str) -> Done:
+    """All that the files of a crate tell. config: the file of the plan, in the crate."""
+    studies = files.studies(crate)
+    inputs = {name: _inputs(plan, config, [name]) for name in studies}
+    inputs[files.OVERVIEW] = _inputs(plan, config, studies)
+    parts = {name: _part(crate, name, inputs[name]) for name in files.parts(crate)}
+    overview = [parts.pop(files.OVERVIEW)] if files.OVERVIEW in parts else []
     by_folder = {
         files.WARM_UPS: _jobs(crate, files.WARM_UPS),
         files.RUNS: _jobs(crate, files.RUNS),
-        "studies": [_part(crate, name, inputs) for name in files.studies(crate)],
-        files.OVERVIEW: [
-            _part(crate, name, inputs) for name in files.parts(crate) if name == files.OVERVIEW
-        ],
+        "studies": list(parts.values()),
+        files.OVERVIEW: overview,
     }
     used = {folder: actions for folder, actions in by_folder.items() if actions}
-    whole = _whole(crate, inputs, [*used["studies"], *used.get(files.OVERVIEW, [])])
+    whole = _whole(crate, inputs[files.OVERVIEW], [*parts.values(), *overview])
     controls = [_control(folder, actions) for folder, actions in used.items()]
     organised = {
         "@id": "#organisation",
@@ -71,6 +74,12 @@ def done(crate: Path, config: str, data: list[Entity]) -> Done:
         [_step(position, folder) for position, folder in enumerate(used, 1)],
         [whole, *jobs, organised, *controls, *usages],
     )
+
+
+def _inputs(plan: Config, config: str, studies: list[str]) -> list[Entity]:
+    """What studies begin with: the config, and their raw data."""
+    streams = {name for study in studies for name in plan.studies[study].streams}
+    return [{"@id": config}, *references(datasets(plan, sorted(streams)))]
 
 
 def _tool(folder: str) -> Entity:
@@ -140,8 +149,10 @@ def _part(crate: Path, name: str, inputs: list[Entity]) -> Entity:
         "actionStatus": COMPLETED,
         **_times(origin),
     }
-    told = f"Code of commit {origin['commit'] or 'unknown'}, {origin['runs']} runs."
-    return action | {"description": " ".join([told, *filter(None, [action.get("description")])])}
+    told = [f"Code of commit {origin['commit']}."] if origin.get("commit") else []
+    told += [f"{origin['runs']} runs."] if origin.get("runs") else []
+    told += [origin["note"]] if origin.get("note") else []
+    return action | {"description": " ".join([*told, action.get("description", "")]).strip()}
 
 
 def _jobs(crate: Path, kind: str) -> list[Entity]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from shiftbench import __version__
+from shiftbench.errors import UserError
 from shiftbench.planning.library import Library
 from shiftbench.planning.schema import Config
 from shiftbench.publishing import crate_actions, crate_sources, extras, files, publish
@@ -53,8 +54,8 @@ def write(crate: Path, plan: Config, library: Library, config: str) -> None:
     """
     cited = crate_sources.citation(crate)
     authors, works = crate_sources.authors(cited), crate_sources.cited_works(plan, library)
-    data = crate_sources.datasets(plan)
-    done = crate_actions.done(crate, config, data)
+    data = [*crate_sources.datasets(plan, plan.streams), *crate_sources.raw_files(plan)]
+    done = crate_actions.done(crate, plan, config)
     made = extras.load("rocrate.rocrate").ROCrate(version=ROCRATE)
     made.metadata.extra_terms = TERMS
     _add_files(made, crate)
@@ -89,9 +90,12 @@ def write(crate: Path, plan: Config, library: Library, config: str) -> None:
 
 
 def checksums(crate: Path) -> dict[str, str]:
-    """What the metadata say of the files in the crate, sha256 by name."""
-    graph = text_files.read_json(crate / NAME)["@graph"]
-    told = {entity["@id"]: entity["sha256"] for entity in graph if "sha256" in entity}
+    """What the metadata say of the files in the crate, sha256 by name. UserError for others."""
+    try:
+        graph = text_files.read_json(crate / NAME)["@graph"]
+        told = {entity["@id"]: entity["sha256"] for entity in graph if "sha256" in entity}
+    except (KeyError, TypeError):
+        raise UserError(f"{crate / NAME}: these are no metadata of a crate") from None
     return {name: sha256 for name, sha256 in told.items() if "://" not in name and name[0] != "#"}
 
 
@@ -179,7 +183,7 @@ def _packages(crate: Path) -> list[Entity]:
         text_files.read_json(files.place(crate, name) / files.PROVENANCE)
         for name in files.studies(crate)
     ]
-    versions = {item for origin in origins for item in origin["versions"].items()}
+    versions = {item for origin in origins for item in origin.get("versions", {}).items()}
     return [
         {
             "@id": f"{PACKAGES}/{name}/{version}",

@@ -48,21 +48,30 @@ def cited_works(plan: Config, library: Library) -> list[Entity]:
     return [_work(key, known[key]) for key in sorted(cited & known.keys())]
 
 
-def datasets(plan: Config) -> list[Entity]:
-    """The raw data of a config's streams: each set, then its files at their official address.
+def datasets(plan: Config, streams: Iterable[str]) -> list[Entity]:
+    """The raw data sets of some streams; those of the user's have no address."""
+    settings = [plan.streams[name].settings for name in streams]
+    names = _distinct(settings, "dataset")
+    own = _distinct(settings, own_files.KEY)
+    return [
+        *(_dataset(name, raw.table()[name]) for name in names),
+        *(_own(Path(path)) for path in own),
+    ]
 
-    Nothing of them is in the crate; a file of the user's has no address.
-    """
-    settings = [stream.settings for stream in plan.streams.values()]
-    names = sorted({str(one["dataset"]) for one in settings if one.get("dataset")})
-    sets = [_dataset(name, raw.table()[name]) for name in names]
+
+def raw_files(plan: Config) -> list[Entity]:
+    """The files of a config's raw data sets, at their official address; none is in a crate."""
+    names = _distinct([stream.settings for stream in plan.streams.values()], "dataset")
     addressed = {
         file.address: _raw_file(file, raw.table()[name])
         for name in names
         for file in raw.table()[name].files.values()
     }
-    own = sorted({str(one[own_files.KEY]) for one in settings if one.get(own_files.KEY)})
-    return [*sets, *addressed.values(), *(_own(Path(path)) for path in own)]
+    return list(addressed.values())
+
+
+def _distinct(settings: list[dict[str, Any]], key: str) -> list[str]:
+    return sorted({str(one[key]) for one in settings if one.get(key)})
 
 
 def _author(number: int, author: dict[str, str]) -> Entity:
@@ -106,6 +115,7 @@ def _raw_file(file: raw.RawFile, dataset: raw.Dataset) -> Entity:
         "@id": file.address,
         "@type": "File",
         "name": file.address.rpartition("/")[2],
+        "encodingFormat": "application/octet-stream",
         "license": dataset.licence,
         "sha256": file.sha256,
         "contentSize": str(file.size),

@@ -11,11 +11,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import xarray as xr
-
 from shiftbench import __version__
 from shiftbench.publishing import stores
-from shiftbench.store import raw, seal, text_files, zarr_zip
+from shiftbench.store import raw, seal, text_files
 
 VERSION = "http://mlcommons.org/croissant/1.0"
 CONTEXT: dict[str, Any] = {
@@ -44,7 +42,7 @@ COLUMNS = {
     "variable": "Name of the array, below its group.",
     "dimensions": "Names of its dimensions.",
     "shape": "Their sizes.",
-    "type": "Type of its elements, as NumPy calls it.",
+    "type": "Type of its elements, as zarr calls it.",
 }
 """Of the record set that lists the arrays of a store."""
 
@@ -116,8 +114,6 @@ def _raw_files(dataset: raw.Dataset | None) -> list[dict[str, Any]]:
 
 def _arrays(store: Path) -> dict[str, Any]:
     """The record set that lists all arrays, those of groups by their path."""
-    found = zarr_zip.read_any(store)
-    nodes = found.subtree if isinstance(found, xr.DataTree) else [found]
     return {
         "@type": "cr:RecordSet",
         "@id": "arrays",
@@ -133,18 +129,18 @@ def _arrays(store: Path) -> dict[str, Any]:
             }
             for name, text in COLUMNS.items()
         ],
-        "data": [row for node in nodes for row in _rows(node)],
+        "data": [
+            {
+                "arrays/variable": name,
+                "arrays/dimensions": " ".join(array.get("dimension_names") or []),
+                "arrays/shape": " ".join(map(str, array["shape"])),
+                "arrays/type": _type(array["data_type"]),
+            }
+            for name, array in stores.arrays(store).items()
+        ],
     }
 
 
-def _rows(node: xr.Dataset | xr.DataTree) -> list[dict[str, str]]:
-    group = node.path.strip("/") if isinstance(node, xr.DataTree) else ""
-    return [
-        {
-            "arrays/variable": f"{group}/{name}".strip("/"),
-            "arrays/dimensions": " ".join(map(str, array.dims)),
-            "arrays/shape": " ".join(map(str, array.shape)),
-            "arrays/type": str(array.dtype),
-        }
-        for name, array in sorted(node.variables.items(), key=lambda item: str(item[0]))
-    ]
+def _type(told: str | dict[str, Any]) -> str:
+    """The name of a data type; some have settings."""
+    return told if isinstance(told, str) else str(told["name"])

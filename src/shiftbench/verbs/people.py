@@ -134,7 +134,7 @@ def crate(options: argparse.Namespace) -> None:
     """Writes results with code, config, data and provenance to a folder that others can check."""
     from shiftbench.publishing import crate
 
-    crate.make(options.results, _config_of(options), options.to)
+    crate.make(options.results, _config_of(options), options.to.resolve())
     print(f"{options.to}: {len(crate.contents(options.to)):,} files")
 
 
