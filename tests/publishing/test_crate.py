@@ -12,7 +12,16 @@ import pandas as pd
 import pytest
 
 from shiftbench import cli
-from shiftbench.publishing import crate, crate_metadata, files, licences, recompute, stores
+from shiftbench.planning import config
+from shiftbench.publishing import (
+    crate,
+    crate_metadata,
+    crate_sources,
+    files,
+    licences,
+    recompute,
+    stores,
+)
 from shiftbench.store import raw, seal, zarr_zip
 from tests.publishing import small_results
 
@@ -144,6 +153,28 @@ def test_croissant_lists_the_store_and_its_arrays(made: Path) -> None:
     stream = zarr_zip.read(folder / "steps.zarr.zip")
     assert rows.keys() == set(map(str, stream.variables))
     assert rows["shift"] == "4 12"
+
+
+def test_files_of_the_user_are_named_by_checksum_with_their_licence(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        rows = "\n".join(f"{row},{row % 3}" for row in range(9))
+        (tmp_path / name / "mine.csv").write_text(f"x,y\n{rows}\n{name == 'a':d},0\n")
+    family = "family: table-file, target: y, history: 3"
+    (tmp_path / "own.yaml").write_text(
+        "streams:\n"
+        f"  a: {{{family}, path: a/mine.csv, licence: secret, citation: Me}}\n"
+        f"  b: {{{family}, path: b/mine.csv}}\n"
+        "studies:\n  one: {title: Mine, streams: [a, b], seeds: 1, metrics: [log_predictive],"
+        " methods: [vcl-linear]}\n"
+    )
+    plan = config.load(tmp_path / "own.yaml")
+    found = {one["sha256"]: one for one in crate_sources.datasets(plan, plan.streams)}
+    assert {one["name"] for one in found.values()} == {"mine.csv"}
+    first, second = (found[seal.sha256(tmp_path / name / "mine.csv")] for name in ("a", "b"))
+    assert (first["license"], first["description"]) == ("secret", "Me")
+    assert second["license"] == "not stated"
+    assert [one["name"] for one in crate_sources.datasets(plan, ["b"])] == ["mine.csv"]
 
 
 def test_results_of_other_code_or_another_config_make_no_crate(

@@ -51,17 +51,17 @@ def cited_works(plan: Config, library: Library) -> list[Entity]:
 def datasets(plan: Config, streams: Iterable[str]) -> list[Entity]:
     """The raw data sets of some streams; those of the user's have no address."""
     settings = [plan.streams[name].settings for name in streams]
-    names = _distinct(settings, "dataset")
-    own = _distinct(settings, own_files.KEY)
+    own = [_own(path, one) for one in settings for path in own_files.named(one).values()]
+    distinct = {entity["@id"]: entity for entity in own}
     return [
-        *(_dataset(name, raw.table()[name]) for name in names),
-        *(_own(Path(path)) for path in own),
+        *(_dataset(name, raw.table()[name]) for name in _known(settings)),
+        *(distinct[key] for key in sorted(distinct)),
     ]
 
 
 def raw_files(plan: Config) -> list[Entity]:
     """The files of a config's raw data sets, at their official address; none is in a crate."""
-    names = _distinct([stream.settings for stream in plan.streams.values()], "dataset")
+    names = _known([stream.settings for stream in plan.streams.values()])
     addressed = {
         file.address: _raw_file(file, raw.table()[name])
         for name in names
@@ -70,8 +70,9 @@ def raw_files(plan: Config) -> list[Entity]:
     return list(addressed.values())
 
 
-def _distinct(settings: list[dict[str, Any]], key: str) -> list[str]:
-    return sorted({str(one[key]) for one in settings if one.get(key)})
+def _known(settings: list[dict[str, Any]]) -> list[str]:
+    """The names of the raw data sets in the settings of streams."""
+    return sorted({str(one["dataset"]) for one in settings if one.get("dataset")})
 
 
 def _author(number: int, author: dict[str, str]) -> Entity:
@@ -122,12 +123,14 @@ def _raw_file(file: raw.RawFile, dataset: raw.Dataset) -> Entity:
     }
 
 
-def _own(path: Path) -> Entity:
+def _own(path: Path, settings: dict[str, Any]) -> Entity:
+    """A file or folder of whoever ran the workflow, by checksum; it is not in the crate."""
+    checksum = own_files.checksum(path)
     return {
-        "@id": f"#data-own-{path.name}",
+        "@id": f"#data-{checksum}",
         "@type": "CreativeWork",
         "name": path.name,
-        "license": "not stated",
-        "sha256": own_files.checksum(path),
-        "description": "Data of whoever ran the workflow, by checksum.",
+        "license": settings.get("licence", "not stated"),
+        "description": settings.get("citation", ""),
+        "sha256": checksum,
     }
