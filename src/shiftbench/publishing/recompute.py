@@ -16,6 +16,7 @@ import xarray as xr
 from threadpoolctl import threadpool_limits
 
 from shiftbench import _instructions
+from shiftbench.errors import UserError
 from shiftbench.planning import digest, specs
 from shiftbench.publishing import crate, files, stores, verify
 from shiftbench.running import harness
@@ -50,11 +51,14 @@ def sample(runs: list[Path], number: int, seed: int) -> list[Path]:
 
 
 def again(folder: Path, run: Path) -> Again:
-    """Computes one run again, and compares."""
+    """Computes one run again, and compares. UserError where a signal ends that."""
     spec = stores.spec(run)
     stream = zarr_zip.read_any(_stream(folder, spec["stream"]["name"]))
     with TemporaryDirectory() as scratch:
-        made, _ = harness.run_job(spec, stream, Path(scratch), MINUTES)
+        try:
+            made, _ = harness.run_job(spec, stream, Path(scratch), MINUTES)
+        except harness.Stopped as reason:
+            raise UserError(f"{run}: not computed again ({reason})") from None
         # As it is read, it has the types of what it is compared with.
         zarr_zip.write(made, Path(scratch, run.name))
         ours = zarr_zip.read(Path(scratch, run.name))
