@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from shiftbench.names import unknown
-from shiftbench.planning import components, fit, repetitions
+from shiftbench.planning import components, fit, parts, repetitions
 from shiftbench.planning.model import keys
 from shiftbench.planning.schema import (
     Config,
@@ -124,6 +124,7 @@ def _stream(place: Place, stream: dict) -> Iterator[Problem]:
     settings = {key: value for key, value in stream.items() if key != "family"}
     wrong = list(_settings(place, "streams", family, settings))
     yield from wrong
+    yield from _absent((*place, "family"), "streams", family)
     dataset = settings.get("dataset")
     if not wrong and dataset is not None and dataset not in raw.table():
         yield (*place, "dataset"), unknown("data set", dataset, raw.table())
@@ -142,6 +143,10 @@ def _study(place: Place, study: dict, streams: dict) -> Iterator[Problem]:
         if isinstance(study.get(key), str) and study[key] not in _pipelines(study):
             known = _pipelines(study)
             yield (*place, key), unknown("method of the study", study[key], known)
+    for kind in ("metrics", "artefacts"):
+        for position, name in enumerate(_list(study.get(kind))):
+            if name in components.names(kind):
+                yield from _absent((*place, kind, position), kind, name)
     yield from _uses(place, study)
     yield from _of_claims(place, study)
     if study.get("model") is not None:
@@ -271,6 +276,14 @@ def _component(place: Place, kind: str, item: Any) -> Iterator[Problem]:
     else:
         where = (*place, name) if isinstance(item, dict) else place
         yield from _settings(where, kind, name, settings)
+        yield from _absent(where, kind, name)
+
+
+def _absent(place: Place, kind: str, name: str) -> Iterator[Problem]:
+    """Packages that a user's component imports and that are not here."""
+    for package in parts.absent(kind, name):
+        file = components.path(kind, name)
+        yield place, f"{file} imports {package}, which is not installed here; install it"
 
 
 def _not_here(kind: str, name: str) -> str:

@@ -67,6 +67,7 @@ def list_names(options: argparse.Namespace) -> None:
         studies = config.load(options.config).studies
         lines = {name: study.title for name, study in studies.items()}
     else:
+        _use_parts(options)
         names = components.names(options.kind) if options.stream is None else _fitting(options)
         lines = {name: components.summary(options.kind, name) for name in names}
     width = max(map(len, lines), default=0)
@@ -82,6 +83,7 @@ def show(options: argparse.Namespace) -> None:
     if options.study:
         print(catalogue.variant(config.composed(options.config), options.study, options.method))
     else:
+        _use_parts(options)
         print(catalogue.method(Library(options.config.parent), options.method))
 
 
@@ -149,6 +151,14 @@ def warm(options: argparse.Namespace) -> int:
     if not shutil.which(command[0]):
         raise UserError(f"warm: there is no command {command[0]} that can be run; check its name")
     return warm.run(command)
+
+
+def _use_parts(options: argparse.Namespace) -> None:
+    """Lets the components of the config's user count, if there is a config."""
+    from shiftbench.planning import config
+
+    if options.config.exists():
+        config.use_parts(options.config)
 
 
 def _fitting(options: argparse.Namespace) -> list[str]:
