@@ -319,9 +319,24 @@ def _needs(place: Place, kind: str, item: Any, study: dict) -> Iterator[Problem]
                 (*place, name),
                 f'"{name}" needs to be told "{need}"; add it to the study\'s `reveals`',
             )
-    wants_model = kind == "learners" and components.constant(kind, name, "MODEL", False)
-    if wants_model and study.get("model") is None:
+    wanted = kind == "learners" and components.constant(kind, name, "MODEL", False)
+    if wanted and study.get("model") is None:
         yield (*place, name), f'"{name}" fits a model; give the study a `model`'
+    elif wanted and (text := _unserved(name, wanted, _item(study["model"])[0])):
+        yield (*place, name), text
+
+
+def _unserved(learner: str, wanted: bool | str, model: str | None) -> str:
+    """Why a learner cannot have the model in the form that it wants; empty if it can."""
+    if model is None or model not in components.names("models"):
+        return ""
+    ours = components.package_of("models", model) == components.OURS
+    function = "describe" if wanted == "shapes" else "build"
+    if ours or components.defines("models", model, function):
+        return ""
+    place = components.path("models", model)
+    what = "the shapes of a model" if wanted == "shapes" else "a model to compute with"
+    return f'"{learner}" takes {what}; give {place} a function `{function}(settings, problem)`'
 
 
 def _item(item: Any) -> tuple[str | None, dict]:
