@@ -71,6 +71,16 @@ def problems(package: str) -> list[str]:
     ]
 
 
+def functions(kind: str, name: str) -> list[str]:
+    """The functions that a component must have."""
+    needed = [*FUNCTIONS[kind]]
+    if kind == "models" and not _binds(components.path(kind, name), "describe"):
+        needed.append("build")
+    if kind == "artefacts" and (maker := MAKERS.get(_value(kind, name, "KIND"))):
+        needed.append(maker)
+    return needed
+
+
 def absent(kind: str, name: str) -> list[str]:
     """Packages that a part imports whatever happens, and that are not installed."""
     package = components.package_of(kind, name)
@@ -154,12 +164,7 @@ def _of_component(kind: str, name: str) -> Iterator[str]:
         return
     if kind not in ("metrics", "artefacts"):
         yield from _of_settings(kind, name)
-    needed = [*FUNCTIONS[kind]]
-    if kind == "models" and not _binds(file, "describe"):
-        needed.append("build")
-    if kind == "artefacts" and (maker := MAKERS.get(_value(kind, name, "KIND"))):
-        needed.append(maker)
-    for function in needed:
+    for function in functions(kind, name):
         if not _binds(file, function):
             yield f"{file}: one of the {kind} needs a function `{function}`"
     for constant, values in CONSTANTS[kind].items():

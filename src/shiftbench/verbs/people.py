@@ -94,6 +94,22 @@ def reference(_: argparse.Namespace) -> None:
     print(reference.text(), end="")
 
 
+def test(options: argparse.Namespace) -> int:
+    """Tries a folder of your own components against the contract that ours keep; 1 if one fails."""
+    from importlib.util import find_spec
+
+    from shiftbench.planning import parts
+
+    if wrong := parts.use(options.folder):
+        raise UserError("\n".join(wrong))
+    if find_spec("pytest") is None:
+        raise UserError("`test` needs pytest, which is not installed here: pip install pytest")
+
+    from shiftbench.contract import run
+
+    return int(run.failed(options.folder.resolve().name))
+
+
 def words(options: argparse.Namespace) -> None:
     """Prints when words change in a study's run, and their neighbours before and after."""
     from shiftbench.artefacts import _words
