@@ -32,7 +32,7 @@ class Settings:
     """Of stochastic gradient descent."""
     momentum: Annotated[float, Interval(ge=0, lt=1)] = 0.9
     """What is kept of the last step."""
-    epochs: Annotated[int, Ge(1)] = 10
+    epochs: Annotated[int, Ge(1)] = 50
     """Steps on all rows of a task."""
 
 
