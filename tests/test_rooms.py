@@ -31,7 +31,7 @@ ARROWS = {
     "posteriors": set(),
     "models": set(),
     "streams": {"store"},
-    "contract": {"online", "planning", "store"},
+    "contract": {"models", "online", "planning", "store"},
     "publishing": {"store"},
     "planning": {"store"},
     "store": set(),

@@ -15,7 +15,7 @@ from shiftbench.errors import UserError
 from shiftbench.planning import components
 
 HERE = Path(__file__).parent
-FILES = ("learners.py", "streams.py", "scores.py")
+FILES = ("learners.py", "models.py", "streams.py", "scores.py")
 OPTIONS = (
     "-p no:terminal", "-p no:cacheprovider", "-p no:warnings", "--import-mode=importlib",
     "--noconftest", f"--rootdir={HERE}", f"--config-file={os.devnull}",
@@ -41,6 +41,7 @@ class _Seen:
     def __init__(self) -> None:
         self.passed: dict[tuple[str, str], int] = {}
         self.failures: dict[tuple[str, str], list[str]] = {}
+        self.untried: dict[str, str] = {}
         self.broken: list[str] = []
 
     def pytest_collectreport(self, report: Any) -> None:
@@ -57,6 +58,8 @@ class _Seen:
             known += [text] if text not in known else []
             if os.environ.get("SHIFTBENCH_DEBUG"):
                 print(report.longrepr)
+        elif report.skipped and call.when == "call" and part[0] == "streams":
+            self.untried[part[1]] = str(call.excinfo.value)
         elif report.passed and call.when == "call":
             self.passed[part] = self.passed.get(part, 0) + 1
         return report
@@ -77,10 +80,12 @@ def _told(item: Any, error: BaseException) -> str:
     own = [frame for frame in frames if Path(frame.filename).is_relative_to(folder)]
     where = f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
     promise = " ".join(item.function.__doc__.split())
-    if isinstance(error, AssertionError):
-        return f"{promise}{where}"
     first = str(error).strip().partition("\n")[0]
-    return f"{promise} {type(error).__name__}: {first}{where}"
+    if not isinstance(error, AssertionError):
+        return f"{promise} {type(error).__name__}: {first}{where}"
+    return (
+        f"{promise}{where}" if first.startswith("assert") else f"{promise} Not so: {first}{where}"
+    )
 
 
 def _lines(package: str, seen: _Seen) -> Iterator[str]:
@@ -92,13 +97,11 @@ def _lines(package: str, seen: _Seen) -> Iterator[str]:
                 yield f"FAILS  {head}:"
                 yield from (f"       - {text}" for text in wrong)
             elif passed:
-                yield f"keeps  {head}: all {passed} promises"
+                yield f"keeps  {head}: {passed} promise{'s' * (passed > 1)}"
             else:
-                yield f"untried {head}: no contract for this kind"
-    if untried := _untried_streams(package):
-        yield f"Of {', '.join(untried)} only imports were tried: no setting `realisations`."
-
-
-def _untried_streams(package: str) -> list[str]:
-    found = components.files("streams", package)
-    return [name for name in found if "realisations" not in components.fields("streams", name)]
+                yield f"untried {head}"
+    without = "no setting `realisations`"
+    for name in components.files("streams", package):
+        fields = components.fields("streams", name)
+        if reason := seen.untried.get(name, "" if "realisations" in fields else without):
+            yield f"Of {name} no data were built and tried: {reason}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import MISSING
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,11 @@ def built(name: str, realisations: int) -> xr.Dataset | xr.DataTree:
     stream = components.load("streams", name)
     fields = {"realisations": realisations} | OTHERWISE.get(name, {})
     raw = RAW.get(name, lambda: Path("no-raw-files-for-the-default"))()
-    if "path" in components.fields(KIND, name):
+    if "path" in components.fields(KIND, name) and name in RAW:
         fields["path"] = str(raw)
+    needed = {key for key, of in components.fields(KIND, name).items() if of[1] is MISSING}
+    if lacking := sorted(needed - fields.keys()):
+        pytest.skip(f"no default of {', '.join(lacking)}")
     return stream.build(stream.Settings(**fields), raw)
 
 
