@@ -28,9 +28,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from shiftbench import _instructions
+from shiftbench.contract.problems import CASES, Parts, key, settings
 from shiftbench.interface import Batch, Learner, Problem
 from shiftbench.planning import components
-from tests.contract_parts import CASES, Parts, key, settings
 
 FILE = Path(__file__).with_name("golden.json")
 TASKS, BLOCKS = 2, 8

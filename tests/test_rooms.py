@@ -9,6 +9,7 @@ from shiftbench.planning import components, digest
 
 ARROWS = {
     "verbs": {
+        "contract",
         "overview",
         "artefacts",
         "scoring",
@@ -30,6 +31,7 @@ ARROWS = {
     "posteriors": set(),
     "models": set(),
     "streams": {"store"},
+    "contract": {"models", "online", "planning", "store"},
     "publishing": {"scoring", "running", "planning", "store"},
     "planning": {"store"},
     "store": set(),

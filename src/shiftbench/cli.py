@@ -61,6 +61,8 @@ def _add_planning(verbs: argparse._SubParsersAction) -> None:
     showing.add_argument("--study", help="as this study of the config has it")
     showing.add_argument("--config", type=Path, default=DEFAULT_CONFIG)
     _add(verbs, "reference", people.reference)
+    trying = _add(verbs, "test", people.test)
+    trying.add_argument("folder", type=Path, help="as `components` in a config names it")
 
 
 def _add_jobs(verbs: argparse._SubParsersAction) -> None:

@@ -9,9 +9,9 @@ import pytest
 
 from shiftbench import seeds
 from shiftbench.combinators import beam, ensemble, reset
+from shiftbench.contract.problems import Parts, settings
 from shiftbench.interface import Batch, Categorical, Context, Gaussian, Learner, Problem, State
 from shiftbench.planning import components
-from tests.contract_parts import Parts, settings
 
 PARTS = Parts()
 KEY = seeds.block(range(2), "ensemble")

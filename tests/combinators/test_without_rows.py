@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shiftbench.combinators._without_rows import unmoved
-from tests.test_contract import PARTS, batch_of, key
+from shiftbench.contract.learners import PARTS, batch_of, key
 
 
 @pytest.mark.parametrize("name", ["gaussian-mean", "map", "mfvi"])

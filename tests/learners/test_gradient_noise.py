@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 
 from shiftbench import seeds
+from shiftbench.contract.learners import PARTS, batch_of
 from shiftbench.interface import Batch, LearnerError, Problem
 from shiftbench.learners import gradient_noise
 from shiftbench.models import linear, mlp
-from tests.test_contract import PARTS, batch_of
 
 NOISE, KEY = 0.5, seeds.block([0, 1], "noise")
 SDS = (0.1, 1.0)

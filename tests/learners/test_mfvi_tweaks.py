@@ -9,11 +9,11 @@ import pytest
 from scipy import stats
 
 from shiftbench import seeds
+from shiftbench.contract.learners import PARTS, after, batch_of, key, same
 from shiftbench.interface import Broadening, LearnerError
 from shiftbench.learners import mfvi
 from shiftbench.models import mlp
 from tests.learners.test_mfvi import learner, regression
-from tests.test_contract import PARTS, after, batch_of, key, same
 
 CLASSES = PARTS.classes
 TRUNCATED = {"family": "truncated", "truncation": 0.5}

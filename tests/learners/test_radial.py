@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from shiftbench import seeds
+from shiftbench.contract.learners import PARTS, after, batch_of, key, same
 from shiftbench.interface import Broadening, LearnerError, Problem
 from shiftbench.learners import mfvi
 from shiftbench.models import convnet, mlp
@@ -17,7 +18,6 @@ from shiftbench.networks import weight_draws
 from shiftbench.networks.weight_draws import Draws
 from shiftbench.posteriors import radial
 from tests.learners.test_mfvi import learner, regression
-from tests.test_contract import PARTS, after, batch_of, key, same
 
 RADIAL = {"family": "radial", "biases": "gaussian"}
 CLASSES = PARTS.classes

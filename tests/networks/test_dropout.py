@@ -7,12 +7,12 @@ import pytest
 import tensorflow as tf
 
 from shiftbench import seeds
+from shiftbench.contract.problems import Parts
 from shiftbench.interface import Batch, Gaussian, Problem
 from shiftbench.learners import map as map_learner
 from shiftbench.models import convnet, linear, mlp
 from shiftbench.networks import dropout
 from shiftbench.networks.dropout import Dropout
-from tests.contract_parts import Parts
 
 KEY = seeds.block(range(2), "dropout")
 SHARE = 0.3

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 import yaml
 
+from shiftbench.contract.problems import TRIED
 from shiftbench.planning import components, config, digest, fit, specs
 from shiftbench.planning.schema import Config
 from shiftbench.running import harness
 from shiftbench.store import zarr_zip
-from tests.contract_parts import TRIED
 
 STREAMS: dict[str, dict[str, Any]] = {
     "toy": {"family": "toy-step", "realisations": 1, "points": 6},

@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 
 from shiftbench import within_task
+from shiftbench.contract.problems import key
 from shiftbench.interface import State
 from shiftbench.running import position
 from shiftbench.running.cost import Meter
 from shiftbench.within_task import Pace, Standing, Standings, Watch
 from tests import golden
-from tests.contract_parts import key
 
 CASES = [
     "settings/mfvi-tweaked",  # two loops, the second ends early

@@ -1,4 +1,4 @@
-"""What every stream must hold to; a new stream is tested by being in the folder."""
+"""The contract over our streams; those of texts have their own tests of it."""
 
 from __future__ import annotations
 
@@ -7,161 +7,45 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-import pytest
-import xarray as xr
 
-from shiftbench.interface import Batch, Task
-from shiftbench.planning import components
-from shiftbench.store import zarr_zip
+from shiftbench.contract.streams import *  # noqa: F403
+from shiftbench.contract.streams import OTHERWISE, RAW
 from tests.streams import fundus_pictures
 
-STREAMS = [
-    n for n in components.names("streams") if "realisations" in components.fields("streams", n)
-]
-"""Streams of texts have their own tests of the same facts."""
-OTHERWISE = {
+
+@functools.cache
+def photographs() -> Path:
+    """A folder of small ones."""
+    return fundus_pictures.draw(Path(tempfile.mkdtemp()) / "eyes")
+
+
+@functools.cache
+def images() -> Path:
+    """60 small images of three classes."""
+    file = Path(tempfile.mkdtemp()) / "images.npz"
+    levels = np.random.default_rng(0).integers(0, 256, (60, 8, 8), np.uint8)
+    np.savez(file, images=levels, labels=np.arange(60) % 3)
+    return file
+
+
+@functools.cache
+def table() -> Path:
+    """A CSV file of 20 rows."""
+    file = Path(tempfile.mkdtemp()) / "rows.csv"
+    file.write_text("x,y\n" + "".join(f"{row},{row % 7}\n" for row in range(20)))
+    return file
+
+
+# For time, or since there is no default.
+OTHERWISE |= {
     "fundus-images": {"size": 16},
     "image-file": {"protocol": "permuted", "tasks": 5},
     "table-file": {"target": "y", "order": "shuffled"},
     "transformed-image-file": {"tasks": 6, "train_per_task": 20},
 }
-"""Settings other than the defaults, for time, or since there is none."""
-every_stream = pytest.mark.parametrize("name", STREAMS)
-
-
-@functools.cache
-def raw(name: str) -> Path:
-    """The folder of raw files, which the default settings of most streams do not need."""
-    folder = Path(tempfile.mkdtemp())
-    if name == "fundus-images":
-        return fundus_pictures.draw(folder / "eyes")
-    if name in ("image-file", "transformed-image-file"):
-        levels = np.random.default_rng(0).integers(0, 256, (60, 8, 8), np.uint8)
-        np.savez(folder / "images.npz", images=levels, labels=np.arange(60) % 3)
-        return folder / "images.npz"
-    if name == "table-file":
-        rows = "".join(f"{row},{row % 7}\n" for row in range(20))
-        (folder / "rows.csv").write_text("x,y\n" + rows)
-        return folder / "rows.csv"
-    return Path("no-raw-files-for-the-default")
-
-
-@functools.cache
-def built(name: str, realisations: int) -> xr.Dataset | xr.DataTree:
-    stream = components.load("streams", name)
-    fields = {"realisations": realisations} | OTHERWISE.get(name, {})
-    if "path" in components.fields("streams", name):
-        fields["path"] = str(raw(name))
-    return stream.build(stream.Settings(**fields), raw(name))
-
-
-def first_two(store: xr.Dataset | xr.DataTree) -> xr.Dataset | xr.DataTree:
-    """The store without realisations from the third on; in a tree each has a group of its own."""
-    if isinstance(store, xr.Dataset):
-        return store.isel(realisation=slice(2))
-    nodes = {node.path: node.to_dataset(inherit=False) for node in store.subtree}
-    kept = {k: v for k, v in nodes.items() if not k.startswith("/realisation-2")}
-    return xr.DataTree.from_dict(kept | {"/": nodes["/"].isel(realisation=slice(2))})
-
-
-def tasks(name: str) -> list[Task]:
-    store, stream = built(name, 3), components.load("streams", name)
-    first = -store.attrs["warm_up"]
-    return [stream.task(store, [2, 0], t) for t in range(first, store.sizes["task"])]
-
-
-def looked_back(name: str) -> list[Batch]:
-    """The test data of each task, of streams that look back."""
-    store, stream = built(name, 3), components.load("streams", name)
-    numbers = range(store.sizes["task"]) if hasattr(stream, "test") else []
-    return [stream.test(store, [2, 0], j) for j in numbers]
-
-
-def batches(name: str) -> list[Batch]:
-    own = [batch for task in tasks(name) for batch in task if batch is not None]
-    return own + looked_back(name)
-
-
-@every_stream
-def test_building_twice_gives_the_same(name):
-    again = built.__wrapped__(name, 3)
-    xr.testing.assert_identical(built(name, 3), again)
-
-
-@every_stream
-def test_a_realisation_does_not_depend_on_how_many_there_are(name):
-    xr.testing.assert_identical(first_two(built(name, 3)), first_two(built(name, 2)))
-
-
-@every_stream
-def test_a_repetition_does_not_depend_on_its_neighbours(name):
-    store, stream = built(name, 3), components.load("streams", name)
-    together, alone = stream.task(store, [2, 0], 4), stream.task(store, [0], 4)
-    for one, other in zip(together, alone, strict=True):
-        if one is not None:
-            for left, right in zip(one, other, strict=True):
-                np.testing.assert_array_equal(left[1:], right)
-
-
-@every_stream
-def test_realisations_differ(name):
-    store, stream = built(name, 3), components.load("streams", name)
-    train = stream.task(store, [2, 0], 4).train
-    assert (train.inputs[0] != train.inputs[1]).any() or (
-        train.targets[0] != train.targets[1]
-    ).any()
-
-
-@every_stream
-def test_store_says_what_it_is(name):
-    store = built(name, 3)
-    assert store["shift"].dims == ("realisation", "task") and store["shift"].dtype == bool
-    assert not store["shift"].values[:, 0].any()
-    assert store["shift"].values.any() or store.attrs["change"] == "none"
-    assert store.attrs["warm_up"] in (0, 1)
-    assert store.attrs["title"] and store.attrs["licence"]
-    for label in store.variables:
-        assert {"long_name", "units"} <= store[label].attrs.keys(), label
-
-
-@every_stream
-def test_store_survives_the_disk(name, tmp_path):
-    zarr_zip.write(built(name, 3), tmp_path / "stream.zarr.zip")
-    read = zarr_zip.read if isinstance(built(name, 3), xr.Dataset) else zarr_zip.read_tree
-    xr.testing.assert_identical(read(tmp_path / "stream.zarr.zip"), built(name, 3))
-
-
-@every_stream
-def test_shapes_are_those_of_the_problem(name):
-    problem = components.load("streams", name).problem(built(name, 3))
-    assert problem.n_tasks == built(name, 3).sizes["task"]
-    for batch in batches(name):
-        rows = batch.mask.shape
-        assert len(rows) == 2 and rows[0] == 2
-        assert batch.inputs.shape == (*rows, *problem.row_shape)
-        extra = {"regression": (problem.n_outputs,), "counts": (1,)}.get(problem.kind, ())
-        assert batch.targets.shape == rows + extra
-    assert max(task.train.mask.shape[1] for task in tasks(name)) == problem.n_train
-
-
-@every_stream
-def test_data_are_finite_and_labels_are_in_range(name):
-    problem = components.load("streams", name).problem(built(name, 3))
-    for batch in batches(name):
-        assert batch.mask.dtype == bool and batch.mask.any(axis=1).all()
-        assert np.isfinite(batch.inputs).all() and np.isfinite(batch.targets).all()
-        if problem.kind == "classification":
-            assert batch.targets.dtype.kind == "i"
-            assert batch.targets.min() >= 0 and batch.targets.max() < problem.n_outputs
-
-
-@every_stream
-def test_truth_is_not_in_the_tasks(name):
-    """Changing all that is truth, and only that, changes no task."""
-    store, stream = built(name, 3), components.load("streams", name)
-    blind = store.assign({"shift": ~store["shift"]})
-    last = min(5, store.sizes["task"] - 1)
-    one, other = stream.task(store, [1], last), stream.task(blind, [1], last)
-    assert type(one) is Task and one._fields == ("train", "validation", "test")
-    np.testing.assert_array_equal(one.train.inputs, other.train.inputs)
-    np.testing.assert_array_equal(one.train.targets, other.train.targets)
+RAW |= {
+    "fundus-images": photographs,
+    "image-file": images,
+    "table-file": table,
+    "transformed-image-file": images,
+}

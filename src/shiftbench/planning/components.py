@@ -1,6 +1,7 @@
 """Components found by their file name, and described without being imported.
 
-A component `gaussian-mean` of the kind `learners` is the file learners/gaussian_mean.py.
+A component `gaussian-mean` of the kind `learners` is the file learners/gaussian_mean.py, of this
+package or of a user's own (`parts` checks those and adds them).
 Its summary, constants and Settings are read from its syntax tree, so that checking a
 config does not import TensorFlow; `load` imports it, and nothing else does.
 """
@@ -11,9 +12,13 @@ import ast
 import dataclasses
 import functools
 import importlib
+import importlib.util
 import json
+import sys
+import traceback
 import typing
 from collections.abc import Mapping
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -34,28 +39,74 @@ FOLDERS = {
 }
 
 
-@functools.cache
+OURS = "shiftbench"
+_packages: dict[str, Path] = {OURS: PACKAGE}
+
+
+def packages() -> dict[str, Path]:
+    """The packages that components are found in, ours and those of users, with their folders."""
+    return dict(_packages)
+
+
+def add(package: str, folder: Path) -> None:
+    """Finds the components of a user's package too, from now on."""
+    _packages[package] = folder
+    _files.cache_clear()
+
+
+def remove(package: str) -> None:
+    """Finds the components of a user's package no longer."""
+    del _packages[package]
+    _files.cache_clear()
+
+
+def files(kind: str, package: str) -> dict[str, Path]:
+    """The components of a kind in one package, in the spelling of the config, with their files."""
+    room = FOLDERS[kind] if package == OURS else kind
+    found = (_packages[package] / room).glob("[!_]*.py")
+    spelled = {
+        file.stem.replace("_", "-") if kind != "metrics" else file.stem: file for file in found
+    }
+    return dict(sorted(spelled.items()))
+
+
 def names(kind: str) -> list[str]:
     """The components of a kind, sorted, in the spelling of the config."""
-    files = (PACKAGE / FOLDERS[kind]).glob("[!_]*.py")
-    return sorted(file.stem.replace("_", "-") if kind != "metrics" else file.stem for file in files)
+    return list(_files(kind))
 
 
 def path(kind: str, name: str) -> Path:
     """The file of a component. UserError for a name that does not exist."""
-    if name not in names(kind):
+    if name not in _files(kind):
         raise UserError(f"there is no {name!r} among the {kind}: {', '.join(names(kind))}")
-    return PACKAGE / FOLDERS[kind] / f"{name.replace('-', '_')}.py"
+    return _files(kind)[name][1]
+
+
+def package_of(kind: str, name: str) -> str:
+    """The package that a component lies in. UserError for a name that does not exist."""
+    path(kind, name)
+    return _files(kind)[name][0]
 
 
 def module_name(kind: str, name: str) -> str:
     """The dotted name under which the component would be imported."""
-    return ".".join(["shiftbench", *path(kind, name).relative_to(PACKAGE).with_suffix("").parts])
+    package = package_of(kind, name)
+    inside = path(kind, name).relative_to(_packages[package])
+    return ".".join([package, *inside.with_suffix("").parts])
 
 
 def load(kind: str, name: str) -> ModuleType:
-    """Imports a component."""
-    return importlib.import_module(module_name(kind, name))
+    """Imports a component. UserError where a user's own cannot be imported."""
+    package, module = package_of(kind, name), module_name(kind, name)
+    if package == OURS:
+        return importlib.import_module(module)
+    folder = _packages[package]
+    try:
+        _import_package(package, folder)
+        return importlib.import_module(module)
+    except Exception as error:
+        place = _line_in(folder, error) or str(path(kind, name))
+        raise UserError(f"{place}: {type(error).__name__}: {error}") from error
 
 
 def summary(kind: str, name: str) -> str:
@@ -132,6 +183,41 @@ def syntax_tree(file: Path) -> ast.Module:
         raise UserError(f"{file} does not exist, but a job needs it") from None
     except SyntaxError as error:
         raise UserError(f"{file}, line {error.lineno}: {error.msg}") from None
+
+
+@functools.cache
+def _files(kind: str) -> dict[str, tuple[str, Path]]:
+    """Package and file of each component of a kind, sorted by name."""
+    found = {
+        name: (package, file)
+        for package in _packages
+        for name, file in files(kind, package).items()
+    }
+    return dict(sorted(found.items()))
+
+
+def _import_package(package: str, folder: Path) -> None:
+    """Imports a user's package from its folder, whatever else of this name a search would find."""
+    if package in sys.modules:
+        return
+    start = folder / "__init__.py"
+    spec = ModuleSpec(package, None, is_package=True)
+    if start.exists():
+        spec = importlib.util.spec_from_file_location(package, start) or spec
+    spec.submodule_search_locations = [str(folder)]
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[package] = module
+    if spec.loader:
+        spec.loader.exec_module(module)
+
+
+def _line_in(folder: Path, error: Exception) -> str:
+    """File and line of a folder in which an error arose; empty if that was elsewhere."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}, line {error.lineno}"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if Path(frame.filename).is_relative_to(folder)]
+    return f"{own[-1].filename}, line {own[-1].lineno}" if own else ""
 
 
 @functools.cache

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from shiftbench.names import unknown
-from shiftbench.planning import grid
+from shiftbench.planning import grid, parts
 from shiftbench.planning.library import ANCHORS, Library, Part, whole
 from shiftbench.planning.model import keys
 from shiftbench.planning.schema import ConfigFile, Method, one_component
@@ -126,6 +126,8 @@ def _plan(made: Composition, file: Part, trail: tuple[Path, ...]) -> _Plan:
             {"streams": streams, "methods": methods}[key].update(part.items())
             if not part.mapping():
                 made.wrong(part, "should be a mapping of names")
+        elif key == "components":
+            _use_parts(made, part)
         elif key not in ("from", "budget", "studies", ANCHORS):
             others[key] = part
     plan = _Plan({}, streams, methods, others)
@@ -138,6 +140,17 @@ def _plan(made: Composition, file: Part, trail: tuple[Path, ...]) -> _Plan:
     for name, entry in _entries(made, wanted):
         plan.studies[name] = _layers(made, base, name, entry, budget)
     return plan
+
+
+def _use_parts(made: Composition, folders: Part) -> None:
+    """Lets the user's components of these folders count; notes what is wrong with them."""
+    named = [folders] if isinstance(folders.data, str) else list(folders.elements())
+    if not named or not all(isinstance(one.data, str) for one in named):
+        made.wrong(folders, "should be the path of a folder, or a list of paths")
+        return
+    for one in named:
+        for text in parts.use(Path(one.document.path).parent / Path(one.data).expanduser()):
+            made.wrong(one, text)
 
 
 def _base(made: Composition, file: Part, trail: tuple[Path, ...]) -> _Plan:

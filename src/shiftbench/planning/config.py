@@ -36,24 +36,41 @@ def load(path: str | Path) -> Config:
 def composed(path: str | Path) -> Composition:
     """The config as one whole, without an error. ConfigError with every error that it has."""
     path = Path(path)
-    made = composition.compose(yaml_lines.read(path))
+    made = use_parts(path)
     made.found += [Found(made.document, *problem) for problem in _wrong_stem(path.stem)]
     made.found += [
         Found(*made.origin(place), text) for place, text in config_checks.problems(made.data)
     ]
     made.found += _of_files(made)
     made.found += claims.problems(made.library)
-    if made.found:
-        # Those of the file itself first.
-        here = made.document
-        lines = sorted({(one.document is not here, *_line(one)) for one in _once(made)})
-        count = f"{len(lines)} error{'s' * (len(lines) > 1)}"
-        listed = [
-            f"  {f'{file}, ' if elsewhere else ''}line {line}, {place}: {text}"
-            for elsewhere, file, line, place, text in lines
-        ]
-        raise ConfigError("\n".join([f"{path}: {count} (every key: config/README.md)", *listed]))
+    _refuse(path, made, made.found)
     return made
+
+
+def use_parts(path: Path) -> Composition:
+    """The config as it is written, whose own components count from now on.
+
+    ConfigError with what is wrong with these: nothing else can be judged before they are right.
+    """
+    made = composition.compose(yaml_lines.read(path))
+    _refuse(path, made, [one for one in made.found if one.place[:1] == ("components",)])
+    return made
+
+
+def _refuse(path: Path, made: Composition, found: list[Found]) -> None:
+    """ConfigError with all that was found, if something was."""
+    if not found:
+        return
+    # Those of the file itself first.
+    here = made.document
+    once = _once(made, found)
+    lines = sorted({(one.document is not here, *_line(one)) for one in once})
+    count = f"{len(lines)} error{'s' * (len(lines) > 1)}"
+    listed = [
+        f"  {f'{file}, ' if elsewhere else ''}line {line}, {place}: {text}"
+        for elsewhere, file, line, place, text in lines
+    ]
+    raise ConfigError("\n".join([f"{path}: {count} (every key: config/README.md)", *listed]))
 
 
 def planned(made: Composition) -> Config:
@@ -62,10 +79,10 @@ def planned(made: Composition) -> Config:
     return claims.with_claims(tuning.expanded(config), made.library)
 
 
-def _once(made: Composition) -> Iterable[Found]:
+def _once(made: Composition, found: list[Found]) -> Iterable[Found]:
     """The errors, of those that streams of one grid share that of the first."""
     first: dict[object, Found] = {}
-    for wrong in made.found:
+    for wrong in found:
         text = re.sub(r'"([a-z0-9-]+)"', lambda name: made.cells.get(name[1], name[0]), wrong.text)
         first.setdefault((wrong.document.path, wrong.place, text), wrong)
     return first.values()

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from shiftbench.names import unknown
-from shiftbench.planning import components, fit, repetitions
+from shiftbench.planning import components, fit, parts, repetitions
 from shiftbench.planning.model import keys
 from shiftbench.planning.schema import (
     Config,
@@ -124,6 +124,7 @@ def _stream(place: Place, stream: dict) -> Iterator[Problem]:
     settings = {key: value for key, value in stream.items() if key != "family"}
     wrong = list(_settings(place, "streams", family, settings))
     yield from wrong
+    yield from _absent((*place, "family"), "streams", family)
     dataset = settings.get("dataset")
     if not wrong and dataset is not None and dataset not in raw.table():
         yield (*place, "dataset"), unknown("data set", dataset, raw.table())
@@ -142,6 +143,10 @@ def _study(place: Place, study: dict, streams: dict) -> Iterator[Problem]:
         if isinstance(study.get(key), str) and study[key] not in _pipelines(study):
             known = _pipelines(study)
             yield (*place, key), unknown("method of the study", study[key], known)
+    for kind in ("metrics", "artefacts"):
+        for position, name in enumerate(_list(study.get(kind))):
+            if name in components.names(kind):
+                yield from _absent((*place, kind, position), kind, name)
     yield from _uses(place, study)
     yield from _of_claims(place, study)
     if study.get("model") is not None:
@@ -271,6 +276,14 @@ def _component(place: Place, kind: str, item: Any) -> Iterator[Problem]:
     else:
         where = (*place, name) if isinstance(item, dict) else place
         yield from _settings(where, kind, name, settings)
+        yield from _absent(where, kind, name)
+
+
+def _absent(place: Place, kind: str, name: str) -> Iterator[Problem]:
+    """Packages that a user's component imports and that are not here."""
+    for package in parts.absent(kind, name):
+        file = components.path(kind, name)
+        yield place, f"{file} imports {package}, which is not installed here; install it"
 
 
 def _not_here(kind: str, name: str) -> str:
@@ -306,9 +319,24 @@ def _needs(place: Place, kind: str, item: Any, study: dict) -> Iterator[Problem]
                 (*place, name),
                 f'"{name}" needs to be told "{need}"; add it to the study\'s `reveals`',
             )
-    wants_model = kind == "learners" and components.constant(kind, name, "MODEL", False)
-    if wants_model and study.get("model") is None:
+    wanted = kind == "learners" and components.constant(kind, name, "MODEL", False)
+    if wanted and study.get("model") is None:
         yield (*place, name), f'"{name}" fits a model; give the study a `model`'
+    elif wanted and (text := _unserved(name, wanted, _item(study["model"])[0])):
+        yield (*place, name), text
+
+
+def _unserved(learner: str, wanted: bool | str, model: str | None) -> str:
+    """Why a learner cannot have the model in the form that it wants; empty if it can."""
+    if model is None or model not in components.names("models"):
+        return ""
+    ours = components.package_of("models", model) == components.OURS
+    function = "describe" if wanted == "shapes" else "build"
+    if ours or components.defines("models", model, function):
+        return ""
+    place = components.path("models", model)
+    what = "the shapes of a model" if wanted == "shapes" else "a model to compute with"
+    return f'"{learner}" takes {what}; give {place} a function `{function}(settings, problem)`'
 
 
 def _item(item: Any) -> tuple[str | None, dict]:

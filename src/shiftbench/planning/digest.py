@@ -1,4 +1,4 @@
-"""Fingerprints of code: of a module and of everything in the package that it imports.
+"""Fingerprints of code: of a module and of everything of ours, or of its user, that it imports.
 
 Comments, docstrings and layout do not count, so that they rerun no job. A YAML file with
 the name of a module (published.yaml beside published.py) counts as part of it.
@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from shiftbench.planning.components import syntax_tree
+from shiftbench.planning import components
 
 SOURCE = Path(__file__).parents[2]
 PACKAGE = "shiftbench"
@@ -24,17 +24,17 @@ def code(*modules: str) -> str:
 
 
 def imports(module: str, package: str) -> bool:
-    """Whether a module, or anything of shiftbench that it imports, imports `package`."""
+    """Whether a module, or anything in its import closure, imports `package`."""
     return package in foreign(module)
 
 
 def foreign(*modules: str) -> frozenset[str]:
-    """What the modules and their import closure import that is not of shiftbench."""
+    """What the modules and their import closure import of other packages, by their names."""
     return frozenset().union(*(_imported(name)[1] for name in closure(*modules)))
 
 
 def closure(*modules: str) -> frozenset[str]:
-    """The modules and all modules of shiftbench that they import, however indirectly."""
+    """The modules, and all of ours and of users' packages that they import, if indirectly."""
     seen: set[str] = set()
     waiting = list(modules)
     while waiting:
@@ -74,11 +74,11 @@ class _Bare(ast.NodeTransformer):
 
 @functools.cache
 def _imported(module: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The modules of shiftbench, and the foreign packages, that a module imports itself."""
+    """What a module itself imports: modules of ours and of users, and other packages."""
     names = set(_names(module, _without_typing(_tree(module))))
-    own = {f"{PACKAGE}.{part}" for name in names for part in _parts(name) if _is_module(part)}
+    own = {part for name in names for part in _parts(name) if _is_module(part)}
     parents = {module.rpartition(".")[0]} - {""}
-    foreign = {name.partition(".")[0] for name in names} - {PACKAGE}
+    foreign = {name.partition(".")[0] for name in names} - components.packages().keys()
     return frozenset(own | parents), frozenset(foreign)
 
 
@@ -104,9 +104,10 @@ def _package(module: str, level: int) -> str:
 
 
 def _parts(name: str) -> list[str]:
-    """For shiftbench.a.b: "a" and "a.b", since importing b runs a as well."""
+    """For shiftbench.a.b: itself and shiftbench.a, since importing b runs a as well."""
     head, *rest = name.split(".")
-    return [".".join(rest[: end + 1]) for end in range(len(rest))] if head == PACKAGE else []
+    known = rest if head in components.packages() else []
+    return [".".join([head, *known[: end + 1]]) for end in range(len(known))]
 
 
 def _without_typing(node: ast.AST) -> Iterator[ast.AST]:
@@ -120,15 +121,26 @@ def _without_typing(node: ast.AST) -> Iterator[ast.AST]:
         yield from _without_typing(child)
 
 
-def _is_module(part: str) -> bool:
-    path = SOURCE / PACKAGE / part.replace(".", "/")
+def _is_module(name: str) -> bool:
+    path = _path(name)
     return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
 
 
 def _file(module: str) -> Path:
-    path = SOURCE / module.replace(".", "/")
+    path = _path(module)
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
+def _path(module: str) -> Path:
+    """Where a module lies, without what its file's name ends with."""
+    package, _, inside = module.partition(".")
+    folder = SOURCE / PACKAGE if package == PACKAGE else components.packages()[package]
+    return folder / inside.replace(".", "/")
+
+
 def _tree(module: str) -> ast.Module:
-    return syntax_tree(_file(module))
+    """The syntax tree of a module; of a user's folder without __init__.py an empty one."""
+    file = _file(module)
+    if file.name == "__init__.py" and not file.exists() and module.partition(".")[0] != PACKAGE:
+        return ast.Module([], [])
+    return components.syntax_tree(file)

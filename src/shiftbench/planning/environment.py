@@ -1,12 +1,14 @@
 """The part of the environment that a job depends on: what it imports, with what that needs.
 
 Read from the lock, which names below each package those that need it, so that it is the same on
-every machine and for every Python, and nothing is imported.
+every machine and for every Python, and nothing is imported. Of packages that only a user's own
+components import, and that the lock does not know, the version is the one that is installed.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib.metadata
 import re
 import sys
 from pathlib import Path
@@ -28,11 +30,26 @@ class _Lock(NamedTuple):
 
 
 def versions(*modules: str) -> dict[str, list[str]]:
-    """Locked versions of the packages that the modules and their import closure need, by name.
+    """Versions of the packages that the modules and their import closure need, by name.
 
-    UserError where the lock lacks a package.
+    UserError where the lock lacks one that our own code imports.
     """
-    return _versions(frozenset(digest.foreign(*modules) - sys.stdlib_module_names))
+    closure = digest.closure(*modules)
+    ours = {name for name in closure if name.partition(".")[0] == digest.PACKAGE}
+    imported = digest.foreign(*ours) - sys.stdlib_module_names
+    of_users = digest.foreign(*closure) - sys.stdlib_module_names - imported
+    locked = {name for name in of_users if package(name) in _lock().versions}
+    found = _versions(imported | locked)
+    if others := of_users - locked:
+        found = dict(sorted((found | {package(name): _installed(name) for name in others}).items()))
+    return found
+
+
+@functools.cache
+def _installed(name: str) -> list[str]:
+    """The versions of what is imported by a name; none where it is not installed."""
+    packages = importlib.metadata.packages_distributions().get(name, [])
+    return sorted({importlib.metadata.version(one) for one in packages})
 
 
 @functools.cache

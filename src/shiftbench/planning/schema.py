@@ -297,4 +297,9 @@ class ConfigFile(Model):
     )
     streams: dict[Name, Stream] = Field({}, description="Streams by name, for several studies.")
     methods: dict[Name, Method] = Field({}, description="Methods of your own, by name.")
+    components: str | list[str] = Field(
+        [],
+        description="Folders of components of your own, relative to this file: `my_parts` with "
+        "`my_parts/learners/NAME.py`, and so for every kind.",
+    )
     definitions: Any = Field(None, description="Free; a place for YAML anchors to be used below.")

@@ -38,6 +38,7 @@ LEDGER = "shiftbench.overview.ledger"
 RANKS = "shiftbench.overview.ranks"
 FEWEST_RANKED = 3
 """Studies, and methods that they share, below which ranks have nothing to test."""
+SHAPES = "shiftbench.shapes"
 STORES = "shiftbench.store.zarr_zip"
 DRAWING = tuple(
     f"shiftbench.{name}" for name in ("scoring.results", "artefacts._style", "artefacts._tables")
@@ -118,8 +119,7 @@ def warm_up(config: Config, study: str, stream: str, name: str, seeds: tuple[int
     assert decides is not None
     kind, component, _ = decides["component"]
     modules = [components.module_name(kind, component)]
-    if decides["model"]:
-        modules.append(components.module_name("models", decides["model"][0]))
+    modules += _modules_of_model(component, decides["model"])
     return _sealed(
         {
             "kind": "warm-up",
@@ -278,7 +278,17 @@ def _parts(pipeline: list[Any], model: list[Any] | None) -> list[str]:
     *combinators, (learner, _) = pipeline
     modules = [components.module_name("combinators", name) for name, _ in combinators]
     modules.append(components.module_name("learners", learner))
-    return modules + ([components.module_name("models", model[0])] if model else [])
+    return modules + _modules_of_model(learner, model)
+
+
+def _modules_of_model(learner: str, model: list[Any] | None) -> list[str]:
+    """What builds the model of a learner, or describes it to a learner that builds its own."""
+    if not model:
+        return []
+    of_shapes = components.constant("learners", learner, "MODEL") == "shapes"
+    if of_shapes and not components.defines("models", model[0], "describe"):
+        return [SHAPES]
+    return [components.module_name("models", model[0])]
 
 
 def _stack(modules: Iterable[str]) -> str:

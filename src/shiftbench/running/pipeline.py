@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -54,10 +55,24 @@ def alone(
 def _learner(name: str, settings: dict, model_spec: Sequence | None, problem: Problem) -> Learner:
     model = None
     if model_spec is not None:
-        module, made = _configured("models", *model_spec)
-        model = module.build(made, problem)
+        kind, of_model = model_spec
+        of_shapes = components.constant("learners", name, "MODEL") == "shapes"
+        model = (_described if of_shapes else _built)(kind, of_model, problem)
     module, made = _configured("learners", name, settings)
     return unmoved(module.build(made, problem, model))
+
+
+def _built(name: str, settings: dict, problem: Problem) -> Any:
+    module, made = _configured("models", name, settings)
+    return module.build(made, problem)
+
+
+def _described(name: str, settings: dict, problem: Problem) -> Any:
+    if components.defines("models", name, "describe"):
+        module, made = _configured("models", name, settings)
+        return module.describe(made, problem)
+    # By its name: only runs of learners that ask for it depend on it (planning/specs.py).
+    return import_module("shiftbench.shapes").describe(name, settings, problem)
 
 
 def _nothing(*_: Any) -> Any:

@@ -68,6 +68,7 @@ def list_names(options: argparse.Namespace) -> None:
         studies = config.load(options.config).studies
         lines = {name: study.title for name, study in studies.items()}
     else:
+        _use_parts(options)
         names = components.names(options.kind) if options.stream is None else _fitting(options)
         lines = {name: components.summary(options.kind, name) for name in names}
     width = max(map(len, lines), default=0)
@@ -83,6 +84,7 @@ def show(options: argparse.Namespace) -> None:
     if options.study:
         print(catalogue.variant(config.composed(options.config), options.study, options.method))
     else:
+        _use_parts(options)
         print(catalogue.method(Library(options.config.parent), options.method))
 
 
@@ -91,6 +93,22 @@ def reference(_: argparse.Namespace) -> None:
     from shiftbench.planning import reference
 
     print(reference.text(), end="")
+
+
+def test(options: argparse.Namespace) -> int:
+    """Tries a folder of your own components against the contract that ours keep; 1 if one fails."""
+    from importlib.util import find_spec
+
+    from shiftbench.planning import parts
+
+    if wrong := parts.use(options.folder):
+        raise UserError("\n".join(wrong))
+    if find_spec("pytest") is None:
+        raise UserError("`test` needs pytest, which is not installed here: pip install pytest")
+
+    from shiftbench.contract import run
+
+    return int(run.failed(options.folder.resolve().name))
 
 
 def words(options: argparse.Namespace) -> None:
@@ -201,6 +219,14 @@ def _verify_crate(options: argparse.Namespace) -> int:
 def _config_of(options: argparse.Namespace) -> Path:
     """The config of a folder of results: the one that is named, or the one of its name."""
     return options.config or Path("config") / f"{options.results.resolve().name}.yaml"
+
+
+def _use_parts(options: argparse.Namespace) -> None:
+    """Lets the components of the config's user count, if there is a config."""
+    from shiftbench.planning import config
+
+    if options.config.exists():
+        config.use_parts(options.config)
 
 
 def _fitting(options: argparse.Namespace) -> list[str]:

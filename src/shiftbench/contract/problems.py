@@ -9,18 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from shiftbench import seeds
+from shiftbench import seeds, shapes
+from shiftbench.contract import chosen
 from shiftbench.interface import Batch, Learner, Problem
 from shiftbench.planning import components, declared
 
 QUICK = {"epochs": 2, "prediction_draws": 3, "elbo_draws": 2, "size": 2, "batch_size": 8}
 QUICK |= {"draws": 40, "burn_in": 10, "chains": 4}
-PREFERRED = ("classes", "design", "number", "value", "two-classes", "image", "word", "designs")
+PREFERRED = (
+    "classes", "design", "number", "value", "two-classes", "image", "word", "designs", "counts",
+)  # fmt: skip
 """Kinds of problem, in the order in which a learner is tried on one that it takes."""
 TRIED: tuple[dict[str, Any], ...] = ({}, {"beta_rlm": 0.1})
 """Settings of a learner, of which the first is taken with which it offers what is needed."""
-CASES = [("learners", n) for n in components.names("learners")]
-CASES += [("combinators", n) for n in components.names("combinators")]
+CASES = [(kind, name) for kind in ("learners", "combinators") for name in chosen.names(kind)]
 S = 2
 
 
@@ -109,8 +111,12 @@ class Parts:
         module, made = components.load("learners", name), settings("learners", name, **fields)
         heads = "heads" in declared.possible("learners", name, "REQUIRES")
         problem = self.problem(kind_of(name), heads)
-        if not components.constant("learners", name, "MODEL"):
+        wanted = components.constant("learners", name, "MODEL")
+        if not wanted:
             return module.build(made, problem, None), problem
+        if wanted == "shapes":
+            model = shapes.describe("mlp", {"hidden": (self.hidden,)}, problem)
+            return module.build(made, problem, model), problem
         mlp = components.load("models", "mlp")
         model = mlp.build(mlp.Settings(hidden=(self.hidden,)), problem)
         if forward_calls is not None:
@@ -171,7 +177,9 @@ def inside(combinator: str) -> tuple[str, dict[str, Any]]:
     """The learner on which a combinator is tried, with its settings: the first that it can take."""
     gives = declared.literal("combinators", combinator, "GIVES")
     needed = declared.words("combinators", combinator, "INSIDE", {})
-    for kind, name in product([gives] if gives else PREFERRED, components.names("learners")):
+    # Ours: what is wrong with a user's learner is not the combinator's fault.
+    ours = components.files("learners", components.OURS)
+    for kind, name in product([gives] if gives else PREFERRED, ours):
         if kind_of(name) != kind or declared.possible("learners", name, "REQUIRES"):
             continue
         for tried in TRIED:

@@ -1,0 +1,36 @@
+"""Mean squared error of the last rows, as it goes up at a change and down again."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from shiftbench.artefacts import _style
+from shiftbench.scoring.results import StudyResults
+
+KIND = "figure"
+USES = ("squared_error",)
+
+WINDOW = 10
+
+
+def draw(study: StudyResults) -> Figure:
+    """One panel a stream, one line a method."""
+    figure = _style.figure(3.0, caption(study))
+    panels = figure.subplots(1, len(study.streams), squeeze=False)[0]
+    for panel, stream in zip(panels, study.streams, strict=True):
+        for learner in study.learners:
+            errors = np.nanmean(study.by_task(stream, learner, "squared_error"), axis=0)
+            means = np.convolve(errors, np.ones(WINDOW) / WINDOW, "valid")
+            rows = np.arange(len(means)) + WINDOW
+            panel.plot(
+                rows, means, label=study.label(learner), **_style.look(study, learner), markevery=40
+            )
+        panel.set(title=stream, xlabel="row", ylabel="squared error", yscale="log")
+        panel.legend()
+    return figure
+
+
+def caption(study: StudyResults) -> str:
+    """What is shown, and on how many runs."""
+    return f"Squared error of predictions, mean of the last {WINDOW} rows. {study.budget()}"

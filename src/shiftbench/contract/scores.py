@@ -1,0 +1,39 @@
+"""What every metric and artefact promises; the first line of each test says it to a user."""
+
+from __future__ import annotations
+
+import pytest
+
+from shiftbench.contract import chosen
+from shiftbench.planning import components, digest, parts
+
+KIND = "metrics"
+"""Of tests that have a name alone."""
+CASES = [(kind, name) for kind in ("metrics", "artefacts") for name in chosen.names(kind)]
+every_one = pytest.mark.parametrize("case", CASES, ids="-".join)
+
+
+@every_one
+def test_it_is_imported_and_has_what_its_kind_needs(case):
+    """It can be imported, and has the functions that its kind needs."""
+    module = components.load(*case)
+    needed = parts.functions(*case)
+    assert not [name for name in needed if not callable(getattr(module, name, None))]
+
+
+@every_one
+def test_it_never_imports_tensorflow(case):
+    """Nothing that it imports needs TensorFlow: it is made in jobs that do not have it."""
+    assert not digest.imports(components.module_name(*case), "tensorflow")
+
+
+@every_one
+def test_it_has_a_summary(case):
+    """The first line of its docstring is a sentence that says what it is."""
+    assert components.summary(*case).endswith(".")
+
+
+@pytest.mark.parametrize("name", chosen.names("metrics"))
+def test_the_unit_is_a_text(name):
+    """UNIT is a text, such as fraction or nats."""
+    assert isinstance(components.constant("metrics", name, "UNIT"), str)

@@ -1,0 +1,170 @@
+"""What every stream promises; the first line of each test says it to a user."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import MISSING
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from shiftbench.contract import chosen
+from shiftbench.interface import Batch, Task
+from shiftbench.planning import components, digest
+from shiftbench.store import zarr_zip
+
+KIND = "streams"
+OTHERWISE: dict[str, dict[str, Any]] = {}
+"""Settings other than the defaults."""
+RAW: dict[str, Callable[[], Path]] = {}
+"""Where raw files lie, which the default settings of most streams do not need."""
+STREAMS = [n for n in chosen.names(KIND) if "realisations" in components.fields(KIND, n)]
+"""Of others their own tests have to hold the same facts."""
+every_stream = pytest.mark.parametrize("name", STREAMS)
+
+
+@functools.cache
+def built(name: str, realisations: int) -> xr.Dataset | xr.DataTree:
+    stream = components.load("streams", name)
+    fields = {"realisations": realisations} | OTHERWISE.get(name, {})
+    raw = RAW.get(name, lambda: Path("no-raw-files-for-the-default"))()
+    if "path" in components.fields(KIND, name) and name in RAW:
+        fields["path"] = str(raw)
+    needed = {key for key, of in components.fields(KIND, name).items() if of[1] is MISSING}
+    if lacking := sorted(needed - fields.keys()):
+        pytest.skip(f"no default of {', '.join(lacking)}")
+    return stream.build(stream.Settings(**fields), raw)
+
+
+def first_two(store: xr.Dataset | xr.DataTree) -> xr.Dataset | xr.DataTree:
+    """The store without realisations from the third on; in a tree each has a group of its own."""
+    if isinstance(store, xr.Dataset):
+        return store.isel(realisation=slice(2))
+    nodes = {node.path: node.to_dataset(inherit=False) for node in store.subtree}
+    kept = {k: v for k, v in nodes.items() if not k.startswith("/realisation-2")}
+    return xr.DataTree.from_dict(kept | {"/": nodes["/"].isel(realisation=slice(2))})
+
+
+def late(store: xr.Dataset | xr.DataTree) -> int:
+    """A task after the first ones."""
+    return min(4, store.sizes["task"] - 1)
+
+
+def tasks(name: str) -> list[Task]:
+    store, stream = built(name, 3), components.load("streams", name)
+    first = -store.attrs["warm_up"]
+    return [stream.task(store, [2, 0], t) for t in range(first, store.sizes["task"])]
+
+
+def looked_back(name: str) -> list[Batch]:
+    """The test data of each task, of streams that look back."""
+    store, stream = built(name, 3), components.load("streams", name)
+    numbers = range(store.sizes["task"]) if hasattr(stream, "test") else []
+    return [stream.test(store, [2, 0], j) for j in numbers]
+
+
+def batches(name: str) -> list[Batch]:
+    own = [batch for task in tasks(name) for batch in task if batch is not None]
+    return own + looked_back(name)
+
+
+@pytest.mark.parametrize("name", chosen.names(KIND))
+def test_it_never_imports_tensorflow(name):
+    """Nothing that it imports needs TensorFlow: it is read in jobs that do not have it."""
+    assert not digest.imports(components.module_name(KIND, name), "tensorflow")
+
+
+@every_stream
+def test_building_twice_gives_the_same(name):
+    """Built twice from the same settings, the store is the same."""
+    again = built.__wrapped__(name, 3)
+    xr.testing.assert_identical(built(name, 3), again)
+
+
+@every_stream
+def test_a_realisation_does_not_depend_on_how_many_there_are(name):
+    """A realisation is the same however many there are."""
+    xr.testing.assert_identical(first_two(built(name, 3)), first_two(built(name, 2)))
+
+
+@every_stream
+def test_a_repetition_does_not_depend_on_its_neighbours(name):
+    """A task of one repetition is the same, whatever others are read beside it."""
+    store, stream = built(name, 3), components.load("streams", name)
+    together, alone = stream.task(store, [2, 0], late(store)), stream.task(store, [0], late(store))
+    for one, other in zip(together, alone, strict=True):
+        if one is not None:
+            for left, right in zip(one, other, strict=True):
+                np.testing.assert_array_equal(left[1:], right)
+
+
+@every_stream
+def test_realisations_differ(name):
+    """Two realisations have different data."""
+    store, stream = built(name, 3), components.load("streams", name)
+    train = stream.task(store, [2, 0], late(store)).train
+    assert (train.inputs[0] != train.inputs[1]).any() or (
+        train.targets[0] != train.targets[1]
+    ).any()
+
+
+@every_stream
+def test_store_says_what_it_is(name):
+    """The store has `shift`, `warm_up`, title and licence; all variables have names and units."""
+    store = built(name, 3)
+    assert store["shift"].dims == ("realisation", "task") and store["shift"].dtype == bool
+    assert not store["shift"].values[:, 0].any()
+    assert store["shift"].values.any() or store.attrs["change"] == "none"
+    assert store.attrs["warm_up"] in (0, 1)
+    assert store.attrs["title"] and store.attrs["licence"]
+    for label in store.variables:
+        assert {"long_name", "units"} <= store[label].attrs.keys(), label
+
+
+@every_stream
+def test_store_survives_the_disk(name, tmp_path):
+    """The store is the same after it was written and read."""
+    zarr_zip.write(built(name, 3), tmp_path / "stream.zarr.zip")
+    read = zarr_zip.read if isinstance(built(name, 3), xr.Dataset) else zarr_zip.read_tree
+    xr.testing.assert_identical(read(tmp_path / "stream.zarr.zip"), built(name, 3))
+
+
+@every_stream
+def test_shapes_are_those_of_the_problem(name):
+    """The shapes of all data are those that `problem` tells."""
+    problem = components.load("streams", name).problem(built(name, 3))
+    assert problem.n_tasks == built(name, 3).sizes["task"]
+    for batch in batches(name):
+        rows = batch.mask.shape
+        assert len(rows) == 2 and rows[0] == 2
+        assert batch.inputs.shape == (*rows, *problem.row_shape)
+        extra = {"regression": (problem.n_outputs,), "counts": (1,)}.get(problem.kind, ())
+        assert batch.targets.shape == rows + extra
+    assert max(task.train.mask.shape[1] for task in tasks(name)) == problem.n_train
+
+
+@every_stream
+def test_data_are_finite_and_labels_are_in_range(name):
+    """Data are finite, and labels are integers in their range."""
+    problem = components.load("streams", name).problem(built(name, 3))
+    for batch in batches(name):
+        assert batch.mask.dtype == bool and batch.mask.any(axis=1).all()
+        assert np.isfinite(batch.inputs).all() and np.isfinite(batch.targets).all()
+        if problem.kind == "classification":
+            assert batch.targets.dtype.kind == "i"
+            assert batch.targets.min() >= 0 and batch.targets.max() < problem.n_outputs
+
+
+@every_stream
+def test_truth_is_not_in_the_tasks(name):
+    """Where the distribution changes is not in the tasks: another truth changes none."""
+    store, stream = built(name, 3), components.load("streams", name)
+    blind = store.assign({"shift": ~store["shift"]})
+    one, other = stream.task(store, [1], late(store)), stream.task(blind, [1], late(store))
+    assert type(one) is Task and one._fields == ("train", "validation", "test")
+    np.testing.assert_array_equal(one.train.inputs, other.train.inputs)
+    np.testing.assert_array_equal(one.train.targets, other.train.targets)

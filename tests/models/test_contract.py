@@ -1,0 +1,3 @@
+"""The contract over our models."""
+
+from shiftbench.contract.models import *  # noqa: F403
