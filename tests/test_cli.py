@@ -74,8 +74,9 @@ def test_from_stream_to_artefacts(plan, capsys) -> None:
     assert pd.read_csv("s.csv")["metric"].tolist() == ["jump_f1", "log_predictive"]
     assert len(pd.read_csv("t.csv")) == 6
     for name, kinds in {"score-table": ("csv", "md"), "toy-hypotheses": ("svg", "png")}.items():
-        assert cli.main(["artefact", "toy", name, "--output", f"made/{name}", *files]) == 0
-        assert all(Path(f"made/{name}.{kind}").stat().st_size for kind in kinds)
+        made = [f"made/{name}.{kind}" for kind in kinds]
+        assert cli.main(["artefact", "toy", name, "--output", *made, *files]) == 0
+        assert all(Path(file).stat().st_size for file in made)
     told = capsys.readouterr()
     assert told.out == "toy: made/toy-hypotheses.png\n", "the path of the first figure only"
     assert told.err == ""
@@ -87,7 +88,8 @@ def test_a_study_without_figures_tells_its_first_table(plan, capsys) -> None:
     files = ["--streams", "steps.zarr.zip", "--scores", "scores.zarr.zip", "--summary", "s.csv"]
     files += ["--config", "small.yaml"]
     assert cli.main(["summarise", "toy", "--runs", "run.zarr.zip", *files, "--tidy", "t.csv"]) == 0
-    assert cli.main(["artefact", "toy", "score-table", "--output", "made/table", *files]) == 0
+    table = ["--output", "made/table.csv", "made/table.md"]
+    assert cli.main(["artefact", "toy", "score-table", *table, *files]) == 0
     assert capsys.readouterr().out == "toy: made/table.md\n"
 
 
@@ -127,9 +129,9 @@ def test_a_store_or_a_summary_that_was_changed_is_not_built_upon(plan, caplog) -
     summarise = ["summarise", "toy", "--config", "small.yaml", "--runs", "run.zarr.zip",
                  "--streams", "steps.zarr.zip", "--scores", "scores.zarr.zip",
                  "--summary", "summary.csv", "--tidy", "tidy.csv"]  # fmt: skip
-    draw = ["artefact", "toy", "score-table", "--config", "small.yaml", "--output", "table",
-            "--scores", "scores.zarr.zip", "--summary", "summary.csv",
-            "--streams", "steps.zarr.zip"]  # fmt: skip
+    draw = ["artefact", "toy", "score-table", "--config", "small.yaml",
+            "--output", "table.csv", "table.md", "--scores", "scores.zarr.zip",
+            "--summary", "summary.csv", "--streams", "steps.zarr.zip"]  # fmt: skip
     assert cli.main(summarise) == 0 and cli.main(draw) == 0
     summary = Path("summary.csv")
     summary.write_text(summary.read_text().replace("0.", "0.9", 1))
@@ -174,7 +176,7 @@ def _bad(kind: str) -> str:
 def test_bad_file_in_every_place_is_one_line(made, capsys, kind) -> None:
     bad, config = _bad(kind), ["--config", "small.yaml"]
     files = {"--scores": "scores.zarr.zip", "--summary": "s.csv", "--streams": "steps.zarr.zip"}
-    artefact = ["artefact", "toy", "score-table", *config, "--output", "made"]
+    artefact = ["artefact", "toy", "score-table", *config, "--output", "made.csv", "made.md"]
     summarise = ["summarise", "toy", *config, "--scores", "o"]
     summarise += ["--summary", "o.csv", "--tidy", "o.t.csv"]
     calls = [[*artefact, *chain(*(files | {file: bad}).items())] for file in files]

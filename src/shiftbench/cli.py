@@ -74,8 +74,7 @@ def _add_jobs(verbs: argparse._SubParsersAction) -> None:
         verbs, "stream-part", jobs.stream_part, ("name",), ("raw", "words", "output")
     )
     counting.add_argument("--shard", type=int, required=True, help="number of the shard, from 0")
-    merging = _add_job(verbs, "stream-merge", jobs.stream_merge, ("name",), ("words", "output"))
-    merging.add_argument("--parts", type=Path, nargs="+", required=True)
+    _add_job(verbs, "stream-merge", jobs.stream_merge, ("name",), ("words", "output"), ("parts",))
     running = _add_job(
         verbs,
         "run",
@@ -94,19 +93,12 @@ def _add_jobs(verbs: argparse._SubParsersAction) -> None:
     warming.add_argument("--seeds", type=_block, required=True, help="first-last, as in 0-9")
     warming.add_argument("--threads", type=int, default=1)
     _add_job(verbs, "choose", jobs.choose, ("study", "stream", "learner"), ("scores", "output"))
-    joining = _add_job(
-        verbs, "summarise", jobs.summarise, ("study",), ("scores", "summary", "tidy")
-    )
-    joining.add_argument("--runs", type=Path, nargs="+", required=True)
-    joining.add_argument("--streams", type=Path, nargs="+", required=True)
-    drawing = _add_job(
-        verbs, "artefact", jobs.artefact, ("study", "name"), ("scores", "summary", "output")
-    )
-    drawing.add_argument("--streams", type=Path, nargs="+", required=True)
-    judging = _add_job(verbs, "ledger", overview.ledger, (), ("output",))
-    judging.add_argument("--tables", type=Path, nargs="+", required=True, help="of claims")
-    ranking = _add_job(verbs, "ranks", overview.ranks, (), ("output",))
-    ranking.add_argument("--scores", type=Path, nargs="+", required=True, help="scores.csv")
+    made = ("scores", "summary", "tidy")
+    _add_job(verbs, "summarise", jobs.summarise, ("study",), made, ("runs", "streams"))
+    read = ("scores", "summary")
+    _add_job(verbs, "artefact", jobs.artefact, ("study", "name"), read, ("streams", "output"))
+    _add_job(verbs, "ledger", overview.ledger, several=("tables", "output"))
+    _add_job(verbs, "ranks", overview.ranks, several=("scores", "output"))
 
 
 def _add_results(verbs: argparse._SubParsersAction) -> None:
@@ -150,15 +142,18 @@ def _add(
     function: Callable[[argparse.Namespace], int | None],
     positional: tuple[str, ...] = (),
     paths: tuple[str, ...] = (),
+    several: tuple[str, ...] = (),
 ) -> argparse.ArgumentParser:
-    """A verb, with positional arguments and required options that are paths."""
+    """A verb, with positional arguments and required options that are one path, or several."""
     parser = verbs.add_parser(name, help=function.__doc__, description=function.__doc__)
     parser.set_defaults(verb=function, log=None)
     for argument in positional:
         parser.add_argument(argument)
     for option in paths:
         parser.add_argument(f"--{option}", type=Path, required=True)
-    if paths:
+    for option in several:
+        parser.add_argument(f"--{option}", type=Path, nargs="+", required=True)
+    if paths or several:
         parser.add_argument("--log", type=Path, help="file for the progress and the details")
     return parser
 
@@ -167,11 +162,12 @@ def _add_job(
     verbs: argparse._SubParsersAction,
     name: str,
     function: Callable[[argparse.Namespace], int | None],
-    positional: tuple[str, ...],
-    paths: tuple[str, ...],
+    positional: tuple[str, ...] = (),
+    paths: tuple[str, ...] = (),
+    several: tuple[str, ...] = (),
 ) -> argparse.ArgumentParser:
     """A verb whose job is planned from a config."""
-    parser = _add(verbs, name, function, positional, paths)
+    parser = _add(verbs, name, function, positional, paths, several)
     parser.add_argument("--config", type=Path, default=DEFAULT_CONFIG)
     parser.add_argument("--digest", help="digest of the spec that the job was planned with")
     return parser

@@ -60,6 +60,7 @@ def tell_unexpected(error: Exception, path: Path | None) -> None:
 def tell_file_error(error: OSError, options: argparse.Namespace) -> None:
     known = vars(options)
     output = known.get("output") or known.get("scores")
+    output = output[0] if isinstance(output, list) else output
     if os.environ.get("SHIFTBENCH_DEBUG"):
         print(traceback.format_exc(), file=sys.stderr)
     tell(file_errors.told(error, output or "standard output"))

@@ -48,11 +48,12 @@ import sys
 from pathlib import Path
 arguments = sys.argv[1:]
 named = dict(zip(arguments, arguments[1:]))
-paths = [named.get(name) for name in ("--output", "--cost", "--scores", "--summary", "--tidy")]
-if "artefact" in arguments:
-    paths = [f"{named['--output']}.{kind}" for kind in ("csv", "md")]
-if "ledger" in arguments:
-    paths = [f"{named['--output']}.{kind}" for kind in ("csv", "md", "svg", "png")]
+paths = [named.get(name) for name in ("--cost", "--scores", "--summary", "--tidy")]
+if "summarise" not in arguments:
+    paths = [named.get("--cost")]
+if "--output" in arguments:
+    made = arguments[arguments.index("--output") + 1 :]
+    paths += made[: [text.startswith("--") for text in made].index(True)]
 for path in filter(None, paths):
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     Path(path).write_text(" ".join(arguments))

@@ -4,16 +4,16 @@
 rule draw_figure:
     input:
         streams=stream_stores,
-        scores="<results>/studies/{study}/scores.zarr.zip",
-        summary="<results>/studies/{study}/summary.csv",
+        scores="<bench>/studies/{study}/scores.zarr.zip",
+        summary="<bench>/studies/{study}/summary.csv",
     output:
         report(
-            "<results>/studies/{study}/figures/{artefact}.svg",
+            "<bench>/studies/{study}/figures/{artefact}.svg",
             caption="../report/figure.rst",
             category="{study}",
             labels={"result": "{artefact}", "kind": "figure"},
         ),
-        "<results>/studies/{study}/figures/{artefact}.png",
+        "<bench>/studies/{study}/figures/{artefact}.png",
     log:
         "<logs>/studies/{study}/{artefact}.log",
     wildcard_constraints:
@@ -24,29 +24,30 @@ rule draw_figure:
         mem_mb=study_setting("memory_mb"),
     params:
         spec=artefact_spec,
+        job=JOB,
     message:
         "Drawing {wildcards.artefact} of {wildcards.study}"
     shell:
-        "python -m shiftbench --stack light artefact {wildcards.study} {wildcards.artefact}"
-        ' --config "$SHIFTBENCH_CONFIG" --scores {input.scores:q} --summary {input.summary:q}'
+        "{params.job.call} --stack light artefact {wildcards.study} {wildcards.artefact}"
+        " --config {params.job.config:q} --scores {input.scores:q} --summary {input.summary:q}"
         " --streams {input.streams:q}"
-        ' --output "$SHIFTBENCH_RESULTS"/studies/{wildcards.study}/figures/{wildcards.artefact}'
+        " --output {output:q}"
         " --log {log:q} --digest {params.spec[digest]}"
 
 
 rule write_table:
     input:
         streams=stream_stores,
-        scores="<results>/studies/{study}/scores.zarr.zip",
-        summary="<results>/studies/{study}/summary.csv",
+        scores="<bench>/studies/{study}/scores.zarr.zip",
+        summary="<bench>/studies/{study}/summary.csv",
     output:
         report(
-            "<results>/studies/{study}/tables/{artefact}.csv",
+            "<bench>/studies/{study}/tables/{artefact}.csv",
             caption="../report/table.rst",
             category="{study}",
             labels={"result": "{artefact}", "kind": "table"},
         ),
-        "<results>/studies/{study}/tables/{artefact}.md",
+        "<bench>/studies/{study}/tables/{artefact}.md",
     log:
         "<logs>/studies/{study}/{artefact}.log",
     wildcard_constraints:
@@ -57,11 +58,12 @@ rule write_table:
         mem_mb=study_setting("memory_mb"),
     params:
         spec=artefact_spec,
+        job=JOB,
     message:
         "Writing table {wildcards.artefact} of {wildcards.study}"
     shell:
-        "python -m shiftbench --stack light artefact {wildcards.study} {wildcards.artefact}"
-        ' --config "$SHIFTBENCH_CONFIG" --scores {input.scores:q} --summary {input.summary:q}'
+        "{params.job.call} --stack light artefact {wildcards.study} {wildcards.artefact}"
+        " --config {params.job.config:q} --scores {input.scores:q} --summary {input.summary:q}"
         " --streams {input.streams:q}"
-        ' --output "$SHIFTBENCH_RESULTS"/studies/{wildcards.study}/tables/{wildcards.artefact}'
+        " --output {output:q}"
         " --log {log:q} --digest {params.spec[digest]}"

@@ -4,27 +4,50 @@ No TensorFlow here: on a cluster every job reads these files.
 """
 
 import os
+import shlex
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
-from snakemake_interface_executor_plugins.settings import ExecMode
+from snakemake_interface_executor_plugins.settings import DeploymentMethod, ExecMode
 
-ROOT = Path(
+# shiftbench sets environment variables for its jobs when it is imported; this process, and the
+# jobs of a workflow that has ours as a module, stay as they are.
+ENVIRONMENT = dict(os.environ)
+CHECKOUT = Path(
     workflow.current_basedir.join("../..").get_path_or_uri(secret_free=False)
-).resolve()
-sys.path.insert(0, str(ROOT / "src"))
+)
+sys.path.insert(0, str(CHECKOUT.resolve() / "src"))
+try:
+    from shiftbench import home, lock_owner
+    from shiftbench.errors import UserError
+    from shiftbench.planning import components, endings, given, own_files, specs
+    from shiftbench.planning import config as planning_config
+    from shiftbench.store import raw
+except ModuleNotFoundError as error:
+    raise WorkflowError(
+        f"{error}; install shiftbench for {sys.executable}: pip install CHECKOUT"
+    ) from None
+finally:
+    sys.path.pop(0)
+    os.environ.clear()
+    os.environ.update(ENVIRONMENT)
 
-from shiftbench import lock_owner
-from shiftbench.errors import UserError
-from shiftbench.planning import components, endings, own_files, specs
-from shiftbench.planning import config as planning_config
-from shiftbench.store import raw
+# The name that a workflow gives to ours which has it as a module; it gives the config, too.
+MODULE = workflow.modifier.namespace
+
+
+def place(path):
+    """Where a path of ours is that no rule names: below the prefix of the module."""
+    return workflow.pathvars.apply(workflow.modifier.modify_path(path))
 
 
 def config_file():
-    """The one config file: that of the command line, or the embedded one."""
+    """The one config file: of a module what the parent gives, else that of the command line."""
+    if MODULE:
+        return Path(place(f"<results>/{MODULE}/{MODULE}.yaml"))
     if workflow.config_settings.config:
         raise WorkflowError(
             "--config KEY=VALUE is not taken; change the config file, or copy it"
@@ -32,11 +55,13 @@ def config_file():
     chosen = workflow.config_settings.configfiles
     if len(chosen) > 1:
         raise WorkflowError("name one config file; several are not merged")
-    return Path(chosen[0]) if chosen else ROOT / "config" / "embedded.yaml"
+    return Path(chosen[0]) if chosen else home.EMBEDDED
 
 
 def checked_config():
     try:
+        if MODULE:
+            return given.load(config, CONFIG_FILE)
         return planning_config.load(CONFIG_FILE)
     except UserError as error:
         raise WorkflowError(str(error)) from None
@@ -44,33 +69,45 @@ def checked_config():
 
 CONFIG_FILE = config_file()
 CONFIG = checked_config()
-RESULTS = f"results/{CONFIG_FILE.stem}"
 TRIALS = {
     study + endings.TRIALS for study, plan in CONFIG.studies.items() if plan.tuning
 }
 # The config's order of studies is the order of the work.
 PRIORITY = {
-    study: place for place, study in enumerate(reversed(CONFIG.studies), start=1)
+    study: number for number, study in enumerate(reversed(CONFIG.studies), start=1)
 }
 
-# A dry run takes no lock, and no job of a cluster or of a group does.
-if workflow.exec_mode == ExecMode.DEFAULT and not workflow.output_settings.dryrun:
-    lock_owner.enter(Path(".snakemake"), logger.warning)
+if not workflow.output_settings.dryrun:
+    if MODULE:
+        given.write(config, CONFIG_FILE)
+    elif workflow.exec_mode == ExecMode.DEFAULT:  # no job of a cluster takes a lock
+        lock_owner.enter(Path(".snakemake"), logger.warning)
 
-# Jobs run this checkout with this Python, wherever they are started.
-os.environ.update(
-    SHIFTBENCH_CONFIG=str(CONFIG_FILE),
-    SHIFTBENCH_RESULTS=RESULTS,
-    PYTHONPATH=str(ROOT / "src"),
-    PATH=os.pathsep.join(
-        [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
-    ),
-)
+
+def call():
+    """How a job calls the package that planned it, wherever it is started."""
+    in_image = (
+        DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method
+    )
+    python = "python" if in_image else shlex.quote(sys.executable)
+    source = shlex.quote(str(home.PACKAGE.parent))
+    prefix = (
+        "" if home.INSTALLED else f"PYTHONPATH={source}${{PYTHONPATH:+:$PYTHONPATH}} "
+    )
+    return f"{prefix}{python} -m shiftbench"
 
 
 pathvars:
-    results=RESULTS,
-    logs=f"{RESULTS}/logs",
+    bench=f"<results>/{CONFIG_FILE.stem}",
+    logs="<bench>/logs",
+
+
+RAW = place("data/raw")
+# How a job is called is no part of what it makes: Snakemake keeps no record of a param of this
+# type, so that nothing runs again when a checkout has moved.
+JOB = SimpleNamespace(
+    call=call(), config=str(CONFIG_FILE), raw=RAW, scratch=place("<bench>/scratch")
+)
 
 
 wildcard_constraints:
@@ -90,7 +127,7 @@ def all_results():
 
 def overview_results():
     """The ledger, where a study judges a claim; ranks, where several are tuned."""
-    folder, kinds = f"{RESULTS}/overview", ("csv", "md", "svg", "png")
+    folder, kinds = "<bench>/overview", ("csv", "md", "svg", "png")
     ledger = [f"{folder}/ledger.{kind}" for kind in kinds if specs.judging(CONFIG)]
     return ledger + [
         f"{folder}/ranks.{kind}" for kind in ("svg", "png") if specs.ranked(CONFIG)
@@ -99,18 +136,18 @@ def overview_results():
 
 def scores_of_ranked():
     """The scores by seed of the studies whose methods are ranked."""
-    folder = f"{RESULTS}/studies"
+    folder = "<bench>/studies"
     return [f"{folder}/{study}/scores.csv" for study in specs.ranked(CONFIG)]
 
 
 def tables_of_claims():
     """Of the studies that judge a claim, in the config's order."""
-    folder = f"{RESULTS}/studies"
+    folder = "<bench>/studies"
     return [f"{folder}/{study}/tables/claims.csv" for study in specs.judging(CONFIG)]
 
 
 def study_results(study):
-    folder = f"{RESULTS}/studies/{study}"
+    folder = f"<bench>/studies/{study}"
     stems = {"figure": ("figures", ["svg", "png"]), "table": ("tables", ["csv", "md"])}
     # Stores are asked for by name. Snakemake does not miss a file in the middle while what
     # is made from it is there: after a rerun that was killed when the old store was gone
@@ -161,7 +198,7 @@ def warm_up_of_run(wildcards):
     name = specs.warm_up_name(CONFIG, study, stream, wildcards.variant)
     block = f"{wildcards.first}-{wildcards.last}"
     return (
-        [f"{RESULTS}/warm-ups/{study}/{stream}/{name}/{block}.zarr.zip"] if name else []
+        [f"<bench>/warm-ups/{study}/{stream}/{name}/{block}.zarr.zip"] if name else []
     )
 
 
@@ -171,7 +208,7 @@ def choice_spec(wildcards):
 
 def choice(study, stream, learner):
     """The file that says which settings of a learner were best."""
-    return f"{RESULTS}/studies/{study}{endings.TRIALS}/choices/{stream}/{learner}.json"
+    return f"<bench>/studies/{study}{endings.TRIALS}/choices/{stream}/{learner}.json"
 
 
 def choices(study):
@@ -218,11 +255,13 @@ def raw_files(wildcards):
     """
     settings = CONFIG.streams[wildcards.stream].settings
     if named := own_files.named(settings):
-        return [str(file) for path in named.values() for file in own_files.files(path)]
-    dataset = settings.get("dataset")
-    folder = Path("data/raw") / str(dataset)
-    known = [str(folder / file) for file in stream_spec(wildcards)["data"]]
-    return known or sorted(str(p) for p in folder.rglob("*") if p.is_file())
+        files = [file for path in named.values() for file in own_files.files(path)]
+        return [local(str(file)) for file in files]  # no prefix of a module moves them
+    dataset = str(settings.get("dataset"))
+    folder = Path(RAW) / dataset
+    there = (p.relative_to(folder) for p in folder.rglob("*") if p.is_file())
+    names = list(stream_spec(wildcards)["data"]) or sorted(map(str, there))
+    return [f"data/raw/{dataset}/{name}" for name in names]
 
 
 def streams(sharded):
@@ -238,19 +277,19 @@ def streams(sharded):
 def shards(wildcards):
     """The counts of all shards of a stream."""
     number = CONFIG.streams[wildcards.stream].settings["shards"]
-    folder = f"{RESULTS}/streams/{wildcards.stream}"
+    folder = f"<bench>/streams/{wildcards.stream}"
     return [f"{folder}/{shard}.zarr.zip" for shard in range(number)]
 
 
 def stores_of_streams(study):
     streams = CONFIG.studies[study].streams
-    return [f"{RESULTS}/streams/{stream}.zarr.zip" for stream in streams]
+    return [f"<bench>/streams/{stream}.zarr.zip" for stream in streams]
 
 
 def stores_of_runs(study):
     plan = CONFIG.studies[study]
     return [
-        f"{RESULTS}/runs/{study}/{stream}/{variant}/{first}-{last}.zarr.zip"
+        f"<bench>/runs/{study}/{stream}/{variant}/{first}-{last}.zarr.zip"
         for stream in plan.streams
         for variant in plan.learners
         for first, last in CONFIG.blocks(study)

@@ -18,8 +18,9 @@ rule fetch_raw_file:
         mem_mb=500,
     params:
         spec=raw_file_spec,
+        job=JOB,
     message:
         "Fetching {wildcards.dataset}/{wildcards.file}"
     shell:
-        "python -m shiftbench --stack light fetch {wildcards.dataset} {wildcards.file:q}"
+        "{params.job.call} --stack light fetch {wildcards.dataset} {wildcards.file:q}"
         " --output {output:q} --log {log:q}"

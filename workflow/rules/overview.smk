@@ -6,19 +6,19 @@ rule write_ledger:
         tables_of_claims(),
     output:
         report(
-            "<results>/overview/ledger.csv",
+            "<bench>/overview/ledger.csv",
             caption="../report/ledger.rst",
             category="overview",
             labels={"result": "ledger", "kind": "table"},
         ),
-        "<results>/overview/ledger.md",
+        "<bench>/overview/ledger.md",
         report(
-            "<results>/overview/ledger.svg",
+            "<bench>/overview/ledger.svg",
             caption="../report/ledger.rst",
             category="overview",
             labels={"result": "ledger", "kind": "figure"},
         ),
-        "<results>/overview/ledger.png",
+        "<bench>/overview/ledger.png",
     log:
         "<logs>/overview/ledger.log",
     resources:
@@ -26,12 +26,13 @@ rule write_ledger:
         mem_mb=2500,
     params:
         spec=ledger_spec,
+        job=JOB,
     message:
         "Writing the ledger of claims"
     shell:
-        "python -m shiftbench --stack light ledger"
-        ' --config "$SHIFTBENCH_CONFIG" --tables {input:q}'
-        ' --output "$SHIFTBENCH_RESULTS"/overview/ledger'
+        "{params.job.call} --stack light ledger"
+        " --config {params.job.config:q} --tables {input:q}"
+        " --output {output:q}"
         " --log {log:q} --digest {params.spec[digest]}"
 
 
@@ -40,12 +41,12 @@ rule rank_methods:
         scores_of_ranked(),
     output:
         report(
-            "<results>/overview/ranks.svg",
+            "<bench>/overview/ranks.svg",
             caption="../report/ranks.rst",
             category="overview",
             labels={"result": "ranks", "kind": "figure"},
         ),
-        "<results>/overview/ranks.png",
+        "<bench>/overview/ranks.png",
     log:
         "<logs>/overview/ranks.log",
     resources:
@@ -53,10 +54,11 @@ rule rank_methods:
         mem_mb=2500,
     params:
         spec=ranks_spec,
+        job=JOB,
     message:
         "Ranking the methods of tuned studies"
     shell:
-        "python -m shiftbench --stack light ranks"
-        ' --config "$SHIFTBENCH_CONFIG" --scores {input:q}'
-        ' --output "$SHIFTBENCH_RESULTS"/overview/ranks'
+        "{params.job.call} --stack light ranks"
+        " --config {params.job.config:q} --scores {input:q}"
+        " --output {output:q}"
         " --log {log:q} --digest {params.spec[digest]}"

@@ -8,10 +8,10 @@ runs that learn from them alike.
 
 rule warm_up:
     input:
-        "<results>/streams/{stream}.zarr.zip",
+        "<bench>/streams/{stream}.zarr.zip",
     output:
-        store="<results>/warm-ups/{study}/{stream}/{name}/{first}-{last}.zarr.zip",
-        cost="<results>/warm-ups/{study}/{stream}/{name}/{first}-{last}.cost.json",
+        store="<bench>/warm-ups/{study}/{stream}/{name}/{first}-{last}.zarr.zip",
+        cost="<bench>/warm-ups/{study}/{stream}/{name}/{first}-{last}.cost.json",
     log:
         "<logs>/warm-ups/{study}/{stream}/{name}/{first}-{last}.log",
     priority: study_priority
@@ -21,25 +21,26 @@ rule warm_up:
         mem_mb=study_setting("memory_mb"),
     params:
         spec=warm_up_spec,
+        job=JOB,
     message:
         "Warming up {wildcards.study}: {wildcards.name} on {wildcards.stream}, seeds {wildcards.first} to {wildcards.last}"
     shell:
-        "python -m shiftbench --stack {params.spec[stack]}"
+        "{params.job.call} --stack {params.spec[stack]}"
         " --instructions {params.spec[instructions]}"
         " warm-up {wildcards.study} {wildcards.stream} {wildcards.name}"
-        ' --seeds {wildcards.first}-{wildcards.last} --config "$SHIFTBENCH_CONFIG"'
+        " --seeds {wildcards.first}-{wildcards.last} --config {params.job.config:q}"
         " --store {input:q} --output {output.store:q} --cost {output.cost:q}"
         " --log {log:q} --threads {threads} --digest {params.spec[digest]}"
 
 
 rule run_learner:
     input:
-        stream="<results>/streams/{stream}.zarr.zip",
+        stream="<bench>/streams/{stream}.zarr.zip",
         choice=choice_of_run,
         warm_up=warm_up_of_run,
     output:
-        store="<results>/runs/{study}/{stream}/{variant}/{first}-{last}.zarr.zip",
-        cost="<results>/runs/{study}/{stream}/{variant}/{first}-{last}.cost.json",
+        store="<bench>/runs/{study}/{stream}/{variant}/{first}-{last}.zarr.zip",
+        cost="<bench>/runs/{study}/{stream}/{variant}/{first}-{last}.cost.json",
     log:
         "<logs>/runs/{study}/{stream}/{variant}/{first}-{last}.log",
     priority: study_priority
@@ -49,14 +50,15 @@ rule run_learner:
         mem_mb=study_setting("memory_mb"),
     params:
         spec=run_spec,
+        job=JOB,
     message:
         "Running {wildcards.study}: {wildcards.variant} on {wildcards.stream}, seeds {wildcards.first} to {wildcards.last}"
     shell:
-        "python -m shiftbench --stack {params.spec[stack]}"
+        "{params.job.call} --stack {params.spec[stack]}"
         " --instructions {params.spec[instructions]}"
         " run {wildcards.study} {wildcards.stream} {wildcards.variant}"
-        ' --seeds {wildcards.first}-{wildcards.last} --config "$SHIFTBENCH_CONFIG"'
+        " --seeds {wildcards.first}-{wildcards.last} --config {params.job.config:q}"
         " --store {input.stream:q} --choice {input.choice:q} --warm-up {input.warm_up:q}"
         " --output {output.store:q} --cost {output.cost:q}"
-        ' --scratch "$SHIFTBENCH_RESULTS"/scratch --log {log:q}'
+        " --scratch {params.job.scratch:q} --log {log:q}"
         " --minutes {resources.runtime} --threads {threads} --digest {params.spec[digest]}"

@@ -9,7 +9,7 @@ rule build_stream:
     input:
         raw_files,
     output:
-        "<results>/streams/{stream}.zarr.zip",
+        "<bench>/streams/{stream}.zarr.zip",
     log:
         "<logs>/streams/{stream}.log",
     wildcard_constraints:
@@ -20,11 +20,12 @@ rule build_stream:
         mem_mb=2500,
     params:
         spec=stream_spec,
+        job=JOB,
     message:
         "Building stream {wildcards.stream}"
     shell:
-        "python -m shiftbench --stack light stream {wildcards.stream}"
-        ' --config "$SHIFTBENCH_CONFIG" --raw data/raw --output {output:q}'
+        "{params.job.call} --stack light stream {wildcards.stream}"
+        " --config {params.job.config:q} --raw {params.job.raw:q} --output {output:q}"
         " --log {log:q} --digest {params.spec[digest]}"
 
 
@@ -32,7 +33,7 @@ rule choose_words:
     input:
         raw_files,
     output:
-        "<results>/streams/{stream}/words.json",
+        "<bench>/streams/{stream}/words.json",
     log:
         "<logs>/streams/{stream}/words.log",
     wildcard_constraints:
@@ -43,20 +44,21 @@ rule choose_words:
         mem_mb=4000,
     params:
         spec=words_spec,
+        job=JOB,
     message:
         "Choosing the vocabulary of {wildcards.stream}"
     shell:
-        "python -m shiftbench --stack light stream-words {wildcards.stream}"
-        ' --config "$SHIFTBENCH_CONFIG" --raw data/raw --output {output:q}'
+        "{params.job.call} --stack light stream-words {wildcards.stream}"
+        " --config {params.job.config:q} --raw {params.job.raw:q} --output {output:q}"
         " --log {log:q} --digest {params.spec[digest]}"
 
 
 rule count_shard:
     input:
         raw=raw_files,
-        words="<results>/streams/{stream}/words.json",
+        words="<bench>/streams/{stream}/words.json",
     output:
-        "<results>/streams/{stream}/{shard}.zarr.zip",
+        "<bench>/streams/{stream}/{shard}.zarr.zip",
     log:
         "<logs>/streams/{stream}/{shard}.log",
     wildcard_constraints:
@@ -68,21 +70,22 @@ rule count_shard:
         mem_mb=2500,
     params:
         spec=part_spec,
+        job=JOB,
     message:
         "Counting shard {wildcards.shard} of {wildcards.stream}"
     shell:
-        "python -m shiftbench --stack light stream-part {wildcards.stream}"
+        "{params.job.call} --stack light stream-part {wildcards.stream}"
         " --shard {wildcards.shard} --words {input.words:q}"
-        ' --config "$SHIFTBENCH_CONFIG" --raw data/raw --output {output:q}'
+        " --config {params.job.config:q} --raw {params.job.raw:q} --output {output:q}"
         " --log {log:q} --digest {params.spec[digest]}"
 
 
 rule merge_shards:
     input:
-        words="<results>/streams/{stream}/words.json",
+        words="<bench>/streams/{stream}/words.json",
         parts=shards,
     output:
-        "<results>/streams/{stream}.zarr.zip",
+        "<bench>/streams/{stream}.zarr.zip",
     log:
         "<logs>/streams/{stream}.log",
     wildcard_constraints:
@@ -93,10 +96,11 @@ rule merge_shards:
         mem_mb=2500,
     params:
         spec=stream_spec,
+        job=JOB,
     message:
         "Merging the shards of {wildcards.stream}"
     shell:
-        "python -m shiftbench --stack light stream-merge {wildcards.stream}"
+        "{params.job.call} --stack light stream-merge {wildcards.stream}"
         " --words {input.words:q} --parts {input.parts:q}"
-        ' --config "$SHIFTBENCH_CONFIG" --output {output:q}'
+        " --config {params.job.config:q} --output {output:q}"
         " --log {log:q} --digest {params.spec[digest]}"

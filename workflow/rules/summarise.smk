@@ -6,14 +6,14 @@ rule summarise_study:
         streams=stream_stores,
         runs=run_stores,
     output:
-        scores="<results>/studies/{study}/scores.zarr.zip",
+        scores="<bench>/studies/{study}/scores.zarr.zip",
         summary=report(
-            "<results>/studies/{study}/summary.csv",
+            "<bench>/studies/{study}/summary.csv",
             caption="../report/summary.rst",
             category="{study}",
             labels={"result": "summary", "kind": "data"},
         ),
-        tidy="<results>/studies/{study}/scores.csv",
+        tidy="<bench>/studies/{study}/scores.csv",
     log:
         "<logs>/studies/{study}/summary.log",
     priority: study_priority
@@ -22,11 +22,12 @@ rule summarise_study:
         mem_mb=study_setting("memory_mb"),
     params:
         spec=scores_spec,
+        job=JOB,
     message:
         "Summarising {wildcards.study}"
     shell:
-        "python -m shiftbench --stack light summarise {wildcards.study}"
-        ' --config "$SHIFTBENCH_CONFIG" --scores {output.scores:q} --summary {output.summary:q}'
+        "{params.job.call} --stack light summarise {wildcards.study}"
+        " --config {params.job.config:q} --scores {output.scores:q} --summary {output.summary:q}"
         " --tidy {output.tidy:q}"
         " --streams {input.streams:q} --runs {input.runs:q}"
         " --log {log:q} --digest {params.spec[digest]}"

@@ -3,9 +3,9 @@
 
 rule choose_settings:
     input:
-        "<results>/studies/{study}-tuning/scores.zarr.zip",
+        "<bench>/studies/{study}-tuning/scores.zarr.zip",
     output:
-        "<results>/studies/{study}-tuning/choices/{stream}/{learner}.json",
+        "<bench>/studies/{study}-tuning/choices/{stream}/{learner}.json",
     log:
         "<logs>/studies/{study}-tuning/{stream}-{learner}.log",
     wildcard_constraints:
@@ -16,10 +16,11 @@ rule choose_settings:
         mem_mb=2500,
     params:
         spec=choice_spec,
+        job=JOB,
     message:
         "Choosing settings of {wildcards.learner} for {wildcards.study} on {wildcards.stream}"
     shell:
-        "python -m shiftbench --stack light"
+        "{params.job.call} --stack light"
         " choose {wildcards.study} {wildcards.stream} {wildcards.learner}"
-        ' --config "$SHIFTBENCH_CONFIG" --scores {input:q} --output {output:q}'
+        " --config {params.job.config:q} --scores {input:q} --output {output:q}"
         " --log {log:q} --digest {params.spec[digest]}"

@@ -21,7 +21,7 @@ from shiftbench.planning import grid, parts
 from shiftbench.planning.library import ANCHORS, Library, Part, whole
 from shiftbench.planning.model import keys
 from shiftbench.planning.schema import ConfigFile, Method, one_component
-from shiftbench.planning.yaml_lines import Document, Place
+from shiftbench.planning.yaml_lines import FOLDER, Document, Place
 
 OF_FILES = ("from", "budget", "budgets", "settings", ANCHORS)
 """Keys of a study that say how it is made, and are none of its own."""
@@ -100,7 +100,7 @@ class _Plan(NamedTuple):
 
 def compose(document: Document) -> Composition:
     """The whole config that a file stands for. UserError for a file that is no YAML."""
-    made = Composition(Library(Path(document.path).parent), document)
+    made = Composition(Library(document.folder), document)
     plan = _plan(made, whole(document), trail=())
     for key, part in plan.others.items():
         made.put((key,), part)
@@ -122,6 +122,9 @@ def _plan(made: Composition, file: Part, trail: tuple[Path, ...]) -> _Plan:
     for key, part in file.items():
         if key not in keys(ConfigFile):
             made.wrong(part, unknown("key", key, keys(ConfigFile)))
+        elif key == FOLDER:
+            if not isinstance(part.data, str) or not file.document.folder.is_dir():
+                made.wrong(part, f"there is no folder {part.data}; it is written from this file on")
         elif key in ("streams", "methods"):
             {"streams": streams, "methods": methods}[key].update(part.items())
             if not part.mapping():
@@ -149,7 +152,7 @@ def _use_parts(made: Composition, folders: Part) -> None:
         made.wrong(folders, "should be the path of a folder, or a list of paths")
         return
     for one in named:
-        for text in parts.use(Path(one.document.path).parent / Path(one.data).expanduser()):
+        for text in parts.use(one.document.folder / Path(one.data).expanduser()):
             made.wrong(one, text)
 
 
@@ -166,7 +169,9 @@ def _base(made: Composition, file: Part, trail: tuple[Path, ...]) -> _Plan:
     if path.resolve() in trail:
         made.wrong(start, f"{path} starts from itself")
         return nothing
-    return _plan(made, whole(made.library.read(path)), trail)
+    document = made.library.read(path)
+    made.library.look_in(document.folder)
+    return _plan(made, whole(document), trail)
 
 
 def _entries(made: Composition, wanted: Part | None) -> list[tuple[str, Part]]:

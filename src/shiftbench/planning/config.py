@@ -22,6 +22,7 @@ from shiftbench.planning import (
 )
 from shiftbench.planning.composition import Composition, Found
 from shiftbench.planning.schema import Config, one_component
+from shiftbench.planning.yaml_lines import Document
 
 
 class ConfigError(UserError):
@@ -35,15 +36,19 @@ def load(path: str | Path) -> Config:
 
 def composed(path: str | Path) -> Composition:
     """The config as one whole, without an error. ConfigError with every error that it has."""
-    path = Path(path)
-    made = use_parts(path)
-    made.found += [Found(made.document, *problem) for problem in _wrong_stem(path.stem)]
+    return whole(yaml_lines.read(Path(path)), str(path))
+
+
+def whole(document: Document, called: str) -> Composition:
+    """A config file, or what stands for one, as one whole. ConfigError with every error."""
+    made = _with_parts(document, called)
+    made.found += [Found(document, *problem) for problem in _wrong_stem(document.path.stem)]
     made.found += [
         Found(*made.origin(place), text) for place, text in config_checks.problems(made.data)
     ]
     made.found += _of_files(made)
     made.found += claims.problems(made.library)
-    _refuse(path, made, made.found)
+    _refuse(called, made, made.found)
     return made
 
 
@@ -52,12 +57,16 @@ def use_parts(path: Path) -> Composition:
 
     ConfigError with what is wrong with these: nothing else can be judged before they are right.
     """
-    made = composition.compose(yaml_lines.read(path))
-    _refuse(path, made, [one for one in made.found if one.place[:1] == ("components",)])
+    return _with_parts(yaml_lines.read(path), str(path))
+
+
+def _with_parts(document: Document, called: str) -> Composition:
+    made = composition.compose(document)
+    _refuse(called, made, [one for one in made.found if one.place[:1] == ("components",)])
     return made
 
 
-def _refuse(path: Path, made: Composition, found: list[Found]) -> None:
+def _refuse(called: str, made: Composition, found: list[Found]) -> None:
     """ConfigError with all that was found, if something was."""
     if not found:
         return
@@ -67,10 +76,10 @@ def _refuse(path: Path, made: Composition, found: list[Found]) -> None:
     lines = sorted({(one.document is not here, *_line(one)) for one in once})
     count = f"{len(lines)} error{'s' * (len(lines) > 1)}"
     listed = [
-        f"  {f'{file}, ' if elsewhere else ''}line {line}, {place}: {text}"
+        f"  {f'{file}, ' if elsewhere else ''}{f'line {line}, ' if line else ''}{place}: {text}"
         for elsewhere, file, line, place, text in lines
     ]
-    raise ConfigError("\n".join([f"{path}: {count} (every key: config/README.md)", *listed]))
+    raise ConfigError("\n".join([f"{called}: {count} (every key: config/README.md)", *listed]))
 
 
 def planned(made: Composition) -> Config:
@@ -121,9 +130,9 @@ def _of_files(made: Composition) -> Iterator[Found]:
 
 
 def _folder(made: Composition, stream: str, key: str) -> Path:
-    """The folder of the config file that says with this key which file a stream is of."""
+    """The folder where the path starts that a stream has under this key."""
     document, _ = made.origin(("streams", stream, key))
-    return Path(document.path).parent
+    return document.folder
 
 
 def _filled(made: Composition) -> dict[str, Any]:

@@ -11,13 +11,13 @@ import functools
 import importlib.metadata
 import re
 import sys
-from pathlib import Path
 from typing import NamedTuple
 
+from shiftbench import home
 from shiftbench.errors import UserError
 from shiftbench.planning import digest
 
-LOCK = Path(__file__).parents[3] / "envs" / "requirements.lock"
+LOCK = home.LOCK
 OTHER_NAMES = {"PIL": "pillow", "sklearn": "scikit-learn", "yaml": "pyyaml"}
 """Packages that are imported by another name than they are installed by."""
 

@@ -1,7 +1,7 @@
 """Methods, studies and claims: the files of `methods/`, `studies/` and `claims/` beside configs.
 
-A config finds those beside itself first, then those of this repository. Files are read when a
-name is asked for.
+A config finds those beside itself first, then those beside configs that it starts from, then
+those of this repository. Files are read when a name is asked for.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from shiftbench import home
 from shiftbench.planning import yaml_lines
 from shiftbench.planning.yaml_lines import Document, Place
 
-OURS = Path(__file__).parents[3] / "config"
+OURS = home.CONFIGS
 """The folder of the repository's configs."""
 ANCHORS = "definitions"
 """The key of a file that is free, as a place for YAML anchors."""
@@ -75,6 +76,11 @@ class Library:
         self.folders = list(dict.fromkeys([folder.resolve(), OURS.resolve()]))
         self.documents: list[Document] = []
         """The files that were read."""
+
+    def look_in(self, folder: Path) -> None:
+        """Adds the folder of a config that this one starts from, before ours."""
+        if folder.resolve() not in self.folders:
+            self.folders.insert(-1, folder.resolve())
 
     def config(self, name: str) -> Path | None:
         """The file of a config, by its path beside this one or by its name."""

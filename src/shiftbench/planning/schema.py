@@ -292,6 +292,11 @@ class ConfigFile(Model):
         "study is one of the library, or with `from: STUDY`, `budget` and changes under another "
         "name, or written out here."
     )
+    folder: str | None = Field(
+        None,
+        description="Where relative paths start, and `studies/`, `methods/` and `claims/` of one's "
+        "own lie, from the folder of the file; that folder itself if not given.",
+    )
     seeds_per_job: Annotated[int, Ge(1)] = Field(
         10, description="Repetitions that one job runs side by side."
     )

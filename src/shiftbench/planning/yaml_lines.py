@@ -18,19 +18,32 @@ Place = tuple[str | int, ...]
 """Keys and list positions from the top of the file to a value."""
 
 
+FOLDER = "folder"
+"""The key of a config that says where its relative paths start, if not beside it."""
 TEXT, MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
 
 
 class Document(NamedTuple):
-    """The data of a YAML file, with its node tree for the lines, and what is wrong with keys."""
+    """The data of a YAML file, with its node tree for the lines, and what is wrong with keys.
+
+    One that comes from no file has no node, and no lines.
+    """
 
     path: Path
     data: Any
     node: yaml.Node | None
     wrong_keys: list[tuple[Place, str]]
 
+    @property
+    def folder(self) -> Path:
+        """Where relative paths start: the folder of the file, or what its key `folder` says."""
+        said = self.data.get(FOLDER) if isinstance(self.data, dict) else None
+        return self.path.parent / said if isinstance(said, str) else self.path.parent
+
     def line(self, place: Place) -> int:
-        """The line of the deepest part of `place` that the file has."""
+        """The line of the deepest part of `place` that the file has; 0 where there is no file."""
+        if self.node is None and self.data:
+            return 0
         node, line = self.node, 1
         for key in place:
             found = _child(node, key)

@@ -49,9 +49,13 @@ def sealed(reads: tuple[str, ...] = (), makes: tuple[str, ...] = ()) -> Callable
     return decorated
 
 
-def files_of(stem: Path, kinds: Sequence[str]) -> list[Path]:
-    """The files STEM.KIND of a figure or table."""
-    return [stem.with_name(f"{stem.name}.{kind}") for kind in kinds]
+def stem_of(files: Sequence[Path], kinds: Sequence[str]) -> Path:
+    """STEM of the files STEM.KIND of a figure or table. UserError where they are others."""
+    stem = files[0].with_suffix("")
+    wanted = [stem.with_name(f"{stem.name}.{kind}") for kind in kinds]
+    if sorted(files) != sorted(wanted):
+        raise UserError(f"--output: name the files that are made: {' '.join(map(str, wanted))}")
+    return stem
 
 
 def fetch(options: argparse.Namespace) -> None:
@@ -227,9 +231,9 @@ def summarise(options: argparse.Namespace) -> None:
     zarr_zip.write(scores, options.scores)
 
 
-@sealed(reads=("scores", "summary", "streams"), makes=("made",))
+@sealed(reads=("scores", "summary", "streams"), makes=("output",))
 def artefact(options: argparse.Namespace) -> None:
-    """Makes one figure (OUTPUT.svg and .png) or table (OUTPUT.csv and .md)."""
+    """Makes one figure (STEM.svg and STEM.png) or table (STEM.csv and STEM.md)."""
     from shiftbench.planning import components, config, specs
 
     plan = config.load(options.config)
@@ -237,6 +241,7 @@ def artefact(options: argparse.Namespace) -> None:
     refuse_unknown("artefact", options.name, plan.studies[options.study].artefacts)
     spec = specs.artefact(plan, options.study, options.name)
     specs.refuse_other(spec, options.digest)
+    stem = stem_of(options.output, ("svg", "png") if _is_figure(options.name) else ("csv", "md"))
 
     from shiftbench.artefacts import _style, _tables
     from shiftbench.scoring import results
@@ -244,18 +249,15 @@ def artefact(options: argparse.Namespace) -> None:
     study = results.load(spec, options.scores, options.summary, options.streams)
     module = components.load("artefacts", options.name)
     if _is_figure(options.name):
-        _style.save(module.draw(study), options.output)
-        kinds = ("png", "svg")
+        _style.save(module.draw(study), stem)
     else:
         table = module.tabulate(study)
         shown = module.shown(table) if hasattr(module, "shown") else None
-        _tables.save(table, options.output, module.caption(study), shown)
-        kinds = ("md", "csv")
-    options.made = files_of(options.output, kinds)
+        _tables.save(table, stem, module.caption(study), shown)
     artefacts = plan.studies[options.study].artefacts
     # One a study, to look at while other studies are still running.
     if options.name == next(filter(_is_figure, artefacts), artefacts[0]):
-        print(f"{options.study}: {options.made[0]}")
+        print(f"{options.study}: {options.output[-1]}")
 
 
 def _source(plan: Config, options: argparse.Namespace) -> Path:

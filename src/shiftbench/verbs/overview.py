@@ -5,34 +5,35 @@ from __future__ import annotations
 import argparse
 
 from shiftbench.errors import UserError
-from shiftbench.verbs.jobs import files_of, sealed
+from shiftbench.verbs.jobs import sealed, stem_of
 
 
-@sealed(reads=("tables",), makes=("made",))
+@sealed(reads=("tables",), makes=("output",))
 def ledger(options: argparse.Namespace) -> None:
-    """Makes the ledger of all claims (OUTPUT.csv, .md, .svg and .png) from the studies' tables."""
+    """Makes the ledger of all claims (STEM.csv, .md, .svg and .png) from the studies' tables."""
     from shiftbench.planning import config, specs
 
     spec = specs.ledger(config.load(options.config), options.config.stem)
     specs.refuse_other(spec, options.digest)
+    stem = stem_of(options.output, ("csv", "md", "svg", "png"))
 
     from shiftbench.artefacts import _style, _tables
     from shiftbench.overview import ledger
 
     studies = [(spec["config"], study) for study in spec["studies"]]
     rows = ledger.collect(spec["claims"], dict(zip(studies, options.tables, strict=True)))
-    _tables.save(rows, options.output, ledger.caption(rows), ledger.shown(rows))
-    _style.save(ledger.draw(rows), options.output)
-    options.made = files_of(options.output, ("csv", "md", "png", "svg"))
+    _tables.save(rows, stem, ledger.caption(rows), ledger.shown(rows))
+    _style.save(ledger.draw(rows), stem)
 
 
-@sealed(reads=("scores",), makes=("made",))
+@sealed(reads=("scores",), makes=("output",))
 def ranks(options: argparse.Namespace) -> None:
-    """Draws the ranks of methods (OUTPUT.svg and .png) over the studies that are tuned."""
+    """Draws the ranks of methods (STEM.svg and STEM.png) over the studies that are tuned."""
     from shiftbench.planning import config, specs
 
     spec = specs.ranks(config.load(options.config))
     specs.refuse_other(spec, options.digest)
+    stem = stem_of(options.output, ("svg", "png"))
 
     import pandas as pd
 
@@ -40,8 +41,7 @@ def ranks(options: argparse.Namespace) -> None:
     from shiftbench.overview import ranks
 
     scores = pd.concat([pd.read_csv(path) for path in options.scores])
-    _style.save(ranks.draw(scores, spec["labels"]), options.output)
-    options.made = files_of(options.output, ("png", "svg"))
+    _style.save(ranks.draw(scores, spec["labels"]), stem)
 
 
 def published(options: argparse.Namespace) -> None:
