@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.workflow import copies
+from tests.workflow.test_rerun import FAKE
 
 LIMIT = 1200
 """Seconds that no call takes; they only end a hang."""
@@ -40,23 +41,6 @@ steps-are-found:
   stream: {family: toy-step}
   metric: jump_f1
   holds: {at_least: {vbs-toy: 0.5}}
-"""
-
-# In the place of __main__.py: makes the files of a job.
-FAKE = """
-import sys
-from pathlib import Path
-arguments = sys.argv[1:]
-named = dict(zip(arguments, arguments[1:]))
-paths = [named.get(name) for name in ("--cost", "--scores", "--summary", "--tidy")]
-if "summarise" not in arguments:
-    paths = [named.get("--cost")]
-if "--output" in arguments:
-    made = arguments[arguments.index("--output") + 1 :]
-    paths += made[: [text.startswith("--") for text in made].index(True)]
-for path in filter(None, paths):
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text(" ".join(arguments))
 """
 
 

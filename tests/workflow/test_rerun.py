@@ -54,9 +54,8 @@ import sys
 from pathlib import Path
 arguments = sys.argv[1:]
 named = dict(zip(arguments, arguments[1:]))
-paths = [named.get(name) for name in ("--cost", "--scores", "--summary", "--tidy")]
-if "summarise" not in arguments:
-    paths = [named.get("--cost")]
+summary = ("--scores", "--summary", "--tidy")
+paths = [named.get(name) for name in (summary if "summarise" in arguments else ("--cost",))]
 if "--output" in arguments:
     made = arguments[arguments.index("--output") + 1 :]
     paths += made[: [text.startswith("--") for text in made].index(True)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,9 +37,13 @@ class Document(NamedTuple):
 
     @property
     def folder(self) -> Path:
-        """Where relative paths start: the folder of the file, or what its key `folder` says."""
+        """Where relative paths start: the folder of the file, or what its key `folder` says.
+
+        By the words alone: the file's own folder need not be there, and may be a link.
+        """
         said = self.data.get(FOLDER) if isinstance(self.data, dict) else None
-        return self.path.parent / said if isinstance(said, str) else self.path.parent
+        inside = said if isinstance(said, str) else "."
+        return Path(os.path.normpath(self.path.parent / inside))
 
     def line(self, place: Place) -> int:
         """The line of the deepest part of `place` that the file has; 0 where there is no file."""
