@@ -40,14 +40,17 @@ format: $(STAMP) ## Format Python and rules
 	@$(BIN)/ruff format $(PYTHON_FILES)
 	@$(BIN)/snakefmt Snakefile workflow
 
-reference: $(STAMP) ## Write config/README.md anew from the code
+reference: $(STAMP) ## Write config/README.md and config/schema.json anew from the code
 	@$(BIN)/python -m shiftbench reference > config/README.md.new
 	@mv config/README.md.new config/README.md
+	@$(BIN)/python -m shiftbench schema > config/schema.json.new
+	@mv config/schema.json.new config/schema.json
 
-lock: $(STAMP) ## Make envs/requirements.lock anew from envs/requirements.in
+# publish.in and test.in stay apart: boto3 asks for an old python-dateutil, which pandas has too.
+lock: $(STAMP) ## Make envs/requirements.lock anew
 	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
 		--generate-hashes --no-header \
-		envs/requirements.in --output-file envs/requirements.lock
+		envs/requirements.in envs/slurm.in envs/dev.in --output-file envs/requirements.lock
 
 peers: $(STAMP) ## Install what we compare with, and validators, beside ours, into .venv-peers
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-peers

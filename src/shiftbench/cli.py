@@ -7,11 +7,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from shiftbench import file_errors, telling
+from shiftbench import __version__, file_errors, home, telling
 from shiftbench.errors import UserError
-from shiftbench.verbs import jobs, overview, people, warm_up
+from shiftbench.verbs import jobs, overview, people, program, warm_up
 
-DEFAULT_CONFIG = Path("config/embedded.yaml")
+HERE = Path("config/embedded.yaml")
+DEFAULT_CONFIG = HERE if HERE.is_file() else home.EMBEDDED
 DEFAULT_RESULTS = Path("results/embedded")
 
 
@@ -42,11 +43,15 @@ def _parser() -> argparse.ArgumentParser:
         prog="shiftbench",
         description="Benchmarks of Bayesian learning under distribution shift.",
     )
-    verbs = parser.add_subparsers(required=True, metavar="VERB")
+    parser.add_argument("--version", action="version", version=f"shiftbench {__version__}")
+    verbs = parser.add_subparsers(required=True, metavar="VERB", title="verbs")
     _add_planning(verbs)
-    _add_jobs(verbs)
     _add_results(verbs)
-    _add(verbs, "warm", people.warm).add_argument("command", nargs=argparse.REMAINDER)
+    _add_program(verbs, parser)
+    shown = set(verbs.choices)
+    _add_jobs(verbs)
+    of_jobs = [name for name in verbs.choices if name not in shown]
+    parser.epilog = f"Verbs of jobs, which the workflow calls: {', '.join(of_jobs)}."
     return parser
 
 
@@ -66,8 +71,8 @@ def _add_planning(verbs: argparse._SubParsersAction) -> None:
 
 
 def _add_jobs(verbs: argparse._SubParsersAction) -> None:
-    """What the rules call."""
-    _add(verbs, "fetch", jobs.fetch, ("dataset", "file"), paths=("output",))
+    """What the rules call; the list of verbs does not describe them."""
+    _add(verbs, "fetch", jobs.fetch, ("dataset", "file"), paths=("output",), of_job=True)
     _add_job(verbs, "stream", jobs.stream, ("name",), ("raw", "output"))
     _add_job(verbs, "stream-words", jobs.stream_words, ("name",), ("raw", "output"))
     counting = _add_job(
@@ -136,6 +141,16 @@ def _add_results(verbs: argparse._SubParsersAction) -> None:
     verifying.add_argument("--table", action="store_true", help="show all that is not identical")
 
 
+def _add_program(verbs: argparse._SubParsersAction, parser: argparse.ArgumentParser) -> None:
+    """About the program itself."""
+    _add(verbs, "snakefile", program.snakefile)
+    _add(verbs, "schema", program.schema)
+    completing = _add(verbs, "completion", program.completion)
+    completing.add_argument("shell", choices=program.SHELLS)
+    completing.set_defaults(parser=parser)
+    _add(verbs, "warm", people.warm).add_argument("command", nargs=argparse.REMAINDER)
+
+
 def _add(
     verbs: argparse._SubParsersAction,
     name: str,
@@ -143,9 +158,12 @@ def _add(
     positional: tuple[str, ...] = (),
     paths: tuple[str, ...] = (),
     several: tuple[str, ...] = (),
+    of_job: bool = False,
 ) -> argparse.ArgumentParser:
     """A verb, with positional arguments and required options that are one path, or several."""
-    parser = verbs.add_parser(name, help=function.__doc__, description=function.__doc__)
+    said = function.__doc__ or ""
+    listed = {} if of_job else {"help": said.partition("\n")[0]}
+    parser = verbs.add_parser(name, description=said, **listed)
     parser.set_defaults(verb=function, log=None)
     for argument in positional:
         parser.add_argument(argument)
@@ -167,7 +185,7 @@ def _add_job(
     several: tuple[str, ...] = (),
 ) -> argparse.ArgumentParser:
     """A verb whose job is planned from a config."""
-    parser = _add(verbs, name, function, positional, paths, several)
+    parser = _add(verbs, name, function, positional, paths, several, of_job=True)
     parser.add_argument("--config", type=Path, default=DEFAULT_CONFIG)
     parser.add_argument("--digest", help="digest of the spec that the job was planned with")
     return parser

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 LOCK = Path("envs/requirements.lock").read_text(encoding="utf-8")
-WANTED = Path("envs/requirements.in").read_text(encoding="utf-8")
+WANTED = "".join(path.read_text(encoding="utf-8") for path in sorted(Path("envs").glob("*.in")))
 
 
 def test_no_address() -> None:

@@ -29,7 +29,7 @@ def load(given: Mapping[str, Any], file: Path) -> Config:
 
 
 def text(given: Mapping[str, Any], file: Path) -> str:
-    """What the file says: JSON, which is YAML, with relative paths as from the working directory."""
+    """What the file says: JSON, which is YAML; relative paths start in the working directory."""
     said = {key: value for key, value in given.items() if key != OF_SNAKEMAKE} or DEFAULT
     folder = os.path.relpath(str(said.get(FOLDER, ".")), file.parent)
     return json.dumps(said | {FOLDER: folder}, indent=1, ensure_ascii=False, default=str) + "\n"

@@ -1,0 +1,101 @@
+"""A wheel in an environment without our checkout is a working shiftbench."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+CONFIG = """\
+studies:
+  toy:
+    title: Steps
+    streams: {steps: {family: toy-step, points: 6}}
+    seeds: 1
+    metrics: [log_predictive]
+    artefacts: [score-table]
+    methods: {plain: [gaussian-mean]}
+"""
+
+
+def called(folder: Path, *command: str | Path) -> str:
+    environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        command, cwd=folder, env=environment, text=True, check=False,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of a copy of the checkout."""
+    folder = tmp_path_factory.mktemp("wheel")
+    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.sif")
+    for name in ("src", "config", "workflow", "profiles", "envs"):
+        shutil.copytree(ROOT / name, folder / "copy" / name, ignore=ignored)
+    for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder / "copy")
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    called(folder, *pip, "--wheel-dir", folder, "./copy")
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def binaries(wheel: Path) -> Path:
+    """The programs of an environment with the wheel, and with the packages of ours."""
+    folder = wheel.parent / "environment"
+    venv.create(folder, symlinks=True)
+    ours = {"base": str(folder), "platbase": str(folder)}
+    packages = Path(sysconfig.get_path("purelib", vars=ours))
+    # Files .pth of that folder, such as that of our editable install, are not read.
+    (packages / "others.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    pip = [sys.executable, "-m", "pip", "--python", folder / "bin/python", "install", "--quiet"]
+    called(folder, *pip, "--no-deps", "--no-index", wheel)
+    return folder / "bin"
+
+
+@pytest.mark.long
+def test_the_wheel_names_what_it_needs(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as files:
+        (about,) = [name for name in files.namelist() if name.endswith("/METADATA")]
+        lines = files.read(about).decode().splitlines()
+    needs = [line.partition(": ")[2] for line in lines if line.startswith("Requires-Dist")]
+    wanted = (ROOT / "envs/requirements.in").read_text().splitlines()
+    plain = [line.partition("  #")[0] for line in wanted if line and line[0] != "#"]
+    bare = {need.replace(" ", "") for need in needs if "extra ==" not in need}
+    assert {_sorted(need) for need in bare} == {_sorted(need) for need in plain}
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["dynamic"]
+    for extra in extras["optional-dependencies"]:
+        assert any(f"extra == '{extra}'" in need.replace('"', "'") for need in needs), extra
+
+
+def _sorted(need: str) -> str:
+    return "".join(sorted(need))
+
+
+@pytest.mark.long
+def test_the_program_and_its_workflow_run_outside_a_checkout(binaries: Path, tmp_path) -> None:
+    shiftbench = binaries / "shiftbench"
+    (tmp_path / "mine.yaml").write_text(CONFIG)
+    assert called(tmp_path, shiftbench, "--version").startswith("shiftbench ")
+    assert "toy: Steps; 1 runs" in called(tmp_path, shiftbench, "check", "mine.yaml")
+    assert "toy-step" in called(tmp_path, shiftbench, "list", "studies")
+    assert "vbs-toy" in called(tmp_path, shiftbench, "list", "methods")
+    snakefile = called(tmp_path, shiftbench, "snakefile").strip()
+    assert Path(snakefile).is_relative_to(binaries.parent)
+    command = [binaries / "python", "-m", "snakemake", "--snakefile", snakefile, "--cores", "1"]
+    called(tmp_path, shiftbench, "warm", "--", *command, "--configfile", "mine.yaml")
+    table = tmp_path / "results/mine/studies/toy/tables/score-table.md"
+    assert "steps: 1 of 1 runs" in table.read_text()
+    assert "Nothing to be done" in called(tmp_path, *command, "--configfile", "mine.yaml")
