@@ -7,7 +7,13 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-CARRIED = ("config/**/*.yaml", "workflow/**/*", "profiles/*/*.yaml", "envs/requirements.lock")
+CARRIED = (
+    "Snakefile",
+    "workflow/**/*",
+    "profiles/*/*.yaml",
+    "config/**/*.yaml",
+    "envs/requirements.lock",
+)
 
 
 class WithCheckout(build_py):

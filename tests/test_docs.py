@@ -8,15 +8,18 @@ import re
 import shutil
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 import yaml
 
 from shiftbench.planning import config
 from shiftbench.scoring import summarise, tidy
+from shiftbench.store import zarr_zip
 from tests import own_words
 
 ROOT = Path(__file__).parents[1]
@@ -164,6 +167,20 @@ def test_every_command_of_the_readme(checkout, monkeypatch):
     assert few_rows["vbs-svb-k2"]["shift_recall"] > 0
     stores = shell(f".venv/bin/python -c '{snippet()}'", checkout)
     assert "score_by_task" in stores and "info_log_weight" in stores
+
+
+def test_stores_open_with_plain_xarray_as_the_page_says(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = xr.Dataset({"value": ("task", [1.0, 2.0])}, attrs={"title": "Rows"})
+    groups = {"/scores": rows, "/runs/toy-step/vbs-k2": rows.rename(value="score")}
+    zarr_zip.write(rows, Path("results/embedded/streams/toy-step.zarr.zip"))
+    tree = xr.DataTree.from_dict(groups)
+    zarr_zip.write(tree, Path("results/embedded/studies/toy-step/scores.zarr.zip"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        exec(snippet(), {})
+    told = capsys.readouterr().out
+    assert told.count("title:") == 3 and "'/runs/toy-step/vbs-k2'" in told
 
 
 def test_the_columns_of_a_summary_are_explained():

@@ -44,7 +44,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.sif")
     for name in ("src", "config", "workflow", "profiles", "envs"):
         shutil.copytree(ROOT / name, folder / "copy" / name, ignore=ignored)
-    for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
+    for name in ("Snakefile", "pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder / "copy")
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
     called(folder, *pip, "--wheel-dir", folder, "./copy")

@@ -16,4 +16,5 @@ HOME = CARRIED if INSTALLED else PACKAGE.parents[1]
 CONFIGS = HOME / "config"
 EMBEDDED = CONFIGS / "embedded.yaml"
 LOCK = HOME / "envs" / "requirements.lock"
-SNAKEFILE = HOME / "workflow" / "Snakefile"
+SNAKEFILE = HOME / "Snakefile"
+"""Beside which Snakemake finds profiles/default."""

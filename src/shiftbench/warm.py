@@ -24,6 +24,8 @@ from shiftbench import crash
 
 FOLDER = "SHIFTBENCH_WARM"
 STACKS = ("light", "tensorflow")
+HOME = "home"
+"""The file in that folder that says of which package the servers are."""
 LENGTH = 8
 """Bytes of the number that says how long a job's description is."""
 
@@ -33,6 +35,7 @@ def run(command: list[str]) -> int:
     from shiftbench import stopping  # not above: a job has no use for psutil
 
     folder = Path(tempfile.mkdtemp(prefix="shiftbench-"))
+    (folder / HOME).write_text(_package())
     server = _start_server(folder)
     try:
         return stopping.run(command, os.environ | {FOLDER: str(folder)})
@@ -44,10 +47,16 @@ def run(command: list[str]) -> int:
 
 
 def request(stack: str, arguments: list[str]) -> int | None:
-    """Lets a server run the job; the exit status, or None if there is no server."""
+    """Lets a server run the job; the exit status, or None if there is no server.
+
+    That of another checkout is none: it would run other code, as where a module is of there.
+    """
     folder = os.environ.get(FOLDER)
     if not folder:
         return None
+    with suppress(OSError):
+        if Path(folder, HOME).read_text() != _package():
+            return None
     connection = socket.socket(socket.AF_UNIX)
     try:
         connection.connect(f"{folder}/{stack}")
@@ -72,6 +81,11 @@ def request(stack: str, arguments: list[str]) -> int | None:
 def exit_status(status: int) -> int:
     """A process that a signal ended counts as 128 + signal, as in a shell."""
     return 128 - status if status < 0 else status
+
+
+def _package() -> str:
+    """Where the running shiftbench is."""
+    return str(Path(__file__).resolve().parent)
 
 
 def _pass_on(connection: socket.socket, number: int) -> None:

@@ -203,7 +203,7 @@ DEPLOYED = """\
 configfile: "config/config.yaml"
 
 module bench:
-    snakefile: "{checkout}/workflow/Snakefile"
+    snakefile: "{checkout}/Snakefile"
     config: config
 
 use rule * from bench
