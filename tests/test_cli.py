@@ -16,6 +16,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import shiftbench
 from shiftbench import __main__, cli
 from shiftbench.planning import config, specs
 from shiftbench.store import zarr_zip
@@ -369,3 +370,35 @@ def test_crash_of_compiled_code_leaves_its_stack_in_the_log(plan, tmp_path) -> N
     assert done.returncode == -11
     told = (tmp_path / "a.log").read_text()
     assert "Segmentation fault" in told and "in observe" in told
+
+
+def test_the_help_has_the_verbs_of_people_and_names_those_of_jobs(capsys) -> None:
+    for option in ("--help", "--version"):
+        with pytest.raises(SystemExit) as ended:
+            cli.main([option])
+        assert ended.value.code == 0
+    told = capsys.readouterr().out
+    assert re.search(r"^    check +Checks", told, re.MULTILINE)
+    assert not re.search(r"^    (run|stream|ledger) ", told, re.MULTILINE)
+    assert re.search(r"Verbs of jobs, [^.]*summarise", told)
+    assert told.endswith(f"shiftbench {shiftbench.__version__}\n")
+
+
+def test_completion_is_a_script_of_the_verbs(capsys) -> None:
+    pytest.importorskip("shtab")
+    assert cli.main(["completion", "bash"]) == 0
+    told = capsys.readouterr().out
+    assert "complete " in told and "'verify'" in told and "_shtab_compgen_files" in told
+
+
+def test_completion_needs_a_package(capsys, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    assert cli.main(["completion", "bash"]) == 2
+    assert "pip install shtab" in capsys.readouterr().err
+
+
+def test_the_files_of_an_artefact_are_named_all(plan, capsys) -> None:
+    files = ["--streams", "s", "--scores", "s", "--summary", "s", "--config", "small.yaml"]
+    for made in (["table"], ["table.csv"], ["table.csv", "table.svg"]):
+        assert cli.main(["artefact", "toy", "score-table", *files, "--output", *made]) == 2
+        assert "name the files that are made: table.csv table.md" in capsys.readouterr().err

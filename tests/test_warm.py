@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -126,6 +127,13 @@ def test_argument_error_keeps_its_status(environment) -> None:
 
 def test_without_server_the_job_runs_in_the_client(environment, tmp_path) -> None:
     assert _run(environment | {warm.FOLDER: str(tmp_path)}, "exit", "4").returncode == 4
+
+
+def test_a_server_of_another_checkout_is_none(environment, package, tmp_path) -> None:
+    shutil.copytree(package, tmp_path, dirs_exist_ok=True)
+    for place, served in ((package, True), (tmp_path, False)):
+        done = _run(environment | {"PYTHONPATH": str(place)}, "tell", input="")
+        assert (done.stderr != f"err {os.getpid()}\n") == served
 
 
 def _start_waiting(environment: dict, path: Path) -> tuple[subprocess.Popen, int]:

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from shiftbench import __version__, file_errors, home, telling
 from shiftbench.errors import UserError
@@ -162,7 +163,7 @@ def _add(
 ) -> argparse.ArgumentParser:
     """A verb, with positional arguments and required options that are one path, or several."""
     said = function.__doc__ or ""
-    listed = {} if of_job else {"help": said.partition("\n")[0]}
+    listed: dict[str, Any] = {} if of_job else {"help": said.partition("\n")[0]}
     parser = verbs.add_parser(name, description=said, **listed)
     parser.set_defaults(verb=function, log=None)
     for argument in positional:
