@@ -1,6 +1,7 @@
 include: "workflow/Snakefile"
 
 
-# An included file cannot set the default target; that of a module is its parent's.
-if not workflow.modifier.namespace:
-    workflow.default_target = "all"
+# An included file cannot set the default target.
+workflow.default_target = workflow.default_target or workflow.modifier.modify_rulename(
+    "all"
+)
