@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from shiftbench.errors import UserError
 from shiftbench.planning import config, given, specs
 
 STUDY = {
@@ -70,6 +71,11 @@ def test_an_equal_config_is_not_written_again() -> None:
     given.write({"from": "embedded", "seeds_per_job": 3}, FILE)
     assert FILE.stat().st_ino != before.st_ino
     assert [file.name for file in FILE.parent.iterdir()] == [FILE.name]
+
+
+def test_what_is_no_mapping_is_refused() -> None:
+    with pytest.raises(UserError, match="the config of module bench is no mapping"):
+        given.load("config.yaml", FILE)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

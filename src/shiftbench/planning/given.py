@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from shiftbench.errors import UserError
 from shiftbench.planning import config
 from shiftbench.planning.schema import Config
 from shiftbench.planning.yaml_lines import FOLDER, Document
@@ -24,6 +25,10 @@ OF_SNAKEMAKE = "pathvars"
 
 def load(given: Mapping[str, Any], file: Path) -> Config:
     """The config of the module whose jobs find it at `file`. ConfigError with every error."""
+    if not isinstance(given, Mapping):
+        raise UserError(
+            f"the config of module {file.stem} is no mapping; give one, as config files are"
+        )
     document = Document(file, json.loads(text(given, file)), None, [])
     return config.planned(config.whole(document, f"the config of module {file.stem}"))
 
