@@ -45,7 +45,8 @@ def make(folder: Path) -> Path:
     made += ["--streams", stream]
     _do("summarise", "toy", "--runs", *runs, *made, "--tidy", f"{study}/scores.csv")
     os.makedirs(f"{study}/tables")
-    _do("artefact", "toy", "score-table", "--output", f"{study}/tables/score-table", *made)
+    tables = [f"{study}/tables/score-table.{kind}" for kind in ("csv", "md")]
+    _do("artefact", "toy", "score-table", "--output", *tables, *made)
     return results
 
 

@@ -14,17 +14,20 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from shiftbench import home
 from shiftbench.errors import UserError
 from shiftbench.planning import config, specs
 from shiftbench.planning.composition import Composition
-from shiftbench.planning.library import OURS
 from shiftbench.publishing import crate_metadata, croissant, files, licences, publish, stores
 from shiftbench.store import scratch, text_files
 
-ROOT = OURS.parent
+ROOT = home.HOME
 """The checkout whose workflow and code made the results."""
-WORKFLOW = ("Snakefile", "Makefile", "pyproject.toml", "LICENSE", "CITATION.cff")
-FOLDERS = {"workflow": "*", "profiles": "*", "envs": "requirements.*", "src/shiftbench": "*"}
+WORKFLOW = (
+    "Snakefile", "Makefile", "pyproject.toml", "setup.py", "envs/requirements.lock", "LICENSE",
+    "CITATION.cff",
+)  # fmt: skip
+FOLDERS = {"workflow": "*", "profiles": "*", "envs": "*.in", "src/shiftbench": "*"}
 """Folders of the checkout, and which of their files."""
 LEFT_OUT = ("__pycache__",)
 STREAMS = "streams"
@@ -50,8 +53,8 @@ def make(results: Path, config_file: Path, target: Path) -> None:
     """
     if target.exists() and not (target / crate_metadata.NAME).exists() and any(target.iterdir()):
         raise UserError(f"{target}: not empty, and no crate; name another folder")
-    if not (ROOT / WORKFLOW[0]).exists():
-        raise UserError(f"{ROOT}: the workflow is not there; make the crate in a checkout")
+    if home.INSTALLED:
+        raise UserError(f"{home.PACKAGE} is installed; make the crate in a checkout")
     composed = config.composed(config_file)
     refuse_others(results, config.planned(composed), config_file)
     with scratch.beside(target) as folder:
