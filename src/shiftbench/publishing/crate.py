@@ -186,9 +186,9 @@ def _code() -> Iterator[Path]:
 def _copy_config(composed: Composition, config_file: Path, made: Path) -> None:
     """The config and the files that it was composed of; those beside it before ours."""
     for path in [config_file, *(Path(one.path) for one in composed.library.documents)]:
-        folders = (config_file.resolve().parent, OURS.resolve())
-        home = next(folder for folder in folders if path.resolve().is_relative_to(folder))
-        target = made / "config" / path.resolve().relative_to(home)
+        folders = (config_file.resolve().parent, *composed.library.folders)
+        beside = next(folder for folder in folders if path.resolve().is_relative_to(folder))
+        target = made / "config" / path.resolve().relative_to(beside)
         if not target.exists():
             _copy(path, target)
 
