@@ -40,7 +40,7 @@ MODULE = workflow.modifier.namespace
 
 
 def place(path):
-    """Where a path of ours is that no rule names: below the prefix of the module."""
+    """Where a path of ours is that is in none of the rules, below the prefix of the module."""
     return workflow.pathvars.apply(workflow.modifier.modify_path(path))
 
 
