@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -33,13 +35,6 @@ def panel(figure, title):
     return found[0]
 
 
-def line(axes, color, size):
-    found = [one for one in axes.get_lines() if one.get_color() == color]
-    found = [one.get_ydata() for one in found if len(one.get_ydata()) == size]
-    assert len(found) == 1
-    return found[0]
-
-
 def so_far(learner):
     a = 100 * continual_stores.matrix(learner)
     return np.array([a[:, t, : t + 1].mean() for t in range(10)])
@@ -59,12 +54,54 @@ def test_tasks_learnt_draws_means_of_the_rows_of_a(study):
     assert [text.get_text() for text in axes.texts] == [f"{so_far('ewc')[-1]:.1f}"]
 
 
-def test_the_band_is_the_interval_over_seeds(study):
+def test_the_band_is_the_interval_over_seeds():
+    study = continual_stores.study(LEARNERS, seeds=5)
     axes = panel(tasks_learnt.draw(study), "vogn")
     edges = axes.collections[0].get_paths()[0].vertices
-    last = 100 * continual_stores.matrix("vogn")[:, -1].mean(axis=1)
+    last = 100 * continual_stores.matrix("vogn", seeds=5)[:, -1].mean(axis=1)
+    assert "band: 95 % interval" in tasks_learnt.caption(study)
     reach = edges[edges[:, 0] == 10, 1]
     assert [reach.min(), reach.max()] == pytest.approx(interval(last))
+
+
+def test_few_seeds_are_lines_and_no_band(study):
+    axes = panel(tasks_learnt.draw(study), "vogn")
+    assert not axes.collections
+    colour = _style.look(study, "vogn")["color"]
+    lines = [one for one in axes.get_lines() if one.get_color() == colour]
+    ends = sorted(one.get_ydata()[-1] for one in lines if one.get_zorder() != 3)
+    last = 100 * continual_stores.matrix("vogn")[:, -1].mean(axis=1)
+    assert ends == pytest.approx(sorted(last))
+    assert "thin lines: the seeds" in tasks_learnt.caption(study)
+    assert "band" not in tasks_learnt.caption(study)
+
+
+def test_a_long_label_leaves_room_for_the_number(study):
+    long = dataclasses.replace(study, labels={"vogn": "VCL radial, full, wide"})
+    figure = tasks_learnt.draw(long)
+    figure.draw_without_rendering()
+    axes = panel(figure, "VCL radial, full, wide")
+    title, number = axes._left_title.get_window_extent(), axes.texts[0].get_window_extent()
+    assert title.x1 < number.x0
+
+
+def test_ticks_of_a_low_colour_bar_do_not_collide():
+    assert len(_continual.ticks(0.0, 99.9, 0.15)) < len(_continual.ticks(0.0, 99.9, 0.05))
+    places = _continual.to_scale(np.array(_continual.ticks(0.0, 99.9, 0.15)))
+    whole = _continual.to_scale(99.9) - _continual.to_scale(0.0)
+    assert (np.diff(places) / whole >= 0.15).all()
+
+
+def test_a_stream_is_named_once(study):
+    store = study.streams[STREAM]
+    assert _style.named("s", store.assign_attrs(title="stream s")) == "s"
+    assert _style.named("s", store.assign_attrs(title="Digits, permuted")) == "s: Digits, permuted"
+
+
+def test_vertical_lines_are_told_where_they_are(study):
+    assert "vertical lines" in per_task_accuracy.caption(study)
+    without = continual_stores.study(("ewc", "vogn"))
+    assert "vertical lines" not in per_task_accuracy.caption(without)
 
 
 def test_published_numbers_are_drawn_at_the_last_task(study):
@@ -78,9 +115,10 @@ def test_published_numbers_are_drawn_at_the_last_task(study):
 def test_learners_that_forget_are_shown_on_the_task_just_learnt(study):
     learnt = 100 * np.diagonal(continual_stores.matrix("independent"), axis1=1, axis2=2)
     colour = _style.look(study, "independent")["color"]
-    drawn = line(panel(tasks_learnt.draw(study), "independent"), colour, 10)
+    lines = panel(tasks_learnt.draw(study), "independent").get_lines()
+    (drawn,) = [one for one in lines if one.get_color() == colour and one.get_zorder() == 3]
     expected = [learnt[:, : t + 1].mean() for t in range(10)]
-    assert drawn == pytest.approx(expected)
+    assert drawn.get_ydata() == pytest.approx(expected)
     for module in (tasks_learnt, per_task_accuracy, continual_table):
         assert "independent: each task just learnt" in module.caption(study)
 

@@ -17,7 +17,7 @@ from shiftbench.artefacts import (
     regime_table,
 )
 from shiftbench.errors import UserError
-from shiftbench.scoring import comparison, statistics
+from shiftbench.scoring import comparison, leads, statistics
 from tests.artefacts import regime_stores
 from tests.scoring import stores
 
@@ -142,9 +142,9 @@ def test_lines_have_a_gap_where_runs_failed():
 
 def test_where_less_is_better_the_least_leads():
     one, other = np.array([1.0, 1.2, 1.1]), np.array([2.0, 2.1, 2.3])
-    assert _regimes.better("nll", one, other).difference.mean == pytest.approx(1.0333, abs=1e-3)
+    assert leads.better("nll", one, other).difference.mean == pytest.approx(1.0333, abs=1e-3)
     assert _regimes.advantage("nll", one, other).mean == pytest.approx(1.0333, abs=1e-3)
-    assert _regimes.better("accuracy", one / 3, other / 3).difference.mean < 0
+    assert leads.better("accuracy", one / 3, other / 3).difference.mean < 0
 
 
 def test_lines_of_pairs_are_the_differences(study):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -298,3 +299,11 @@ def test_a_learner_whose_runs_all_failed_is_left_out_of_the_figure(nile, runs):
     found = stores.study("nile", nile, METRICS, [runs["standard"], failed])
     assert len(segmentation.draw(found).get_axes()) == 2
     assert "1 failed: LearnerError" in segmentation.caption(found)
+
+
+def test_the_caption_tells_only_of_marks_that_are_drawn(study, nile):
+    told = segmentation.caption(study)
+    assert "dotted: true" in told and "dashed" not in told and "all of them thin" not in told
+    without = nile.assign(shift=np.logical_and(nile["shift"], False))
+    changed = dataclasses.replace(study, streams={"nile": without})
+    assert "dotted" not in segmentation.caption(changed)

@@ -226,3 +226,14 @@ def test_periods_of_several_years_have_both_in_their_name():
     store.dataset = store.to_dataset().assign(first_year=("task", [1970, 1975, 1980, 1985, 1995]))
     assert _words.period_names(store)[0] == "1970-74"
     assert _words.period_names(store)[-1] == "1995-99"
+
+
+def test_other_hypotheses_are_told_where_some_are_drawn(monkeypatch):
+    monkeypatch.setattr(word_trajectories, "FAINTEST", 0.0)
+    (legend,) = word_trajectories.draw(study()).legends
+    assert "its other hypotheses" in [text.get_text() for text in legend.get_texts()]
+    assert "thin lines: its others" in word_trajectories.caption(study())
+    monkeypatch.setattr(word_trajectories, "FAINTEST", 1.1)
+    (legend,) = word_trajectories.draw(study()).legends
+    assert "its other hypotheses" not in [text.get_text() for text in legend.get_texts()]
+    assert "thin lines" not in word_trajectories.caption(study())

@@ -15,6 +15,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
+from shiftbench.artefacts import _style
 from shiftbench.errors import UserError
 from shiftbench.planning import provenance, works
 from shiftbench.scoring.metrics import _matrix
@@ -170,6 +171,6 @@ def blocks(drawn: Figure, study: StudyResults) -> Iterator[tuple[str, SubFigure]
     """Each stream with its part of the figure, which has a title."""
     parts = drawn.subfigures(len(study.streams), 1, squeeze=False)[:, 0]
     for letter, stream, part in zip(ascii_lowercase, study.streams, parts, strict=False):
-        words = f"{stream}: {study.streams[stream].attrs['title']}"
+        words = _style.named(stream, study.streams[stream])
         part.suptitle(f"$\\bf{{{letter}}}$  {words}", x=0.008, ha="left", size=10)
         yield stream, part

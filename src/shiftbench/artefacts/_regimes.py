@@ -1,9 +1,4 @@
-"""The cells of a study with axes: their place in the grid, and who leads in each.
-
-In a cell the leader is the method with the best mean score, and every other method is compared
-with it, seed by seed (paired t test, Holm's method over the others of the cell). Those that are
-not resolved share its lead; where there are none, the lead is resolved.
-"""
+"""The cells of a study with axes: their place in the grid, and who leads in each."""
 
 from __future__ import annotations
 
@@ -15,8 +10,8 @@ import numpy as np
 
 from shiftbench.artefacts import neighbours
 from shiftbench.planning import components
-from shiftbench.scoring import comparison, statistics
-from shiftbench.scoring.comparison import ALPHA, Comparison
+from shiftbench.scoring import comparison, leads, statistics
+from shiftbench.scoring.leads import Cell
 from shiftbench.scoring.results import StudyResults
 from shiftbench.scoring.statistics import Interval
 
@@ -53,41 +48,6 @@ class Grid(NamedTuple):
         return ", ".join(f"{self.title(axis)} {value}" for axis, value in places)
 
 
-class Lead(NamedTuple):
-    """The leader of a cell over another method: difference, positive, and its corrected p."""
-
-    over: Comparison
-    p: float
-
-    @property
-    def resolved(self) -> bool:
-        """Whether the seeds tell the two apart."""
-        return self.p < ALPHA
-
-
-class Cell(NamedTuple):
-    """Who leads on one stream. scores [seed], best mean first; leads: over each of the others."""
-
-    stream: str
-    scores: dict[str, np.ndarray]
-    leads: dict[str, Lead]
-
-    @property
-    def leader(self) -> str | None:
-        """The method with the best mean; None where none has a score."""
-        return next(iter(self.scores), None)
-
-    @property
-    def tied(self) -> list[str]:
-        """The others that the seeds do not tell apart from the leader, best first."""
-        return [name for name, lead in self.leads.items() if not lead.resolved]
-
-    @property
-    def resolved(self) -> bool:
-        """Whether the leader is told apart from every other method."""
-        return bool(self.leads) and not self.tied
-
-
 def grid(study: StudyResults, artefact: str) -> Grid:
     """The grid of a study. UserError for a study without axes."""
     if not study.cells:
@@ -99,7 +59,10 @@ def grid(study: StudyResults, artefact: str) -> Grid:
 
 def cells(study: StudyResults, metric: str) -> dict[str, Cell]:
     """Who leads on each stream of a study, by stream."""
-    return {stream: _cell(study, stream, metric) for stream in study.streams}
+    return {
+        stream: leads.cell(stream, neighbours.ranked(study, stream, metric), metric)
+        for stream in study.streams
+    }
 
 
 def over_map(found: Sequence[Cell]) -> np.ndarray:
@@ -113,22 +76,10 @@ def over_map(found: Sequence[Cell]) -> np.ndarray:
     return comparison.corrected(list(np.where(unknown, np.nan, largest)))
 
 
-def better(metric: str, one: np.ndarray, other: np.ndarray) -> Comparison:
-    """How much better one method is than another, [seed] each, in the metric's unit."""
-    pair = _upwards(metric, one, other)
-    size = neighbours.region(metric, np.nanmean(pair))
-    return comparison.compare(*pair, size, statistics.bounds(metric))
-
-
 def advantage(metric: str, one: np.ndarray, other: np.ndarray) -> Interval:
-    """The difference of `better` alone, also of methods without a score."""
-    return statistics.paired_difference(*_upwards(metric, one, other), statistics.bounds(metric))
-
-
-def _upwards(metric: str, one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Two scores in the order in which their difference is above 0 where the first is better."""
-    up = components.constant("metrics", metric, "HIGHER_IS_BETTER")
-    return (one, other) if up else (other, one)
+    """The difference of `leads.better` alone, also of methods without a score."""
+    pair = leads.upwards(metric, one, other)
+    return statistics.paired_difference(*pair, statistics.bounds(metric))
 
 
 def factor(metric: str) -> int:
@@ -150,17 +101,3 @@ def ends(metric: str, of: Interval) -> str:
 def _text(value: Any) -> str:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return f"{value:g}" if is_number else str(value)
-
-
-def _cell(study: StudyResults, stream: str, metric: str) -> Cell:
-    scores = neighbours.ranked(study, stream, metric)
-    if not scores:
-        return Cell(stream, {}, {})
-    leader, *others = scores
-    found = [better(metric, scores[leader], scores[other]) for other in others]
-    p = comparison.corrected([each.p for each in found])
-    leads = {
-        other: Lead(each, float(corrected))
-        for other, each, corrected in zip(others, found, p, strict=True)
-    }
-    return Cell(stream, scores, leads)

@@ -13,6 +13,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 import seaborn as sns
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -111,6 +112,18 @@ def spread(
         axes.fill_between(x, band.low, band.high, color=colour, alpha=alpha, lw=0)
     else:
         axes.plot(x, values.T, color=colour, lw=0.5, alpha=0.6)
+
+
+def spread_told(study: StudyResults, interval: str) -> str:
+    """What `spread` draws for a study, whose intervals are described so, for captions."""
+    few = study.cube.sizes["seed"] < FEWEST_OF_BAND
+    return "thin lines: the seeds" if few else f"band: {interval}"
+
+
+def named(stream: str, store: xr.Dataset) -> str:
+    """A stream with its title, where that says more than its name."""
+    words = store.attrs["title"]
+    return stream if words in (stream, f"stream {stream}") else f"{stream}: {words}"
 
 
 def title(axes: Axes, letter: str, text: str) -> None:

@@ -13,6 +13,7 @@ from functools import partial
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from shiftbench.artefacts import _style
 from shiftbench.scoring.results import StudyResults
@@ -71,6 +72,7 @@ def _draw_stream(study: StudyResults, panel: Axes, stream: str) -> None:
     if "regret" in study.metrics:
         _draw_best(panel, study, stream)
     panel.set(xlabel="rows seen", ylabel="average loss so far", yscale="log")
+    panel.xaxis.set_major_locator(MaxNLocator(5))
     panel.yaxis.set_major_formatter("{x:g}")
     panel.yaxis.set_minor_formatter(lambda x, _: f"{x:g}" if f"{x:e}"[0] in "25" else "")
     panel.tick_params(which="minor", labelsize=7)

@@ -49,7 +49,8 @@ def draw(study: StudyResults) -> Figure:
     for panel in panels[:2]:
         for level, words in ((CLOSE, "close below"), (UNRELIABLE, "unreliable above")):
             panel.axhline(level, color=_style.MUTED, lw=0.8, ls=":")
-            panel.text(ticks[0], level, words, size=7, color=_style.MUTED, va="bottom")
+            text = panel.text(ticks[0], level, words, size=7, color=_style.MUTED, va="bottom")
+            text.set(zorder=5, bbox={"fc": "white", "ec": "none", "alpha": 0.8, "pad": 0.5})
         panel.set_ylim(-0.3, 1.25)
     panels[2].set_yscale("log")
     panels[0].legend(loc="upper left", ncols=2)

@@ -12,14 +12,12 @@ import numpy as np
 import pandas as pd
 
 from shiftbench.planning import components
-from shiftbench.scoring import comparison, statistics
+from shiftbench.scoring import comparison, leads, statistics
 from shiftbench.scoring.comparison import ALPHA, Comparison
 from shiftbench.scoring.results import StudyResults
 
 KIND = "table"
 
-FRACTIONS, OTHERS = 0.01, 0.01
-"""The region of practical equivalence: of fractions, and as a share of the mean score of others."""
 COLUMNS = (
     "stream",
     "learner",
@@ -68,33 +66,23 @@ def leading(study: StudyResults, artefact: str = "neighbours") -> str:
 
     UserError, in the name of an artefact, where it has none.
     """
-    if "acc" in study.metrics:
-        return "acc"
-    for metric in study.metrics:
-        if components.constant("metrics", metric, "HIGHER_IS_BETTER") is not None:
-            return metric
-    raise study.lacking(artefact, "a metric of which more or less is better")
+    found = leads.metric(study.metrics)
+    if found is None:
+        raise study.lacking(artefact, "a metric of which more or less is better")
+    return found
 
 
 def ranked(study: StudyResults, stream: str, metric: str) -> dict[str, np.ndarray]:
     """Scores [seed] of the learners that have some, best mean first."""
     scores = {name: study.score(stream, name, metric) for name in study.learners}
-    known = {name: values for name, values in scores.items() if not np.isnan(values).all()}
-    sign = -1 if components.constant("metrics", metric, "HIGHER_IS_BETTER") else 1
-    return dict(sorted(known.items(), key=lambda item: sign * np.nanmean(item[1])))
-
-
-def region(metric: str, mean: float) -> float:
-    """Half the width of the region of practical equivalence, of scores around a mean."""
-    of_fraction = components.constant("metrics", metric, "UNIT") == "fraction"
-    return FRACTIONS if of_fraction else OTHERS * abs(float(mean))
+    return leads.best_first(scores, metric)
 
 
 def _rows(study: StudyResults, stream: str, metric: str) -> list[tuple[object, ...]]:
     scores = ranked(study, stream, metric)
     within = statistics.bounds(metric)
     of_fraction = components.constant("metrics", metric, "UNIT") == "fraction"
-    size = region(metric, np.mean([np.nanmean(values) for values in scores.values()]))
+    size = leads.region(metric, np.mean([np.nanmean(values) for values in scores.values()]))
     pairs = list(pairwise(scores))
     found = [comparison.compare(scores[one], scores[other], size, within) for one, other in pairs]
     p = comparison.corrected([each.p for each in found])

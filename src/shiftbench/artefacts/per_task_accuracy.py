@@ -35,8 +35,7 @@ def caption(study: StudyResults) -> str:
     return (
         "Accuracy on the test data of each task after the last task, and the average over tasks: "
         f"mean over seeds, bars: {statistics.described(_continual.METRIC)}"
-        f"{_continual.diamonds(study)}; vertical lines: the first learner that starts each task "
-        "from scratch, if any. "
+        f"{_continual.diamonds(study)}{_lines(study)}. "
         f"{_continual.from_scratch(study)}{study.budget()}"
     )
 
@@ -83,6 +82,16 @@ def _reference(study: StudyResults, stream: str, ends: dict[str, np.ndarray]) ->
         if len(values) and _continual.forgets(study, stream, name):
             return _mean(values)
     return None
+
+
+def _lines(study: StudyResults) -> str:
+    """Words for captions about the vertical lines; empty where there are none."""
+    first = any(
+        _continual.forgets(study, stream, name) and len(study.run(stream, name)["seed"])
+        for stream in study.streams
+        for name in study.learners
+    )
+    return "; vertical lines: the first learner that starts each task from scratch" if first else ""
 
 
 def _draw_reference(panels: np.ndarray, reference: np.ndarray | None) -> None:

@@ -20,9 +20,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
 from shiftbench.artefacts import _regimes, _style, neighbours
-from shiftbench.artefacts._regimes import Cell, Grid
+from shiftbench.artefacts._regimes import Grid
 from shiftbench.scoring import statistics
 from shiftbench.scoring.comparison import ALPHA
+from shiftbench.scoring.leads import Cell
 from shiftbench.scoring.results import StudyResults
 
 KIND = "figure"

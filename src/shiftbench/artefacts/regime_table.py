@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 
 from shiftbench.artefacts import _regimes, _tables, neighbours
-from shiftbench.artefacts._regimes import DETECTION, Cell
-from shiftbench.scoring import comparison, statistics
+from shiftbench.artefacts._regimes import DETECTION
+from shiftbench.scoring import comparison, leads, statistics
+from shiftbench.scoring.leads import Cell
 from shiftbench.scoring.results import StudyResults
 from shiftbench.scoring.statistics import Interval
 
@@ -101,7 +102,7 @@ def _minus_baseline(study: StudyResults, metric: str, cell: Cell) -> dict[str, d
     if baseline is None:
         return {}
     others = [name for name in cell.scores if name != study.baseline]
-    found = [_regimes.better(metric, cell.scores[name], baseline) for name in others]
+    found = [leads.better(metric, cell.scores[name], baseline) for name in others]
     p = comparison.corrected([each.p for each in found])
     key = f"minus_{study.baseline}"
     return {

@@ -143,7 +143,7 @@ def _draw_images(axes: Axes, study: StudyResults, stream: str) -> None:
         )
         _pictures.show(inset, image)
     axes.set_axis_off()
-    _style.title(axes, "a", f"{stream}: {store.attrs['title']}")
+    _style.title(axes, "a", _style.named(stream, store))
 
 
 def _difference(study: StudyResults, stream: str, learner: str) -> np.ndarray:

@@ -58,9 +58,14 @@ def draw(study: StudyResults) -> Figure:
 
 def caption(study: StudyResults) -> str:
     """What is drawn, what is known, on how many runs, and what is cut."""
+    stores = study.streams.values()
+    several = any(store["value"].values[0].shape[1] > 1 for store in stores)
+    changes = any(_known(store).any() for store in stores)
+    events = any("event" in store for store in stores)
+    series = "the series, all of them thin, and their mean" if several else "the series"
     return (
-        "Top: the series (several: all of them, thin, and their mean); dotted: true, accepted or "
-        "annotated changes, dashed: an event. Below, for each learner: posterior of the run "
+        f"Top: {series}{'; dotted: true, accepted or annotated changes' * changes}"
+        f"{'; dashed: an event' * events}. Below, for each learner: posterior of the run "
         f"length, darker is more probable, white below {FAINTEST:g}; line: the most probable run "
         "length at each step; marks at the top: changepoints of the most probable segmentation, "
         f"read backwards from the end. First realisation. {study.budget()}"
@@ -100,8 +105,7 @@ def _draw_series(panel: Axes, study: StudyResults, stream: str) -> None:
     if thin:
         panel.plot(_series.axis(store), value.mean(axis=1), color="black", lw=1.0)
     times = _series.of_tasks(store)
-    known = store["annotation"].any("annotator") if "annotation" in store else store["shift"][0]
-    for task in np.flatnonzero(known.values):
+    for task in np.flatnonzero(_known(store)):
         panel.axvline(times[task], color=_style.PALETTE[0], lw=0.9, ls=":")
     if "event" in store:
         for task in np.flatnonzero(store["event"].values):
@@ -112,6 +116,12 @@ def _draw_series(panel: Axes, study: StudyResults, stream: str) -> None:
     units = store["value"].attrs["units"]
     panel.set_ylabel("value" if units in ("", "1") else units)
     _style.title(panel, "a", stream)
+
+
+def _known(store: xr.Dataset) -> np.ndarray:
+    """Whether a change at each task is true, accepted or annotated [task]."""
+    known = store["annotation"].any("annotator") if "annotation" in store else store["shift"][0]
+    return known.values
 
 
 def _draw_run_lengths(

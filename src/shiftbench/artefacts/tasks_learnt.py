@@ -22,6 +22,10 @@ KIND = "figure"
 USES = ("accuracy",)
 REQUIRES = ("earlier-tests",)
 
+PERCENT = (0.0, 100.0)
+TITLE, FITTING = 8.5, 16
+"""Size of a panel's title, and the characters that fit beside its number; longer ones shrink."""
+
 
 @_style.styled
 def draw(study: StudyResults) -> Figure:
@@ -37,9 +41,10 @@ def draw(study: StudyResults) -> Figure:
 
 def caption(study: StudyResults) -> str:
     """What the figure shows, on how many runs, and what is cut."""
+    spread = _style.spread_told(study, statistics.described(_continual.METRIC))
     return (
-        "Average accuracy over the tasks so far, after each task: mean over seeds, band: "
-        f"{statistics.described(_continual.METRIC)}; vertical: logarithm of the error; "
+        f"Average accuracy over the tasks so far, after each task: mean over seeds, {spread}; "
+        "vertical: logarithm of the error; "
         f"grey: the other learners; number: mean after the last task"
         f"{_continual.diamonds(study)}. "
         f"{_continual.from_scratch(study)}{study.budget()}"
@@ -47,20 +52,22 @@ def caption(study: StudyResults) -> str:
 
 
 def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
-    within = statistics.bounds(_continual.METRIC)
-    bands = {
-        name: statistics.band(_continual.so_far(study, stream, name), within).times(100)
-        for name in study.learners
-    }
+    percent = {name: 100 * _continual.so_far(study, stream, name) for name in study.learners}
+    bands = {name: statistics.band(values, PERCENT) for name, values in percent.items()}
     paper = _continual.published_averages(study, stream)
     panels = _continual.panels(block, len(bands))
     for axes, name in zip(panels, bands, strict=True):
         for other in bands.values():
             axes.plot(*_points(other), color="0.85", lw=0.8, zorder=1)
-        _draw_band(axes, bands[name], _style.look(study, name) | {"ls": "-"})
+        look = _style.look(study, name) | {"ls": "-"}
+        _draw_learner(axes, bands[name], look)
+        tasks, _ = _points(bands[name])
+        _style.spread(axes, tasks, percent[name], bands[name], look["color"], 0.2)
         if name in paper:
             axes.plot(len(bands[name].mean), paper[name], **_continual.PAPER, ms=5, zorder=4)
-        axes.set_title(study.label(name), fontweight="bold", size=8.5)
+        label = study.label(name)
+        size = TITLE * min(1.0, FITTING / len(label))
+        axes.set_title(label, fontweight="bold", size=size)
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     means = np.concatenate([band.mean for band in bands.values()] + [[*paper.values()]])
     _continual.scale(panels[0], "y", means, space=0.15)
@@ -72,10 +79,9 @@ def _points(band: statistics.Band) -> tuple[np.ndarray, np.ndarray]:
     return np.arange(1, len(band.mean) + 1), band.mean
 
 
-def _draw_band(axes: Axes, band: statistics.Band, look: dict[str, Any]) -> None:
+def _draw_learner(axes: Axes, band: statistics.Band, look: dict[str, Any]) -> None:
     tasks, mean = _points(band)
     axes.plot(tasks, mean, **look, ms=3, lw=1.4, zorder=3)
-    axes.fill_between(tasks, band.low, band.high, color=look["color"], alpha=0.2, lw=0)
     # Beside the title, where no curve can be.
     axes.annotate(
         "failed" if np.isnan(mean[-1]) else f"{mean[-1]:.1f}",

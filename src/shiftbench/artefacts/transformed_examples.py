@@ -29,7 +29,7 @@ def draw(study: StudyResults) -> Figure:
     drawn = _style.figure(height * len(study.streams), caption(study))
     blocks = drawn.subfigures(len(study.streams), 1, squeeze=False)[:, 0]
     for block, (name, store) in zip(blocks, study.streams.items(), strict=True):
-        block.suptitle(f"{name}: {store.attrs['title']}", x=0.01, ha="left", size=10)
+        block.suptitle(_style.named(name, store), x=0.01, ha="left", size=10)
         _draw_stream(block, store)
     return drawn
 

@@ -53,6 +53,8 @@ def draw(study: StudyResults) -> Figure:
         if row < len(chosen) - 1:
             axes.set_xticklabels([])
     axes.set_xlabel("year" if _edges(store)[0] else "period")
+    if any(_others(run, word) for word in chosen):
+        axes.plot([], [], color=_style.PALETTE[1], lw=0.9, label="its other hypotheses")
     _style.legend_above(drawn, axes)
     drawn.supylabel("cosine similarity with the last period", size=9, color=_style.INK)
     return drawn
@@ -65,14 +67,17 @@ def caption(study: StudyResults) -> str:
     seed = int(study.run(stream, learner)["seed"].values[0])
     store = study.streams[stream]
     number = len(store["word"])
+    run = study.run(stream, learner).isel(seed=[0])
+    several = any(_others(run, word) for word in _chosen(study, _words.story(run, store)))
+    others = "; thin lines: its others, the darker the more likely" if several else ""
     chosen = (
         "" if study.words else f" Those of content that move farthest. {_words.told_content(store)}"
     )
     return (
         f"{stream}, {study.label(learner)}, seed {seed}, {number:,} words.{chosen} Each period of a"
         " segment has the vector of the segment's end; none is drawn where the training text does"
-        " not have the word. Blue: the most likely hypothesis of the word at the end of the stream;"
-        " thin lines: its others, the darker the more likely; dotted: changes. Right: the"
+        " not have the word. Blue: the most likely hypothesis of the word at the end of the stream"
+        f"{others}; dotted: changes. Right: the"
         f" {NEIGHBOURS} nearest words by cosine in each segment's last period."
         f" {study.budget([stream])}"
     )
@@ -102,15 +107,13 @@ def _draw_word(
             every = trajectories.of_seed(peer.isel(word=[word]), 0)
             _line(axes, edges, there, every, 0, color="0.7", lw=2.2, label=study.label(learner))
             break
-    weight = np.exp(run["info_log_weight"].isel(seed=0, task=-1, word=word).values)
-    for k in range(len(weight) - 1, 0, -1):
-        if weight[k] > FAINTEST:
-            other = trajectories.of_seed(run.isel(word=[word]), 0, k)
-            strength = 0.25 + 0.75 * float(weight[k] / weight[0])
-            _line(axes, edges, there, other, 0, color=_style.PALETTE[1], lw=0.9, alpha=strength)
+    weight = _weight(run, word)
+    for k in _others(run, word):
+        other = trajectories.of_seed(run.isel(word=[word]), 0, k)
+        strength = 0.25 + 0.75 * float(weight[k] / weight[0])
+        _line(axes, edges, there, other, 0, color=_style.PALETTE[1], lw=0.9, alpha=strength)
     label = "most likely hypothesis"
     _line(axes, edges, there, story.found, word, color=_style.PALETTE[0], lw=2, label=label)
-    axes.plot([], [], color=_style.PALETTE[1], lw=0.9, label="its other hypotheses")
     changed = story.found.changed[:, word] & story.known[:, word]
     for edge in edges[:-1][changed]:
         axes.axvline(edge, color=_style.MUTED, lw=0.8, ls=":", zorder=0)
@@ -118,6 +121,17 @@ def _draw_word(
     axes.set_xlim(edges[0] - margin, edges[-1] + margin)
     # Words that hardly move shall look so.
     axes.set_ylim(min(axes.get_ylim()[0], HIGHEST_FLOOR), 1.03)
+
+
+def _weight(run: xr.Dataset, word: int) -> np.ndarray:
+    """Weight of each hypothesis of a word at the end, of the first seed."""
+    return np.exp(run["info_log_weight"].isel(seed=0, task=-1, word=word).values)
+
+
+def _others(run: xr.Dataset, word: int) -> list[int]:
+    """The hypotheses beside the most likely one that are drawn, the faintest first."""
+    weight = _weight(run, word)
+    return [k for k in range(len(weight) - 1, 0, -1) if weight[k] > FAINTEST]
 
 
 def _filters(run: xr.Dataset) -> bool:

@@ -76,6 +76,7 @@ class Library:
         self.folders = list(dict.fromkeys([folder.resolve(), OURS.resolve()]))
         self.documents: list[Document] = []
         """The files that were read."""
+        self._studies: dict[str, Part | None] = {}
 
     def look_in(self, folder: Path) -> None:
         """Adds the folder of a config that this one starts from, before ours."""
@@ -95,11 +96,12 @@ class Library:
         return sorted({path.stem for path in self._files("studies")})
 
     def study(self, name: str) -> Part | None:
-        """The file of a study; None if there is none of this name."""
-        for path in self._files("studies"):
-            if path.stem == name:
-                return whole(self.read(path))
-        return None
+        """The file of a study, read once; None if there is none of this name."""
+        if name not in self._studies:
+            found = (path for path in self._files("studies") if path.stem == name)
+            path = next(found, None)
+            self._studies[name] = None if path is None else whole(self.read(path))
+        return self._studies[name]
 
     @functools.cached_property
     def methods(self) -> dict[str, Part]:

@@ -79,6 +79,11 @@ class Method(Model):
         {}, description="What tuning tries, as `component.key: [values]`, unless a study says else."
     )
     origin: str = Field("", description="Where the settings come from that are written here.")
+    bound: bool = Field(
+        False,
+        description="It is given what the others are not, such as the data of all tasks at once: a "
+        "bound to compare with, which rankings of the site leave out.",
+    )
     missing: str = Field("", description="What it would need, where it cannot run yet.")
 
 
