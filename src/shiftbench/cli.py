@@ -131,6 +131,22 @@ def _add_results(verbs: argparse._SubParsersAction) -> None:
     publishing.add_argument("--config", type=Path, help="for an upload; see `crate`")
     viewing = _add(verbs, "overview", overview.published)
     viewing.add_argument("published", type=Path, nargs="?", default=Path("results/published"))
+    showing = _add(verbs, "site", people.site)
+    showing.add_argument(
+        "results",
+        type=Path,
+        nargs="?",
+        default=Path("results/published"),
+        help="folder of one config, as results/embedded, or of several",
+    )
+    showing.add_argument("--to", type=Path, default=Path("site"), help="folder, if not site")
+    showing.add_argument(
+        "--config",
+        type=Path,
+        nargs="+",
+        default=[],
+        help="files of configs that are not in config/",
+    )
     verifying = _add(verbs, "verify", people.verify)
     verifying.add_argument("results", type=Path, nargs="?", default=DEFAULT_RESULTS)
     verifying.add_argument(

@@ -68,11 +68,11 @@ def _write_provenance(results: Path, study: str, target: Path) -> None:
     if told.exists():
         shutil.copyfile(told, target)
         return
-    origin = json.dumps(_provenance(results, study), indent=1, sort_keys=True)
+    origin = json.dumps(provenance(results, study), indent=1, sort_keys=True)
     target.write_text(origin + "\n", encoding="utf-8")
 
 
-def _provenance(results: Path, study: str) -> dict[str, Any]:
+def provenance(results: Path, study: str) -> dict[str, Any]:
     """Commit of the code; how many runs, when, on which processors, instructions and versions.
 
     Of a study also the spec of its scores: methods with all settings, metrics, digest of the code.

@@ -156,6 +156,17 @@ def crate(options: argparse.Namespace) -> None:
     print(f"{options.to}: {len(crate.contents(options.to)):,} files")
 
 
+def site(options: argparse.Namespace) -> None:
+    """Makes the pages of a folder of results, which open from disk."""
+    from shiftbench.site import pages
+
+    made = pages.write(options.results, options.to, options.config)
+    for name in made.left_out:
+        print(f"{name}: left out, since its config has no such study any more")
+    number = len(made.studies)
+    print(f"{number} {'study' if number == 1 else 'studies'}: {options.to / 'index.html'}")
+
+
 def verify(options: argparse.Namespace) -> int:
     """Compares results with the published ones, or checks a crate; 0 if identical, else 3 to 5.
 

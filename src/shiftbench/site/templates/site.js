@@ -1,0 +1,83 @@
+// Tables that sort, the ledger's filters, and the chart of a study. Pages say all without it.
+"use strict";
+
+const value = (row, column) => {
+  const cell = row.cells[column];
+  const text = cell.dataset.sort ?? cell.textContent.trim();
+  const number = parseFloat(text);
+  return Number.isNaN(number) ? text : number;
+};
+
+const compare = (a, b) => {
+  const empty = (one) => one === "" || one === "–";
+  if (empty(a) || empty(b)) return empty(a) - empty(b);
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  return String(a).localeCompare(String(b), "en");
+};
+
+function sortable(table) {
+  const heads = [...table.tHead.rows[0].cells];
+  heads.forEach((head, column) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => {
+      const up = head.getAttribute("aria-sort") !== "ascending";
+      heads.forEach((other) => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", up ? "ascending" : "descending");
+      const body = table.tBodies[0];
+      const rows = [...body.rows].sort((a, b) => compare(value(a, column), value(b, column)));
+      body.append(...(up ? rows : rows.reverse()));
+    });
+  });
+}
+
+function filter(form) {
+  const rows = [...document.getElementById(form.dataset.filters).tBodies[0].rows];
+  const show = () => {
+    const wanted = Object.fromEntries(new FormData(form));
+    const fits = (row) => Object.entries(wanted).every(([key, one]) => !one || row.dataset[key] === one);
+    rows.forEach((row) => { row.hidden = !fits(row); });
+    form.querySelector("output").textContent = `${rows.filter(fits).length} of ${rows.length} rows`;
+  };
+  form.addEventListener("change", show);
+  show();
+}
+
+async function chart(place) {
+  const { names, rows, spec, units } = JSON.parse(document.getElementById("chart-data").textContent);
+  const form = document.querySelector(".chooser");
+  const told = document.getElementById("chart-shows");
+  const scores = rows.map(([stream, learner, metric, seed, score]) => ({
+    stream: names.stream[stream], learner: names.learner[learner], metric: names.metric[metric], seed, score,
+  }));
+  spec.datasets = { scores };
+  const { view } = await vegaEmbed(place, spec, { renderer: "svg", actions: false });
+  place.setAttribute("aria-label", place.dataset.label);
+  const draw = () => {
+    const chosen = new FormData(form);
+    const [metric, stream] = [chosen.get("metric"), chosen.get("stream")];
+    const [seed, learners] = [Number(chosen.get("seed")), chosen.getAll("learner")];
+    const any = scores.some((one) => one.metric === metric && one.stream === stream
+      && (seed < 0 || one.seed === seed) && learners.includes(one.learner));
+    place.hidden = !any;
+    told.textContent = any ? `${metric}${units[metric] === "%" ? ", a fraction" : ""} on ${stream}` : "No score fits this choice.";
+    if (!any) return undefined;
+    return view.signal("metric", metric).signal("stream", stream).signal("seed", seed)
+      .signal("learners", learners).runAsync();
+  };
+  form.addEventListener("change", draw);
+  form.querySelectorAll("[data-all]").forEach((button) => button.addEventListener("click", () => {
+    form.querySelectorAll("[name=learner]").forEach((box) => { box.checked = Boolean(button.dataset.all); });
+    draw();
+  }));
+  // A browser may have kept what was chosen before.
+  await draw();
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  document.querySelectorAll("table.sortable").forEach(sortable);
+  document.querySelectorAll("[data-filters]").forEach(filter);
+  document.querySelectorAll(".chart").forEach(chart);
+});
