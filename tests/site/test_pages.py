@@ -292,7 +292,14 @@ def test_results_of_a_config_that_is_nowhere_ask_for_its_file(tmp_path: Path) ->
     path = tmp_path / "configs" / "mine.yaml"
     path.parent.mkdir()
     path.write_text("budget: embedded\nstudies: [nile]\n")
-    (study,) = collect.collect(tmp_path / "mine", [path]).studies
+    methods = path.with_name("methods") / "own.yaml"
+    methods.parent.mkdir()
+    methods.write_text(
+        "own: {label: Own, cite: [li2021vbs], summary: Own., pipeline: [bayes-linear]}\n"
+    )
+    found = collect.collect(tmp_path / "mine", [path])
+    (study,) = found.studies
+    assert "own" in found.library.methods
     assert study.place == "mine/nile" and study.plan.path == path
 
 

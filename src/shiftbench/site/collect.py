@@ -166,7 +166,8 @@ def collect(results: Path, configs: Sequence[Path] = ()) -> Results:
         for name in plan.config.studies
         if not name.endswith(TRIALS) and (folder / "studies" / name / "summary.csv").exists()
     ]
-    library = Library(OURS)
+    # Ours, with what a user has beside a config.
+    library = next(iter(plans.values())).made.library
     known = claims.load(library)
     tables = {
         (study.plan.name, study.name): path
