@@ -148,7 +148,13 @@ def check(folder: Path, study: str, learner: str, point: str, tmp_path: Path) ->
     return (killed / "run.log").read_text()
 
 
-@pytest.mark.parametrize("point", RESUMED)
+QUICK = ("before a task", "between packed store and rename")
+
+
+@pytest.mark.parametrize(
+    "point",
+    [pytest.param(one, marks=[] if one in QUICK else pytest.mark.long) for one in RESUMED],
+)
 def test_kill_at_every_point(folder: Path, tmp_path: Path, point: str) -> None:
     assert RESUMED[point] in check(folder, "steps", "beam", point, tmp_path)
 

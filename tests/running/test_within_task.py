@@ -11,10 +11,10 @@ from tests import golden
 
 CASES = [
     "settings/mfvi-tweaked",  # two loops, the second ends early
-    pytest.param("learners/vogn", marks=pytest.mark.long),
-    pytest.param("learners/hat", marks=pytest.mark.long),
-    pytest.param("combinators/ensemble", marks=pytest.mark.long),
-    pytest.param("settings/beam-learnt-in-turn", marks=pytest.mark.long),
+    "learners/vogn",
+    "learners/hat",
+    "combinators/ensemble",
+    "settings/beam-learnt-in-turn",
 ]
 
 
@@ -46,6 +46,7 @@ def look_at_every_step(monkeypatch):
     monkeypatch.setattr(within_task, "SECONDS_WORTH_KEEPING", 0.0)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("look_at_every_step")
 @pytest.mark.parametrize("name", CASES)
 def test_stopped_within_a_task_and_resumed_is_the_same_to_the_byte(name, tmp_path):

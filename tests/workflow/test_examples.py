@@ -49,6 +49,7 @@ def finished(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_own_method_has_its_figure_and_its_scores(finished: Path) -> None:
     results = finished / "elsewhere" / "results" / "config" / "studies" / "mine"
     assert (results / "figures" / "error-so-far.png").stat().st_size > 10_000
@@ -58,6 +59,7 @@ def test_own_method_has_its_figure_and_its_scores(finished: Path) -> None:
     assert not (ROOT / "results" / "config").exists()
 
 
+@pytest.mark.long
 def test_own_method_is_rerun_by_meaning(finished: Path) -> None:
     learner = finished / "my_parts" / "learners" / "forgetful_ridge.py"
     helper = finished / "my_parts" / "gaussians.py"
@@ -75,6 +77,7 @@ def test_own_method_is_rerun_by_meaning(finished: Path) -> None:
     }
 
 
+@pytest.mark.long
 def test_own_method_keeps_the_contract(finished: Path) -> None:
     said = called(finished, "shiftbench", "test", "my_parts")
     assert "keeps  learners forgetful-ridge" in said and "FAILS" not in said

@@ -107,6 +107,7 @@ def parent(checkout: Path, tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_all_that_a_module_makes_is_below_its_prefix_and_by_the_parents_config(parent, checkout):
     assert _plan(parent) == TOY
     assert _files(parent) == {"Snakefile", "parent.yaml"}, "a dry run writes nothing"
@@ -138,6 +139,7 @@ def test_all_that_a_module_makes_is_below_its_prefix_and_by_the_parents_config(p
     assert written.stat().st_mtime_ns == before
 
 
+@pytest.mark.long
 def test_a_checkout_that_has_moved_runs_nothing_again(checkout, tmp_path):
     copy = tmp_path / "one"
     shutil.copytree(checkout, copy)
@@ -159,6 +161,7 @@ def test_the_parents_config_is_checked_as_a_file_is(parent):
     assert not (parent / "moved").exists()
 
 
+@pytest.mark.long
 def test_a_file_of_the_users_own_is_not_below_the_prefix(parent):
     (parent / "data").mkdir()
     (parent / "data/steps.csv").write_text("1\n")
@@ -188,6 +191,7 @@ use rule * from two as two_*
 """
 
 
+@pytest.mark.long
 def test_two_modules_in_one_workflow_that_is_started_from_elsewhere(checkout, tmp_path):
     (tmp_path / "Snakefile").write_text(TWO.format(checkout=checkout))
     done = _snakemake(tmp_path, "--directory", "else where", "one_all", "two_toy")
