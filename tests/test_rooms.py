@@ -9,6 +9,7 @@ from shiftbench.planning import components, digest
 
 ARROWS = {
     "verbs": {
+        "site",
         "contract",
         "overview",
         "artefacts",
@@ -18,6 +19,7 @@ ARROWS = {
         "planning",
         "store",
     },
+    "site": {"overview", "artefacts", "publishing", "scoring", "planning", "store"},
     "overview": {"artefacts", "scoring", "planning"},
     "artefacts": {"scoring", "theory", "posteriors", "planning"},
     "scoring": {"theory", "online", "words", "planning", "store"},
