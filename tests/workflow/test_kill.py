@@ -41,6 +41,7 @@ studies:
       search: [beam, gaussian-mean]
 """
 PLACE_TO_STALL = """
+import signal
 
 SECONDS_BETWEEN_CHECKPOINTS, SHARE_OF_CHECKPOINTS = 0.0, float("inf")
 _advance = advance
