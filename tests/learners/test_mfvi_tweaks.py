@@ -141,6 +141,30 @@ def test_rows_held_back_do_not_move_the_posterior_but_choose_the_epoch():
     assert same(state, changed)
 
 
+def test_rows_that_judge_the_elbo_are_learnt_from():
+    batch, where = batch_of(CLASSES), key("o")
+    by_elbo = classifier(held_back=0.25, stops_by="elbo", epochs=1)
+    state, _ = by_elbo.observe(by_elbo.init(where), batch, where)
+    plain = classifier(epochs=1)
+    assert same(state, plain.observe(plain.init(where), batch, where)[0])
+
+
+def test_training_ends_where_the_elbo_has_converged():
+    """On a linear model with the exact posterior of the whole training, in a part of its steps."""
+    batch, _, precision, mean = regression()
+    where = seeds.block([0, 1], "converged")
+    vi = learner(
+        estimator="local", draws=8, epochs=4000, learning_rate=0.006, elbo_draws=200,
+        held_back=0.5, stops_by="elbo", patience=100, tolerance=1e-4, prediction_draws=200,
+    )  # fmt: skip
+    state, info = vi.observe(vi.init(where), batch, where)
+    assert (info["steps"] < 2500).all()
+    np.testing.assert_array_equal(info["best_epoch"] + 100, info["steps"])
+    of_data = np.diagonal(precision, axis1=1, axis2=2)
+    assert np.abs((state["mean"][:, 0] - mean) * np.sqrt(of_data)).max() < 0.25
+    np.testing.assert_allclose(state["sd"][:, 0], 1 / np.sqrt(of_data), rtol=0.15)
+
+
 @pytest.mark.long
 def test_pretraining_may_be_shorter_than_the_fit():
     def means(**settings):

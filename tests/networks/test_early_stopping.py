@@ -29,14 +29,16 @@ def judge(x):
     return -tf.square(x[..., 0] - TURN)
 
 
-def stopped(passes=30, patience=2, part=slice(None), hypotheses=slice(None)):
+def stopped(passes=30, patience=2, part=slice(None), hypotheses=slice(None), tolerance=0.0):
     data = tuple(a[part] for a in DATA)
     start = tf.constant(START[part][:, hypotheses])
 
     def of_part(x):
         return -tf.square(x[..., 0] - TURN[part][:, hypotheses])
 
-    return minimise_until(of_part, patience, away, start, data, KEY[part], passes, 2, SGD)
+    return minimise_until(
+        of_part, patience, tolerance, away, start, data, KEY[part], passes, 2, SGD
+    )
 
 
 def test_keeps_the_best_epoch_of_each_seed_and_hypothesis():
@@ -72,10 +74,19 @@ def test_without_enough_patience_a_later_optimum_is_missed():
         return tf.where(x[..., 0] < 0.3, -tf.abs(x[..., 0] - 0.1), x[..., 0] - 1)
 
     def epoch(patience):
-        parts = two_peaks, patience, away, tf.constant(START), DATA, KEY, 12, 2, SGD
+        parts = two_peaks, patience, 0.0, away, tf.constant(START), DATA, KEY, 12, 2, SGD
         return int(minimise_until(*parts).epoch.numpy().max())
 
     assert epoch(2) < 5 < epoch(12) == 12
+
+
+def test_what_is_better_by_less_than_the_tolerance_is_no_better():
+    """A parabola's gain falls to zero towards its top: where it is below, training ends before."""
+    rough = stopped(patience=1, tolerance=0.05)
+    step = float(rough.x[1, 0, 0]) / int(rough.epoch[1, 0])
+    gains = -np.diff(np.square(step * np.arange(1, 31) - TURN[1, 0]))
+    known = int(np.argmax(gains <= 0.05)) + 1
+    assert int(rough.epoch[1, 0]) == known < int(stopped(patience=1).epoch[1, 0])
 
 
 def batch(rows=20):

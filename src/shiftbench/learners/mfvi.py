@@ -19,6 +19,8 @@ and C.2, where with s = 0 always it is VCL. Knows: the likelihood. The methods, 
   divergence stays that of the whole normal: biased on purpose. Broadened as the normal one.
 - MFVI with tweaks (farquhar2020radial, 4.1.2): start `maximum-likelihood`, a small start_sd, and
   early stopping on rows of the task that are held back (networks/early_stopping.py).
+- Fewer steps than are fixed: stops_by `elbo` ends a task whose ELBO has converged. What the beam
+  compares then has the error that tolerance leaves; the task's best epoch is recorded.
 - One data set over several tasks: prior `first`, start `prior` goes on where the task before
   ended, with the moments of Adam at zero again.
 
@@ -87,6 +89,10 @@ WRONG = {
     " flipout or sample": {"estimator": ("local",), "family": ("radial",)},
     "local reparameterisation is for normal weights, not for truncated draws; set estimator to"
     " flipout or sample": {"estimator": ("local",), "family": ("truncated",)},
+    "no row judges when training stops; set held_back to the share of those that do": {
+        "stops_by": ("elbo",),
+        "held_back": (0.0,),
+    },
     "one draw has no spread; set gradient_draws to 0 or to 2 and more": {"gradient_draws": (1,)},
 }
 OFFERS = {
@@ -152,10 +158,15 @@ class Settings:
     elbo_draws: Annotated[int, Ge(1)] = 20
     """Weight draws per row of the final ELBO, which decides between hypotheses."""
     held_back: Annotated[float, Ge(0), Lt(1)] = 0.0
-    """Share of a task's rows that are not learnt from; how likely they are after an epoch, under
-    prediction_draws draws, decides when training stops. 0: no early stopping."""
+    """Share of a task's rows that decide after each epoch whether training stops, under
+    prediction_draws draws, and are not learnt from. 0: no early stopping."""
+    stops_by: Literal["likelihood", "elbo"] = "likelihood"
+    """held_back: how likely these rows are; or the ELBO as they estimate it, for which they are
+    learnt from as well: training stops when that has converged."""
     patience: Annotated[int, Ge(1)] = 10
-    """held_back: epochs without a better likelihood after which training stops."""
+    """held_back: epochs without a better score after which training stops."""
+    tolerance: Annotated[float, Ge(0)] = 0.0
+    """held_back: nats a row by which a score must be above the best so far to be better."""
     gradient_draws: Annotated[int, Ge(0)] = 0
     """Draws of which the spread of the gradient is told after each task, on one
     minibatch, and with it the accuracy on the task's rows; 0: not told."""
@@ -195,19 +206,20 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         present = heads_in(batch, problem)
         active = (present[:, owners] | (owners < 0))[:, np.newaxis] if problem.heads > 1 else None
-        held = None
+        judges = None
         if settings.held_back > 0:
-            batch, held = early_stopping.hold_back(batch, settings.held_back, seeds)
+            rest, judges = early_stopping.hold_back(batch, settings.held_back, seeds)
+            batch = batch if settings.stops_by == "elbo" else rest
         mean, sd = start_values(begin, state["mean"], state["sd"], bayesian, seeds)
         if settings.start == "maximum-likelihood" and not state["mean"].any():
             mean = pretrain(mean, tuple(batch), seeds).numpy()
         before = Posterior(state["mean"], state["sd"])
-        task = Task(before, active, tuple(batch), held and tuple(held))
+        task = Task(before, active, tuple(batch), judges and tuple(judges))
         *results, best = fit(_prior(settings, bayesian, state), Posterior(mean, sd), task, seeds)
         mean, sd = (a.numpy() for a in results[:2])
         learnt = {"mean": mean, "sd": sd}
         info = sampling.info(*results[2:], settings.kl_weight)
-        if held is not None:
+        if judges is not None:
             info["best_epoch"] = best.numpy()
         if settings.gradient_draws > 0:
             info["gradient_sd"] = spread(mean, sd, tuple(batch), seeds).numpy()
@@ -252,6 +264,8 @@ def _plan(settings: Settings, draws: Draws, bayesian: np.ndarray) -> Plan:
         settings.elbo_draws,
         settings.prediction_draws,
         settings.patience,
+        settings.tolerance,
+        settings.stops_by == "elbo",
     )
 
 

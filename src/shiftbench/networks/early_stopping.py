@@ -1,7 +1,8 @@
-"""Training that ends where rows that are held back are no longer better predicted.
+"""Training that ends where some rows say that it no longer gets better.
 
-One of the tweaks of farquhar2020radial, 4.1.2. Each seed and each hypothesis stops on its own:
-once it has, what goes on for others beside it changes nothing.
+Rows that are held back and no longer better predicted are one of the tweaks of farquhar2020radial,
+4.1.2; rows that are learnt from may say that the ELBO has converged. Each seed and each hypothesis
+stops on its own: once it has, what goes on for others beside it changes nothing.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ def hold_back(batch: Batch, share: float, seeds: np.ndarray) -> tuple[Batch, Bat
 def minimise_until(
     judge: Callable[[tf.Tensor], tf.Tensor],
     patience: int,
+    tolerance: float,
     gradient: Gradient,
     start: tf.Tensor,
     data: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
@@ -71,7 +73,8 @@ def minimise_until(
 ) -> Stopped:
     """As `training.minimise`, until `patience` epochs have passed without a better score.
 
-    judge: parameters [S, H, P'] -> score [S, H], asked after each epoch.
+    judge: parameters [S, H, P'] -> score [S, H], asked after each epoch. tolerance: what a score
+    must be above the best so far to be better.
     """
     epoch, per_epoch = one_descent(gradient, data, seeds, batch_size, optimiser)
     shape = start.shape[:2]
@@ -87,7 +90,7 @@ def minimise_until(
         (at, best), number = now, place.epoch
         place, at = epoch(place, at, best)
         score = judge(at.x)
-        better = waits(number, best) & (score > best.score)
+        better = waits(number, best) & (score > best.score + tolerance)
         found = Best(at.x, score, tf.fill(shape, number + 1))
         wide = better[..., tf.newaxis], better, better
         chosen = [tf.where(*parts) for parts in zip(wide, found, best, strict=True)]

@@ -1,11 +1,13 @@
 """The fit of a mean-field posterior over weights to one task: down the negative ELBO.
 
-In (mean, rho), sd = softplus(rho), by minibatches, with or without early stopping. Sources: the
+In (mean, rho), sd = softplus(rho), by minibatches, for all epochs or until it no longer gets
+better. Sources: the
 learner `mfvi`, which says which setting is whose.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -31,7 +33,8 @@ from shiftbench.posteriors import radial
 
 class Plan(NamedTuple):
     """How it is done. bayesian [P]: 0 for points; density: of a radial prior; elbo_draws: of the
-    final ELBO; judge_draws, patience: of early stopping."""
+    final ELBO; judge_draws, patience, tolerance: of early stopping, by_elbo: or by how likely the
+    rows are that judge."""
 
     draws: Draws
     bayesian: np.ndarray
@@ -43,6 +46,8 @@ class Plan(NamedTuple):
     elbo_draws: int
     judge_draws: int
     patience: int
+    tolerance: float
+    by_elbo: bool
 
 
 class Posterior(NamedTuple):
@@ -53,16 +58,18 @@ class Posterior(NamedTuple):
 
 
 Data = tuple[tf.Tensor, tf.Tensor, tf.Tensor]
+Score = Callable[[tf.Tensor], tf.Tensor]
+"""(mean, rho) [S, H, 2 P] -> how good it is [S, H]."""
 
 
 class Task(NamedTuple):
     """before: the posterior of the task before, which parameters keep that are not active [S, 1, P]
-    (None: all are); data: the rows to learn from; held: those held back, or None."""
+    (None: all are); data: the rows to learn from; judges: those that end it early, or None."""
 
     before: Posterior
     active: tf.Tensor | None
     data: Data
-    held: Data | None
+    judges: Data | None
 
 
 STEPS, ELBO, PRETRAINING, NOISE, JUDGE, SPREAD = range(6)
@@ -101,7 +108,8 @@ def fit(
     if task.active is not None:
         counted = plan.bayesian * tf.cast(task.active, tf.float32)
     gradient = _gradient(plan, prior, counted, task.data[2], seeds)
-    fitted, steps, best = _descend(plan, gradient, start, task, seeds)
+    score = None if task.judges is None else _score(plan, prior, counted, task, seeds)
+    fitted, steps, best = _descend(plan, gradient, score, start, task, seeds)
     mean, sd = mean_field.unpack(fitted, plan.bayesian)
     if task.active is not None:
         mean = tf.where(task.active, mean, task.before.mean)
@@ -134,8 +142,34 @@ def _gradient(
     return gradient
 
 
+def _score(plan: Plan, prior: Prior, counted: tf.Tensor, task: Task, seeds: tf.Tensor) -> Score:
+    """Log likelihood a row of the rows that judge, or the ELBO a row with it, in (mean, rho)."""
+    judging, (judges, number) = fold_in(seeds, JUDGE), (task.judges, plan.judge_draws)
+    rows, all_rows = (
+        tf.reduce_sum(tf.cast(mask, tf.float32), axis=1)[:, None]
+        for mask in (judges[2], task.data[2])
+    )
+
+    def score(parameters: tf.Tensor) -> tf.Tensor:
+        mean, sd = mean_field.unpack(parameters, plan.bayesian)
+        draw = partial(elbo.drawn, plan.draws, mean, sd)
+        model = plan.draws.model
+        found = sampling.expected_log_likelihood(model, draw, judges, number, judging).mean / rows
+        if not plan.by_elbo:
+            return found
+        known = plan.draws, mean, sd, prior, counted, plan.density, number, judging
+        return found - plan.kl_weight * elbo.divergence(*known) / all_rows
+
+    return score
+
+
 def _descend(
-    plan: Plan, gradient: Gradient, start: Posterior, task: Task, seeds: tf.Tensor
+    plan: Plan,
+    gradient: Gradient,
+    score: Score | None,
+    start: Posterior,
+    task: Task,
+    seeds: tf.Tensor,
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """(mean, rho) [S, H, 2 P], the steps taken, and the epoch that is kept."""
     rho = tfp.math.softplus_inverse(tf.maximum(start.sd, 1e-12))
@@ -148,14 +182,7 @@ def _descend(
         plan.batch_size,
         plan.optimiser,
     )
-    if task.held is None:
+    if score is None:
         return *minimise(*known), tf.constant(plan.epochs)
-    held, judging = task.held, fold_in(seeds, JUDGE)
-
-    def judge(parameters: tf.Tensor) -> tf.Tensor:
-        draw = partial(elbo.drawn, plan.draws, *mean_field.unpack(parameters, plan.bayesian))
-        model, number = plan.draws.model, plan.judge_draws
-        return sampling.expected_log_likelihood(model, draw, held, number, judging).mean
-
-    stopped = early_stopping.minimise_until(judge, plan.patience, *known)
+    stopped = early_stopping.minimise_until(score, plan.patience, plan.tolerance, *known)
     return stopped.x, stopped.steps, stopped.epoch
