@@ -285,3 +285,44 @@ def test_stem_that_cannot_be_a_folder_of_results(tmp_path, stem: str) -> None:
     path.write_text(GOOD)
     with pytest.raises(ConfigError, match=r"1 error .*\n.*results/.*rename"):
         config.load(path)
+
+
+NEEDING = """\
+methods:
+  slow:
+    label: Slow
+    cite: [li2021vbs]
+    summary: A method that takes long.
+    threads: 4
+    minutes: 600
+    pipeline: [gaussian-mean]
+"""
+
+
+def test_a_method_needs_what_it_says_else_what_its_file_says_else_what_the_study_says(
+    tmp_path,
+) -> None:
+    own = "      slow: {minutes: 90}\n      plain: [gaussian-mean]\n"
+    text = GOOD.replace("      plain: [gaussian-mean]\n", own).replace(
+        "    seeds: 5\n", "    seeds: 5\n    memory_mb: 800\n"
+    )
+    study = load(tmp_path, NEEDING + text).studies["toy"]
+    assert study.resources("slow") == (4, 90, 800)
+    assert study.resources("plain") == (1, 60, 800)
+    assert study.resources("plain", "slow") == (4, 90, 800), "what jobs share needs the most"
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("threads: 0", "should be greater than or equal to 1"),
+        ("minutes: soon", "should be a valid integer"),
+        ("memory_mb: 8000000000", "should be less than or equal to 64000000"),
+        ("cores: 4", 'unknown component "cores"'),
+    ],
+)
+def test_nonsense_needs_of_a_method_are_refused(tmp_path, said, told) -> None:
+    text = GOOD.replace("      plain: [gaussian-mean]\n", f"      slow: {{{said}}}\n")
+    (found,) = errors(tmp_path, NEEDING + text)
+    assert "slow" in found
+    assert told in found

@@ -338,3 +338,21 @@ def artefacts_of_kind(kind):
 def study_setting(key):
     """A function from wildcards to a setting of the study: threads, minutes or memory."""
     return lambda wildcards: getattr(CONFIG.studies[wildcards.study], key)
+
+
+def need_of_run(key):
+    """A function from wildcards to what a run needs: that of its method, or of the study."""
+    return lambda wildcards: getattr(
+        CONFIG.studies[wildcards.study].resources(wildcards.variant), key
+    )
+
+
+def need_of_warm_up(key):
+    """A function from wildcards to what a warm-up needs: the most of those who share it."""
+
+    def need(wildcards):
+        study, stream = wildcards.study, wildcards.stream
+        shared = specs.sharing(CONFIG, study, stream)[wildcards.name]
+        return getattr(CONFIG.studies[study].resources(*shared), key)
+
+    return need

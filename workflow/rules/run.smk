@@ -15,10 +15,10 @@ rule warm_up:
     log:
         "<logs>/warm-ups/{study}/{stream}/{name}/{first}-{last}.log",
     priority: study_priority
-    threads: study_setting("threads")
+    threads: need_of_warm_up("threads")
     resources:
-        runtime=study_setting("minutes"),
-        mem_mb=study_setting("memory_mb"),
+        runtime=need_of_warm_up("minutes"),
+        mem_mb=need_of_warm_up("memory_mb"),
     params:
         spec=warm_up_spec,
         job=JOB,
@@ -44,10 +44,10 @@ rule run_learner:
     log:
         "<logs>/runs/{study}/{stream}/{variant}/{first}-{last}.log",
     priority: study_priority
-    threads: study_setting("threads")
+    threads: need_of_run("threads")
     resources:
-        runtime=study_setting("minutes"),
-        mem_mb=study_setting("memory_mb"),
+        runtime=need_of_run("minutes"),
+        mem_mb=need_of_run("memory_mb"),
     params:
         spec=run_spec,
         job=JOB,

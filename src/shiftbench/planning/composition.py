@@ -20,14 +20,17 @@ from shiftbench.names import unknown
 from shiftbench.planning import grid, parts
 from shiftbench.planning.library import ANCHORS, Library, Part, whole
 from shiftbench.planning.model import keys
-from shiftbench.planning.schema import ConfigFile, Method, one_component
+from shiftbench.planning.schema import ConfigFile, Method, Needs, one_component
 from shiftbench.planning.yaml_lines import FOLDER, Document, Place
 
 OF_FILES = ("from", "budget", "budgets", "settings", ANCHORS)
 """Keys of a study that say how it is made, and are none of its own."""
 LOOKS = ("label", "colour", "marker")
-OF_METHODS = (*LOOKS, "search")
-"""Keys of a variant that are its method's, unless it has its own; they are no settings."""
+NEEDS = tuple(Needs.model_fields)
+OF_VARIANTS = (*LOOKS, *NEEDS)
+"""Keys that a variant has of its method, unless a study says other ones; they are no settings."""
+OF_METHODS = (*OF_VARIANTS, "search")
+"""Keys that a variant has of its method."""
 
 
 class Found(NamedTuple):
@@ -389,7 +392,7 @@ def _variant(
             _set(made, place, there, key, part)
     for entry in entries:
         for key, part in entry.items():
-            if key in LOOKS:
+            if key in OF_VARIANTS:
                 made.put((*place, key), part)
             elif key != "from":
                 _set(made, place, there, key, part)

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter
 
 from shiftbench.planning import components
-from shiftbench.planning.composition import LOOKS
+from shiftbench.planning.composition import OF_VARIANTS
 from shiftbench.planning.schema import ConfigFile, Method, Study, StudyFile
 
 Schema = dict[str, Any]
@@ -53,7 +53,7 @@ def _study(stream: Schema) -> Schema:
     """The keys of a study; what it is made from may have those that are missing."""
     keys = _properties(Study) | _properties(StudyFile)
     budget = _properties(ConfigFile)["budget"]
-    changes = _object({"from": {"type": "string"}, **_looks(), **_dotted()})
+    changes = _object({"from": {"type": "string"}, **_of_variants(), **_dotted()})
     forms = {
         "streams": _either(NAMES, _mapped(stream)),
         "axes": _mapped(_either({"type": "array"}, _mapped({"type": "array"}))),
@@ -73,9 +73,9 @@ def _method() -> Schema:
     return keys | {"pipeline": _told(keys["pipeline"], {"$ref": "#/$defs/pipeline"})}
 
 
-def _looks() -> Schema:
+def _of_variants() -> Schema:
     keys = _properties(Method)
-    return {key: keys[key] for key in LOOKS}
+    return {key: keys[key] for key in OF_VARIANTS}
 
 
 def _stream() -> Schema:

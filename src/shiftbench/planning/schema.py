@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from annotated_types import Ge, Le, MinLen
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -43,6 +43,20 @@ def one_component(item: Any) -> Component:
 ComponentItem = Annotated[Component, BeforeValidator(one_component)]
 
 
+MOST_MINUTES = 366 * 24 * 60
+"""Of a job: a year."""
+MOST_MEMORY_MB = 64_000_000
+"""Of a job: what no machine has; so a number of bytes is told from one of megabytes."""
+
+
+class Resources(NamedTuple):
+    """What a job asks of the machine: processors, a time limit in minutes, megabytes."""
+
+    threads: int
+    minutes: int
+    memory_mb: int
+
+
 class Stream(BaseModel):
     """A stream: its family, and the family's settings beside it."""
 
@@ -56,7 +70,24 @@ class Stream(BaseModel):
         return self.model_extra or {}
 
 
-class Method(Model):
+class Needs(Model):
+    """What a job of a method needs, where that is other than what its study says.
+
+    No part of a spec: more time, or another machine, changes no result.
+    """
+
+    threads: Annotated[int, Ge(1), Le(1024)] | None = Field(
+        None, description="Processors of a job of this method; those of the study if not given."
+    )
+    minutes: Annotated[int, Ge(1), Le(MOST_MINUTES)] | None = Field(
+        None, description="Time limit of a job of this method; that of the study if not given."
+    )
+    memory_mb: Annotated[int, Ge(500), Le(MOST_MEMORY_MB)] | None = Field(
+        None, description="Memory of a job of this method in megabytes; as the study says if not."
+    )
+
+
+class Method(Needs):
     """A named pipeline: one entry of a file in `methods/`."""
 
     label: str = Field(description="Its name in figures and tables.")
@@ -87,7 +118,7 @@ class Method(Model):
     missing: str = Field("", description="What it would need, where it cannot run yet.")
 
 
-class Variant(Model):
+class Variant(Needs):
     """A method of a study, with all its settings.
 
     method: its name; None for a pipeline that a study has of its own. colour, marker: those that
@@ -141,7 +172,8 @@ class Study(Model):
     methods: Annotated[dict[Name, Variant], MinLen(1)] = Field(
         description="What is compared: a list of methods, or a mapping of names to changes. A "
         "change is `component.key: value`; `from: METHOD` takes a method under another name, "
-        "`label` renames it in figures, and a list in their place is a pipeline of its own."
+        "`label` renames it in figures, `threads`, `minutes` and `memory_mb` are what its jobs "
+        "need, and a list in their place is a pipeline of its own."
     )
     seeds: Annotated[int, Ge(1), Le(100_000)] = Field(description="Number of repetitions.")
     seeds_per_job: Annotated[int, Ge(1)] | None = Field(
@@ -186,11 +218,13 @@ class Study(Model):
         "then has settings of its own, the same for all methods: one value of each setting, at "
         "random, of one of the spaces. A job has one seed.",
     )
-    threads: Annotated[int, Ge(1)] = Field(1, description="Processors of a job.")
-    minutes: Annotated[int, Ge(1)] = Field(
+    threads: Annotated[int, Ge(1), Le(1024)] = Field(1, description="Processors of a job.")
+    minutes: Annotated[int, Ge(1), Le(MOST_MINUTES)] = Field(
         60, description="Time limit of a job; it saves its state and stops at 90 % of it."
     )
-    memory_mb: Annotated[int, Ge(500)] = Field(2500, description="Memory of a job in megabytes.")
+    memory_mb: Annotated[int, Ge(500), Le(MOST_MEMORY_MB)] = Field(
+        2500, description="Memory of a job in megabytes."
+    )
     instructions: Literal["portable", "native"] = Field(
         "portable",
         description="Instructions of the processor that runs may use: portable ones are those of "
@@ -206,6 +240,16 @@ class Study(Model):
         label = self.methods[name].label
         alone = [other.label for other in self.methods.values()].count(label) == 1
         return label if label and alone else name
+
+    def resources(self, *methods: str) -> Resources:
+        """What a job asks for that some methods share: the most that any of them needs."""
+        own = [self.methods[name] for name in methods]
+
+        def most(key: str) -> int:
+            given = [getattr(one, key) for one in own]
+            return max(getattr(self, key) if value is None else value for value in given)
+
+        return Resources(*map(most, Resources._fields))
 
     @property
     def looks(self) -> dict[str, tuple[str, str]]:

@@ -136,8 +136,16 @@ def warm_up(config: Config, study: str, stream: str, name: str, seeds: tuple[int
 
 def warm_ups_of(config: Config, study: str, stream: str) -> dict[str, str]:
     """The names of the warm-ups that runs of a study share on a stream; a variant of each."""
-    names = {one: warm_up_name(config, study, stream, one) for one in config.studies[study].methods}
-    return {name: variant for variant, name in names.items() if name}
+    return {name: those[-1] for name, those in sharing(config, study, stream).items()}
+
+
+def sharing(config: Config, study: str, stream: str) -> dict[str, list[str]]:
+    """The names of the warm-ups that runs of a study share on a stream, with all who do."""
+    found: dict[str, list[str]] = {}
+    for variant in config.studies[study].methods:
+        if name := warm_up_name(config, study, stream, variant):
+            found.setdefault(name, []).append(variant)
+    return found
 
 
 def warm_up_name(config: Config, study: str, stream: str, variant: str) -> str | None:
