@@ -35,9 +35,9 @@ class Row(NamedTuple):
     within: tuple[float, float] | None = None
 
 
-def draw(study: StudyResults, grid: Grid, rows: Sequence[Row], foot: str) -> Figure:
+def draw(study: StudyResults, grid: Grid, rows: Sequence[Row], caption: str) -> Figure:
     """The figure of these rows."""
-    drawn = _style.figure(HEIGHT * len(rows) + 0.4, foot)
+    drawn = _style.figure(HEIGHT * len(rows) + 0.4, caption, study.budget())
     columns = grid.values(1)
     panels = drawn.subplots(len(rows), len(columns), squeeze=False, sharey="row")
     for i, row in enumerate(rows):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import string
 import textwrap
 from collections.abc import Callable, Iterable
@@ -18,6 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
+from PIL import Image
 
 from shiftbench.artefacts._files import write_beside
 from shiftbench.scoring.results import StudyResults
@@ -44,6 +46,11 @@ DPI = 150
 FOOT_INCHES = 0.17
 """Height of one foot line."""
 FOOT_CHARACTERS = 190
+DOTS = " ..."
+MARKS = 7
+"""Markers of a long line."""
+DESCRIPTION_CHARACTERS = 100
+"""Of a line of the caption in a file."""
 FEWEST_OF_BAND = 4
 """Seeds below which each is drawn, and no interval."""
 
@@ -78,11 +85,15 @@ styled: Callable[[Callable[..., Any]], Callable[..., Any]] = matplotlib.rc_conte
 """Decorator of a function that draws or saves: the settings above hold inside it."""
 
 
-def figure(height: float, foot: str) -> Figure:
-    """An empty figure, `height` inches plus the foot lines, which say budget and coverage."""
-    lines = textwrap.wrap(foot, FOOT_CHARACTERS)
+def figure(height: float, caption: str, budget: str = "") -> Figure:
+    """An empty figure, `height` inches plus two foot lines; its label is the whole caption.
+
+    budget: the part of the caption on coverage and cuts, which begins the second line.
+    """
+    lines = foot(caption, budget)
     margin = FOOT_INCHES * len(lines) + 0.08
     drawn = Figure(figsize=(WIDTH, height + margin))
+    drawn.set_label(caption)
     FigureCanvasAgg(drawn)
     share = margin / (height + margin)
     drawn.set_layout_engine("constrained", rect=(0, share, 1, 1 - share))
@@ -92,6 +103,27 @@ def figure(height: float, foot: str) -> Figure:
     return drawn
 
 
+def foot(caption: str, budget: str = "") -> list[str]:
+    """The lines of a caption that stand in its figure: as many whole clauses as two lines hold.
+
+    With a budget, a line of what comes before it and a line of its own.
+    """
+    marks = caption.removesuffix(budget).strip() if budget else caption
+    if not (budget and marks):
+        return textwrap.wrap(_beginning(caption, 2 * FOOT_CHARACTERS - 20), FOOT_CHARACTERS)
+    return [_beginning(part, FOOT_CHARACTERS) for part in (marks, budget)]
+
+
+def _beginning(text: str, characters: int) -> str:
+    """The clauses of a text that fit, or as many words; with dots where a sentence is cut."""
+    if len(text) <= characters:
+        return text
+    kept = text[: characters - len(DOTS)]
+    ends = [found.end() for found in re.finditer(r"[.;](?= )(?<!\bal\.)(?<!Fig\.)(?<!eq\.)", kept)]
+    whole = kept[: ends[-1]] if ends else kept.rpartition(" ")[0]
+    return whole if whole.endswith(".") else whole.rstrip(";,:") + DOTS
+
+
 def look(study: StudyResults, learner: str) -> dict[str, Any]:
     """Colour and marker of a learner: its method's, in all figures; else by its place."""
     if learner in study.looks:
@@ -99,6 +131,15 @@ def look(study: StudyResults, learner: str) -> dict[str, Any]:
         return {"color": COLOURS[colour], "marker": marker}
     place = study.learners.index(learner)
     return {"color": PALETTE[place % len(PALETTE)], "marker": MARKERS[place % len(MARKERS)]}
+
+
+def apart(place: int, of: int, points: int) -> tuple[int, int]:
+    """Which points of a line have its marker: others than those of the other lines.
+
+    place: of the line among so many. Of lines that coincide each then shows its own markers.
+    """
+    every = max(of, points // MARKS)
+    return place * every // of, every
 
 
 def spread(
@@ -132,13 +173,17 @@ def title(axes: Axes, letter: str, text: str) -> None:
 
 
 def by_stream(
-    streams: Iterable[str], height: float, foot: str, draw: Callable[[Axes, str], None]
+    streams: Iterable[str],
+    height: float,
+    caption: str,
+    budget: str,
+    draw: Callable[[Axes, str], None],
 ) -> Figure:
     """A figure with one panel a stream, `height` inches each, and one legend above."""
     names = list(streams)
     columns = min(COLUMNS, len(names))
     rows = math.ceil(len(names) / columns)
-    drawn = figure(height * rows + 0.3, foot)
+    drawn = figure(height * rows + 0.3, caption, budget)
     panels = drawn.subplots(rows, columns, squeeze=False).ravel()
     for letter, (panel, name) in enumerate(zip(panels, names, strict=False)):
         draw(panel, name)
@@ -159,18 +204,26 @@ def legend_above(drawn: Figure, panel: Axes) -> None:
 def save(drawn: Figure, stem: Path) -> None:
     """Writes STEM.svg and STEM.png, each at once; equal figures give equal bytes.
 
-    The layout of `drawn` is fixed by this.
+    Both have the whole caption as their description, in lines, which `described` reads. The
+    layout of `drawn` is fixed by this.
     """
     _freeze(drawn)
+    told = {"Description": textwrap.fill(drawn.get_label(), DESCRIPTION_CHARACTERS)}
 
     def write(kind: str, undated: dict[str, None], path: Path) -> None:
-        drawn.savefig(path, format=kind, metadata=undated, dpi=DPI)
+        drawn.savefig(path, format=kind, metadata=told | undated, dpi=DPI)
 
     writers = {
         "svg": partial(write, "svg", {"Date": None, "Creator": None}),
         "png": partial(write, "png", {"Software": None}),
     }
     write_beside(Path(stem), writers)
+
+
+def described(picture: Path) -> str:
+    """The caption of a figure that `save` wrote as PNG, in one line; empty where it has none."""
+    with Image.open(picture) as opened:
+        return " ".join(str(opened.info.get("Description", "")).split())
 
 
 def _freeze(drawn: Figure) -> None:

@@ -29,7 +29,7 @@ def draw(study: StudyResults) -> Figure:
     """The figure, one block a stream, one map a learner; UserError without the accuracies."""
     _continual.check(study, "accuracy-matrix")
     rows = -(-len(study.learners) // _continual.COLUMNS)
-    drawn = _style.figure((0.35 + 2.0 * rows) * len(study.streams), caption(study))
+    drawn = _style.figure((0.35 + 2.0 * rows) * len(study.streams), caption(study), study.budget())
     for stream, block in _continual.blocks(drawn, study):
         _draw_stream(block, study, stream)
     return drawn

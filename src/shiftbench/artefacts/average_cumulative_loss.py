@@ -35,12 +35,18 @@ BAND = (0.1, 0.9)
 def draw(study: StudyResults) -> Figure:
     """One panel a stream; UserError without the metric."""
     study.require_metrics("average-cumulative-loss", METRIC)
-    return _style.by_stream(study.streams, 3.1, caption(study), partial(_draw_stream, study))
+    return _style.by_stream(
+        study.streams, 3.1, caption(study), study.budget(), partial(_draw_stream, study)
+    )
 
 
 def caption(study: StudyResults) -> str:
     """What the lines are, on how many runs, and what is cut."""
-    dotted = "; dotted: expected loss under the posterior" if EXPECTED in study.metrics else ""
+    dotted = (
+        "; dotted: expected loss under the posterior, where that is another"
+        if EXPECTED in study.metrics
+        else ""
+    )
     best = (
         ". Dashed: the best fixed predictor in hindsight, mean over orders"
         if "regret" in study.metrics
@@ -48,7 +54,7 @@ def caption(study: StudyResults) -> str:
     )
     return (
         "Prequential loss averaged over the rows so far (hinge for two classes, squared for real "
-        "values), mean over random orders of the rows, band: the middle 80 % of the orders. "
+        "values), mean over random orders of the rows; band: the middle 80 % of the orders. "
         f"Solid: loss of the predicted mean{dotted}{best}. {study.budget()}"
     )
 
@@ -59,16 +65,21 @@ def running_mean(values: np.ndarray) -> np.ndarray:
 
 
 def _draw_stream(study: StudyResults, panel: Axes, stream: str) -> None:
-    for learner in study.learners:
-        color = _style.look(study, learner)["color"]
+    t = _shown(study.streams[stream].sizes["task"])
+    for place, learner in enumerate(study.learners):
+        look = _style.look(study, learner)
         lines = _orders(study, stream, learner, METRIC)
-        t = _shown(study.streams[stream].sizes["task"])
-        panel.plot(t, lines.mean(axis=0), color=color, lw=1.4, label=study.label(learner))
+        mean, marked = lines.mean(axis=0), _style.apart(place, len(study.learners), len(t))
+        label = study.label(learner)
+        panel.plot(t, mean, **look, lw=1.4, ms=4, markevery=marked, label=label)
         low, high = np.quantile(lines, BAND, axis=0) if len(lines) else (t * np.nan,) * 2
-        panel.fill_between(t, low, high, color=color, alpha=0.15, lw=0)
+        panel.fill_between(t, low, high, color=look["color"], alpha=0.15, lw=0)
         if EXPECTED in study.metrics:
             expected = _orders(study, stream, learner, EXPECTED).mean(axis=0)
-            panel.plot(t, expected, color=color, lw=0.9, ls=":")
+            if not np.allclose(expected, mean):  # as it is of a posterior that is one point
+                panel.plot(t, expected, color=look["color"], lw=0.9, ls=":")
+    if EXPECTED in study.metrics:
+        panel.plot([], [], color=_style.MUTED, lw=0.9, ls=":", label="expected loss")
     if "regret" in study.metrics:
         _draw_best(panel, study, stream)
     panel.set(xlabel="rows seen", ylabel="average loss so far", yscale="log")

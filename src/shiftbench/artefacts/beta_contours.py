@@ -51,7 +51,7 @@ def draw(study: StudyResults) -> Figure:
     learner = _sampler(study)
     shown = [(stream, task) for stream in study.streams for task in _tasks(study, stream)]
     width = max(len(_pairs(study, stream, learner)) for stream in study.streams)
-    drawn = _style.figure(2.9 * len(shown) + 0.3, caption(study))
+    drawn = _style.figure(2.9 * len(shown) + 0.3, caption(study), study.budget())
     panels = drawn.subplots(len(shown), width, squeeze=False)
     for letter, (row, (stream, task)) in enumerate(zip(panels, shown, strict=True)):
         run = study.run(stream, learner).isel(seed=0, task=task, hypothesis=0)

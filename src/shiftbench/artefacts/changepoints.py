@@ -42,7 +42,7 @@ def draw(study: StudyResults) -> Figure:
     columns = min(COLUMNS, len(study.streams))
     rows = math.ceil(len(study.streams) / columns)
     height = HEIGHT if columns == COLUMNS else 2 * HEIGHT
-    drawn = _style.figure(height * rows + 0.5, caption(study))
+    drawn = _style.figure(height * rows + 0.5, caption(study), study.budget())
     panels = drawn.subplots(rows, columns, squeeze=False).ravel()
     for panel, stream in zip(panels, study.streams, strict=False):
         _draw(panel, study, stream, shown)

@@ -36,7 +36,7 @@ MOST_SHIFTS = 50
 def draw(study: StudyResults) -> Figure:
     """One block a stream; UserError where no metric is of single tasks."""
     metric, _ = _metric(study)
-    drawn = _style.figure(5.4 * len(study.streams) + 0.3, caption(study))
+    drawn = _style.figure(5.4 * len(study.streams) + 0.3, caption(study), study.budget())
     blocks = drawn.subfigures(len(study.streams), 1, squeeze=False)[:, 0]
     for block, stream in zip(blocks, study.streams, strict=True):
         _draw_stream(block, study, stream, metric)
@@ -91,9 +91,8 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str, metric: str
         values = study.by_task(stream, learner, metric)
         well = values[~np.isnan(values).any(axis=1)]
         mean = well.mean(axis=0) if len(well) else np.full(values.shape[1], np.nan)
-        _draw_so_far(
-            panels[0], mean, study.learners.index(learner), label=study.label(learner), **look
-        )
+        place = study.learners.index(learner), len(study.learners)
+        _draw_so_far(panels[0], mean, place, label=study.label(learner), **look)
         panels[1].plot(*windows(mean), color=look["color"], lw=1)
         if learner in deciding:
             rate = windows(deciding[learner].mean(axis=0))
@@ -111,15 +110,15 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str, metric: str
     block.legend(handles, labels, loc="outside upper right", ncols=min(len(labels), 7))
 
 
-def _draw_so_far(panel: Axes, mean: np.ndarray, place: int, **look: Any) -> None:
+def _draw_so_far(panel: Axes, mean: np.ndarray, place: tuple[int, int], **look: Any) -> None:
     """The mean over the tasks so far; the first few would set the scale by their noise.
 
-    place: of the learner among all, so that markers of lines that coincide stand apart.
+    place: of the learner, among how many.
     """
     so_far = mean.cumsum() / np.arange(1, len(mean) + 1)
     first = min(len(mean), max(1, _width(len(mean))))
     t = np.unique(np.linspace(first, len(mean), POINTS).astype(int))
-    panel.plot(t, so_far[t - 1], **look, lw=1.4, ms=4, markevery=(7 * place % 50, 50))
+    panel.plot(t, so_far[t - 1], **look, lw=1.4, ms=4, markevery=_style.apart(*place, len(t)))
 
 
 def _draw_truth(panels: np.ndarray, study: StudyResults, stream: str) -> None:

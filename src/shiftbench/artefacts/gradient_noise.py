@@ -34,7 +34,7 @@ THRESHOLD = 0.3
 def draw(study: StudyResults) -> Figure:
     """The figure, a row of two panels for each stream; UserError without such runs."""
     runs = _runs(study)
-    drawn = _style.figure(3.4 * len(runs), caption(study))
+    drawn = _style.figure(3.4 * len(runs), caption(study), study.budget(list(runs)))
     rows = drawn.subplots(len(runs), 2, squeeze=False)
     for place, ((stream, of_stream), panels) in enumerate(zip(runs.items(), rows, strict=True)):
         for name, run in of_stream.items():
@@ -67,8 +67,8 @@ def caption(study: StudyResults) -> str:
         f"Root mean square over the weights of {', '.join(layers)} of the gradient's standard "
         f"deviation over {' or '.join(map(str, numbers))} draws, at means that training starts "
         f"from, as in Fig. 6 of {source}; dotted: where it sees an explosion. Right: of a prior "
-        "around other such means, in nats, undivided by rows. Mean over seeds, its 95 % "
-        "interval (Student t on the log scale) or, of three seeds or fewer, each as a thin line. "
+        "around other such means, in nats, undivided by rows. Mean over seeds; "
+        f"{_style.spread_told(study, '95 % interval (Student t on the log scale)')}. "
         f"{study.budget(list(runs))}"
     )
 

@@ -36,7 +36,7 @@ PANELS = {
 def draw(study: StudyResults) -> Figure:
     """Three panels over beta_p, one line a stream; UserError without runs of the learner."""
     runs = _runs(study)
-    drawn = _style.figure(3.5, caption(study))
+    drawn = _style.figure(3.5, caption(study), study.budget(list(runs)))
     panels = drawn.subplots(1, 3)
     for letter, (panel, (field, label)) in enumerate(zip(panels, PANELS.items(), strict=True)):
         for place, (stream, run) in enumerate(runs.items()):
@@ -49,8 +49,9 @@ def draw(study: StudyResults) -> Figure:
     for panel in panels[:2]:
         for level, words in ((CLOSE, "close below"), (UNRELIABLE, "unreliable above")):
             panel.axhline(level, color=_style.MUTED, lw=0.8, ls=":")
-            text = panel.text(ticks[0], level, words, size=7, color=_style.MUTED, va="bottom")
-            text.set(zorder=5, bbox={"fc": "white", "ec": "none", "alpha": 0.8, "pad": 0.5})
+            # Beside the panel, where there is no bar.
+            place = panel.get_yaxis_transform()
+            panel.text(1.01, level, words, size=7, color=_style.MUTED, va="center", transform=place)
         panel.set_ylim(-0.3, 1.25)
     panels[2].set_yscale("log")
     panels[0].legend(loc="upper left", ncols=2)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 
 from shiftbench.artefacts import _style
 from shiftbench.planning import works
@@ -85,8 +86,9 @@ def _draw_smallest(panel: Axes, lines: list[tuple[float, int, str]]) -> None:
             at = np.exp(odds_bound.smallest_log_det(BETA, HAZARD, D, A0, B0) / D)
             panel.plot(BETA, at, "o", color=_style.PALETTE[place], ms=5)
             panel.annotate(
-                "Fig. 1B", (BETA, at), (-6, -3), textcoords="offset points", size=7.5, ha="right"
-            )
+                "Fig. 1B", (BETA, at), (-6, -3), textcoords="offset points", size=7.5, ha="right",
+                path_effects=[withStroke(linewidth=2.2, foreground="white")],
+            )  # fmt: skip
     panel.set(xscale="log", yscale="log", ylim=(1e-6, HIGHEST), xlim=(FINE[0], FINE[-1]))
     panel.set(xlabel="beta_rlm", ylabel="smallest |V|$^{1/d}$")
     panel.set_xticks([0.02, 0.05, 0.1, 0.2, 0.5, 1.0], ["0.02", "0.05", "0.1", "0.2", "0.5", "1"])

@@ -24,7 +24,7 @@ def draw(study: StudyResults) -> Figure:
     """The figure, one block a stream; UserError without the accuracies."""
     _continual.check(study, "per-task-accuracy")
     height = 1.0 + 0.21 * len(study.learners)
-    drawn = _style.figure(height * len(study.streams), caption(study))
+    drawn = _style.figure(height * len(study.streams), caption(study), study.budget())
     for stream, block in _continual.blocks(drawn, study):
         _draw_stream(block, study, stream)
     return drawn

@@ -9,6 +9,7 @@ bin. A random period of the right bin is off by (L^2 - 1) / (3 L) on average; th
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -27,6 +28,8 @@ KIND = "figure"
 USES = ("updates_per_period", "dating_error", "dating_error_of_periods")
 
 RATE = "updates_per_period"
+NEAR = 0.1
+"""Rates that differ by a smaller share would hide each other's points."""
 PANELS = {"dating_error": "each held-out document", "dating_error_of_periods": "each period's text"}
 
 
@@ -40,13 +43,14 @@ def draw(study: StudyResults) -> Figure:
     """One panel a metric; UserError where one is missing."""
     study.require_metrics("rate-distortion", RATE, *PANELS)
     stream = next(iter(study.streams))
-    drawn = _style.figure(3.9, caption(study))
+    drawn = _style.figure(3.9, caption(study), study.budget([stream]))
     panels = drawn.subplots(1, len(PANELS))
     for letter, (axes, (metric, what)) in enumerate(zip(panels, PANELS.items(), strict=True)):
         _draw_binning(axes, study, stream)
-        for name, learners in _curves(study, stream).items():
-            points = _points(study, stream, metric, learners)
-            _draw_curve(axes, name, points, _style.look(study, learners[0]))
+        curves = _curves(study, stream)
+        points = [_points(study, stream, metric, learners) for learners in curves.values()]
+        for (name, learners), shown in zip(curves.items(), _aside(points), strict=True):
+            _draw_curve(axes, name, shown, _style.look(study, learners[0]))
         _style.title(axes, "ab"[letter], f"dating {what}")
         axes.set_xscale("symlog", linthresh=1.0)
         axes.xaxis.set_major_formatter(ScalarFormatter())
@@ -65,7 +69,8 @@ def caption(study: StudyResults) -> str:
         f"{stream}: {store.sizes['word']:,} words, {store.sizes['task']} periods{_years(store)}."
         f" Mean over seeds, bars: {statistics.described(*PANELS)}, where there are several."
         f"{_log_odds(study, stream)} Binning dates all documents to the right bin: mean error of a"
-        f" random period of it, and as {works.short('li2021vbs')} draw it."
+        f" random period of it, and as {works.short('li2021vbs')} draw it. Points of equal rates"
+        " stand aside a little."
         f" {study.budget([stream])}"
     )
 
@@ -136,6 +141,18 @@ def _points(study: StudyResults, stream: str, metric: str, learners: Sequence[st
         rate = float(np.nanmean(study.score(stream, learner, RATE)))
         points.append(_Point(rate, error))
     return sorted(points, key=lambda one: one.rate)
+
+
+def _aside(curves: list[list[_Point]]) -> list[list[_Point]]:
+    """The curves, with those of one point of nearly the same rate beside each other."""
+    alone = [place for place, points in enumerate(curves) if len(points) == 1]
+    moved = list(curves)
+    for place in alone:
+        (point,) = curves[place]
+        near = [one for one in alone if math.isclose(curves[one][0].rate, point.rate, rel_tol=NEAR)]
+        factor = (1 + NEAR) ** (near.index(place) - (len(near) - 1) / 2)
+        moved[place] = [point._replace(rate=point.rate * factor)]
+    return moved
 
 
 def _draw_curve(axes: Axes, name: str, points: list[_Point], look: dict[str, Any]) -> None:

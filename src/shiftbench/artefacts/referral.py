@@ -13,6 +13,7 @@ import string
 from collections.abc import Mapping
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
@@ -20,8 +21,9 @@ from matplotlib.figure import Figure
 from shiftbench.artefacts import _style
 from shiftbench.planning import works
 from shiftbench.scoring import predictions, referral, statistics
-from shiftbench.scoring.predictions import Rows
+from shiftbench.scoring.predictions import NEW, Rows
 from shiftbench.scoring.results import StudyResults
+from shiftbench.scoring.statistics import Band
 
 KIND = "figure"
 JUDGES = ("categorical",)
@@ -33,7 +35,6 @@ SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 SCORES = {"AUC, %": referral.auc, "accuracy, %": referral.accuracy, "Brier score": referral.brier}
 OF_TWO, OF_MORE = ("AUC, %", "accuracy, %"), ("accuracy, %", "Brier score")
 """What is shown of two classes, and of more, where each AUC would be the mean of several."""
-WITHIN = (0.0, 1.0)
 HEIGHT = 2.9
 LEGEND_COLUMNS = 6
 """Of a legend at most."""
@@ -47,7 +48,7 @@ def draw(study: StudyResults) -> Figure:
     """A row of panels a stream and set of rows, a panel a score and an uncertainty."""
     of_stream = {stream: _sets(study, stream) for stream in study.streams}
     rows = [(stream, name) for stream, sets in of_stream.items() for name in _names(sets)]
-    drawn = _style.figure(HEIGHT * len(rows) + 0.5, caption(study))
+    drawn = _style.figure(HEIGHT * len(rows) + 0.5, caption(study), study.budget())
     panels = drawn.subplots(len(rows), len(OF_TWO) * len(referral.BY), squeeze=False)
     letters = iter(string.ascii_lowercase)
     for line, (stream, name) in zip(panels, rows, strict=True):
@@ -55,7 +56,12 @@ def draw(study: StudyResults) -> Figure:
             learner: sets[name] for learner, sets in of_stream[stream].items() if name in sets
         }
         for panel, (score, by) in zip(line, _places(of_learners), strict=True):
-            _draw(panel, study, of_learners, score, by)
+            seeds = {one: study.run(stream, one)["seed"].values for one in of_learners}
+            values = {
+                one: pd.DataFrame(_curves(of_seeds, score, by), seeds[one], SHARES)
+                for one, of_seeds in of_learners.items()
+            }
+            _draw(panel, study, values, score, _paired(values) if name == NEW else {})
             _style.title(panel, next(letters), f"by {by}")
         line[0].set_ylabel(f"{stream}\n{name}\n{line[0].get_ylabel()}")
         for left, right in (line[:2], line[2:]):
@@ -69,10 +75,10 @@ def draw(study: StudyResults) -> Figure:
 def caption(study: StudyResults) -> str:
     """What is referred, what the bars are, on how many runs, and what is cut."""
     return (
-        f"As {works.short('farquhar2020radial')}, Table 1: the rows of largest uncertainty are"
-        " referred, and the others judged; the mutual information is that of the parameters and"
-        " the class, and rows of equal uncertainty, as all are for point estimates, are referred"
-        f" by lot. Mean over seeds, {statistics.described('auc')}. Test rows: predicted after"
+        "The rows of largest uncertainty are referred, and the others judged; mean over seeds,"
+        f" {statistics.described('auc')}. As {works.short('farquhar2020radial')}, Table 1: the"
+        " mutual information is that of the parameters and the class; rows of equal uncertainty,"
+        " as all are for point estimates, are referred by lot. Test rows: predicted after"
         f" their task, mean over tasks.{_about_new(study)} {study.budget()}"
     )
 
@@ -88,8 +94,9 @@ def _about_new(study: StudyResults) -> str:
         return ""
     return (
         " Rows of the next segment: of its first task, predicted before anything of it is learnt,"
-        " from the same state as the test rows of the segment learnt; mean over shifts. The"
-        " intervals are wide where shifts differ from seed to seed, which all learners see alike."
+        " from the same state as the test rows of the segment learnt; mean over shifts. Their"
+        " bars: 95 % interval of the difference from the mean of all learners on the same seed,"
+        " since shifts, which all see alike, differ from seed to seed."
     )
 
 
@@ -114,16 +121,44 @@ def _places(of_learners: Mapping[str, list[list[Rows]]]) -> list[tuple[str, str]
     return [(score, by) for score in scores for by in referral.BY]
 
 
+def _curves(of_seeds: list[list[Rows]], score: str, by: str) -> np.ndarray:
+    """A score [seed, share] of what is kept, in percent where it is so shown."""
+    found = referral.curves(of_seeds, SHARES, referral.BY[by], SCORES[score])
+    return found * _factor(score)
+
+
+def _factor(score: str) -> int:
+    return 100 if score.endswith("%") else 1
+
+
+def _paired(values: Mapping[str, pd.DataFrame]) -> dict[str, Band]:
+    """How sure the difference of each learner from the mean of all is, on the same seeds.
+
+    Nothing of one learner, or where fewer than two seeds have all of them.
+    """
+    shared = set.intersection(*(set(one.index) for one in values.values()))
+    if len(values) < 2 or len(shared) < 2:
+        return {}
+    alike = {name: one.loc[sorted(shared)].to_numpy() for name, one in values.items()}
+    middle = np.mean(list(alike.values()), axis=0)
+    return {name: statistics.band(one - middle) for name, one in alike.items()}
+
+
 def _draw(
-    axes: Axes, study: StudyResults, sets: dict[str, list[list[Rows]]], score: str, by: str
+    axes: Axes,
+    study: StudyResults,
+    values: Mapping[str, pd.DataFrame],
+    score: str,
+    paired: Mapping[str, Band],
 ) -> None:
-    """One curve a learner, its bars aside of those of the others."""
-    for place, (learner, of_seeds) in enumerate(sets.items()):
-        values = referral.curves(of_seeds, SHARES, referral.BY[by], SCORES[score])
-        band = statistics.band(values, WITHIN).times(100 if score.endswith("%") else 1)
+    """One curve a learner, its bars aside of those of the others; paired: what these are of."""
+    within = (0.0, float(_factor(score)))
+    for place, (learner, of_seeds) in enumerate(values.items()):
+        band = statistics.band(of_seeds.to_numpy(), within)
         # Moved aside a little, so that the bars of learners do not cover each other.
-        at = 100 * np.array(SHARES) + 0.6 * (place - (len(sets) - 1) / 2)
-        reach = np.nan_to_num([band.mean - band.low, band.high - band.mean])
+        at = 100 * np.array(SHARES) + 0.6 * (place - (len(values) - 1) / 2)
+        bar = paired.get(learner, band)
+        reach = np.nan_to_num([bar.mean - bar.low, bar.high - bar.mean])
         look = _style.look(study, learner)
         axes.errorbar(
             at, band.mean, np.maximum(reach, 0), **look, ecolor=to_rgba(look["color"], FAINT),

@@ -51,7 +51,8 @@ def draw(study: StudyResults) -> Figure:
     cells = _regimes.cells(study, metric)
     blocks, rows = grid.blocks(), grid.values(1)
     height = len(blocks) * (CELL * len(rows) + 0.75) + 0.5
-    drawn = _style.figure(height, _told(study, metric, list(cells.values())))
+    told = _told(study, metric, list(cells.values()))
+    drawn = _style.figure(height, told, study.budget())
     panels = drawn.subplots(len(blocks), 2, squeeze=False)
     most = max((_lead(study, cell) for cell in cells.values()), default=0.0)
     for number, (block, (left, right)) in enumerate(zip(blocks, panels, strict=True)):

@@ -31,7 +31,9 @@ DASHES = {
 def draw(study: StudyResults) -> Figure:
     """One panel a stream; UserError where a metric is missing."""
     study.require_metrics("regret", *POINTS, *DASHES)
-    return _style.by_stream(study.streams, 3.0, caption(study), partial(_draw_stream, study))
+    return _style.by_stream(
+        study.streams, 3.0, caption(study), study.budget(), partial(_draw_stream, study)
+    )
 
 
 def caption(study: StudyResults) -> str:

@@ -36,7 +36,7 @@ def draw(study: StudyResults) -> Figure:
     _check(study)
     detectors = _detectors(study)
     height = 5.0 + 0.22 * len(detectors)
-    drawn = _style.figure(height * len(study.streams), caption(study))
+    drawn = _style.figure(height * len(study.streams), caption(study), study.budget())
     blocks = drawn.subfigures(len(study.streams), 1, squeeze=False)[:, 0]
     for block, stream in zip(blocks, study.streams, strict=True):
         _draw_stream(block, study, stream, detectors)

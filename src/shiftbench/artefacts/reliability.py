@@ -42,7 +42,9 @@ def draw(study: StudyResults) -> Figure:
     """One block a stream and set of rows."""
     blocks = [block for stream in study.streams for block in _blocks(study, stream)]
     lines = [math.ceil(len(block.rows) / COLUMNS) for block in blocks]
-    drawn = _style.figure(sum(2.6 * number + 0.3 for number in lines), caption(study))
+    drawn = _style.figure(
+        sum(2.6 * number + 0.3 for number in lines), caption(study), study.budget()
+    )
     parts = drawn.subfigures(len(blocks), 1, squeeze=False, height_ratios=lines)[:, 0]
     for part, block, number in zip(parts, blocks, lines, strict=True):
         part.suptitle(block.title, x=0.01, ha="left", size=10, fontweight="bold")

@@ -33,7 +33,7 @@ def draw(study: StudyResults) -> Figure:
     names = settings(study.configurations)
     columns = _style.COLUMNS
     rows = -(-(1 + len(names)) // columns)
-    drawn = _style.figure(2.4 * rows * len(study.streams) + 0.3, caption(study))
+    drawn = _style.figure(2.4 * rows * len(study.streams) + 0.3, caption(study), study.budget())
     panels = drawn.subplots(rows * len(study.streams), columns, squeeze=False).ravel()
     for number, stream in enumerate(study.streams):
         own = panels[number * rows * columns : (number + 1) * rows * columns]

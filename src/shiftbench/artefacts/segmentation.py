@@ -38,7 +38,7 @@ def draw(study: StudyResults) -> Figure:
     models = {name for name in shown if _models(study, next(iter(study.streams)), name) > 1}
     heights = [2.0] + [height for name in shown for height in ([1.3, 0.7][: 1 + (name in models)])]
     total = sum(heights) + 0.3 * len(heights)
-    drawn = _style.figure(total * len(study.streams), caption(study))
+    drawn = _style.figure(total * len(study.streams), caption(study), study.budget())
     blocks = drawn.subfigures(len(study.streams), 1, squeeze=False)[:, 0]
     for block, stream in zip(blocks, study.streams, strict=True):
         panels = block.subplots(len(heights), 1, sharex=True, height_ratios=heights)

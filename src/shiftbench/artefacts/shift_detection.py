@@ -49,7 +49,7 @@ def draw(study: StudyResults) -> Figure:
     """One block a stream; UserError where no learner decides about shifts."""
     blocks = {stream: _detectors(study, stream) for stream in study.streams}
     most = max(map(len, blocks.values()))
-    drawn = _style.figure((4.2 + 0.45 * most) * len(blocks), caption(study))
+    drawn = _style.figure((4.2 + 0.45 * most) * len(blocks), caption(study), study.budget())
     parts = drawn.subfigures(len(blocks), 1, squeeze=False)[:, 0]
     for part, (stream, detectors) in zip(parts, blocks.items(), strict=True):
         _draw_stream(part, study, stream, detectors)

@@ -33,7 +33,7 @@ def draw(study: StudyResults) -> Figure:
     _continual.check(study, "tasks-learnt")
     rows = -(-len(study.learners) // _continual.COLUMNS)
     height = 0.35 + 1.45 * rows
-    drawn = _style.figure(height * len(study.streams), caption(study))
+    drawn = _style.figure(height * len(study.streams), caption(study), study.budget())
     for stream, block in _continual.blocks(drawn, study):
         _draw_stream(block, study, stream)
     return drawn

@@ -45,7 +45,7 @@ def draw(study: StudyResults) -> Figure:
     shown = _shown(study, beams)
     seed, overtakes = first_overtaking(study.run(stream, shown.learner))
     metrics = [name for name in LABELS if name in study.metrics]
-    drawn = _style.figure(4.6, caption(study))
+    drawn = _style.figure(4.6, caption(study), study.budget([stream]))
     left, *right = drawn.subfigures(
         1, 2 if metrics else 1, squeeze=False, width_ratios=[2.1, 1][: 2 if metrics else 1]
     )[0]

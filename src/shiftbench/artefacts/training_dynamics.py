@@ -38,7 +38,7 @@ def draw(study: StudyResults) -> Figure:
     """The figure, three panels beside each other for each stream; UserError without such runs."""
     study.require_metrics("training-dynamics", *USES)
     runs = _runs(study)
-    drawn = _style.figure(3.3 * len(runs) + 0.2, caption(study))
+    drawn = _style.figure(3.3 * len(runs) + 0.2, caption(study), study.budget(list(runs)))
     rows = drawn.subplots(len(runs), len(PANELS), squeeze=False)
     for place, ((stream, of_stream), panels) in enumerate(zip(runs.items(), rows, strict=True)):
         for name, run in of_stream.items():
@@ -64,8 +64,8 @@ def caption(study: StudyResults) -> str:
         "trained on; b, the expected negative log likelihood and (dashed) the divergence from the "
         "prior; c, of the likelihood's gradient in the means on one minibatch, over "
         f"{' or '.join(map(str, draws))} draws, root mean square over parameters. Mean over seeds; "
-        "band: 95 % interval, of three seeds or fewer each is a thin line. The optimiser's moments "
-        "start anew at each point. "
+        f"{_style.spread_told(study, '95 % interval')}. The optimiser's moments start anew at each "
+        "point. "
         f"{study.budget(list(runs))}"
     )
 
@@ -90,8 +90,8 @@ def _draw_learner(
     store = study.streams[stream]
     rows = provenance.reader(store).problem(store).n_train
     epochs = _settings(run)["epochs"] * np.arange(1, store.sizes["task"] + 1)
-    colour, label = _style.look(study, name)["color"], study.label(name)
-    draw = partial(_curve, epochs=epochs, colour=colour, label=label)
+    look = _style.look(study, name) | {"label": study.label(name)}
+    draw = partial(_curve, epochs=epochs, look=look)
     test, train = study.by_task(stream, name, "accuracy"), _of(run, "train_accuracy")
     draw(panels[0], 100 * test, PERCENT)
     draw(panels[0], 100 * train, PERCENT, style="--")
@@ -111,11 +111,12 @@ def _curve(
     values: np.ndarray,
     within: Bounds,
     epochs: np.ndarray,
-    colour: Any,
-    label: str,
+    look: dict[str, Any],
     style: str = "-",
 ) -> None:
     """The mean over seeds of values [seed, task], and how far seeds lie apart."""
     band = statistics.band(values, within)
-    panel.plot(epochs, band.mean, color=colour, ls=style, label=label)
-    _style.spread(panel, epochs, values, band, colour)
+    panel.plot(
+        epochs, band.mean, **look, ls=style, ms=3.5, markevery=_style.apart(0, 1, len(epochs))
+    )
+    _style.spread(panel, epochs, values, band, look["color"])

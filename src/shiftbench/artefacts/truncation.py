@@ -35,7 +35,7 @@ def draw(study: StudyResults) -> Figure:
     """The figure, a row for each stream, a panel for each score; UserError without such runs."""
     study.require_metrics("truncation", *USES)
     streams = list(study.streams)
-    drawn = _style.figure(3.3 * len(streams) + 0.3, caption(study))
+    drawn = _style.figure(3.3 * len(streams) + 0.3, caption(study), study.budget())
     rows = drawn.subplots(len(streams), len(USES), squeeze=False)
     for place, (stream, panels) in enumerate(zip(streams, rows, strict=True)):
         for k, (panel, metric) in enumerate(zip(panels, USES, strict=True)):

@@ -43,7 +43,7 @@ def draw(study: StudyResults) -> Figure:
     run, store = study.run(stream, learner).isel(seed=[0]), study.streams[stream]
     story = _words.story(run, store)
     chosen = _chosen(study, story)
-    drawn = _style.figure(1.55 * len(chosen) + 0.5, caption(study))
+    drawn = _style.figure(1.55 * len(chosen) + 0.5, caption(study), study.budget([stream]))
     grid = drawn.add_gridspec(len(chosen), 2, width_ratios=(1.15, 1))
     for row, word in enumerate(chosen):
         axes = drawn.add_subplot(grid[row, 0])
@@ -68,18 +68,19 @@ def caption(study: StudyResults) -> str:
     store = study.streams[stream]
     number = len(store["word"])
     run = study.run(stream, learner).isel(seed=[0])
-    several = any(_others(run, word) for word in _chosen(study, _words.story(run, store)))
+    story = _words.story(run, store)
+    several = any(_others(run, word) for word in _chosen(study, story))
     others = "; thin lines: its others, the darker the more likely" if several else ""
     chosen = (
         "" if study.words else f" Those of content that move farthest. {_words.told_content(store)}"
     )
+    shown = _chosen(study, story)
+    absent = "" if story.there[:, shown].all() else "; none where the text does not have the word"
     return (
-        f"{stream}, {study.label(learner)}, seed {seed}, {number:,} words.{chosen} Each period of a"
-        " segment has the vector of the segment's end; none is drawn where the training text does"
-        " not have the word. Blue: the most likely hypothesis of the word at the end of the stream"
-        f"{others}; dotted: changes. Right: the"
-        f" {NEIGHBOURS} nearest words by cosine in each segment's last period."
-        f" {study.budget([stream])}"
+        f"{stream}, {study.label(learner)}, seed {seed}, {number:,} words. Hypotheses are those at"
+        f" the end of the stream{others}; triangles and dotted lines: changes. Right: the"
+        f" {NEIGHBOURS} nearest words by cosine in each segment's last period. Each period of a"
+        f" segment has the vector of the segment's end{absent}.{chosen} {study.budget([stream])}"
     )
 
 
@@ -115,8 +116,11 @@ def _draw_word(
     label = "most likely hypothesis"
     _line(axes, edges, there, story.found, word, color=_style.PALETTE[0], lw=2, label=label)
     changed = story.found.changed[:, word] & story.known[:, word]
+    top = axes.get_xaxis_transform()
     for edge in edges[:-1][changed]:
         axes.axvline(edge, color=_style.MUTED, lw=0.8, ls=":", zorder=0)
+        # A step as high as the panel hides the line.
+        axes.plot(edge, 1.0, "v", color=_style.MUTED, ms=4, clip_on=False, transform=top)
     margin = 0.02 * (edges[-1] - edges[0])
     axes.set_xlim(edges[0] - margin, edges[-1] + margin)
     # Words that hardly move shall look so.

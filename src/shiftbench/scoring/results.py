@@ -133,11 +133,10 @@ class StudyResults:
         """How many runs each number on these streams rests on, and why the others failed."""
         alike: dict[str, list[str]] = {}
         for stream in streams:
-            # Cells are too many to be named one by one.
-            alike.setdefault(self._covered(stream) if self.cells else stream, []).append(stream)
+            alike.setdefault(self._covered(stream), []).append(stream)
         words = ". ".join(
-            f"{names[0] if len(names) == 1 else f'{len(names)} streams'}: {self._covered(names[0])}"
-            for names in alike.values()
+            f"{names[0] if len(names) == 1 else f'{len(names)} streams'}: {covered}"
+            for covered, names in alike.items()
         )
         return words + failures(self.cube["status"].sel(stream=list(streams)).values)
 
