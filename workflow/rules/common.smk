@@ -23,6 +23,7 @@ sys.path.insert(0, str(CHECKOUT.resolve() / "src"))
 try:
     from shiftbench import home, lock_owner
     from shiftbench.errors import UserError
+    from shiftbench.forecast import behind
     from shiftbench.planning import components, endings, given, own_files, specs
     from shiftbench.planning import config as planning_config
     from shiftbench.store import raw
@@ -100,6 +101,11 @@ def call():
 pathvars:
     bench=f"<results>/{CONFIG_FILE.stem}",
     logs="<bench>/logs",
+
+
+# So that a later plan can say which function, or which package, has changed.
+onstart:
+    behind.write(Path(place("<bench>")))
 
 
 RAW = place("data/raw")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from functools import cache
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -18,8 +18,8 @@ from shiftbench.forecast.records import Record
 
 NEAR = 5
 """Records of other settings that an estimate takes the median of."""
-UNKNOWN_RATE = 4e-10
-"""Seconds a unit of work where nothing was ever recorded: a portable step of 2.5 M units, 1 ms."""
+UNKNOWN_RATE = 2e-10
+"""Seconds a unit of work where nothing was ever recorded: what published studies took."""
 LEAST_SECONDS, LEAST_MEMORY = 0.1, 400 * 2**20
 """Of any run, beside what its work costs."""
 GUESSES = ("learner", "any", "nothing")
@@ -64,7 +64,7 @@ class Estimator:
             records.alike(spec), records.pipeline(spec), records.amount(spec), spec["study"]
         )
 
-    @lru_cache(maxsize=None)  # noqa: B019  # an estimator lives as long as its process
+    @cache  # noqa: B019  # an estimator lives as long as its process
     def _of(self, alike: str, pipeline: str, work: float, study: str) -> Estimate:
         keys = {"same": alike, "pipeline": pipeline, "learner": _learner(pipeline), "any": ""}
         for basis, key in keys.items():
@@ -76,7 +76,9 @@ class Estimator:
 
     def _from(self, near: list[Record], work: float, basis: str) -> Estimate:
         cpu = median(self._scaled(one.cpu, one, work) for one in near)
-        wall = cpu * median(max(one.wall, 1e-3) / max(one.cpu, 1e-3) for one in near)
+        # A machine that did other things, too, made runs wait; more threads make them shorter.
+        at_once = median(max(one.cpu, 1e-3) / max(one.wall, 1e-3) for one in near)
+        wall = cpu / max(at_once, 1.0)
         memory = max(one.memory for one in near)
         like = "/".join(near[0][:3])
         return Estimate(cpu, wall, memory, basis, like)

@@ -48,7 +48,9 @@ def collect(results: Iterable[Path]) -> list[Record]:
     found: list[Record] = []
     for folder in results:
         for kind in ("runs", "warm-ups"):
-            found += [one for path in sorted(folder.glob(f"{kind}/**/*{COST}")) for one in _of(path)]
+            found += [
+                one for path in sorted(folder.glob(f"{kind}/**/*{COST}")) for one in _of(path)
+            ]
         for table in sorted(folder.glob(f"studies/*/{TABLE}")):
             found += _published(table)
     return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 Spec = dict[str, Any]
@@ -122,7 +123,7 @@ def multiplications(model: list[Any] | None, sizes: Sizes) -> float:
     if "filters" in settings:
         return _convolutions(settings, sizes)
     widths = [sizes.inputs, *settings.get("hidden", ()), sizes.outputs]
-    return float(sum(a * b for a, b in zip(widths, widths[1:], strict=False)))
+    return float(sum(a * b for a, b in pairwise(widths)))
 
 
 def _convolutions(settings: Spec, sizes: Sizes) -> float:
@@ -134,7 +135,7 @@ def _convolutions(settings: Spec, sizes: Sizes) -> float:
         total += side * side * 9 * (channels * filters + filters * filters)
         channels, side = filters, max(1, side // 2)
     widths = [channels * side * side, *settings.get("hidden", ()), sizes.outputs]
-    return total + sum(a * b for a, b in zip(widths, widths[1:], strict=False))
+    return total + sum(a * b for a, b in pairwise(widths))
 
 
 def _hypotheses(combinators: list[Any], tasks: int) -> tuple[int, int]:
