@@ -10,7 +10,7 @@ from typing import Any
 
 from shiftbench import __version__, file_errors, home, telling
 from shiftbench.errors import UserError
-from shiftbench.verbs import jobs, overview, people, program, warm_up
+from shiftbench.verbs import jobs, overview, people, plan, program, warm_up
 
 HERE = Path("config/embedded.yaml")
 DEFAULT_CONFIG = HERE if HERE.is_file() else home.EMBEDDED
@@ -66,6 +66,12 @@ def _add_planning(verbs: argparse._SubParsersAction) -> None:
     showing = _add(verbs, "show", people.show, ("method",))
     showing.add_argument("--study", help="as this study of the config has it")
     showing.add_argument("--config", type=Path, default=DEFAULT_CONFIG)
+    planning = _add(verbs, "plan", plan.plan)
+    planning.add_argument("config", type=Path, nargs="?", default=DEFAULT_CONFIG)
+    planning.add_argument("--why", metavar="STUDY/METHOD", help="all about a method, or a study")
+    planning.add_argument("--budget", help="compare with what another budget would cost")
+    planning.add_argument("--cores", type=int, help="of the machine, if not all of this one")
+    planning.add_argument("--json", action="store_true", help="for programs")
     _add(verbs, "reference", people.reference)
     trying = _add(verbs, "test", people.test)
     trying.add_argument("folder", type=Path, help="as `components` in a config names it")

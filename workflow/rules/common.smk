@@ -6,6 +6,7 @@ No TensorFlow here: on a cluster every job reads these files.
 import os
 import shlex
 import sys
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,6 +24,9 @@ sys.path.insert(0, str(CHECKOUT.resolve() / "src"))
 try:
     from shiftbench import home, lock_owner
     from shiftbench.errors import UserError
+    from shiftbench.forecast import behind
+    from shiftbench.forecast.asked import Asked
+    from shiftbench.forecast.plan import estimator
     from shiftbench.planning import components, endings, given, own_files, specs
     from shiftbench.planning import config as planning_config
     from shiftbench.store import raw
@@ -102,7 +106,21 @@ pathvars:
     logs="<bench>/logs",
 
 
+# So that a later plan can say which function, or which package, has changed.
+onstart:
+    behind.write(Path(place("<bench>")))
+    if ASKED is not None:
+        ASKED.keep()
+
+
 RAW = place("data/raw")
+# A limit near what a job needs is for those who start a job again that has reached it.
+MAIN = workflow.exec_mode == ExecMode.DEFAULT
+ASKED = (
+    Asked(cache(estimator) if MAIN else None, Path(place("<bench>")))
+    if not MAIN or workflow.execution_settings.retries
+    else None
+)
 # How a job is called is no part of what it makes: Snakemake keeps no record of a param of this
 # type, so that nothing runs again when a checkout has moved.
 JOB = SimpleNamespace(
@@ -340,19 +358,35 @@ def study_setting(key):
     return lambda wildcards: getattr(CONFIG.studies[wildcards.study], key)
 
 
-def need_of_run(key):
-    """A function from wildcards to what a run needs: that of its method, or of the study."""
-    return lambda wildcards: getattr(
-        CONFIG.studies[wildcards.study].resources(wildcards.variant), key
-    )
+def threads_of_run(wildcards):
+    return said_of_run(wildcards).threads
 
 
-def need_of_warm_up(key):
-    """A function from wildcards to what a warm-up needs: the most of those who share it."""
+def threads_of_warm_up(wildcards):
+    return said_of_warm_up(wildcards).threads
 
-    def need(wildcards):
-        study, stream = wildcards.study, wildcards.stream
-        shared = specs.sharing(CONFIG, study, stream)[wildcards.name]
-        return getattr(CONFIG.studies[study].resources(*shared), key)
 
-    return need
+def said_of_run(wildcards):
+    """What a run needs: that of its method, or of the study."""
+    return CONFIG.studies[wildcards.study].resources(wildcards.variant)
+
+
+def said_of_warm_up(wildcards):
+    """What a warm-up needs: the most of those who share it."""
+    shared = specs.sharing(CONFIG, wildcards.study, wildcards.stream)[wildcards.name]
+    return CONFIG.studies[wildcards.study].resources(*shared)
+
+
+def asked(key, said, spec):
+    """A function from wildcards to what a job asks for, from what such jobs took before.
+
+    Only where a job that is stopped is started again: elsewhere what is said of it.
+    """
+
+    def ask(wildcards, attempt):
+        if ASKED is None:
+            return getattr(said(wildcards), key)
+        known = getattr(ASKED, key)
+        return known(" ".join(wildcards), spec(wildcards), said(wildcards), attempt)
+
+    return ask

@@ -15,10 +15,10 @@ rule warm_up:
     log:
         "<logs>/warm-ups/{study}/{stream}/{name}/{first}-{last}.log",
     priority: study_priority
-    threads: need_of_warm_up("threads")
+    threads: threads_of_warm_up
     resources:
-        runtime=need_of_warm_up("minutes"),
-        mem_mb=need_of_warm_up("memory_mb"),
+        runtime=asked("minutes", said_of_warm_up, warm_up_spec),
+        mem_mb=asked("memory_mb", said_of_warm_up, warm_up_spec),
     params:
         spec=warm_up_spec,
         job=JOB,
@@ -44,10 +44,10 @@ rule run_learner:
     log:
         "<logs>/runs/{study}/{stream}/{variant}/{first}-{last}.log",
     priority: study_priority
-    threads: need_of_run("threads")
+    threads: threads_of_run
     resources:
-        runtime=need_of_run("minutes"),
-        mem_mb=need_of_run("memory_mb"),
+        runtime=asked("minutes", said_of_run, run_spec),
+        mem_mb=asked("memory_mb", said_of_run, run_spec),
     params:
         spec=run_spec,
         job=JOB,

@@ -16,11 +16,18 @@ from shiftbench.planning import components
 
 SOURCE = Path(__file__).parents[2]
 PACKAGE = "shiftbench"
+SHORT = 12
+"""Digits of a digest where two that meet by chance would only give a wrong explanation."""
 
 
 def code(*modules: str) -> str:
     """One digest of the modules (dotted names) and their import closure."""
     return _combined(closure(*modules))
+
+
+def contents(*modules: str) -> dict[str, str]:
+    """Of what `code` is the digest of: each module of the closure, with its own short digest."""
+    return {name: _content(name)[:SHORT] for name in sorted(closure(*modules))}
 
 
 def imports(module: str, package: str) -> bool:
@@ -43,6 +50,42 @@ def closure(*modules: str) -> frozenset[str]:
             seen.add(name)
             waiting.extend(_imported(name)[0])
     return frozenset(seen)
+
+
+def definitions(module: str) -> dict[str, str]:
+    """A short digest of each definition of a module, by its qualified name.
+
+    What stands outside of functions and classes counts under the names that it sets, imports
+    under "imports", anything else, and a YAML file beside it, under "the module".
+    """
+    found: dict[str, list[str]] = {}
+    for name, node in _defined(_Bare().visit(_tree(module)).body):
+        found.setdefault(name, []).append(ast.dump(node))
+    data = _file(module).with_suffix(".yaml")
+    if data.exists():
+        found.setdefault(data.name, []).append(data.read_text(encoding="utf-8"))
+    return {
+        name: hashlib.sha256("\n".join(parts).encode()).hexdigest()[:SHORT]
+        for name, parts in found.items()
+    }
+
+
+def _defined(body: list[ast.stmt], within: str = "") -> Iterator[tuple[str, ast.stmt]]:
+    """The statements of a module by what they define, those of a class each for itself."""
+    for node in body:
+        match node:
+            case ast.ClassDef(name=name, body=inner):
+                head = ast.ClassDef(name, node.bases, node.keywords, [], node.decorator_list)
+                yield f"{within}{name}", head
+                yield from _defined(inner, f"{within}{name}.")
+            case ast.FunctionDef(name=name):
+                yield f"{within}{name}", node
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                yield f"{within}{name}", node
+            case ast.Import() | ast.ImportFrom():
+                yield f"{within}imports", node
+            case _:
+                yield f"{within}the module", node
 
 
 @functools.cache

@@ -30,6 +30,7 @@ from shiftbench.planning.schema import Config, Study
 from shiftbench.store import raw
 
 Spec = dict[str, Any]
+_behind: dict[str, tuple[tuple[str, ...], str | None]] = {}
 HARNESS = "shiftbench.running.harness"
 WARM_UP = "shiftbench.running.warm_up"
 SUMMARISE = ("shiftbench.scoring.summarise", "shiftbench.scoring.tidy")
@@ -356,13 +357,21 @@ def _sealed(spec: Spec, *modules: str) -> Spec:
     """A spec with what its job runs: the code of the modules, and the packages they need."""
     # Every job writes or reads stores.
     needed = json.dumps(environment.versions(*modules, STORES))
-    return _signed(
-        spec
-        | {
-            "code": digest.code(*modules),
-            "environment": hashlib.sha256(needed.encode()).hexdigest(),
-        }
-    )
+    of_packages = hashlib.sha256(needed.encode()).hexdigest()
+    code = digest.code(*modules)
+    _behind[code], _behind[of_packages] = (modules, None), (modules, needed)
+    return _signed(spec | {"code": code, "environment": of_packages})
+
+
+def behind() -> dict[str, dict[str, Any]]:
+    """What the digests of code and environment stand for, of all specs made so far.
+
+    Of code each module with its own digest, of an environment each package with its versions.
+    """
+    return {
+        name: digest.contents(*modules) if needed is None else json.loads(needed)
+        for name, (modules, needed) in _behind.items()
+    }
 
 
 def _signed(spec: Spec) -> Spec:

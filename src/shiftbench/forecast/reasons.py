@@ -1,0 +1,202 @@
+"""Which jobs would run, and why: what Snakemake would say, with what is behind it.
+
+Snakemake runs a job whose output is missing and wanted, that was made with another spec, command
+or set of inputs, whose input has changed since, that was killed, or that reads what another job
+makes anew. A spec says what differs; kept digests (behind.py) say where in the code.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from shiftbench.forecast import behind, recorded
+from shiftbench.forecast.jobs import Job
+
+AGAIN = "follows"
+KINDS = {
+    "new": "never run",
+    "missing": "made once, and gone",
+    "killed": "killed before it ended",
+    "config": "the config has changed",
+    "code": "the code has changed",
+    "packages": "packages have changed",
+    "data": "raw files or files of one's own have changed",
+    "input": "what it reads has changed",
+    "command": "the workflow has changed",
+    AGAIN: "reads what is made anew",
+}
+
+
+class Reason(NamedTuple):
+    """Why a job runs: a kind of KINDS, and the words for what exactly."""
+
+    kind: str
+    words: str
+
+
+def of_jobs(jobs: list[Job], results: Path) -> dict[str, list[Reason]]:
+    """The jobs that would run, by their first output, each with the reasons."""
+    by_output = {file: job for job in jobs for file in job.outputs}
+    reading = defaultdict(list)
+    for job in jobs:
+        for file in job.inputs:
+            reading[file].append(job)
+    oldest = _oldest(jobs, reading)
+    found: dict[str, list[Reason]] = {}
+    queue = deque()
+    for job in jobs:
+        if own := [*_missing(job, job.wanted), *_changed(job, oldest, results)]:
+            found[job.outputs[0]] = own
+            queue.append(job)
+    while queue:
+        job = queue.popleft()
+        for needed in _needed(job, by_output):
+            if needed.outputs[0] not in found and (gone := list(_missing(needed, job.inputs))):
+                found[needed.outputs[0]] = gone
+                queue.append(needed)
+        for after in (one for file in job.outputs for one in reading[file]):
+            if after.outputs[0] not in found:
+                found[after.outputs[0]] = [Reason(AGAIN, job.name)]
+                queue.append(after)
+    return found
+
+
+def broken(jobs: Iterable[Job]) -> list[str]:
+    """Files that were changed since a job made them: who reads them would refuse to."""
+    from shiftbench.store import seal
+
+    files = {file for job in jobs for file in job.outputs}
+    return sorted(file for file in files if _later_than_seal(file) and seal.is_broken(Path(file)))
+
+
+def _later_than_seal(file: str) -> bool:
+    """Whether a file is younger than its seal, which is written after it: else it is as it was."""
+    path = Path(file)
+    try:
+        return path.stat().st_mtime > path.with_name(f".{path.name}.sha256").stat().st_mtime
+    except OSError:
+        return False
+
+
+def _needed(job: Job, by_output: Mapping[str, Job]) -> Iterator[Job]:
+    yield from (by_output[file] for file in job.inputs if file in by_output)
+
+
+def _oldest(jobs: list[Job], reading: Mapping[str, list[Job]]) -> dict[str, float]:
+    """When the oldest output of each job was made, or else of the first that reads it."""
+    found: dict[str, float] = {}
+    for job in reversed(jobs):
+        after = (one for file in job.outputs for one in reading[file])
+        for one in (job, *after):
+            times = [time for file in one.outputs if (time := _time(file))]
+            if one is not job and one.outputs[0] in found:
+                times = [found[one.outputs[0]]]
+            if times:
+                found[job.outputs[0]] = min(times)
+                break
+    return found
+
+
+def _time(file: str) -> float | None:
+    try:
+        return os.stat(file).st_mtime
+    except OSError:
+        return None
+
+
+def _missing(job: Job, asked: Iterable[str]) -> Iterator[Reason]:
+    gone = [file for file in job.outputs if file in asked and not os.path.exists(file)]
+    if not gone:
+        return
+    known = any(recorded.of(file) for file in job.outputs)
+    yield Reason("missing", f"{gone[0]} is gone") if known else Reason("new", "never run")
+
+
+def _changed(job: Job, oldest: Mapping[str, float], results: Path) -> Iterator[Reason]:
+    """Why a job runs that was run before, whether or not something asks for it."""
+    if stopped := [file for file in job.outputs if recorded.is_incomplete(file)]:
+        yield Reason("killed", f"{stopped[0]} was not finished")
+    records = [record for file in job.outputs if (record := recorded.of(file))]
+    if since := oldest.get(job.outputs[0]):
+        younger = [file for file in job.inputs if (_time(file) or 0) > since]
+        for file in younger:
+            if not all(recorded.is_same(record, file) for record in records) or not records:
+                yield Reason("input", f"{file} is another")
+    for record in records[:1]:
+        yield from _of_record(job, record, results)
+
+
+def _of_record(job: Job, record: dict[str, Any], results: Path) -> Iterator[Reason]:
+    """What differs between what a job was planned with and what it is planned with now."""
+    if record.get("params") != [repr(job.spec)]:
+        yield from apart(recorded.spec(record), job.spec, results)
+    if record.get("input") is not None and record["input"] != sorted(job.inputs):
+        more = sorted(set(job.inputs) - set(record["input"]))
+        less = sorted(set(record["input"]) - set(job.inputs))
+        words = [f"reads {one} too" for one in more[:3]]
+        words += [f"no longer reads {one}" for one in less[:3]]
+        yield Reason("input", "; ".join(words))
+    if record.get("code") is not None and record["code"] != recorded.command(job.rule):
+        yield Reason("command", f"the command of the rule {job.rule}")
+
+
+def apart(old: dict[str, Any], new: dict[str, Any], results: Path) -> Iterator[Reason]:
+    """What differs between two specs, in words."""
+    if not old:
+        yield Reason("config", "its spec is not known")
+        return
+    kept = {key: old.get(key) for key in ("code", "environment")}
+    for key, kind, what in (
+        ("code", "code", "the code (what it was is not kept)"),
+        ("environment", "packages", "versions of packages (what they were is not kept)"),
+    ):
+        if kept[key] != new.get(key):
+            words = behind.changed(results, str(kept[key]), new[key]) or [what]
+            yield from (Reason(kind, one) for one in words)
+    before, after = _flat(old), _flat(new)
+    for place in dict.fromkeys([*after, *before]):
+        if before.get(place) != after.get(place):
+            kind = "data" if "data." in place or place in ("sha256",) else "config"
+            yield Reason(kind, _change(place, before.get(place), after.get(place), kind))
+
+
+def _change(place: str, old: Any, new: Any, kind: str) -> str:
+    if kind == "data":
+        return f"{place.partition('data.')[2] or place}: another file"
+    if old is None or new is None:
+        return f"{place}: {'now ' + str(new) if old is None else 'no longer ' + str(old)}"
+    return f"{place}: {old} -> {new}"
+
+
+def _flat(value: Any, place: str = "") -> dict[str, Any]:
+    """The values of a spec by their place, settings of components as component.key."""
+    if isinstance(value, Mapping):
+        inner = {str(key): one for key, one in value.items() if not _is_digest(place, key)}
+    elif isinstance(value, list) and value and all(_is_component(one) for one in value):
+        inner = {str(name): settings for name, settings in value}
+        place = place.removesuffix("learner")
+    elif _is_component(value):
+        inner = {str(value[0]): value[1]}
+    else:
+        return {place: value}
+    found: dict[str, Any] = {} if inner else {place: value}
+    for key, one in inner.items():
+        found |= _flat(one, f"{place}.{key}".lstrip("."))
+    return found
+
+
+def _is_digest(place: str, key: str) -> bool:
+    return not place and key in ("code", "environment", "digest")
+
+
+def _is_component(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) == 2
+        and isinstance(value[0], str)
+        and isinstance(value[1], Mapping)
+    )

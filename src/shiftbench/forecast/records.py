@@ -1,0 +1,125 @@
+"""What earlier runs did cost, wherever results lie here: beside their stores, and published.
+
+Beside a run lies NAME.cost.json, and its store tells the spec. Published studies have one row a
+run in `costs.csv`, which says the work of the run and not its spec.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from shiftbench.forecast import work
+
+COST, STORE = ".cost.json", ".zarr.zip"
+TABLE = "costs.csv"
+
+
+class Record(NamedTuple):
+    """What one run or warm-up did cost.
+
+    study, variant: whose it was. pipeline: names of its components, the model last; of a warm-up
+    its worker alone. alike: what decides its cost beside the number of seeds, as text. work: see
+    work.py. cpu, wall: seconds; memory: peak, in bytes. machine: kind of processor and
+    instructions.
+    """
+
+    study: str
+    stream: str
+    variant: str
+    pipeline: str
+    alike: str
+    work: float
+    cpu: float
+    wall: float
+    memory: int
+    machine: str
+
+
+FIELDS = Record._fields
+
+
+def collect(results: Iterable[Path]) -> list[Record]:
+    """The records of folders of results, and of published ones; what cannot be read is left out."""
+    found: list[Record] = []
+    for folder in results:
+        for kind in ("runs", "warm-ups"):
+            found += [
+                one for path in sorted(folder.glob(f"{kind}/**/*{COST}")) for one in _of(path)
+            ]
+        for table in sorted(folder.glob(f"studies/*/{TABLE}")):
+            found += _published(table)
+    return found
+
+
+def write(path: Path, records: Iterable[Record]) -> None:
+    """A table of records, as it is published."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(FIELDS)
+        table.writerows(sorted(records))
+
+
+def of_spec(spec: Mapping[str, Any], cost: Mapping[str, Any]) -> Record:
+    """The record of a run or a warm-up with this spec."""
+    return Record(
+        spec["study"],
+        spec["stream"]["name"],
+        spec.get("variant") or spec["name"],
+        pipeline(spec),
+        alike(spec),
+        amount(spec),
+        cost["cpu_seconds"],
+        cost["wall_seconds"],
+        cost["peak_memory_bytes"],
+        f"{cost.get('processor', '')}, {cost.get('instructions', 'native')}",
+    )
+
+
+def pipeline(spec: Mapping[str, Any]) -> str:
+    """The names of the components of a run, the model last; `warm-up` and the worker of one."""
+    parts = [name for name, _ in spec.get("learner", ())]
+    if "component" in spec:
+        parts = ["warm-up", spec["component"][1]]
+    return "/".join([*parts, spec["model"][0] if spec["model"] else "none"])
+
+
+def alike(spec: Mapping[str, Any]) -> str:
+    """What decides what a run costs beside the number of its seeds: short, and equal if that is."""
+    told = [spec.get("learner") or spec.get("component"), spec["model"], spec["instructions"]]
+    source = spec["stream"]
+    return work.fingerprint([source["family"], source["settings"], *told])
+
+
+def amount(spec: Mapping[str, Any]) -> float:
+    """The work of a run or of a warm-up."""
+    return work.of_warm_up(dict(spec)) if "component" in spec else work.of_run(dict(spec))
+
+
+def _of(path: Path) -> Iterator[Record]:
+    """The record of a run that is finished; none where its store is not there, or an old one."""
+    store = path.with_name(path.name.removesuffix(COST) + STORE)
+    try:
+        yield of_spec(_spec(store), json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
+        return
+
+
+def _spec(store: Path) -> dict[str, Any]:
+    """The spec in the attributes of a store, of which nothing else is read."""
+    with zipfile.ZipFile(store) as archive:
+        return json.loads(json.loads(archive.read("zarr.json"))["attributes"]["spec"])
+
+
+def _published(table: Path) -> Iterator[Record]:
+    try:
+        with table.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                numbers = {"work": float, "cpu": float, "wall": float, "memory": int}
+                yield Record(*(numbers.get(name, str)(row[name]) for name in FIELDS))
+    except (OSError, ValueError, KeyError):
+        return
