@@ -26,7 +26,7 @@ from shiftbench.planning.yaml_lines import FOLDER, Document, Place
 OF_FILES = ("from", "budget", "budgets", "settings", ANCHORS)
 """Keys of a study that say how it is made, and are none of its own."""
 LOOKS = ("label", "colour", "marker")
-OF_METHODS = (*LOOKS, "search")
+OF_METHODS = (*LOOKS, "search", "bound")
 """Keys of a variant that are its method's, unless it has its own; they are no settings."""
 
 
