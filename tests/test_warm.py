@@ -42,8 +42,8 @@ def main(arguments):
             return 1
 """
 DOORS = (
-    "__init__", "__main__", "_compiled", "_instructions", "crash", "errors", "orphans", "stopping",
-    "warm", "warm_server",
+    "__init__", "__main__", "_compiled", "_devices", "_instructions", "crash", "errors", "orphans",
+    "stopping", "warm", "warm_server",
 )  # fmt: skip
 
 PATIENCE_SECONDS = 300

@@ -23,7 +23,7 @@ sys.path.insert(0, str(CHECKOUT.resolve() / "src"))
 try:
     from shiftbench import home, lock_owner
     from shiftbench.errors import UserError
-    from shiftbench.planning import components, endings, given, own_files, specs
+    from shiftbench.planning import components, devices, endings, given, own_files, specs
     from shiftbench.planning import config as planning_config
     from shiftbench.store import raw
 except ModuleNotFoundError as error:
@@ -200,6 +200,17 @@ def warm_up_of_run(wildcards):
     return (
         [f"<bench>/warm-ups/{study}/{stream}/{name}/{block}.zarr.zip"] if name else []
     )
+
+
+def gpus_of_run(wildcards):
+    """One, or None for a job that asks for no such resource."""
+    study = CONFIG.studies[wildcards.study]
+    return 1 if devices.of_run(study, wildcards.variant) == "gpu" else None
+
+
+def gpus_of_warm_up(wildcards):
+    """Those of the runs that share it."""
+    return 1 if "device" in warm_up_spec(wildcards) else None
 
 
 def choice_spec(wildcards):

@@ -19,6 +19,7 @@ rule warm_up:
     resources:
         runtime=study_setting("minutes"),
         mem_mb=study_setting("memory_mb"),
+        gpu=gpus_of_warm_up,
     params:
         spec=warm_up_spec,
         job=JOB,
@@ -48,6 +49,7 @@ rule run_learner:
     resources:
         runtime=study_setting("minutes"),
         mem_mb=study_setting("memory_mb"),
+        gpu=gpus_of_run,
     params:
         spec=run_spec,
         job=JOB,

@@ -26,7 +26,8 @@ from shiftbench.planning.yaml_lines import FOLDER, Document, Place
 OF_FILES = ("from", "budget", "budgets", "settings", ANCHORS)
 """Keys of a study that say how it is made, and are none of its own."""
 LOOKS = ("label", "colour", "marker")
-OF_METHODS = (*LOOKS, "search")
+RESOURCES = ("device",)
+OF_METHODS = (*LOOKS, *RESOURCES, "search")
 """Keys of a variant that are its method's, unless it has its own; they are no settings."""
 
 
@@ -389,7 +390,7 @@ def _variant(
             _set(made, place, there, key, part)
     for entry in entries:
         for key, part in entry.items():
-            if key in LOOKS:
+            if key in (*LOOKS, *RESOURCES):
                 made.put((*place, key), part)
             elif key != "from":
                 _set(made, place, there, key, part)

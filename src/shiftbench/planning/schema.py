@@ -20,6 +20,7 @@ Colour = Literal[
 ]
 """Colours of figures, which people with colour-vision deficiency can tell apart."""
 Marker = Literal["o", "s", "D", "^", "v", "P", "X"]
+Device = Literal["cpu", "gpu"]
 Component = tuple[str, dict[str, Any]]
 """A component's name and its settings."""
 Space = dict[str, Annotated[list[Any], MinLen(1)]]
@@ -78,6 +79,7 @@ class Method(Model):
     search: Space = Field(
         {}, description="What tuning tries, as `component.key: [values]`, unless a study says else."
     )
+    device: Device | None = Field(None, description="Like the key of a study, for this method.")
     origin: str = Field("", description="Where the settings come from that are written here.")
     bound: bool = Field(
         False,
@@ -91,7 +93,7 @@ class Variant(Model):
     """A method of a study, with all its settings.
 
     method: its name; None for a pipeline that a study has of its own. colour, marker: those that
-    the method would have. search: what tuning tries.
+    the method would have. search: what tuning tries. device: None for that of the study.
     """
 
     pipeline: Annotated[list[ComponentItem], MinLen(1)]
@@ -100,6 +102,7 @@ class Variant(Model):
     colour: Colour | None = None
     marker: Marker | None = None
     search: Space = Field({})
+    device: Device | None = None
 
 
 class Tuning(Model):
@@ -141,7 +144,8 @@ class Study(Model):
     methods: Annotated[dict[Name, Variant], MinLen(1)] = Field(
         description="What is compared: a list of methods, or a mapping of names to changes. A "
         "change is `component.key: value`; `from: METHOD` takes a method under another name, "
-        "`label` renames it in figures, and a list in their place is a pipeline of its own."
+        "`label` renames it in figures, `device` holds for it alone, and a list in their place is "
+        "a pipeline of its own."
     )
     seeds: Annotated[int, Ge(1), Le(100_000)] = Field(description="Number of repetitions.")
     seeds_per_job: Annotated[int, Ge(1)] | None = Field(
@@ -191,6 +195,12 @@ class Study(Model):
         60, description="Time limit of a job; it saves its state and stops at 90 % of it."
     )
     memory_mb: Annotated[int, Ge(500)] = Field(2500, description="Memory of a job in megabytes.")
+    device: Device = Field(
+        "cpu",
+        description="What runs compute on. `gpu` asks the cluster for one, for each run that "
+        "trains by TensorFlow, PyTorch or JAX; other runs stay on the processor. Bytes are the "
+        "same on processors only: on a GPU it is another run, whose store says so.",
+    )
     instructions: Literal["portable", "native"] = Field(
         "portable",
         description="Instructions of the processor that runs may use: portable ones are those of "
@@ -221,6 +231,11 @@ class Study(Model):
             free = (look for look in (*own, *others) if look not in found.values())
             found[name] = next(free, every[len(found) % len(every)])
         return found
+
+    def resource(self, variant: str, key: str) -> Any:
+        """A resource of the runs of a variant: its own, or else that of the study."""
+        own = getattr(self.methods[variant], key)
+        return getattr(self, key) if own is None else own
 
     @property
     def cells(self) -> dict[str, dict[str, Any]]:
