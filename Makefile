@@ -58,7 +58,8 @@ reference: $(STAMP) ## Write config/README.md and config/schema.json anew from t
 lock: $(STAMP) ## Make envs/requirements.lock and requirements-gpu.lock anew
 	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
 		--generate-hashes --no-header \
-		envs/requirements.in envs/slurm.in envs/dev.in --output-file envs/requirements.lock
+		envs/requirements.in envs/slurm.in envs/clusters.in envs/dev.in \
+		--output-file envs/requirements.lock
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 		--no-header --constraint envs/requirements.lock envs/gpu.in | awk ' \
 		/^[a-z]/ {name = $$1; sub(/==.*/, "", name)} \

@@ -27,7 +27,9 @@ OF_FILES = ("from", "budget", "budgets", "settings", ANCHORS)
 """Keys of a study that say how it is made, and are none of its own."""
 LOOKS = ("label", "colour", "marker")
 RESOURCES = ("device",)
-OF_METHODS = (*LOOKS, *RESOURCES, "search")
+OF_VARIANTS = (*LOOKS, *RESOURCES)
+"""Keys that a study may change of a method beside settings of its components."""
+OF_METHODS = (*OF_VARIANTS, "search")
 """Keys of a variant that are its method's, unless it has its own; they are no settings."""
 
 
@@ -390,7 +392,7 @@ def _variant(
             _set(made, place, there, key, part)
     for entry in entries:
         for key, part in entry.items():
-            if key in (*LOOKS, *RESOURCES):
+            if key in OF_VARIANTS:
                 made.put((*place, key), part)
             elif key != "from":
                 _set(made, place, there, key, part)

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter
 
 from shiftbench.planning import components
-from shiftbench.planning.composition import LOOKS
+from shiftbench.planning.composition import OF_VARIANTS
 from shiftbench.planning.schema import ConfigFile, Method, Study, StudyFile
 
 Schema = dict[str, Any]
@@ -75,7 +75,7 @@ def _method() -> Schema:
 
 def _looks() -> Schema:
     keys = _properties(Method)
-    return {key: keys[key] for key in LOOKS}
+    return {key: keys[key] for key in OF_VARIANTS}
 
 
 def _stream() -> Schema:
