@@ -23,9 +23,16 @@ sys.path.insert(0, str(CHECKOUT.resolve() / "src"))
 try:
     from shiftbench import home, lock_owner
     from shiftbench.errors import UserError
-    from shiftbench.planning import components, devices, endings, given, own_files, specs
+    from shiftbench.planning import (
+        components,
+        devices,
+        endings,
+        given,
+        own_files,
+        specs,
+    )
     from shiftbench.planning import config as planning_config
-    from shiftbench.store import raw
+    from shiftbench.store import raw, seal
 except ModuleNotFoundError as error:
     raise WorkflowError(
         f"{error}; install shiftbench for {sys.executable}: pip install CHECKOUT"
@@ -94,6 +101,8 @@ def call():
     prefix = (
         "" if home.INSTALLED else f"PYTHONPATH={source}${{PYTHONPATH:+:$PYTHONPATH}} "
     )
+    if workflow.storage_settings.default_storage_provider:
+        prefix += f"{seal.OFF}=1 "  # what a job makes is a copy that comes and goes
     return f"{prefix}{python} -m shiftbench"
 
 
@@ -203,14 +212,13 @@ def warm_up_of_run(wildcards):
 
 
 def gpus_of_run(wildcards):
-    """One, or None for a job that asks for no such resource."""
     study = CONFIG.studies[wildcards.study]
-    return 1 if devices.of_run(study, wildcards.variant) == "gpu" else None
+    return int(devices.of_run(study, wildcards.variant) == "gpu")
 
 
 def gpus_of_warm_up(wildcards):
-    """Those of the runs that share it."""
-    return 1 if "device" in warm_up_spec(wildcards) else None
+    """That of the runs that share it."""
+    return int("device" in warm_up_spec(wildcards))
 
 
 def choice_spec(wildcards):

@@ -10,7 +10,9 @@ from shiftbench.planning.yaml_lines import Place
 
 LIBRARIES = ("tensorflow", "torch", "jax")
 """What can use a GPU, by the names that they are imported by."""
-IN_VAIN = f"only what imports {', '.join(LIBRARIES)} can use a GPU, and nothing here does; remove it"
+IN_VAIN = (
+    f"only what imports {', '.join(LIBRARIES)} can use a GPU, and nothing here does; remove it"
+)
 
 
 def of_run(study: Study, variant: str) -> str:
