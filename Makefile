@@ -5,13 +5,20 @@ CONFIG ?= config/embedded.yaml
 export CONFIG
 # More options for snakemake, as in ARGS="--cores 1"
 ARGS ?=
+# GPU=1 installs CUDA's libraries too, for methods with `device: gpu`, and GPU=0 leaves them out
+# again. What is installed stays.
+GPU ?= $(if $(wildcard .venv/.installed-gpu),1)
 
 BIN := .venv/bin
-STAMP := .venv/.installed
+CUDA := $(filter-out 0,$(GPU))
+LOCKS := envs/requirements.lock $(if $(CUDA),envs/requirements-gpu.lock)
+STAMP := .venv/.installed$(if $(CUDA),-gpu)
+# Where the folder is there, nothing is asked of a network.
+FROM := $(if $(wildcard wheelhouse),--no-index --find-links wheelhouse)
 REPORT := "results/$$(basename "$${CONFIG%.*}")/report.html"
 PYTHON_FILES := src tests benchmarks
 
-.PHONY: help run test test-long lint format check reference lock peers clean
+.PHONY: help run test test-long lint format check reference lock wheelhouse peers clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -47,10 +54,27 @@ reference: $(STAMP) ## Write config/README.md and config/schema.json anew from t
 	@mv config/schema.json.new config/schema.json
 
 # publish.in and test.in stay apart: boto3 asks for an old python-dateutil, which pandas has too.
-lock: $(STAMP) ## Make envs/requirements.lock anew
+# Of CUDA's libraries only what the first lock has not: all else has its versions.
+lock: $(STAMP) ## Make envs/requirements.lock and requirements-gpu.lock anew
 	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
 		--generate-hashes --no-header \
-		envs/requirements.in envs/slurm.in envs/dev.in --output-file envs/requirements.lock
+		envs/requirements.in envs/slurm.in envs/clusters.in envs/dev.in \
+		--output-file envs/requirements.lock
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+		--no-header --constraint envs/requirements.lock envs/gpu.in | awk ' \
+		/^[a-z]/ {name = $$1; sub(/==.*/, "", name)} \
+		FNR == NR {locked[name]; next} !(name in locked)' envs/requirements.lock - \
+		> envs/requirements-gpu.lock.new
+	@mv envs/requirements-gpu.lock.new envs/requirements-gpu.lock
+
+wheelhouse: $(STAMP) ## Download all that `make` installs, for machines without a network
+	@rm -rf wheelhouse.new
+	@$(BIN)/python -m pip download --quiet --no-deps --require-hashes \
+		--dest wheelhouse.new $(addprefix --requirement ,$(LOCKS))
+	@cat $(LOCKS) > wheelhouse.new/lock
+	@rm -rf wheelhouse
+	@mv wheelhouse.new wheelhouse
+	@echo "wheelhouse: beside the Makefile of a copy of this folder, \`make\` installs from it"
 
 peers: $(STAMP) ## Install what we compare with, and validators, beside ours, into .venv-peers
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-peers
@@ -66,16 +90,19 @@ clean: ## Remove the environment and caches; data and results stay
 
 # uv, which installs the rest in seconds, is taken from the same lock, with its hashes.
 # Bytecode at once: where Python may not write it later, every start would compile all again.
-$(STAMP): envs/requirements.lock
+$(STAMP): $(LOCKS)
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or sys.exit( \
 		"shiftbench needs Python 3.11 to 3.13, but $(PYTHON) is %d.%d; " \
 		"name another one: make PYTHON=python3.12" % v)'
-	@echo "Setting up .venv"
+	@test -z "$(FROM)" || cat $(LOCKS) | cmp -s - wheelhouse/lock || { \
+		echo "wheelhouse was made for other versions; make wheelhouse where there is a" \
+			"network (with the same GPU=$(GPU)), or remove it"; exit 2; }
+	@echo "Setting up .venv$(if $(FROM), from wheelhouse)"
 	@rm -rf .venv
 	@$(PYTHON) -m venv .venv
 	@awk '/^[a-z]/ {on = /^uv==/} on' envs/requirements.lock > .venv/uv.lock
-	@$(BIN)/python -m pip install --quiet --require-hashes -r .venv/uv.lock
-	@$(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes \
-		envs/requirements.lock
+	@$(BIN)/python -m pip install --quiet $(FROM) --require-hashes -r .venv/uv.lock
+	@$(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python $(FROM) \
+		--require-hashes $(LOCKS)
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --offline -e .
 	@touch $@

@@ -12,7 +12,7 @@ CARRIED = (
     "workflow/**/*",
     "profiles/*/*.yaml",
     "config/**/*.yaml",
-    "envs/requirements.lock",
+    "envs/requirements*.lock",
 )
 
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import venv
 from pathlib import Path
 
 import psutil
@@ -42,8 +43,8 @@ def main(arguments):
             return 1
 """
 DOORS = (
-    "__init__", "__main__", "_compiled", "_instructions", "crash", "errors", "orphans", "stopping",
-    "warm", "warm_server",
+    "__init__", "__main__", "_compiled", "_devices", "_instructions", "crash", "errors", "orphans",
+    "stopping", "warm", "warm_server",
 )  # fmt: skip
 
 PATIENCE_SECONDS = 300
@@ -134,6 +135,14 @@ def test_a_server_of_another_checkout_is_none(environment, package, tmp_path) ->
     for place, served in ((package, True), (tmp_path, False)):
         done = _run(environment | {"PYTHONPATH": str(place)}, "tell", input="")
         assert (done.stderr != f"err {os.getpid()}\n") == served
+
+
+def test_a_server_of_another_environment_is_none(environment, tmp_path) -> None:
+    """As outside the container of a job."""
+    venv.create(tmp_path, symlinks=True, with_pip=False)
+    command = [str(tmp_path / "bin/python"), *_command("tell")[1:]]
+    done = subprocess.run(command, env=environment, input="", capture_output=True, text=True)
+    assert done.stderr == f"err {os.getpid()}\n"
 
 
 def _start_waiting(environment: dict, path: Path) -> tuple[subprocess.Popen, int]:

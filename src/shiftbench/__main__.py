@@ -1,8 +1,9 @@
 """python -m shiftbench VERB ...: hands the job to a warm server if there is one.
 
-Decides before anything heavy is imported. Before the verb, `--stack light` or `--stack
-tensorflow` says which server has preloaded what the job imports, and `--instructions native`
-that the job may use all instructions of the processor, for which there is no server.
+Decides before anything heavy is imported, and hides GPUs until a job asks for one. Before the
+verb, `--stack light` or `--stack tensorflow` says which server has preloaded what the job imports,
+and `--instructions native` that the job may use all instructions of the processor, for which there
+is no server.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 
-from shiftbench import _instructions, orphans, warm
+from shiftbench import _devices, _instructions, orphans, warm
 from shiftbench._compiled import keep_by_source
 
 KNOWN = {"--stack": warm.STACKS, "--instructions": _instructions.KINDS}
@@ -29,6 +30,7 @@ def main(arguments: list[str]) -> int:
         options[name] = value
     if options["--stack"]:
         orphans.die_with_parent(os.getppid())  # a job of a workflow, which is its parent
+    _devices.choose("cpu")
     if options["--instructions"] == "native":
         _instructions.choose("native")
         keep_by_source()

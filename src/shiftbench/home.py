@@ -16,5 +16,6 @@ HOME = CARRIED if INSTALLED else PACKAGE.parents[1]
 CONFIGS = HOME / "config"
 EMBEDDED = CONFIGS / "embedded.yaml"
 LOCK = HOME / "envs" / "requirements.lock"
+GPU_LOCK = HOME / "envs" / "requirements-gpu.lock"
 SNAKEFILE = HOME / "Snakefile"
 """Beside which Snakemake finds profiles/default."""

@@ -25,7 +25,7 @@ from shiftbench import crash
 FOLDER = "SHIFTBENCH_WARM"
 STACKS = ("light", "tensorflow")
 HOME = "home"
-"""The file in that folder that says of which package the servers are."""
+"""The file in that folder that says of which package and environment the servers are."""
 LENGTH = 8
 """Bytes of the number that says how long a job's description is."""
 
@@ -35,7 +35,7 @@ def run(command: list[str]) -> int:
     from shiftbench import stopping  # not above: a job has no use for psutil
 
     folder = Path(tempfile.mkdtemp(prefix="shiftbench-"))
-    (folder / HOME).write_text(_package())
+    (folder / HOME).write_text(_home())
     server = _start_server(folder)
     try:
         return stopping.run(command, os.environ | {FOLDER: str(folder)})
@@ -49,13 +49,14 @@ def run(command: list[str]) -> int:
 def request(stack: str, arguments: list[str]) -> int | None:
     """Lets a server run the job; the exit status, or None if there is no server.
 
-    That of another checkout is none: it would run other code, as where a module is of there.
+    That of another checkout is none: it would run other code, as where a module is of there. Nor
+    is one outside the container of the job.
     """
     folder = os.environ.get(FOLDER)
     if not folder:
         return None
     with suppress(OSError):
-        if Path(folder, HOME).read_text() != _package():
+        if Path(folder, HOME).read_text() != _home():
             return None
     connection = socket.socket(socket.AF_UNIX)
     try:
@@ -83,9 +84,9 @@ def exit_status(status: int) -> int:
     return 128 - status if status < 0 else status
 
 
-def _package() -> str:
-    """Where the running shiftbench is."""
-    return str(Path(__file__).resolve().parent)
+def _home() -> str:
+    """Where the running shiftbench is, and the environment that it runs in."""
+    return f"{Path(__file__).resolve().parent}\n{sys.prefix}"
 
 
 def _pass_on(connection: socket.socket, number: int) -> None:

@@ -27,9 +27,16 @@ try:
     from shiftbench.forecast import behind
     from shiftbench.forecast.asked import Asked
     from shiftbench.forecast.plan import estimator
-    from shiftbench.planning import components, endings, given, own_files, specs
+    from shiftbench.planning import (
+        components,
+        devices,
+        endings,
+        given,
+        own_files,
+        specs,
+    )
     from shiftbench.planning import config as planning_config
-    from shiftbench.store import raw
+    from shiftbench.store import raw, seal
 except ModuleNotFoundError as error:
     raise WorkflowError(
         f"{error}; install shiftbench for {sys.executable}: pip install CHECKOUT"
@@ -98,6 +105,8 @@ def call():
     prefix = (
         "" if home.INSTALLED else f"PYTHONPATH={source}${{PYTHONPATH:+:$PYTHONPATH}} "
     )
+    if workflow.storage_settings.default_storage_provider:
+        prefix += f"{seal.OFF}=1 "  # what a job makes is a copy that comes and goes
     return f"{prefix}{python} -m shiftbench"
 
 
@@ -218,6 +227,16 @@ def warm_up_of_run(wildcards):
     return (
         [f"<bench>/warm-ups/{study}/{stream}/{name}/{block}.zarr.zip"] if name else []
     )
+
+
+def gpus_of_run(wildcards):
+    study = CONFIG.studies[wildcards.study]
+    return int(devices.of_run(study, wildcards.variant) == "gpu")
+
+
+def gpus_of_warm_up(wildcards):
+    """That of the runs that share it."""
+    return int("device" in warm_up_spec(wildcards))
 
 
 def choice_spec(wildcards):

@@ -19,6 +19,7 @@ rule warm_up:
     resources:
         runtime=asked("minutes", said_of_warm_up, warm_up_spec),
         mem_mb=asked("memory_mb", said_of_warm_up, warm_up_spec),
+        gpu=gpus_of_warm_up,
     params:
         spec=warm_up_spec,
         job=JOB,
@@ -48,6 +49,7 @@ rule run_learner:
     resources:
         runtime=asked("minutes", said_of_run, run_spec),
         mem_mb=asked("memory_mb", said_of_run, run_spec),
+        gpu=gpus_of_run,
     params:
         spec=run_spec,
         job=JOB,

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from shiftbench.names import unknown
-from shiftbench.planning import components, fit, parts, repetitions
+from shiftbench.planning import components, devices, fit, parts, repetitions
 from shiftbench.planning.model import keys
 from shiftbench.planning.schema import (
     Config,
@@ -45,6 +45,7 @@ def problems(data: dict[str, Any]) -> Iterator[Problem]:
         yield from _runs(config)
         yield from fit.problems(config)
         yield from repetitions.problems(config)
+        yield from devices.problems(config)
     except ValidationError as error:
         yield from _structure(error)
     streams = _mapping(data.get("streams"))

@@ -11,6 +11,7 @@ import functools
 import importlib.metadata
 import re
 import sys
+from pathlib import Path
 from typing import NamedTuple
 
 from shiftbench import home
@@ -46,6 +47,12 @@ def versions(*modules: str) -> dict[str, list[str]]:
 
 
 @functools.cache
+def cuda() -> dict[str, list[str]]:
+    """Versions of the libraries by which TensorFlow uses a GPU, by name."""
+    return _read(home.GPU_LOCK).versions
+
+
+@functools.cache
 def _installed(name: str) -> list[str]:
     """The versions of what is imported by a name; none where it is not installed."""
     packages = importlib.metadata.packages_distributions().get(name, [])
@@ -77,11 +84,15 @@ def package(imported: str) -> str:
 
 @functools.cache
 def _lock() -> _Lock:
-    if not LOCK.exists():
-        raise UserError(f"{LOCK} is missing; restore it, or make it with `make lock`")
+    return _read(LOCK)
+
+
+def _read(lock: Path) -> _Lock:
+    if not lock.exists():
+        raise UserError(f"{lock} is missing; restore it, or make it with `make lock`")
     read = _Lock({}, {})
     name = ""
-    for line in LOCK.read_text(encoding="utf-8").splitlines():
+    for line in lock.read_text(encoding="utf-8").splitlines():
         if found := re.match(r"([\w.-]+)==([\w.]+)", line):
             name = found[1]
             read.versions.setdefault(name, []).append(found[2])

@@ -20,6 +20,7 @@ Colour = Literal[
 ]
 """Colours of figures, which people with colour-vision deficiency can tell apart."""
 Marker = Literal["o", "s", "D", "^", "v", "P", "X"]
+Device = Literal["cpu", "gpu"]
 Component = tuple[str, dict[str, Any]]
 """A component's name and its settings."""
 Space = dict[str, Annotated[list[Any], MinLen(1)]]
@@ -73,7 +74,7 @@ class Stream(BaseModel):
 class Needs(Model):
     """What a job of a method needs, where that is other than what its study says.
 
-    No part of a spec: more time, or another machine, changes no result.
+    No part of a spec, but for a GPU: more time, or another machine, changes no result.
     """
 
     threads: Annotated[int, Ge(1), Le(1024)] | None = Field(
@@ -84,6 +85,9 @@ class Needs(Model):
     )
     memory_mb: Annotated[int, Ge(500), Le(MOST_MEMORY_MB)] | None = Field(
         None, description="Memory of a job of this method in megabytes; as the study says if not."
+    )
+    device: Device | None = Field(
+        None, description="What runs of this method compute on; as the study says if not given."
     )
 
 
@@ -173,8 +177,8 @@ class Study(Model):
     methods: Annotated[dict[Name, Variant], MinLen(1)] = Field(
         description="What is compared: a list of methods, or a mapping of names to changes. A "
         "change is `component.key: value`; `from: METHOD` takes a method under another name, "
-        "`label` renames it in figures, `threads`, `minutes` and `memory_mb` are what its jobs "
-        "need, and a list in their place is a pipeline of its own."
+        "`label` renames it in figures, `threads`, `minutes`, `memory_mb` and `device` are what "
+        "its jobs need, and a list in their place is a pipeline of its own."
     )
     seeds: Annotated[int, Ge(1), Le(100_000)] = Field(description="Number of repetitions.")
     seeds_per_job: Annotated[int, Ge(1)] | None = Field(
@@ -226,6 +230,12 @@ class Study(Model):
     memory_mb: Annotated[int, Ge(500), Le(MOST_MEMORY_MB)] = Field(
         2500, description="Memory of a job in megabytes."
     )
+    device: Device = Field(
+        "cpu",
+        description="What runs compute on. `gpu` asks the cluster for one, for each run that "
+        "trains by TensorFlow, PyTorch or JAX; other runs stay on the processor. Bytes are the "
+        "same on processors only: on a GPU it is another run, whose store says so.",
+    )
     instructions: Literal["portable", "native"] = Field(
         "portable",
         description="Instructions of the processor that runs may use: portable ones are those of "
@@ -244,13 +254,8 @@ class Study(Model):
 
     def resources(self, *methods: str) -> Resources:
         """What a job asks for that some methods share: the most that any of them needs."""
-        own = [self.methods[name] for name in methods]
-
-        def most(key: str) -> int:
-            given = [getattr(one, key) for one in own]
-            return max(getattr(self, key) if value is None else value for value in given)
-
-        return Resources(*map(most, Resources._fields))
+        keys = Resources._fields
+        return Resources(*(max(self.resource(name, key) for name in methods) for key in keys))
 
     @property
     def looks(self) -> dict[str, tuple[str, str]]:
@@ -266,6 +271,11 @@ class Study(Model):
             free = (look for look in (*own, *others) if look not in found.values())
             found[name] = next(free, every[len(found) % len(every)])
         return found
+
+    def resource(self, variant: str, key: str) -> Any:
+        """A resource of the runs of a variant: its own, or else that of the study."""
+        own = getattr(self.methods[variant], key)
+        return getattr(self, key) if own is None else own
 
     @property
     def cells(self) -> dict[str, dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 A spec is a dict that JSON can write. It is the only param of its rule, so a job runs again
 exactly when its spec changes; its digest names the folder of checkpoints. Threads, memory
-and time limits are no part of it.
+and time limits are no part of it; a GPU is, since it gives other bytes.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from shiftbench.planning import (
     components,
     configurations,
     declared,
+    devices,
     digest,
     environment,
     own_files,
@@ -97,7 +98,7 @@ def run(config: Config, study: str, stream: str, variant: str, seeds: tuple[int,
         | ({"configuration": point} if point else {})
         | ({"keeps": plan.keeps} if plan.keeps else {})
     )
-    return _sealed(spec, *modules_of_run(spec))
+    return _sealed(_on(devices.of_run(plan, variant), spec), *modules_of_run(spec))
 
 
 def modules_of_run(spec: Spec) -> list[str]:
@@ -121,14 +122,15 @@ def warm_up(config: Config, study: str, stream: str, name: str, seeds: tuple[int
     kind, component, _ = decides["component"]
     modules = [components.module_name(kind, component)]
     modules += _modules_of_model(component, decides["model"])
+    spec = {
+        "kind": "warm-up",
+        "name": name,
+        **decides,
+        "stack": _stack(modules),
+        "instructions": whole["instructions"],
+    }
     return _sealed(
-        {
-            "kind": "warm-up",
-            "name": name,
-            **decides,
-            "stack": _stack(modules),
-            "instructions": whole["instructions"],
-        },
+        _on(whole.get("device", "cpu"), spec),
         WARM_UP,
         components.module_name("streams", config.streams[stream].family),
         *modules,
@@ -162,7 +164,8 @@ def warm_up_name(config: Config, study: str, stream: str, variant: str) -> str |
     if "warm-up" not in has or varied or worker is None:
         return None
     model = _model(plan, variant) if worker.kind == "learners" else None
-    return warm_ups.name([worker.kind, worker.name, worker.settings], model)
+    name = warm_ups.name([worker.kind, worker.name, worker.settings], model)
+    return name if devices.of_run(plan, variant) == "cpu" else f"{name}-gpu"
 
 
 def choice(config: Config, study: str, stream: str, learner: str) -> Spec:
@@ -361,6 +364,14 @@ def _source(config: Config, name: str) -> Spec:
         settings[key] = path.resolve().name
         data |= {f"{key}/{file}": found for file, found in own_files.checksums(path).items()}
     return {"family": config.streams[name].family, "settings": settings, "data": data}
+
+
+def _on(device: str, spec: Spec) -> Spec:
+    """The spec of a run or warm-up on a device; on a GPU with the versions of its libraries."""
+    if device == "cpu":
+        return spec
+    cuda = {"cuda": environment.cuda()} if spec["stack"] == "tensorflow" else {}
+    return spec | {"device": device} | cuda
 
 
 def _sealed(spec: Spec, *modules: str) -> Spec:

@@ -76,9 +76,21 @@ def instructions(results: Path, study: str) -> list[str]:
     """The instructions that the runs of a study had, portable or native; empty if unknown."""
     if found := costs(results, study):
         return sorted({cost.get("instructions", "native") for cost in found})
-    told = place(results, study) / PROVENANCE
-    origin = json.loads(told.read_text(encoding="utf-8")) if told.exists() else {}
-    return origin.get("instructions", [])
+    return _origin(results, study).get("instructions", [])
+
+
+def gpus(results: Path, study: str) -> dict[str, Any]:
+    """The GPUs that jobs of a study had, and for how many hours; nothing where none had one."""
+    had = [
+        cost
+        for cost in [*costs(results, study), *costs_of_warm_ups(results, study)]
+        if cost.get("device") == "gpu"
+    ]
+    if had:
+        hours = sum(cost["wall_seconds"] for cost in had) / 3600
+        return {"gpus": sorted({cost["gpu"] for cost in had}), "gpu_hours": round(hours, 3)}
+    origin = _origin(results, study)
+    return {name: origin[name] for name in ("gpus", "gpu_hours") if name in origin}
 
 
 def checksums(files: dict[str, Path]) -> str:
@@ -104,6 +116,12 @@ def changed(results: Path, study: str) -> list[Path]:
         names = {text.partition("  ")[2] for text in set(now) ^ set(then)}
         broken += [folder / name for name in names]
     return sorted(broken)
+
+
+def _origin(results: Path, study: str) -> dict[str, Any]:
+    """What was published about where a study comes from; nothing where it was not."""
+    told = place(results, study) / PROVENANCE
+    return json.loads(told.read_text(encoding="utf-8")) if told.exists() else {}
 
 
 def _costs(folder: Path) -> list[dict[str, Any]]:

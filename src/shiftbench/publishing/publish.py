@@ -73,7 +73,7 @@ def _write_provenance(results: Path, study: str, target: Path) -> None:
 
 
 def provenance(results: Path, study: str) -> dict[str, Any]:
-    """Commit of the code; how many runs, when, on which processors, instructions and versions.
+    """Commit of the code; how many runs, when, on which processors and GPUs, and versions.
 
     Of a study also the spec of its scores: methods with all settings, metrics, digest of the code.
     """
@@ -86,6 +86,7 @@ def provenance(results: Path, study: str) -> dict[str, Any]:
         "processors": sorted({cost["processor"] for cost in all_costs}),
         "instructions": files.instructions(results, study),
         "versions": costs[0]["versions"] if costs else {},
+        **files.gpus(results, study),
         **files.times(all_costs),
         **files.spec_of_scores(results, study),
     }

@@ -53,6 +53,7 @@ def is_small(folder: Path, run: Path) -> bool:
     return (
         cost["cpu_seconds"] <= SECONDS
         and of_here
+        and "device" not in spec  # a GPU, which is hidden here
         and _stream(folder, spec["stream"]["name"]).exists()
     )
 

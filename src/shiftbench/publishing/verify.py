@@ -3,7 +3,7 @@
 A number of ours is compared with the reference's:
 
     identical     the same bits
-    rounding      apart by less than ROUNDING of its size: other instructions, other threads
+    rounding      apart by less than ROUNDING of its size: other instructions, threads, GPUs
     interval      the mean lies in the reference's 95 % interval over seeds
     different     none of these, or what it stands for (seeds, coverage, the paper's number) differs
 
@@ -207,10 +207,19 @@ def _said(row: pd.Series) -> str:
 
 
 def _reason(study: str, ours: Path, reference: Path) -> str:
-    """Words about instructions, where those of the two differ."""
+    """Words about instructions and GPUs, where those of the two differ."""
+    words = ""
     mine, theirs = (" and ".join(files.instructions(side, study)) for side in (ours, reference))
-    differ = mine and theirs and mine != theirs
-    return f"; ours with {mine} instructions, the reference with {theirs} ones" if differ else ""
+    if mine and theirs and mine != theirs:
+        words += f"; ours with {mine} instructions, the reference with {theirs} ones"
+    mine, theirs = (_gpus(side, study) for side in (ours, reference))
+    if mine != theirs:
+        words += f"; ours on {mine}, the reference on {theirs}: no two kinds give equal bytes"
+    return words
+
+
+def _gpus(results: Path, study: str) -> str:
+    return " and ".join(files.gpus(results, study).get("gpus", ["processors alone"]))
 
 
 def _counted(findings: list[Finding]) -> str:

@@ -12,9 +12,14 @@ from pathlib import Path
 
 from shiftbench.errors import UserError
 
+OFF = "SHIFTBENCH_NO_SEALS"
+"""Environment variable: files are copies of a storage's, where another job may change them."""
+
 
 def write(*paths: Path) -> None:
     """Seals files as they are now."""
+    if os.environ.get(OFF):
+        return
     for path in paths:
         place = _place(path)
         scratch = place.with_name(f"{place.name}.new")

@@ -18,9 +18,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from shiftbench import _devices
 from shiftbench.errors import UserError
 from shiftbench.names import refuse_unknown
 from shiftbench.store import seal, text_files
+from shiftbench.verbs import devices
 
 if TYPE_CHECKING:
     from shiftbench.planning.schema import Config
@@ -154,6 +156,7 @@ def run(options: argparse.Namespace) -> int:
     spec = specs.run(plan, options.study, options.stream, options.variant, options.seeds)
     specs.refuse_other(spec, options.digest)
     refuse_other_instructions(spec["instructions"])
+    devices.take(spec)
     for path in options.choice:
         spec = specs.with_choice(spec, text_files.read_json(path)["settings"])
 
@@ -292,8 +295,8 @@ def now() -> str:
 
 
 def write_cost(path: Path, cost: dict[str, Any], started: str) -> None:
-    """What a job did cost, and when: of a job that was resumed, its last attempt."""
-    told = cost | {"started": started, "ended": now()}
+    """What a job did cost, on what, and when: of a job that was resumed, its last attempt."""
+    told = cost | _devices.record() | {"started": started, "ended": now()}
     text_files.write(path, json.dumps(told, indent=1, sort_keys=True) + "\n")
 
 

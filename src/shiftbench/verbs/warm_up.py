@@ -6,6 +6,7 @@ import argparse
 import os
 
 from shiftbench.names import refuse_unknown
+from shiftbench.verbs import devices
 from shiftbench.verbs.jobs import now, refuse_other_instructions, sealed, write_cost
 
 
@@ -20,6 +21,7 @@ def warm_up(options: argparse.Namespace) -> None:
     spec = specs.warm_up(plan, options.study, options.stream, options.name, options.seeds)
     specs.refuse_other(spec, options.digest)
     refuse_other_instructions(spec["instructions"])
+    devices.take(spec)
     os.environ["SHIFTBENCH_THREADS"] = str(options.threads)
 
     from threadpoolctl import threadpool_limits

@@ -1,0 +1,137 @@
+"""GPUs are hidden from all that does not ask for one; who asks is given it, or told why not.
+
+Where there is no GPU, a driver that pretends to have one stands in for CUDA's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shiftbench import _devices
+from shiftbench.errors import UserError
+from shiftbench.running.cost import Meter
+from shiftbench.verbs import devices, jobs
+
+DRIVER = """\
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int cuInit(unsigned flags) {
+    FILE *file = fopen(getenv("CALLS"), "a");
+    fputs("cuInit ", file);
+    return fclose(file);
+}
+int cuDeviceGetCount(int *count) {
+    char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    *count = !visible || strcmp(visible, "-1");
+    return 0;
+}
+int cuDeviceGet(int *device, int number) { return *device = number; }
+int cuDeviceGetName(char *name, int size, int device) {
+    strncpy(name, "Pretended GPU", size);
+    return device;
+}
+"""
+compiler = shutil.which("cc")
+compiled = pytest.mark.skipif(not compiler, reason="no C compiler, which makes the driver")
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of a process that finds the driver; CALLS is a file with what it calls."""
+    folder = tmp_path_factory.mktemp("driver")
+    (folder / "cuda.c").write_text(DRIVER)
+    command = [compiler or "cc", "-shared", "-fPIC", "-o", "libcuda.so.1", "cuda.c"]
+    subprocess.run(command, cwd=folder, check=True)
+    others = {k: v for k, v in os.environ.items() if k not in (_devices.VISIBLE, _devices.BEFORE)}
+    return others | {"LD_LIBRARY_PATH": str(folder), "CALLS": str(folder / "calls")}
+
+
+@pytest.fixture(autouse=True)
+def same_afterwards(monkeypatch: pytest.MonkeyPatch):
+    """The environment of the tests, with nothing said of GPUs."""
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+    for name in (_devices.VISIBLE, _devices.BEFORE, *_devices.SETTINGS):
+        os.environ.pop(name, None)
+    yield
+    _devices.choose("cpu")
+
+
+def python(code: str, environment: dict[str, str]) -> str:
+    """What the code prints, in a process of its own."""
+    command = [sys.executable, "-c", code]
+    return subprocess.check_output(command, env=environment, text=True).strip()
+
+
+@pytest.mark.parametrize("given", [None, "2,3", "", "-1"])
+def test_who_asks_has_again_what_was_hidden(given: str | None) -> None:
+    if given is not None:
+        os.environ[_devices.VISIBLE] = given
+    for _ in range(2):  # as in a job of a workflow that a process of ours has started
+        _devices.choose("cpu")
+        assert os.environ[_devices.VISIBLE] in ("", _devices.HIDDEN)
+    _devices.choose("gpu")
+    assert os.environ.get(_devices.VISIBLE) == given
+    assert os.environ["NVIDIA_TF32_OVERRIDE"] == "0"
+
+
+def test_what_a_scheduler_gives_to_a_job_is_not_undone() -> None:
+    _devices.choose("cpu")  # the process that submits
+    os.environ[_devices.VISIBLE] = "1"  # the scheduler
+    _devices.choose("gpu")
+    assert os.environ[_devices.VISIBLE] == "1"
+
+
+def test_a_program_sees_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    from shiftbench import __main__ as program
+    from shiftbench import cli
+
+    monkeypatch.setattr(cli, "main", lambda _: int(os.environ[_devices.VISIBLE] != "-1"))
+    os.environ[_devices.VISIBLE] = "0"
+    assert program.main(["list", "methods"]) == 0
+
+
+def test_a_run_that_asks_in_vain_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_devices, "names", list)
+    with pytest.raises(UserError, match=r"asks for a GPU .* has none for it: give the job one"):
+        devices.take({"device": "gpu", "stack": "tensorflow"})
+    monkeypatch.setattr(_devices, "names", lambda: ["Pretended GPU"])
+    monkeypatch.setattr(devices, "_seen_by_tensorflow", lambda: False)
+    with pytest.raises(UserError, match=r"\(Pretended GPU\): install CUDA's libraries"):
+        devices.take({"device": "gpu", "stack": "tensorflow"})
+    devices.take({"device": "gpu", "stack": "light"})
+    assert _devices.record() == {"device": "gpu", "gpu": "Pretended GPU"}
+    devices.take({"stack": "tensorflow"})
+    assert _devices.record() == {"device": "cpu"}
+
+
+def test_the_cost_of_a_run_says_its_device(tmp_path: Path) -> None:
+    jobs.write_cost(tmp_path / "cost.json", Meter().reading(), jobs.now())
+    told = json.loads((tmp_path / "cost.json").read_text())
+    assert told["device"] == "cpu" and told["processor"] and "gpu" not in told
+
+
+@compiled
+def test_a_gpu_is_seen_only_where_it_was_asked_for(driver: dict[str, str]) -> None:
+    code = (
+        "from shiftbench import _devices as d; print(d.names()); d.choose('{}'); print(d.names())"
+    )
+    assert python(code.format("gpu"), driver) == "['Pretended GPU']\n['Pretended GPU']"
+    assert python(code.format("cpu"), driver) == "['Pretended GPU']\n[]"
+
+
+@pytest.mark.long
+@compiled
+def test_importing_tensorflow_leaves_cuda_alone(driver: dict[str, str]) -> None:
+    """So a child of the warm server may use a GPU, as no child can of a process that uses one."""
+    Path(driver["CALLS"]).unlink(missing_ok=True)
+    code = "import shiftbench, os, tensorflow as tf; print(os.path.exists(os.environ['CALLS']));"
+    code += "tf.config.list_physical_devices('GPU'); print(os.path.exists(os.environ['CALLS']))"
+    assert python(code, driver).split() == ["False", "True"]

@@ -1,0 +1,162 @@
+"""docs/clusters.md: Python on nodes that have no network, no .venv, or another system.
+
+What cannot be installed everywhere (Apptainer, conda) is tried where it is, and by a stand-in.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.workflow import copies
+from tests.workflow.test_clusters import CONFIG, made
+
+ROOT = copies.ROOT
+ALONE = ["unshare", "--net", "--map-root-user"]
+"""Starts a command without a network."""
+DEFINITION = (ROOT / "envs/apptainer.def").read_text(encoding="utf-8")
+TOY = ["--cores", "1", "--configfile", "config/mine.yaml"]
+
+
+def called(folder: Path, *command: str | Path, **environment: str) -> str:
+    """What a command says that has to succeed, and that knows nothing of our environment."""
+    outer = ("MAKE", "MFLAGS", "PYTHON", "VIRTUAL_ENV", "SHIFTBENCH")
+    plain = {name: text for name, text in os.environ.items() if not name.startswith(outer)}
+    done = subprocess.run(
+        command, cwd=folder, env=plain | environment, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-3000:]
+    return done.stdout
+
+
+def checkout(folder: Path) -> Path:
+    """A copy of what an install needs."""
+    copies.repository(folder, CONFIG)
+    for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder)
+    return folder
+
+
+def has_namespaces() -> bool:
+    return bool(shutil.which("unshare")) and not subprocess.run([*ALONE, "true"]).returncode
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not has_namespaces(), reason="no network namespaces here")
+def test_a_machine_without_a_network_installs_from_the_wheelhouse(tmp_path: Path) -> None:
+    folder = checkout(tmp_path / "copy")
+    ours = (f"BIN={Path(sys.executable).parent}", "STAMP=Makefile")
+    called(folder, "make", "wheelhouse", *ours)
+    # Nothing that this machine has kept is of help.
+    kept = {"UV_CACHE_DIR": str(tmp_path / "uv"), "PIP_CACHE_DIR": str(tmp_path / "pip")}
+    set_up = (*ALONE, "make", ".venv/.installed", f"PYTHON={sys.executable}")
+    assert "from wheelhouse" in called(folder, *set_up, **kept)
+    program = folder / ".venv/bin"
+    assert called(folder, *ALONE, program / "shiftbench", "--version").startswith("shiftbench")
+    called(folder, *ALONE, program / "snakemake", *TOY)
+    assert (folder / "results/mine/studies/toy/summary.csv").exists()
+
+    with (folder / "envs/requirements.lock").open("a") as lock:
+        lock.write("another==1.0 --hash=sha256:00\n")
+    again = subprocess.run(["make", ".venv/.installed"], cwd=folder, capture_output=True, text=True)
+    assert again.returncode and "wheelhouse was made for other versions" in again.stdout
+    assert (program / "shiftbench").exists(), "what was there stays"
+
+
+def sections(definition: str) -> dict[str, list[str]]:
+    """The lines of each section of a definition of Apptainer."""
+    found: dict[str, list[str]] = {}
+    for line in definition.splitlines():
+        if line.startswith("%"):
+            lines = found.setdefault(line.removeprefix("%"), [])
+        elif found and line.strip():
+            lines.append(line.strip())
+    return found
+
+
+def test_the_definition_takes_in_what_the_package_is_built_from() -> None:
+    copied = dict(line.split() for line in sections(DEFINITION)["files"])
+    assert all((ROOT / name).exists() for name in copied)
+    assert all(target == f"/opt/shiftbench/{name}" for name, target in copied.items())
+    wanted = set(re.findall(r"envs/[\w.-]+", (ROOT / "pyproject.toml").read_text()))
+    wanted |= {f"envs/{path.name}" for path in (ROOT / "envs").glob("*.lock")}
+    assert wanted - {"envs/requirements.lock", "envs/"} <= set(copied)
+
+
+@pytest.mark.long
+def test_jobs_run_in_a_container_that_is_built_as_the_definition_says(tmp_path: Path) -> None:
+    """Stand-ins: for the image an environment with our packages, for Apptainer a script."""
+    image, folder = tmp_path / "image", checkout(tmp_path / "copy")
+    venv.create(image, symlinks=True)  # pip too is one of our packages
+    ours = {"base": str(image), "platbase": str(image)}
+    packages = Path(sysconfig.get_path("purelib", vars=ours))
+    ours_too = [path for path in sys.path if path.endswith("site-packages")]
+    (packages / "others.pth").write_text("\n".join(ours_too) + "\n")
+    inside = {"PATH": f"{image}/bin:/usr/bin:/bin", "PIP_NO_INDEX": "1"}
+    said = sections(DEFINITION)
+    for name, target in (line.split() for line in said["files"]):
+        place = image / target.lstrip("/")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, place)
+    for section in ("post", "test"):
+        script = "\n".join(["set -e", *said[section]]).replace("/opt", f"{image}/opt")
+        called(tmp_path, "sh", "-c", script, **inside)
+    assert (packages / "shiftbench/_checkout/Snakefile").exists()
+
+    (folder / "envs/shiftbench.sif").touch()
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "apptainer").write_text(f"""\
+#!/bin/sh
+if [ "$1" = --version ]; then echo "apptainer version 1.4.0"; exit; fi
+for command; do :; done
+echo "$command" >> {tmp_path}/jobs
+PATH={image}/bin:/usr/bin:/bin exec sh -c "$command"
+""")
+    (programs / "apptainer").chmod(0o755)
+    environment = {"PATH": f"{programs}:{os.environ['PATH']}"}
+    warm = [sys.executable, "-m", "shiftbench", "warm", "--"]
+    snakemake = [sys.executable, "-m", "snakemake", "--software-deployment-method", "apptainer"]
+    source = {"PYTHONPATH": str(folder / "src")}
+    called(folder, *warm, *snakemake, *TOY, **environment, **source)
+    jobs = (tmp_path / "jobs").read_text().splitlines()
+    assert len(jobs) == 4 and all("python -m shiftbench" in job for job in jobs)
+    assert not any(sys.prefix in job for job in jobs), "a path that a container has not"
+    assert "studies/toy/summary.csv" in made(folder / "results/mine")
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not shutil.which("apptainer"), reason="no apptainer here")
+def test_apptainer_builds_the_image(tmp_path: Path) -> None:
+    image = tmp_path / "shiftbench.sif"
+    called(ROOT, "apptainer", "build", image, "envs/apptainer.def")
+    assert called(tmp_path, "apptainer", "exec", image, "shiftbench", "--version")
+
+
+CONDA = next(filter(shutil.which, ("micromamba", "mamba", "conda")), None)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(CONDA is None, reason="no conda, mamba or micromamba here")
+def test_conda_makes_the_environment(tmp_path: Path) -> None:
+    create = [str(CONDA), *(["env"] if CONDA == "conda" else []), "create", "--yes"]
+    called(ROOT, *create, "--file", "envs/workflow.yaml", "--prefix", tmp_path / "environment")
+    called(tmp_path, tmp_path / "environment/bin/python", "-c", "import tensorflow, snakemake")
+
+
+def test_the_environment_of_conda_has_the_lock_with_its_hashes() -> None:
+    told = yaml.safe_load((ROOT / "envs/workflow.yaml").read_text())
+    python, _, packages = told["dependencies"]
+    assert re.fullmatch(r"python =3\.1[123]", python)
+    assert packages["pip"] == ["--require-hashes", "-r requirements.lock"]
