@@ -43,42 +43,61 @@ def _dry(folder: Path) -> Counter[str]:
     return Counter({rule: number for rule, number in named.items() if rule not in ("all", "total")})
 
 
-EDITS = {
-    "a comment": ("src/shiftbench/learners/map.py", [COMMENT], []),
-    "a function": (
+@pytest.fixture(scope="module")
+def ours(finished: Path) -> Path:  # noqa: F811
+    """The copy in which the workflow has run."""
+    assert not _planned(finished)
+    return finished
+
+
+def _said(planned: list[dict]) -> set[str]:
+    return {f"{one['kind']}: {one['words']}" for job in planned for one in job["reasons"]}
+
+
+def test_a_comment_runs_nothing(ours: Path, edit: Callable) -> None:  # noqa: F811
+    edit("src/shiftbench/learners/map.py", COMMENT)
+    assert _planned(ours) == []
+    assert not _dry(ours)
+
+
+def test_a_function_a_method_and_seeds(ours: Path, edit: Callable) -> None:  # noqa: F811
+    edit(
         "src/shiftbench/learners/map.py",
-        [("\ndef build(", "\ndef added():\n    return 1\n\n\ndef build(")],
-        ["code: shiftbench.learners.map.added"],
-    ),
-    "a constant of what many import": (
-        "src/shiftbench/scoring/metrics/jump_f1.py", [CODE],
-        ["code: shiftbench.scoring.metrics.jump_f1.EXTRA"],
-    ),
-    "a key of a method": (
+        ("\ndef build(", "\ndef added():\n    return 1\n\n\ndef build("),
+    )
+    edit(
         "config/mine.yaml",
-        [("search: [beam, gaussian-mean]", "search: [beam: {size: 3}, gaussian-mean]")],
-        ["config: beam.size: 6 -> 3"],
-    ),
-    "a key of a stream": (
-        "config/mine.yaml", [("points: 12", "points: 13")],
-        ["config: stream.settings.points: 12 -> 13"],
-    ),
-    "more seeds": ("config/mine.yaml", [("seeds: 4", "seeds: 6")], ["new: never run"]),
-    "a package": (
-        "envs/requirements.lock", [("scipy==", "scipy==9")], ["packages: scipy"],
-    ),
-    "a raw file": (
-        "src/shiftbench/store/raw_files.yaml", [("sha256", "sha256")], [],
-    ),
-}  # fmt: skip
+        ("search: [beam, gaussian-mean]", "search: [beam: {size: 3}, gaussian-mean]"),
+        ("seeds: 4", "seeds: 6"),
+    )
+    planned = _planned(ours)
+    assert Counter(job["rule"] for job in planned) == _dry(ours)
+    assert _said(planned) >= {
+        "code: shiftbench.learners.map.added",
+        "config: beam.size: 6 -> 3",
+        "new: never run",
+    }
 
 
-@pytest.mark.parametrize("name", EDITS)
-def test_plan_is_what_snakemake_plans(finished: Path, edit: Callable, name: str) -> None:  # noqa: F811
-    file, replacements, told = EDITS[name]
-    edit(file, *replacements)
-    planned = _planned(finished)
-    assert Counter(job["rule"] for job in planned) == _dry(finished)
-    said = {f"{one['kind']}: {one['words']}" for job in planned for one in job["reasons"]}
-    for words in told:
-        assert any(one.startswith(words) for one in said), said
+def test_a_stream_a_package_and_a_store_that_is_gone(ours: Path, edit: Callable) -> None:  # noqa: F811
+    gone = ours / "results/mine/runs/image-study/images/vcl/0-1.zarr.zip"
+    content = gone.read_text()
+    gone.unlink()
+    edit("config/mine.yaml", ("points: 12", "points: 13"))
+    edit("envs/requirements.lock", ("matplotlib==", "matplotlib==9"))
+    planned = _planned(ours)
+    dry = _dry(ours)
+    gone.write_text(content)
+    assert Counter(job["rule"] for job in planned) == dry
+    said = _said(planned)
+    assert "config: stream.settings.points: 12 -> 13" in said
+    assert f"missing: {gone.relative_to(ours)} is gone" in said
+    assert any(one.startswith("packages: matplotlib ") for one in said)
+
+
+def test_a_store_that_another_has_changed(ours: Path) -> None:
+    stream = ours / "results/mine/streams/images.zarr.zip"
+    stream.write_text(stream.read_text() + "changed")
+    planned = _planned(ours)
+    assert Counter(job["rule"] for job in planned) == _dry(ours)
+    assert f"input: {stream.relative_to(ours)} is another" in _said(planned)

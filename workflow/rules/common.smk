@@ -118,18 +118,12 @@ pathvars:
 # So that a later plan can say which function, or which package, has changed.
 onstart:
     behind.write(Path(place("<bench>")))
-    if ASKED is not None:
-        ASKED.keep()
+    ASKED.keep()
 
 
 RAW = place("data/raw")
-# A limit near what a job needs is for those who start a job again that has reached it.
-MAIN = workflow.exec_mode == ExecMode.DEFAULT
-ASKED = (
-    Asked(cache(estimator) if MAIN else None, Path(place("<bench>")))
-    if not MAIN or workflow.execution_settings.retries
-    else None
-)
+IS_MAIN = workflow.exec_mode == ExecMode.DEFAULT
+ASKED = Asked(cache(estimator) if IS_MAIN else None, Path(place("<bench>")))
 # How a job is called is no part of what it makes: Snakemake keeps no record of a param of this
 # type, so that nothing runs again when a checkout has moved.
 JOB = SimpleNamespace(
@@ -399,11 +393,13 @@ def said_of_warm_up(wildcards):
 def asked(key, said, spec):
     """A function from wildcards to what a job asks for, from what such jobs took before.
 
-    Only where a job that is stopped is started again: elsewhere what is said of it.
+    A limit near what a job needs is for those who start a job again that has reached it: where
+    there are no retries, it asks for what is said of it.
     """
 
     def ask(wildcards, attempt):
-        if ASKED is None:
+        settings = workflow.execution_settings
+        if IS_MAIN and not (settings and settings.retries):
             return getattr(said(wildcards), key)
         known = getattr(ASKED, key)
         return known(" ".join(wildcards), spec(wildcards), said(wildcards), attempt)

@@ -29,7 +29,8 @@ class Estimate(NamedTuple):
     """What a run would cost: processor and wall seconds, peak memory in bytes.
 
     basis: what it rests on: `same` settings, the same `pipeline` with others, the same `learner`
-    in another pipeline, `any` run, or `nothing`. like: the study and method of the nearest.
+    in another pipeline, `any` run, or `nothing`; `published`: see plan.costs. like: the study
+    and method of the nearest.
     """
 
     cpu: float
@@ -63,6 +64,10 @@ class Estimator:
         return self._of(
             records.alike(spec), records.pipeline(spec), records.amount(spec), spec["study"]
         )
+
+    def of_record(self, one: Record) -> Estimate:
+        """The estimate of a run that is known, as if it were not yet done."""
+        return self._of(one.alike, one.pipeline, one.work, one.study)
 
     @cache  # noqa: B019  # an estimator lives as long as its process
     def _of(self, alike: str, pipeline: str, work: float, study: str) -> Estimate:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -62,23 +63,54 @@ def make(path: Path, known: Estimator | None = None) -> Plan:
     config = configs.load(path)
     every = jobs.of_config(config, results, path.stem)
     why = reasons.of_jobs(every, results)
-    known = known or estimator()
-    return Plan(
-        path,
-        len(every),
-        [Planned(job, why[job.outputs[0]], cost(job, known))
-         for job in every if job.outputs[0] in why],
-        reasons.broken(every),
-    )  # fmt: skip
+    cost = costs(every, known or estimator(), path.stem)
+    planned = [(job, why[job.outputs[0]]) for job in every if job.outputs[0] in why]
+    those = [Planned(job, reason, cost[job.outputs[0]]) for job, reason in planned]
+    return Plan(path, len(every), those, reasons.broken(every))
 
 
-def whole(config: Config, known: Estimator) -> dict[str, float]:
+def whole(config: Config, known: Estimator, name: str = "") -> dict[str, float]:
     """Processor seconds of all runs and warm-ups of each study, as if none had been done."""
+    every = jobs.of_config(config, RESULTS / "none", name)
+    cost = costs(every, known, name)
     found = dict.fromkeys(config.studies, 0.0)
-    for job in jobs.of_config(config, RESULTS / "none", "none"):
+    for job in every:
         if job.rule in LEARNING:
-            found[job.study] += cost(job, known).cpu
+            found[job.study] += cost[job.outputs[0]].cpu
     return found
+
+
+def costs(every: list[Job], known: Estimator, name: str) -> dict[str, Estimate]:
+    """What each job of a config would cost, by its first output.
+
+    Of a study of which nothing but guesses are known, and that was published under the name of
+    this config, all runs together cost what they did then.
+    """
+    found = {job.outputs[0]: cost(job, known) for job in every}
+    for study in {job.study for job in every if job.rule in LEARNING}:
+        those = [job for job in every if job.study == study and job.rule in LEARNING]
+        runs = sum(job.rule == "run_learner" for job in those)
+        total = _published(name, study, runs)
+        if total and all(found[job.outputs[0]].guess for job in those):
+            factor = total / sum(found[job.outputs[0]].cpu for job in those)
+            found |= {job.outputs[0]: _shared(found[job.outputs[0]], factor) for job in those}
+    return found
+
+
+def _shared(guess: Estimate, factor: float) -> Estimate:
+    """A guess that is known to be wrong by a factor in all of the study."""
+    cpu, wall = guess.cpu * factor, guess.wall * factor
+    return guess._replace(cpu=cpu, wall=wall, basis="published", like="")
+
+
+def _published(name: str, study: str, runs: int) -> float:
+    """Processor seconds of a study that was published with as many runs; 0 of others."""
+    try:
+        path = RESULTS / "published" / name / "studies" / study / "provenance.json"
+        told = json.loads(path.read_text(encoding="utf-8"))
+    except OSError:
+        return 0.0
+    return 3600 * told.get("core_hours", 0.0) if told.get("runs") == runs else 0.0
 
 
 def estimator() -> Estimator:
@@ -124,7 +156,7 @@ def at_budget(path: Path, budget: str, known: Estimator) -> Iterator[tuple[str, 
 
     Studies without that budget are left out. UserError where none has it.
     """
-    here = whole(configs.load(path), known)
+    here = whole(configs.load(path), known, path.stem)
     library = Library(path.parent)
     there: dict[str, float] = {}
     for name, source in _sources(path):

@@ -166,7 +166,8 @@ def apart(old: dict[str, Any], new: dict[str, Any], results: Path) -> Iterator[R
 
 def _change(place: str, old: Any, new: Any, kind: str) -> str:
     if kind == "data":
-        return f"{place.partition('data.')[2] or place}: another file"
+        how = "new" if old is None else "gone" if new is None else "another file"
+        return f"{place.partition('data.')[2] or place}: {how}"
     if old is None or new is None:
         return f"{place}: {'now ' + str(new) if old is None else 'no longer ' + str(old)}"
     return f"{place}: {old} -> {new}"
@@ -183,7 +184,7 @@ def _flat(value: Any, place: str = "") -> dict[str, Any]:
         inner = {str(value[0]): value[1]}
     else:
         return {place: value}
-    found: dict[str, Any] = {} if inner else {place: value}
+    found: dict[str, Any] = {}
     for key, one in inner.items():
         found |= _flat(one, f"{place}.{key}".lstrip("."))
     return found

@@ -17,6 +17,7 @@ from shiftbench.forecast import work
 
 COST, STORE = ".cost.json", ".zarr.zip"
 TABLE = "costs.csv"
+KINDS = ("runs", "warm-ups")
 
 
 class Record(NamedTuple):

@@ -15,6 +15,7 @@ BASES = {
     "same": "runs of the same settings",
     "pipeline": "runs of the same components with other settings",
     "learner": "a guess, from runs of the same learner in other pipelines",
+    "published": "what the study was published with, shared out by work",
     "any": "a guess, from runs of other learners",
     "nothing": "a guess, since nothing was ever recorded here",
     "light": "a start of a process",

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from shiftbench.errors import UserError
+from shiftbench.forecast import records
 from shiftbench.publishing import files
 
 
@@ -36,6 +37,8 @@ def publish(results: Path, target: Path, dry_run: bool = False) -> dict[str, str
     news = [name for name in names if not _is_published(results, target, name)]
     for name in [] if dry_run else news:
         _publish_study(results, target, name)
+    for name in [] if dry_run else names:
+        _write_costs(results, name, files.place(target, name) / records.TABLE)
     return {name: "published" if name in news else "unchanged" for name in names}
 
 
@@ -60,6 +63,13 @@ def _publish_study(results: Path, target: Path, study: str) -> None:
         if place.exists():
             place.rename(Path(scratch, "old"))
         new.rename(place)
+
+
+def _write_costs(results: Path, study: str, target: Path) -> None:
+    """What each run did cost, from which `plan` estimates; costs alone are no reason to publish."""
+    found = records.of_study(results, study)
+    if found and not target.exists():
+        records.write(target, found)
 
 
 def _write_provenance(results: Path, study: str, target: Path) -> None:

@@ -1,0 +1,67 @@
+"""How near the costs that `shiftbench plan` tells come to those that were then measured.
+
+    python -m benchmarks.forecast results/embedded [results/cpu ...] [--before OTHER/results/cpu]
+
+Each study with runs is estimated from nothing, from all other studies, from its own other runs,
+and, with --before, from an earlier run of the same config. Processor time of runs and warm-ups.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from shiftbench import _instructions
+from shiftbench.forecast import records, told
+from shiftbench.forecast.estimate import Estimator
+from shiftbench.forecast.records import Record
+
+MOST = 200
+"""Runs of a study that are left out one by one; one with more is not."""
+Estimators = Callable[[Record], Estimator]
+
+
+def predicted(those: list[Record], known: Estimators) -> float:
+    """Processor seconds that some runs would cost, each by its own estimator."""
+    return sum(known(one).of_record(one).cpu for one in those)
+
+
+def ways(known: list[Record], study: str, before: list[Record]) -> dict[str, Estimators]:
+    """From what the runs of a study can be estimated."""
+    machine = _instructions.processor()
+    others = Estimator([one for one in known if one.study != study], machine)
+    nothing, earlier = Estimator([], machine), Estimator(before, machine)
+    found: dict[str, Estimators] = {"nothing": lambda _: nothing, "others": lambda _: others}
+    if len([one for one in known if one.study == study]) <= MOST:
+        found["other runs"] = lambda left: Estimator([x for x in known if x is not left], machine)
+    if before:
+        found["before"] = lambda _: earlier
+    return found
+
+
+def main() -> None:
+    """Prints a row a study: what it took, and each estimate as a share of that."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("results", type=Path, nargs="+")
+    parser.add_argument("--before", type=Path, nargs="*", default=[])
+    options = parser.parse_args()
+    known, before = records.collect(options.results), records.collect(options.before)
+    names = ["nothing", "others", "other runs", *(["before"] if before else [])]
+    rows = [("study", "runs", "core-hours", *names)]
+    totals = dict.fromkeys(names, 0.0)
+    for study in dict.fromkeys(one.study for one in known):
+        those = [one for one in known if one.study == study]
+        took = sum(one.cpu for one in those)
+        sums = {name: predicted(those, way) for name, way in ways(known, study, before).items()}
+        totals = {name: totals[name] + sums.get(name, took) for name in names}
+        shares = [f"{sums[name] / took:.2f}" if name in sums else "" for name in names]
+        rows.append((study, f"{len(those):,}", told.hours(took), *shares))
+    took = sum(one.cpu for one in known)
+    shares = [f"{totals[name] / took:.2f}" for name in names]
+    rows.append(("in all", f"{len(known):,}", told.hours(took), *shares))
+    print(*told.table(rows), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

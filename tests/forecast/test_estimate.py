@@ -1,0 +1,91 @@
+"""Estimates scale what was recorded with the work of a run, counted from its spec."""
+
+from __future__ import annotations
+
+import pytest
+
+from shiftbench.forecast import records, work
+from shiftbench.forecast.estimate import LEAST_SECONDS, Estimator, factors
+
+IMAGES = {
+    "name": "digits",
+    "family": "transformed-images",
+    "settings": {"dataset": "digits", "tasks": 10, "train_per_task": 60, "test_size": 0},
+}
+MFVI = {"epochs": 5, "batch_size": 30, "draws": 1, "elbo_draws": 0, "prediction_draws": 1}
+
+
+def _spec(seeds: int = 1, combinators: tuple = (), source: dict = IMAGES, **changes: int) -> dict:
+    return {
+        "study": "images",
+        "variant": "vcl",
+        "stream": source,
+        "learner": [*combinators, ["mfvi", MFVI | changes]],
+        "model": ["mlp", {"hidden": [50]}],
+        "seeds": [0, seeds - 1],
+        "instructions": "portable",
+    }
+
+
+def _record(cpu: float, spec: dict, processor: str = "here") -> records.Record:
+    cost = {"cpu_seconds": cpu, "wall_seconds": cpu, "peak_memory_bytes": 5 * 10**8,
+            "processor": processor, "instructions": "portable"}  # fmt: skip
+    return records.of_spec(spec, cost)
+
+
+def test_the_work_of_a_run_is_counted_in_multiplications() -> None:
+    width = 64 * 50 + 50 * 10
+    steps = 10 * 5 * 2
+    assert work.of_run(_spec()) == steps * (work.FIXED + 30 * width)
+    assert work.of_run(_spec(seeds=4)) == steps * (work.FIXED + 4 * 30 * width)
+    assert work.of_run(_spec(epochs=10)) == 2 * work.of_run(_spec())
+    assert work.of_run(_spec(draws=3)) == steps * (work.FIXED + 3 * 30 * width)
+
+
+def test_hypotheses_cost_side_by_side_less_than_one_by_one() -> None:
+    side = work.of_run(_spec(combinators=(["beam", {"size": 3, "fits": "batched"}],)))
+    apart = work.of_run(_spec(combinators=(["beam", {"size": 3, "fits": "sequential"}],)))
+    assert apart == 6 * work.of_run(_spec())
+    assert work.of_run(_spec()) < side < apart
+
+
+def test_a_convolution_costs_its_filters_at_every_place() -> None:
+    sizes = work.Sizes(1, 1, 1, 0, 3072, 10)
+    first = 32 * 32 * 9 * (3 * 32 + 32 * 32)
+    second = 16 * 16 * 9 * (32 * 64 + 64 * 64)
+    dense = 8 * 8 * 64 * 10
+    assert work.multiplications(["convnet", {"filters": [32, 64]}], sizes) == first + second + dense
+
+
+def test_the_same_run_costs_the_same_again_and_more_seeds_more() -> None:
+    known = Estimator([_record(20.0, _spec(seeds=2))], "here")
+    again = known.of(_spec(seeds=2))
+    assert (again.cpu, again.basis, again.like) == (20.0, "same", "images/digits/vcl")
+    more = known.of(_spec(seeds=6))
+    ratio = work.of_run(_spec(seeds=6)) / work.of_run(_spec(seeds=2))
+    assert more.cpu == pytest.approx(LEAST_SECONDS + (20.0 - LEAST_SECONDS) * ratio)
+    assert not more.guess
+
+
+def test_a_method_that_never_ran_takes_its_nearest_relative_and_says_so() -> None:
+    known = Estimator([_record(20.0, _spec())], "here")
+    beam = known.of(_spec(combinators=(["beam", {"size": 3}],)))
+    assert (beam.basis, beam.guess) == ("learner", True)
+    assert beam.cpu > 20.0
+    assert known.of(_spec(epochs=10)).basis == "pipeline"
+    assert Estimator([], "here").of(_spec()).basis == "nothing"
+
+
+def test_a_machine_that_takes_half_as_long_is_told_by_runs_that_both_did() -> None:
+    both = [_record(10.0, _spec(), "there"), _record(20.0, _spec())]
+    alone = _record(7.0, _spec(epochs=50), "there")
+    assert factors([*both, alone], "here") == {"there, portable": 2.0}
+    assert Estimator([*both, alone], "here").of(_spec(epochs=50)).cpu == pytest.approx(14.0, 0.02)
+
+
+def test_a_table_of_records_is_read_as_it_was_written(tmp_path) -> None:
+    place = tmp_path / "studies/images"
+    place.mkdir(parents=True)
+    known = [_record(20.0, _spec()), _record(2.5, _spec(seeds=3))]
+    records.write(place / records.TABLE, known)
+    assert records.collect([tmp_path]) == sorted(known)
