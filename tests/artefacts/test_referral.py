@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from shiftbench.artefacts import _style, referral, referral_table, reliability
@@ -53,6 +54,30 @@ def test_bars_are_intervals_over_seeds(study):
     (line,) = [one for one in axes.containers if one.get_label() == "radial"]
     first = line[2][0].get_paths()[0].vertices[:, 1]
     assert sorted(first) == pytest.approx([band.low, band.high])
+
+
+def test_bars_of_new_segments_are_those_of_the_difference_from_all_learners(study):
+    new = panels(referral.draw(study), "by entropy")[3]
+    values = np.array(
+        [[scores.accuracy(one.new) for (one,) in predictions.shifts(run(name), STREAM)]
+         for name in LEARNERS]
+    )  # fmt: skip
+    of_seeds = statistics.interval((values - values.mean(axis=0))[0]).times(100)
+    (line,) = [one for one in new.containers if one.get_label() == "radial"]
+    low, high = sorted(line[2][0].get_paths()[0].vertices[:, 1])
+    mean = 100 * values[0].mean()
+    assert line[0].get_ydata()[0] == pytest.approx(mean)
+    assert (low, high) == pytest.approx(
+        (mean - of_seeds.mean + of_seeds.low, mean - of_seeds.mean + of_seeds.high)
+    )
+    assert "difference from the mean of all learners" in referral.caption(study)
+
+
+def test_a_seed_that_a_learner_lacks_pairs_none():
+    sets = {"a": pd.DataFrame([[1.0], [2.0], [4.0]]), "b": pd.DataFrame([[0.0], [1.0]])}
+    bands = referral._paired(sets)
+    assert bands["a"].mean == pytest.approx([0.5]) and bands["a"].low == pytest.approx([0.5])
+    assert referral._paired({"a": sets["a"]}) == {}, "one alone has nothing to be compared with"
 
 
 def test_of_more_classes_accuracy_and_brier_score_are_drawn():

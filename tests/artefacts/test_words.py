@@ -200,6 +200,15 @@ def test_a_line_joins_beams_that_differ_in_the_log_odds_alone():
     assert "go from -9.0 (left) to -1.0." in rate_distortion._log_odds(made, "any")
 
 
+def test_points_of_equal_rates_stand_aside_and_lines_do_not():
+    def curve(*rates):
+        return [rate_distortion._Point(rate, None) for rate in rates]
+
+    line, *points = rate_distortion._aside([curve(1, 140), curve(140), curve(139), curve(20)])
+    assert line == curve(1, 140) and points[2] == curve(20)
+    assert points[0][0].rate < 0.97 * 140 and points[1][0].rate > 1.03 * 139
+
+
 def test_a_study_without_these_learners_is_refused():
     for artefact in (word_changes.tabulate, word_trajectories.draw):
         with pytest.raises(UserError, match="needs a learner"):

@@ -83,6 +83,15 @@ def test_learners_that_stand_for_no_method_are_left_out():
     pd.testing.assert_frame_equal(ranks.shared(pd.concat([rows(), own])), ranks.shared(rows()))
 
 
+def test_bounds_have_no_rank_and_take_none_from_others():
+    with_bound = {stream: of | {"joint": 0.99} for stream, of in MEANS.items()}
+    means = ranks.shared(rows(with_bound), {"joint"})
+    pd.testing.assert_frame_equal(means, ranks.shared(rows()))
+    two = {stream: {name: of[name] for name in ("ewc", "si")} for stream, of in MEANS.items()}
+    alone = {stream: of | {"joint": 0.99} for stream, of in two.items()}
+    assert ranks.possible(rows(alone)) and not ranks.possible(rows(alone), {"joint"})
+
+
 @pytest.mark.parametrize(
     "scores",
     [

@@ -46,13 +46,15 @@ def draw(study: StudyResults) -> Figure:
         panel.set_xticks(ticks, [f"{beta:g}" for beta in ticks])
         panel.minorticks_off()
         _style.title(panel, "abc"[letter], label)
+    levels = {"close below": CLOSE, "unreliable above": UNRELIABLE}
     for panel in panels[:2]:
-        for level, words in ((CLOSE, "close below"), (UNRELIABLE, "unreliable above")):
-            panel.axhline(level, color=_style.MUTED, lw=0.8, ls=":")
-            # Beside the panel, where there is no bar.
-            place = panel.get_yaxis_transform()
-            panel.text(1.01, level, words, size=7, color=_style.MUTED, va="center", transform=place)
         panel.set_ylim(-0.3, 1.25)
+        for level in levels.values():
+            panel.axhline(level, color=_style.MUTED, lw=0.8, ls=":")
+    look: dict[str, Any] = {"size": 7, "color": _style.MUTED, "va": "center"}
+    for words, level in levels.items():
+        # Beside the panel, where there is no bar.
+        panels[1].text(1.01, level, words, transform=panels[1].get_yaxis_transform(), **look)
     panels[2].set_yscale("log")
     panels[0].legend(loc="upper left", ncols=2)
     return drawn

@@ -5,7 +5,7 @@ Made from what is published of each study, so that it can be made again from a c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,15 @@ from shiftbench.planning.endings import TRIALS
 
 
 def write(
-    published: Path, claims: Sequence[Mapping[str, Any]], labels: Mapping[str, str]
+    published: Path,
+    claims: Sequence[Mapping[str, Any]],
+    labels: Mapping[str, str],
+    bounds: Collection[str] = (),
 ) -> list[Path]:
     """Writes ledger.csv, .md, .svg and .png, costs.csv and .md; where they can be, ranks.svg, .png.
 
     published: a folder of configs, such as results/published. claims: those of the library, as in
-    the spec of a ledger; labels: what figures call methods.
+    the spec of a ledger; labels: what figures call methods; bounds: those that have no rank.
     """
     tables = {
         _place(path): path for path in sorted(published.glob("*/studies/*/tables/claims.csv"))
@@ -30,14 +33,15 @@ def write(
     rows = ledger.collect(claims, tables)
     stem = published / "ledger"
     _tables.save(rows, stem, ledger.caption(rows), ledger.shown(rows))
-    _style.save(ledger.draw(rows), stem)
+    _style.save(ledger.draw(rows), stem, ledger.caption(rows), words=True)
     made = [stem.with_suffix(kind) for kind in (".csv", ".md", ".png", ".svg")]
     spent = costs.collect(published)
     _tables.save(spent, published / "costs", costs.caption(spent), costs.shown(spent))
     made += [published / "costs.csv", published / "costs.md"]
     scores = tuned_scores(published)
-    if ranks.possible(scores):
-        _style.save(ranks.draw(scores, labels), published / "ranks")
+    if ranks.possible(scores, bounds):
+        told = ranks.caption(ranks.shared(scores, bounds))
+        _style.save(ranks.draw(scores, labels, bounds), published / "ranks", told)
         made += [published / "ranks.png", published / "ranks.svg"]
     return made
 

@@ -6,7 +6,7 @@ seeds only make a block's mean more exact. Friedman's test asks whether methods 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,13 +26,16 @@ FEWEST = 3
 
 
 @_style.styled
-def draw(scores: pd.DataFrame, labels: Mapping[str, str] | None = None) -> Figure:
+def draw(
+    scores: pd.DataFrame, labels: Mapping[str, str] | None = None, bounds: Collection[str] = ()
+) -> Figure:
     """The critical-difference diagram of several studies.
 
     scores: rows of `scoring.tidy`, of any number of studies; labels: what figures call methods,
-    where that is not their name. UserError where too few streams share too few methods.
+    where that is not their name; bounds: methods that are given what the others are not, and have
+    no rank. UserError where too few streams share too few methods.
     """
-    means = shared(scores)
+    means = shared(scores, bounds)
     ranks = average_ranks(means)
     drawn = _style.figure(1.0 + 0.18 * len(ranks), caption(means))
     axes = drawn.subplots()
@@ -69,19 +72,19 @@ def caption(means: pd.DataFrame) -> str:
     )
 
 
-def possible(scores: pd.DataFrame) -> bool:
-    """Whether streams share methods enough."""
-    return _largest(_means(scores).notna()) is not None
+def possible(scores: pd.DataFrame, bounds: Collection[str] = ()) -> bool:
+    """Whether streams share methods enough, without bounds."""
+    return _largest(_means(scores, bounds).notna()) is not None
 
 
-def shared(scores: pd.DataFrame) -> pd.DataFrame:
+def shared(scores: pd.DataFrame, bounds: Collection[str] = ()) -> pd.DataFrame:
     """Mean score over seeds [stream, method], of the methods that all these streams have.
 
     Streams with few methods are left out, so that the table is large. One that several studies
     have counts once, in the study with most methods. UserError where less than three streams
     share three methods.
     """
-    means = _means(scores)
+    means = _means(scores, bounds)
     chosen = _largest(means.notna())
     if chosen is None:
         raise UserError(
@@ -91,10 +94,10 @@ def shared(scores: pd.DataFrame) -> pd.DataFrame:
     return means.loc[sorted(chosen)].dropna(axis=1)
 
 
-def _means(scores: pd.DataFrame) -> pd.DataFrame:
+def _means(scores: pd.DataFrame, bounds: Collection[str]) -> pd.DataFrame:
     """Mean score over seeds [stream, method], NaN where a stream does not have the method."""
     known = scores[(scores["metric"] == METRIC) & scores["score"].notna()]
-    known = known[known["method"].fillna("") != ""]
+    known = known[~known["method"].fillna("").isin(["", *bounds])]
     means = known.groupby(["study", "stream", "method"], sort=True)["score"].mean().unstack()
     most_first = means.notna().sum(axis=1).sort_values(ascending=False, kind="stable").index
     means = means.loc[most_first].droplevel("study")

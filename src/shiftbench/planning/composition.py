@@ -29,7 +29,7 @@ LOOKS = ("label", "colour", "marker")
 NEEDS = tuple(Needs.model_fields)
 OF_VARIANTS = (*LOOKS, *NEEDS)
 """Keys that a variant has of its method, unless a study says other ones; they are no settings."""
-OF_METHODS = (*OF_VARIANTS, "search")
+OF_METHODS = (*OF_VARIANTS, "search", "bound")
 """Keys that a variant has of its method."""
 
 

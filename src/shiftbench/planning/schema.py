@@ -122,7 +122,7 @@ class Variant(Needs):
     """A method of a study, with all its settings.
 
     method: its name; None for a pipeline that a study has of its own. colour, marker: those that
-    the method would have. search: what tuning tries.
+    the method would have. search: what tuning tries. bound: as of the method.
     """
 
     pipeline: Annotated[list[ComponentItem], MinLen(1)]
@@ -131,6 +131,7 @@ class Variant(Needs):
     colour: Colour | None = None
     marker: Marker | None = None
     search: Space = Field({})
+    bound: bool = False
 
 
 class Tuning(Model):

@@ -250,7 +250,14 @@ def ranks(config: Config) -> Spec:
         for name, variant in config.studies[study].methods.items()
         if variant.method == name
     }
-    return _sealed({"kind": "ranks", "studies": ranked(config), "labels": labels}, *DRAWING, RANKS)
+    spec = {"kind": "ranks", "studies": ranked(config), "labels": labels, "bounds": _bounds(config)}
+    return _sealed(spec, *DRAWING, RANKS)
+
+
+def _bounds(config: Config) -> list[str]:
+    """The methods of ranked studies that are given what the others are not."""
+    variants = [one for name in ranked(config) for one in config.studies[name].methods.values()]
+    return sorted({str(variant.method) for variant in variants if variant.bound})
 
 
 def ranked(config: Config) -> list[str]:
@@ -258,7 +265,10 @@ def ranked(config: Config) -> list[str]:
     judged = {
         name: one for name, one in config.studies.items() if one.tuning and "acc" in one.metrics
     }
-    methods = [set(study.standing.values()) for study in judged.values()]
+    methods = [
+        {method for name, method in study.standing.items() if not study.methods[name].bound}
+        for study in judged.values()
+    ]
     enough = len(judged) >= FEWEST_RANKED and len(set.intersection(*methods)) >= FEWEST_RANKED
     return list(judged) if enough else []
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from PIL import Image
 
+from shiftbench.artefacts import _style
 from shiftbench.planning import components
 from shiftbench.scoring import leads
 from shiftbench.site import numbers
@@ -26,13 +27,15 @@ NAMED = 5
 
 class Figure(NamedTuple):
     """A figure in the site. png, svg: addresses from the site's root, svg empty where it is too
-    large; size: width and height in pixels; alt: what it says, in words; source: in the results."""
+    large; size: width and height in pixels; alt: what it says, in words; caption: what its marks
+    are and what it rests on, empty of figures made without; source: in the results."""
 
     name: str
     png: str
     svg: str
     size: tuple[int, int]
     alt: str
+    caption: str
     source: str
 
 
@@ -64,7 +67,8 @@ def figure(path: Path, site: Path, folder: str, alt: str) -> Figure:
     if kept:
         shutil.copyfile(drawing, target.with_suffix(".svg"))
     svg = f"{folder}/{drawing.name}" if kept else ""
-    return Figure(path.stem, f"{folder}/{path.name}", svg, size, alt, drawing.as_posix())
+    caption = _style.described(path)
+    return Figure(path.stem, f"{folder}/{path.name}", svg, size, alt, caption, drawing.as_posix())
 
 
 def downloads(study: Study, site: Path) -> list[str]:

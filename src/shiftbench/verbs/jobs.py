@@ -83,7 +83,7 @@ def stream(options: argparse.Namespace) -> None:
     store = module.build(settings, _source(plan, options))
     dataset = spec["settings"].get("dataset")
     licence = raw.table()[dataset].licence if dataset else spec["settings"].get("licence", "")
-    zarr_zip.stamp(store, f"stream {options.name}", spec, licence)
+    zarr_zip.stamp(store, store.attrs["title"], spec, licence)
     zarr_zip.write(store, options.output)
 
 
@@ -137,7 +137,7 @@ def stream_merge(options: argparse.Namespace) -> None:
     with scratch.beside(options.output, "counts") as folder, ExitStack() as opened:
         parts = [opened.enter_context(zarr_zip.opened(path)) for path in options.parts]
         store = module.merge(settings, words, parts, folder)
-        zarr_zip.stamp(store, f"stream {options.name}", spec)
+        zarr_zip.stamp(store, store.attrs["title"], spec)
         zarr_zip.write(store, options.output)
 
 
@@ -249,7 +249,7 @@ def artefact(options: argparse.Namespace) -> None:
     study = results.load(spec, options.scores, options.summary, options.streams)
     module = components.load("artefacts", options.name)
     if _is_figure(options.name):
-        _style.save(module.draw(study), stem)
+        _style.save(module.draw(study), stem, module.caption(study))
     else:
         table = module.tabulate(study)
         shown = module.shown(table) if hasattr(module, "shown") else None

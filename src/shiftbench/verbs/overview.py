@@ -23,7 +23,7 @@ def ledger(options: argparse.Namespace) -> None:
     studies = [(spec["config"], study) for study in spec["studies"]]
     rows = ledger.collect(spec["claims"], dict(zip(studies, options.tables, strict=True)))
     _tables.save(rows, stem, ledger.caption(rows), ledger.shown(rows))
-    _style.save(ledger.draw(rows), stem)
+    _style.save(ledger.draw(rows), stem, ledger.caption(rows), words=True)
 
 
 @sealed(reads=("scores",), makes=("output",))
@@ -41,7 +41,8 @@ def ranks(options: argparse.Namespace) -> None:
     from shiftbench.overview import ranks
 
     scores = pd.concat([pd.read_csv(path) for path in options.scores])
-    _style.save(ranks.draw(scores, spec["labels"]), stem)
+    told = ranks.caption(ranks.shared(scores, spec["bounds"]))
+    _style.save(ranks.draw(scores, spec["labels"], spec["bounds"]), stem, told)
 
 
 def published(options: argparse.Namespace) -> None:
@@ -56,5 +57,6 @@ def published(options: argparse.Namespace) -> None:
     known = Library(OURS)
     spoken = [claim.model_dump(exclude_none=True) for claim in claims.load(known).values()]
     labels = {name: method.data["label"] for name, method in known.methods.items()}
-    for path in published.write(options.published, spoken, labels):
+    bounds = [name for name, method in known.methods.items() if method.data.get("bound")]
+    for path in published.write(options.published, spoken, labels, bounds):
         print(path)

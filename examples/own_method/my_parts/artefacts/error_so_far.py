@@ -16,7 +16,7 @@ WINDOW = 10
 
 def draw(study: StudyResults) -> Figure:
     """One panel a stream, one line a method."""
-    figure = _style.figure(3.0, caption(study))
+    figure = _style.figure(3.0, caption(study), study.budget())
     panels = figure.subplots(1, len(study.streams), squeeze=False)[0]
     for panel, stream in zip(panels, study.streams, strict=True):
         for learner in study.learners:

@@ -1,0 +1,56 @@
+"""What all figures share: two foot lines, the whole caption as description, apart markers."""
+
+from __future__ import annotations
+
+import pytest
+
+from shiftbench.artefacts import _style
+
+MARKS = "Mean over seeds; band: 95 % interval. Left: accuracy, as in Li et al. (2021), Fig. 3. "
+BUDGET = "images: 3 of 3 runs per learner. 9 tasks in place of 100 of the paper; one layer (two)."
+
+
+def test_a_short_caption_stands_in_the_figure_as_it_is():
+    assert _style.foot(MARKS + BUDGET, BUDGET) == [MARKS.strip(), BUDGET]
+    assert _style.foot(BUDGET, BUDGET) == [BUDGET], "nothing is said of marks"
+    assert _style.foot("No run enters.") == ["No run enters."]
+
+
+@pytest.mark.parametrize("times", [1, 3, 9])
+@pytest.mark.parametrize("budget", ["", BUDGET * 5])
+def test_there_are_never_more_than_two_lines_which_end_with_whole_clauses(times, budget):
+    lines = _style.foot(MARKS * times + budget, budget)
+    assert 1 <= len(lines) <= 2 and max(map(len, lines)) <= _style.FOOT_CHARACTERS
+    assert lines[-1].endswith((".", _style.DOTS))
+    assert not any("et al." in line[-8:] for line in lines), "a citation is not cut in two"
+
+
+def test_a_sentence_that_is_too_long_is_cut_between_words():
+    first, second = _style.foot("word " * 200)
+    assert second.endswith(f"word{_style.DOTS}") and first.endswith("word")
+
+
+def test_both_files_have_the_whole_caption(tmp_path):
+    caption = MARKS * 4 + BUDGET
+    drawn = _style.figure(1.0, caption, BUDGET)
+    drawn.subplots().plot([1, 2])
+    _style.save(drawn, tmp_path / "one", caption)
+    assert _style.described(tmp_path / "one.png") == " ".join(caption.split())
+    svg = (tmp_path / "one.svg").read_text()
+    told = svg.partition("<dc:description>")[2].partition("</dc:description>")[0]
+    assert told.split() == caption.split()
+
+
+def test_a_figure_of_words_has_them_as_text(tmp_path):
+    for name, words in (("outlines", False), ("text", True)):
+        _style.save(_style.figure(1.0, MARKS), tmp_path / name, MARKS, words)
+    outlines, text = ((tmp_path / f"{name}.svg").read_text() for name in ("outlines", "text"))
+    assert "<text" in text and "sans-serif" in text and "<text" not in outlines
+    assert len(text) < 0.5 * len(outlines)
+
+
+def test_lines_that_coincide_have_markers_at_different_points():
+    marked = [_style.apart(place, 5, 300) for place in range(5)]
+    places = [set(range(start, 300, every)) for start, every in marked]
+    assert all(len(one) >= _style.MARKS - 1 for one in places)
+    assert sum(map(len, places)) == len(set().union(*places)), "no point has two markers"
