@@ -153,15 +153,32 @@ def _add_results(verbs: argparse._SubParsersAction) -> None:
         default=[],
         help="files of configs that are not in config/",
     )
+    showing.add_argument(
+        "--with",
+        dest="crates",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="CRATE",
+        help="crates of others, checked and compared with ours in a leaderboard",
+    )
+    showing.add_argument(
+        "--trust", action="store_true", help="run the code of methods that came with these crates"
+    )
+    _add_sample(showing, 1, "runs of each of their methods to compute again")
     verifying = _add(verbs, "verify", people.verify)
     verifying.add_argument("results", type=Path, nargs="?", default=DEFAULT_RESULTS)
     verifying.add_argument(
         "reference", type=Path, nargs="?", help="another folder, if not results/published/CONFIG"
     )
     verifying.add_argument("--revision", help="the reference as committed in a git revision")
-    verifying.add_argument("--sample", type=int, default=3, help="runs of a crate to compute again")
-    verifying.add_argument("--seed", type=int, default=0, help="of the draw of these runs")
+    _add_sample(verifying, 3, "runs of a crate to compute again")
     verifying.add_argument("--table", action="store_true", help="show all that is not identical")
+
+
+def _add_sample(parser: argparse.ArgumentParser, number: int, said: str) -> None:
+    parser.add_argument("--sample", type=int, default=number, help=said)
+    parser.add_argument("--seed", type=int, default=0, help="of the draw of these runs")
 
 
 def _add_program(verbs: argparse._SubParsersAction, parser: argparse.ArgumentParser) -> None:

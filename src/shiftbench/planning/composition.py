@@ -59,6 +59,8 @@ class Composition:
     found: list[Found] = dataclasses.field(default_factory=list)
     cells: dict[str, str] = dataclasses.field(default_factory=dict)
     """The streams that axes made, each with the stream that it was made from."""
+    parts: list[Path] = dataclasses.field(default_factory=list)
+    """The folders of the user's components."""
     _origins: _Origin = dataclasses.field(default_factory=_Origin)
 
     def put(self, place: Place, part: Part, data: Any = None) -> None:
@@ -155,7 +157,9 @@ def _use_parts(made: Composition, folders: Part) -> None:
         made.wrong(folders, "should be the path of a folder, or a list of paths")
         return
     for one in named:
-        for text in parts.use(one.document.folder / Path(one.data).expanduser()):
+        folder = one.document.folder / Path(one.data).expanduser()
+        made.parts.append(folder.resolve())
+        for text in parts.use(folder):
             made.wrong(one, text)
 
 

@@ -64,6 +64,7 @@ def make(results: Path, config_file: Path, target: Path) -> None:
         _copy_streams(results, made)
         _copy_code(made)
         _copy_config(composed, config_file, made)
+        _copy_parts(composed, config_file, made)
         text_files.write(
             made / crate_metadata.README, README.format(name=results.name, file=config_file.name)
         )
@@ -191,6 +192,20 @@ def _copy_config(composed: Composition, config_file: Path, made: Path) -> None:
         target = made / "config" / path.resolve().relative_to(beside)
         if not target.exists():
             _copy(path, target)
+
+
+def _copy_parts(composed: Composition, config_file: Path, made: Path) -> None:
+    """The user's own components, beside the config. UserError where they lie elsewhere."""
+    beside = config_file.resolve().parent
+    for folder in composed.parts:
+        if not folder.is_relative_to(beside):
+            raise UserError(
+                f"{folder}: these components are not below the folder of {config_file}, where a"
+                " crate has them; move them there"
+            )
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and not set(path.parts) & set(LEFT_OUT):
+                _copy(path, made / "config" / path.relative_to(beside))
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -42,7 +42,19 @@ class Again(NamedTuple):
 
 def small(folder: Path) -> list[Path]:
     """The runs of a crate that can be computed again here: small, and with their stream."""
-    return [path for path in stores.below(folder / files.RUNS) if _is_small(folder, path)]
+    return [path for path in stores.below(folder / files.RUNS) if is_small(folder, path)]
+
+
+def is_small(folder: Path, run: Path) -> bool:
+    """Whether a run of a crate can be computed again here: small, and with its stream."""
+    spec = stores.spec(run)
+    cost = text_files.read_json(run.with_name(run.name.removesuffix(stores.SUFFIX) + files.COST))
+    of_here = spec["instructions"] == _instructions.in_force() or not _instructions.available()
+    return (
+        cost["cpu_seconds"] <= SECONDS
+        and of_here
+        and _stream(folder, spec["stream"]["name"]).exists()
+    )
 
 
 def sample(runs: list[Path], number: int, seed: int) -> list[Path]:
@@ -119,17 +131,6 @@ def _compared(ours: np.ndarray, theirs: np.ndarray) -> str:
     largest = np.abs(theirs[np.isfinite(theirs)]).max(initial=0.0)
     close = np.allclose(ours, theirs, rtol=0, atol=verify.ROUNDING * largest, equal_nan=True)
     return "rounding" if close else "different"
-
-
-def _is_small(folder: Path, run: Path) -> bool:
-    spec = stores.spec(run)
-    cost = text_files.read_json(run.with_name(run.name.removesuffix(stores.SUFFIX) + files.COST))
-    of_here = spec["instructions"] == _instructions.in_force() or not _instructions.available()
-    return (
-        cost["cpu_seconds"] <= SECONDS
-        and of_here
-        and _stream(folder, spec["stream"]["name"]).exists()
-    )
 
 
 def _stream(folder: Path, name: str) -> Path:

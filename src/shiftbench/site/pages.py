@@ -12,12 +12,14 @@ from typing import Any
 import jinja2
 
 from shiftbench.errors import UserError
+from shiftbench.publishing.entries import Entry
 from shiftbench.scoring import verdicts
 from shiftbench.site import (
     charts,
     collect,
     dataset_page,
     files,
+    leaderboard,
     looks,
     matrix,
     method_page,
@@ -42,24 +44,27 @@ VERDICT_MARKS = {
 """As in the figure of the ledger."""
 
 
-def write(results: Path, site: Path, configs: Sequence[Path] = ()) -> Results:
+def write(
+    results: Path, site: Path, configs: Sequence[Path] = (), others: Sequence[Entry] = ()
+) -> Results:
     """Makes the site of a folder of results; what it is made of.
 
-    The folder of the site is replaced as a whole. UserError where it is something else, or where
-    there are no results; then nothing is written.
+    others: of crates of somebody else, for the leaderboard. The folder of the site is replaced as
+    a whole. UserError where it is something else, or where there are no results; then nothing is
+    written.
     """
     if site.exists() and not (site / MARK).is_file() and (site.is_file() or any(site.iterdir())):
         raise UserError(f"{site}: is there and is no site; name another place with --to")
     found = collect.collect(results, configs)
     with scratch.beside(site) as made:
-        _fill(made / "site", found)
+        _fill(made / "site", found, others)
         if site.exists():
             site.rename(made / "old")
         os.replace(made / "site", site)
     return found
 
 
-def _fill(site: Path, results: Results) -> None:
+def _fill(site: Path, results: Results, others: Sequence[Entry]) -> None:
     environment = _environment()
     (site / "assets").mkdir(parents=True)
     for name in ASSETS:
@@ -72,6 +77,7 @@ def _fill(site: Path, results: Results) -> None:
     entries = matrix.entries(results, known)
     datasets = dataset_page.used(results)
     common = {"results": results, "findings": findings, "entries": entries, "datasets": datasets}
+    common["has_leaderboard"] = bool(others)
 
     def page(template: str, place: str, **values: Any) -> None:
         path = site / place
@@ -81,6 +87,9 @@ def _fill(site: Path, results: Results) -> None:
         path.write_text(text, encoding="utf-8")
 
     page("index.html", "index.html", **_start(results, entries, site))
+    if others:
+        boards, unplaced = leaderboard.boards(results, known, others)
+        page("leaderboard.html", "leaderboard.html", boards=boards, unplaced=unplaced)
     for study in results.studies:
         page(
             "study.html",

@@ -14,6 +14,7 @@ from shiftbench.names import refuse_unknown
 
 if TYPE_CHECKING:
     from shiftbench.planning.schema import Config
+    from shiftbench.publishing.entries import Entry
 
 VERIFIED = {"identical": 0, "rounding": 3, "interval": 4, "different": 5}
 """Exit statuses of `verify`."""
@@ -160,11 +161,26 @@ def site(options: argparse.Namespace) -> None:
     """Makes the pages of a folder of results, which open from disk."""
     from shiftbench.site import pages
 
-    made = pages.write(options.results, options.to, options.config)
+    made = pages.write(options.results, options.to, options.config, _entries(options))
     for name in made.left_out:
         print(f"{name}: left out, since its config has no such study any more")
     number = len(made.studies)
     print(f"{number} {'study' if number == 1 else 'studies'}: {options.to / 'index.html'}")
+
+
+def _entries(options: argparse.Namespace) -> list[Entry]:
+    """Those of the crates that are named, each told in a line as it is checked."""
+    if not options.crates:
+        return []
+    from shiftbench.publishing import entries
+
+    found = []
+    for folder in options.crates:
+        for one in entries.read(folder, options.sample, options.seed, options.trust):
+            state = one.problem or "verified"
+            print(f"{one.crate}: {one.study}/{one.learner} on {one.stream}: {state}", flush=True)
+            found.append(one)
+    return found
 
 
 def verify(options: argparse.Namespace) -> int:
