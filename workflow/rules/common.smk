@@ -116,9 +116,11 @@ onstart:
 RAW = place("data/raw")
 # A limit near what a job needs is for those who start a job again that has reached it.
 MAIN = workflow.exec_mode == ExecMode.DEFAULT
+# None where nothing runs, as with --unlock.
+RETRIES = getattr(workflow.execution_settings, "retries", 0)
 ASKED = (
     Asked(cache(estimator) if MAIN else None, Path(place("<bench>")))
-    if not MAIN or workflow.execution_settings.retries
+    if not MAIN or RETRIES
     else None
 )
 # How a job is called is no part of what it makes: Snakemake keeps no record of a param of this
