@@ -17,7 +17,7 @@ import pytest
 import xarray as xr
 import yaml
 
-from shiftbench.planning import config
+from shiftbench.planning import config, works
 from shiftbench.scoring import summarise, tidy
 from shiftbench.store import zarr_zip
 from tests import own_words
@@ -147,6 +147,8 @@ def test_every_command_of_the_readme(checkout, monkeypatch):
     first = "toy-step: results/embedded/studies/toy-step/tables/score-table.md"
     assert f"\n{first}\n" in said["make run"]
     assert "\nReport: results/embedded/report.html\n" in said["make run"]
+    assert "Unlocking working directory" in said[".venv/bin/snakemake --unlock"]
+    assert "toy-step" in said[f"{OURS} plan config/embedded.yaml"]
     assert re.search(r"[1-9]\d* passed", said["make test"])
     assert re.search(r"^toy-step +identical", said[".venv/bin/shiftbench verify"], re.MULTILINE)
     native = next(text for command, text in said.items() if "native" in command)
@@ -233,4 +235,6 @@ def test_the_files_of_contributing_are_found_and_run(checkout):
 def test_the_citation_names_the_five_works():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["authors"] == [{"name": "The shiftbench developers"}]
-    assert len(citation["references"]) == 5
+    links = {work.title.replace("β", "beta"): work.link for work in works.works().values()}
+    cited = {one["title"]: one.get("url", "") for one in citation["references"]}
+    assert len(cited) == 5 and cited.items() <= links.items()

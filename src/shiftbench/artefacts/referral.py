@@ -76,7 +76,8 @@ def caption(study: StudyResults) -> str:
     """What is referred, what the bars are, on how many runs, and what is cut."""
     return (
         "The rows of largest uncertainty are referred, and the others judged; mean over seeds,"
-        f" {statistics.described('auc')}. As {works.short('farquhar2020radial')}, Table 1: the"
+        f" {statistics.described('auc')}{_bars_of_new(study)}. As"
+        f" {works.short('farquhar2020radial')}, Table 1: the"
         " mutual information is that of the parameters and the class; rows of equal uncertainty,"
         " as all are for point estimates, are referred by lot. Test rows: predicted after"
         f" their task, mean over tasks.{_about_new(study)} {study.budget()}"
@@ -88,15 +89,25 @@ def _columns(labels: int) -> int:
     return math.ceil(labels / math.ceil(labels / LEGEND_COLUMNS))
 
 
+def _shifts(study: StudyResults) -> bool:
+    """Whether a stream has rows of a next segment."""
+    return any(store["shift"].values[:, 1:].any() for store in study.streams.values())
+
+
+def _bars_of_new(study: StudyResults) -> str:
+    """What the bars are of rows of the next segment, where a stream has such."""
+    of = "; of the next segment, of the difference from the mean of all learners on each seed"
+    return of if _shifts(study) else ""
+
+
 def _about_new(study: StudyResults) -> str:
     """What rows of the next segment are, where a stream has such."""
-    if not any(store["shift"].values[:, 1:].any() for store in study.streams.values()):
+    if not _shifts(study):
         return ""
     return (
         " Rows of the next segment: of its first task, predicted before anything of it is learnt,"
-        " from the same state as the test rows of the segment learnt; mean over shifts. Their"
-        " bars: 95 % interval of the difference from the mean of all learners on the same seed,"
-        " since shifts, which all see alike, differ from seed to seed."
+        " from the same state as the test rows of the segment learnt; mean over shifts, which"
+        " differ from seed to seed and are the same for all learners."
     )
 
 

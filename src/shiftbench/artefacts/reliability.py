@@ -55,11 +55,11 @@ def draw(study: StudyResults) -> Figure:
 def caption(study: StudyResults) -> str:
     """What the bins are of, what the bars are, on how many runs, and what is cut."""
     return (
-        f"As {works.short('farquhar2020radial')}, Fig. 3, by the probability of the most probable"
-        f" class, which of two classes is never below one half: rows of all seeds together, in"
-        f" {BINS} bins of equal width; bars: Wilson's 95 % interval, as if rows were independent."
-        " Dotted: calibrated; below it a learner is overconfident. Grey, below: rows of each bin."
-        " ECE: expected calibration error, 15 bins, of all these rows."
+        f"Rows of all seeds together, in {BINS} bins of the probability of the most probable class;"
+        " bars: Wilson's 95 % interval, as if rows were independent; grey: rows of each bin."
+        " Dotted: calibrated; below it a learner is overconfident. ECE: expected calibration error,"
+        f" 15 bins, of all these rows. As {works.short('farquhar2020radial')}, Fig. 3; of two"
+        " classes the probability is never below one half."
         f" {study.budget()}"
     )
 

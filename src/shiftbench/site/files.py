@@ -18,7 +18,7 @@ from shiftbench.site.standings import Standings
 
 COLOURS = 256
 """Of a figure in the site: line art needs no more, and is a third of its size."""
-LARGEST_SVG = 150_000
+LARGEST_SVG = 100_000
 """Bytes of a drawing that the site has beside a picture; larger ones are in the results alone."""
 DOWNLOADS = ("summary.csv", "scores.csv")
 NAMED = 5
