@@ -52,8 +52,8 @@ WORDS = """\
 
 
 DOCUMENTS = (
-    "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "config/README.md", "docs/papers.md",
-    "results/README.md",
+    "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "config/README.md", "docs/clusters.md",
+    "docs/papers.md", "results/README.md",
 )  # fmt: skip
 EXAMPLES = {"learners/last_value.py", "studies/NAME.yaml"}
 """Paths of the documents that stand for what people write."""

@@ -122,7 +122,7 @@ def test_jobs_run_in_a_container_that_is_built_as_the_definition_says(tmp_path: 
 if [ "$1" = --version ]; then echo "apptainer version 1.4.0"; exit; fi
 for command; do :; done
 echo "$command" >> {tmp_path}/jobs
-PATH={image}/bin:/usr/bin:/bin exec sh -c "$command"
+PATH={image}/bin:/usr/bin:/bin exec bash -c "$command"
 """)
     (programs / "apptainer").chmod(0o755)
     environment = {"PATH": f"{programs}:{os.environ['PATH']}"}

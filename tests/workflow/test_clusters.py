@@ -34,6 +34,12 @@ def command(word: str) -> list[str]:
     return shlex.split(found)[1:]
 
 
+def test_every_command_of_the_page_is_run_by_a_test() -> None:
+    """The first by tests/test_nodes.py."""
+    programs = [line.partition(" --")[0] for line in COMMANDS]
+    assert programs == ["make wheelhouse", *[".venv/bin/snakemake"] * 2]
+
+
 def run(folder: Path, *arguments: str) -> None:
     """Snakemake on the config of the folder; what it says of steps of ten seconds takes one."""
     config = ["--configfile", "config/mine.yaml", "--latency-wait", "5"]
