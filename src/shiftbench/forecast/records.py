@@ -48,13 +48,16 @@ def collect(results: Iterable[Path]) -> list[Record]:
     """The records of folders of results, and of published ones; what cannot be read is left out."""
     found: list[Record] = []
     for folder in results:
-        for kind in ("runs", "warm-ups"):
-            found += [
-                one for path in sorted(folder.glob(f"{kind}/**/*{COST}")) for one in _of(path)
-            ]
+        found += of_study(folder, "*")
         for table in sorted(folder.glob(f"studies/*/{TABLE}")):
             found += _published(table)
     return found
+
+
+def of_study(results: Path, study: str) -> list[Record]:
+    """The records of the runs and warm-ups of a study, or of all with `*`, in a folder."""
+    places = [path for kind in KINDS for path in results.glob(f"{kind}/{study}/**/*{COST}")]
+    return [one for path in sorted(places) for one in _of(path)]
 
 
 def write(path: Path, records: Iterable[Record]) -> None:

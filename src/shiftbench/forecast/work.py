@@ -30,6 +30,7 @@ DATASETS = {
     "cifar-100": (50000, 3072, 100),
     "cifar-10-100": (50000, 3072, 60),
     "svhn": (73257, 3072, 10),
+    "diabetic-retinopathy": (28101, 3 * 256**2, 2),
     "boston": (506, 13, 1),
     "california": (20640, 8, 1),
     "covertype-subset": (15120, 54, 2),
@@ -52,6 +53,12 @@ DATASETS = {
 }
 """Training rows, inputs and outputs of data sets, where settings of the stream do not say."""
 UNKNOWN = (1000, 10, 1)
+PERIODS, WORDS = 50, 2000
+"""Of texts, where settings do not say."""
+BLOCK, CONTEXTS, DIMENSIONS = 64, 100, 20
+"""Words that are fitted at once, contexts of each, and numbers that stand for it."""
+NATIVE = 1.8
+"""How many times as fast large networks train with all instructions of a processor."""
 ONE_ROW = ("tabular", "series", "series-file", "electricity", "toy-step", "table-file")
 """Families whose tasks are single rows, or a few."""
 
@@ -86,6 +93,8 @@ def of_run(spec: Spec) -> float:
     if any(name == "joint" for name, _ in combinators):  # it learns from all tasks so far
         rows = rows * (sizes.tasks + 1) // 2
     width = multiplications(spec["model"], sizes)
+    if spec.get("instructions") == "native":
+        width /= NATIVE
     task = _learning(settings, rows, seeds * side, width)
     task += _judging(settings, rows, sizes.tests * (1 + sizes.tasks / 2), seeds * side, width)
     return sizes.tasks * one_by_one * task
@@ -102,9 +111,13 @@ def of_warm_up(spec: Spec) -> float:
 def of_stream(source: Spec) -> Sizes:
     """The sizes of a stream, from its settings, or else those of its data set."""
     given = source["settings"]
+    if "window" in given or "vocabulary_size" in given:
+        return _of_words(given)
     rows, inputs, outputs = DATASETS.get(given.get("dataset", ""), UNKNOWN)
     if str(given.get("dataset", "")).startswith("simulated-"):
         rows, inputs = given.get("simulated_rows", rows), given.get("simulated_features", inputs)
+    if given.get("dataset") == "diabetic-retinopathy":
+        inputs = 3 * given["size"] ** 2
     rows = given.get("rows") or rows
     if source["family"] in ONE_ROW:
         tasks = given.get("points") or rows
@@ -115,6 +128,18 @@ def of_stream(source: Spec) -> Sizes:
     per_task = per_task or round(rows * share)
     before = (given.get("warm_up_size") or rows) if given.get("warm_up") else 0
     return Sizes(tasks, per_task, given.get("test_size", 0), before, inputs, outputs)
+
+
+def _of_words(given: Spec) -> Sizes:
+    """Of words by period: each block of words that is fitted at once counts as a task."""
+    planted = given.get("themes", 0) * given.get("words_per_theme", 0) + given.get(
+        "common_words", 0
+    )
+    years = given.get("last_year", 0) - given.get("first_year", 0) + 1
+    known = given.get("periods") or (years if years > 1 else PERIODS)
+    periods = max(1, known // given.get("period_years", 1))
+    blocks = math.ceil((given.get("vocabulary_size") or planted or WORDS) / BLOCK)
+    return Sizes(periods * blocks, BLOCK * CONTEXTS, 0, 0, DIMENSIONS, 1)
 
 
 def multiplications(model: list[Any] | None, sizes: Sizes) -> float:
@@ -130,7 +155,7 @@ def multiplications(model: list[Any] | None, sizes: Sizes) -> float:
 
 def _convolutions(settings: Spec, sizes: Sizes) -> float:
     """Of layers of 3x3 filters, two to each entry of `filters`, which halve both sides after."""
-    channels = 3 if sizes.inputs == 3072 else 1
+    channels = 3 if 3 * math.isqrt(sizes.inputs // 3) ** 2 == sizes.inputs else 1
     side = math.isqrt(sizes.inputs // channels)
     total = 0.0
     for filters in settings["filters"]:
