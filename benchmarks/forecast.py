@@ -1,21 +1,25 @@
 """How near the costs that `shiftbench plan` tells come to those that were then measured.
 
     python -m benchmarks.forecast results/embedded [results/cpu ...] [--before OTHER/results/cpu]
+    python -m benchmarks.forecast results/embedded --published config/cpu.yaml
 
 Each study with runs is estimated from nothing, from all other studies, from its own other runs,
-and, with --before, from an earlier run of the same config. Processor time of runs and warm-ups.
+and, with --before, from an earlier run of the same config. With --published, from these runs the
+whole studies of another config, which were published with their core-hours. Processor time of
+runs and warm-ups, as shares of what was measured.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from shiftbench import _instructions
-from shiftbench.forecast import records, told
+from shiftbench.forecast import plan, records, told
 from shiftbench.forecast.estimate import Estimator
 from shiftbench.forecast.records import Record
+from shiftbench.planning import config as configs
 
 MOST = 200
 """Runs of a study that are left out one by one; one with more is not."""
@@ -40,13 +44,32 @@ def ways(known: list[Record], study: str, before: list[Record]) -> dict[str, Est
     return found
 
 
+def of_published(path: Path, known: list[Record]) -> Iterator[tuple[str, str, str]]:
+    """Studies of a config that was published, with their core-hours and the share predicted."""
+    config = configs.load(path)
+    found = plan.whole(config, Estimator(known, _instructions.processor()))
+    totals = [0.0, 0.0]
+    for study, seconds in found.items():
+        runs = len(config.studies[study].streams) * len(config.studies[study].methods)
+        runs *= len(config.blocks(study))
+        if took := plan.published(path.stem, study, runs):
+            totals = [totals[0] + took, totals[1] + seconds]
+            yield study, told.hours(took), f"{seconds / took:.2f}"
+    yield "in all", told.hours(totals[0]), f"{totals[1] / totals[0]:.2f}"
+
+
 def main() -> None:
     """Prints a row a study: what it took, and each estimate as a share of that."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("results", type=Path, nargs="+")
     parser.add_argument("--before", type=Path, nargs="*", default=[])
+    parser.add_argument("--published", type=Path)
     options = parser.parse_args()
     known, before = records.collect(options.results), records.collect(options.before)
+    if options.published:
+        rows = list(of_published(options.published, known))
+        print(*told.table([("study", "published core-hours", "predicted"), *rows]), sep="\n")
+        return
     names = ["nothing", "others", "other runs", *(["before"] if before else [])]
     rows = [("study", "runs", "core-hours", *names)]
     totals = dict.fromkeys(names, 0.0)

@@ -18,7 +18,7 @@ from shiftbench.forecast.records import Record
 
 NEAR = 5
 """Records of other settings that an estimate takes the median of."""
-UNKNOWN_RATE = 2e-10
+UNKNOWN_RATE = 1e-10
 """Seconds a unit of work where nothing was ever recorded: what published studies took."""
 LEAST_SECONDS, LEAST_MEMORY = 0.1, 400 * 2**20
 """Of any run, beside what its work costs."""

@@ -90,7 +90,7 @@ def costs(every: list[Job], known: Estimator, name: str) -> dict[str, Estimate]:
     for study in {job.study for job in every if job.rule in LEARNING}:
         those = [job for job in every if job.study == study and job.rule in LEARNING]
         runs = sum(job.rule == "run_learner" for job in those)
-        total = _published(name, study, runs)
+        total = published(name, study, runs)
         if total and all(found[job.outputs[0]].guess for job in those):
             factor = total / sum(found[job.outputs[0]].cpu for job in those)
             found |= {job.outputs[0]: _shared(found[job.outputs[0]], factor) for job in those}
@@ -103,7 +103,7 @@ def _shared(guess: Estimate, factor: float) -> Estimate:
     return guess._replace(cpu=cpu, wall=wall, basis="published", like="")
 
 
-def _published(name: str, study: str, runs: int) -> float:
+def published(name: str, study: str, runs: int) -> float:
     """Processor seconds of a study that was published with as many runs; 0 of others."""
     try:
         path = RESULTS / "published" / name / "studies" / study / "provenance.json"

@@ -47,7 +47,8 @@ def in_full(planned: Iterable[Planned]) -> Iterator[str]:
     for job, why, cost in planned:
         yield job.name
         for reason in why:
-            yield f"  {KINDS[reason.kind]}: {reason.words}"
+            known = reason.words == KINDS[reason.kind]
+            yield f"  {reason.words if known else f'{KINDS[reason.kind]}: {reason.words}'}"
         like = f", as of {cost.like}" if cost.like else ""
         yield (
             f"  costs {span(cost.cpu)} of a processor, {cost.memory / 2**20:,.0f} MB"
