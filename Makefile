@@ -61,11 +61,11 @@ lock: $(STAMP) ## Make envs/requirements.lock and requirements-gpu.lock anew
 		envs/requirements.in envs/slurm.in envs/clusters.in envs/dev.in \
 		--output-file envs/requirements.lock
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-		--no-header --constraint envs/requirements.lock envs/gpu.in | awk ' \
-		/^[a-z]/ {name = $$1; sub(/==.*/, "", name)} \
-		FNR == NR {locked[name]; next} !(name in locked)' envs/requirements.lock - \
-		> envs/requirements-gpu.lock.new
-	@mv envs/requirements-gpu.lock.new envs/requirements-gpu.lock
+		--no-header --constraint envs/requirements.lock envs/gpu.in --output-file envs/gpu.all
+	@awk '/^[a-z]/ {name = $$1; sub(/==.*/, "", name)} \
+		FNR == NR {locked[name]; next} !(name in locked)' envs/requirements.lock envs/gpu.all \
+		> envs/requirements-gpu.lock
+	@rm envs/gpu.all
 
 wheelhouse: $(STAMP) ## Download all that `make` installs, for machines without a network
 	@rm -rf wheelhouse.new

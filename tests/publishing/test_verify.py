@@ -183,6 +183,18 @@ def test_other_instructions_are_named(results: Path, capsys) -> None:
     assert "ours with native instructions, the reference with portable" in capsys.readouterr().out
 
 
+def test_a_gpu_is_named(results: Path, capsys) -> None:
+    cost = results / "runs/nile/nile/a/0-4.cost.json"
+    on_gpu = {"device": "gpu", "gpu": "Pretended GPU", "wall_seconds": 7200.0}
+    cost.write_text(json.dumps(COST | on_gpu))
+    told = publish.provenance(results, "nile")
+    assert told["gpus"] == ["Pretended GPU"] and told["gpu_hours"] == 2.0
+    change(results, "mean", 0.5 + 1e-9)
+    assert status(results) == people.VERIFIED["rounding"]
+    said = capsys.readouterr().out
+    assert "ours on Pretended GPU, the reference on processors alone" in said
+
+
 def test_a_study_that_was_not_run_is_left_out(results: Path) -> None:
     shutil.copytree(published(results) / "studies/nile", published(results) / "studies/other")
     assert {found.study for found in verify.compare(results, published(results))} == {"nile"}
