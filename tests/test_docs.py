@@ -144,10 +144,12 @@ def test_every_command_of_the_readme(checkout, monkeypatch):
     assert (checkout / "results/changes/studies/visits/figures/changepoints.png").exists()
     assert (checkout / "results/prices/studies/prices/figures/error-over-time.png").exists()
     own_words.assert_found(checkout / "results" / "speeches" / "studies" / "speeches")
+    page = (checkout / "site/studies/embedded/toy-step.html").read_text()
+    assert "2 of 2 runs" in page and 'id="command"' in page
     first = "toy-step: results/embedded/studies/toy-step/tables/score-table.md"
     assert f"\n{first}\n" in said["make run"]
     assert "\nReport: results/embedded/report.html\n" in said["make run"]
-    assert "Unlocking working directory" in said[".venv/bin/snakemake --unlock"]
+    assert "Unlocked working directory" in said[".venv/bin/snakemake --unlock"]
     assert "toy-step" in said[f"{OURS} plan config/embedded.yaml"]
     assert re.search(r"[1-9]\d* passed", said["make test"])
     assert re.search(r"^toy-step +identical", said[".venv/bin/shiftbench verify"], re.MULTILINE)

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from shiftbench import cli
+from shiftbench.artefacts import _style
 from shiftbench.errors import UserError
 from shiftbench.planning import config
 from shiftbench.site import charts, collect, files, looks, method_page, pages, standings, study_page
@@ -251,11 +252,25 @@ def test_large_drawings_stay_in_the_results(
     assert files.figure(source, tmp_path, "figures", "words").svg == ""
 
 
+def test_a_figure_has_its_whole_caption_below_it(tmp_path: Path) -> None:
+    caption = "What the marks are; " + 20 * "and what they rest on <exactly> & alike, "
+    drawn = _style.figure(1.0, caption)
+    _style.save(drawn, tmp_path / "one", caption)
+    made = files.figure(tmp_path / "one.png", tmp_path / "site", "figures", "in short")
+    page = pages._environment().from_string(
+        "{% import 'macros.html' as m with context %}{{ m.figure('', one) }}"
+    )
+    (tmp_path / "page.html").write_text(page.render(one=made))
+    figure = html.read(tmp_path / "page.html").one("figure")
+    told = figure.one("p", id=figure.one("img").attributes["aria-describedby"])
+    assert told.text == " ".join(caption.split())
+
+
 def test_a_site_replaces_a_site_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
     results = copied(tmp_path / "results", "embedded/permuted-digits") / "embedded"
-    monkeypatch.setattr(pages, "_fill", lambda site, _: _mark(site))
+    monkeypatch.setattr(pages, "_fill", lambda site, *_: _mark(site))
     other = tmp_path / "thesis"
     other.mkdir()
     (other / "chapter.txt").write_text("years of work")
