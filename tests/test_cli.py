@@ -20,7 +20,7 @@ import shiftbench
 from shiftbench import __main__, cli
 from shiftbench.planning import config, specs
 from shiftbench.store import zarr_zip
-from shiftbench.verbs import jobs
+from shiftbench.verbs import stops
 
 CONFIG = """\
 seeds_per_job: 3
@@ -277,7 +277,7 @@ def test_defect_is_one_line_and_its_traceback_is_in_the_log(plan, capsys, monkey
 
 def test_stopped_run_is_saved_and_goes_on(plan, capsys) -> None:
     assert _stream() == 0
-    assert _run("--minutes", "0") == jobs.STOPPED
+    assert _run("--minutes", "0") == stops.STOPPED
     assert "start it again to go on" in capsys.readouterr().err
     assert not Path("run.zarr.zip").exists()
     assert list(Path("scratch").iterdir())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shiftbench.verbs import jobs
+from shiftbench.verbs import stops
 from tests import stalling
 
 CONFIG = """
@@ -144,7 +144,7 @@ def check(folder: Path, study: str, learner: str, point: str, tmp_path: Path) ->
     assert (whole / "run.zarr.zip").read_bytes() == (killed / "run.zarr.zip").read_bytes()
     left = [sorted(path.name for path in folder.iterdir()) for folder in (whole, killed)]
     assert left[0] == left[1], "the kill leaves nothing"
-    assert not any((killed / "scratch").iterdir())
+    assert not any(path.is_dir() for path in (killed / "scratch").iterdir())
     return (killed / "run.log").read_text()
 
 
@@ -191,5 +191,5 @@ def test_a_signal_stops_a_task_that_would_take_hours(folder: Path, tmp_path: Pat
             return log.exists() and words in log.read_text()
 
         status, seconds = stalling.stop_when(said, command(folder, "hours", "map", tmp_path))
-        assert status == jobs.STOPPED
+        assert status == stops.STOPPED
         assert seconds < 10

@@ -109,7 +109,7 @@ def results(repository: Path) -> dict[str, bytes]:
     folder = repository / "results/mine"
     kinds = (".zip", ".csv", ".md")
     paths = [p for p in folder.rglob("*") if p.suffix in kinds or p.name.startswith(".")]
-    paths += folder.glob("scratch/*")
+    paths += folder.glob("scratch/*")  # and none of these is a folder
     return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 

@@ -22,15 +22,13 @@ from shiftbench import _devices
 from shiftbench.errors import UserError
 from shiftbench.names import refuse_unknown
 from shiftbench.store import seal, text_files
-from shiftbench.verbs import devices
+from shiftbench.verbs import devices, stops
 
 if TYPE_CHECKING:
     from shiftbench.planning.schema import Config
 
 log = logging.getLogger("shiftbench")
 
-STOPPED = 75
-"""Exit status of a job that saved its state and wants to be run again (EX_TEMPFAIL)."""
 Verb = Callable[[argparse.Namespace], int | None]
 
 
@@ -162,9 +160,14 @@ def run(options: argparse.Namespace) -> int:
 
     from threadpoolctl import threadpool_limits
 
+    from shiftbench import slurm
     from shiftbench.running import harness, warm_up
-    from shiftbench.store import checkpoint, zarr_zip
+    from shiftbench.store import checkpoint, claim, finished, zarr_zip
 
+    made = options.output, options.cost
+    if finished.restore(spec["digest"], *made):
+        log.info("%s: an earlier attempt has finished it", options.output)
+        return 0
     store = zarr_zip.read_any(options.store)
     if "word" in store.coords:
         words = store.coords["word"].values
@@ -172,18 +175,20 @@ def run(options: argparse.Namespace) -> int:
     scratch, warmed = options.scratch / spec["digest"], None
     for path in options.warm_up:
         warmed = warm_up.read(zarr_zip.read_tree(path), spec, str(path))
-    limits = options.minutes, options.threads
+    left = slurm.minutes_left()
+    limits = options.minutes if left is None else max(left, 0.0), options.threads
     started = now()
-    try:
-        with threadpool_limits(options.threads):
-            result, cost = harness.run_job(spec, store, scratch, *limits, warmed)
-        write_cost(options.cost, cost, started)
-        zarr_zip.write(result, options.output)
-        seal.write(options.output)  # as long as a kill would not cost the run
-        checkpoint.remove(scratch)
-    except harness.Stopped as reason:
-        log.warning("%s: stopped, %s; start it again to go on", options.output, reason)
-        return STOPPED
+    with claim.owned(scratch):
+        try:
+            with threadpool_limits(options.threads):
+                result, cost = harness.run_job(spec, store, scratch, *limits, warmed)
+            write_cost(options.cost, cost, started)
+            zarr_zip.write(result, options.output)
+            seal.write(options.output)  # as long as a kill would not cost the run
+            finished.keep(spec["digest"], *made)
+            checkpoint.remove(scratch)
+        except harness.Stopped as reason:
+            return stops.end(options.output, scratch, str(reason))
     return 0
 
 
@@ -220,7 +225,7 @@ def summarise(options: argparse.Namespace) -> None:
     from threadpoolctl import threadpool_limits
 
     from shiftbench.scoring import summarise, tidy
-    from shiftbench.store import zarr_zip
+    from shiftbench.store import finished, zarr_zip
 
     streams = {path.name.removesuffix(".zarr.zip"): path for path in options.streams}
     stores = {name: zarr_zip.read_any(path) for name, path in streams.items()}
@@ -232,6 +237,7 @@ def summarise(options: argparse.Namespace) -> None:
         text_files.write(path, table.to_csv(index=False, lineterminator="\n"))
     zarr_zip.stamp(scores, f"scores of {options.study}", spec)
     zarr_zip.write(scores, options.scores)
+    finished.drop(options.runs)
 
 
 @sealed(reads=("scores", "summary", "streams"), makes=("output",))

@@ -1,0 +1,200 @@
+"""A Slurm of two nodes on this machine, for tests: no systemd, no cgroups, loopback only.
+
+Debian's slurmd can be several nodes of one host. Everything lies below one folder, and ends by
+the process numbers that are recorded there. Needs root, for the packages and slurmctld's user.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+PACKAGES = ("munge", "slurmctld", "slurmd", "slurm-client")
+CLIENTS = ("srun", "sbatch", "squeue", "sacct", "sacctmgr", "scancel", "scontrol", "sinfo")
+NODES = ("n1", "n2")
+
+CONF = """\
+ClusterName=twonodes
+SlurmctldHost=localhost(127.0.0.1)
+SlurmctldPort={port}
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+CredType=cred/munge
+# A requeued job waits for as long as its credential lives: 120 s where nothing is said.
+AuthInfo=socket={folder}/munge/socket,cred_expire=5
+CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool/%n
+SlurmctldPidFile={folder}/pids/slurmctld
+SlurmdPidFile={folder}/pids/%n
+SlurmctldLogFile={folder}/log/slurmctld
+SlurmdLogFile={folder}/log/%n
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+MpiDefault=none
+ReturnToService=2
+SchedulerParameters=sched_interval=2,bf_interval=2,sched_min_interval=0
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU_Memory
+SlurmdParameters=config_overrides
+KillWait=5
+MinJobAge=300
+SlurmctldTimeout=30
+SlurmdTimeout=30
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+NodeName=DEFAULT CPUs=4 RealMemory=16000 State=UNKNOWN
+{nodes}
+PartitionName=debug Nodes=ALL Default=YES DefaultTime=5 MaxTime=INFINITE State=UP
+PartitionName=short Nodes=ALL DefaultTime=1 MaxTime=2 State=UP
+"""
+
+
+class TwoNodes:
+    """Slurm's daemons, up while it is entered; environment: what its clients need."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.environment = os.environ | {
+            "SLURM_CONF": f"{folder}/slurm.conf",
+            "PATH": f"{folder}/bin:{os.environ['PATH']}",
+        }
+
+    def __enter__(self) -> TwoNodes:
+        for name in ("munge", "state", "spool", "pids", "log", "bin"):
+            (self.folder / name).mkdir(parents=True)
+        self._configure()
+        try:
+            self._start_munge()
+            self.start_controller("-c")
+            for node in NODES:
+                self.start_node(node)
+            wait(lambda: self.ask("sinfo", "-hN", "-p", "debug", "-t", "idle").count("\n") == 2)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(subprocess.SubprocessError):
+            self.call("scancel", "--user=root")
+            wait(lambda: not self.ask("squeue", "-h"), 20)
+        for name in (*NODES, "slurmctld", "munged"):
+            self.stop(name)
+
+    def call(self, *command: str) -> None:
+        subprocess.run(command, env=self.environment, check=True, timeout=60)
+
+    def ask(self, *command: str) -> str:
+        done = subprocess.run(
+            command, env=self.environment, capture_output=True, text=True, timeout=60
+        )
+        return done.stdout
+
+    def start_controller(self, *options: str) -> None:
+        self.call("slurmctld", *options)
+
+    def start_node(self, name: str) -> None:
+        (self.folder / "spool" / name).mkdir(exist_ok=True)
+        self.call("slurmd", "-N", name)
+
+    def stop(self, name: str) -> None:
+        """Ends a daemon, slurmctld, munged or a node."""
+        place = self.folder / "pids" / name
+        if not place.is_file():
+            return
+        process = int(place.read_text())
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGTERM)
+            with suppress(TimeoutError):
+                wait(lambda: not _runs(process), 15)
+            if _runs(process):
+                os.kill(process, signal.SIGKILL)
+        place.unlink(missing_ok=True)
+
+    def _configure(self) -> None:
+        host = socket.gethostname()
+        port, *of_nodes = _free_ports(1 + len(NODES))
+        nodes = [
+            f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={one}"
+            for node, one in zip(NODES, of_nodes, strict=True)
+        ]
+        text = CONF.format(folder=self.folder, port=port, nodes="\n".join(nodes))
+        (self.folder / "slurm.conf").write_text(text)
+        # The plugin drops SLURM_CONF from what a job gets; PATH arrives.
+        for client in CLIENTS:
+            place = self.folder / "bin" / client
+            real = shutil.which(client)
+            place.write_text(f'#!/bin/sh\nSLURM_CONF={self.folder}/slurm.conf exec {real} "$@"\n')
+            place.chmod(0o755)
+
+    def _start_munge(self) -> None:
+        folder = self.folder / "munge"
+        (folder / "key").write_bytes(os.urandom(1024))
+        (folder / "key").chmod(0o400)
+        folder.chmod(0o755)
+        self.call(
+            "munged", "--force", f"--key-file={folder}/key", f"--socket={folder}/socket",
+            f"--pid-file={self.folder}/pids/munged", f"--log-file={self.folder}/log/munged",
+            f"--seed-file={folder}/seed",
+        )  # fmt: skip
+
+
+def install() -> None:
+    """Slurm's packages from apt, without starting their daemons; skips where that cannot be."""
+    if os.geteuid() != 0:
+        pytest.skip("Slurm's daemons need root")
+    if all(map(shutil.which, ("munged", "slurmctld", "slurmd", "sbatch"))):
+        return
+    if not shutil.which("apt-get"):
+        pytest.skip("no Slurm, and no apt-get to install it")
+    policy = Path("/usr/sbin/policy-rc.d")
+    ours = not policy.exists()
+    if ours:
+        policy.write_text("#!/bin/sh\nexit 101\n")
+        policy.chmod(0o755)
+    try:
+        environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+        get = ["apt-get", "install", "--yes", "--no-install-recommends", *PACKAGES]
+        for command in (["apt-get", "update"], get):
+            done = subprocess.run(command, env=environment, capture_output=True, text=True)
+            if done.returncode:
+                pytest.skip(f"Slurm cannot be installed: {done.stderr.strip()[-200:]}")
+    finally:
+        if ours:
+            policy.unlink()
+
+
+def wait(condition: Callable[[], object], seconds: float = 60) -> None:
+    """Until a condition holds. TimeoutError where it does not in time."""
+    until = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > until:
+            raise TimeoutError
+        time.sleep(0.3)
+
+
+def _runs(process: int) -> bool:
+    try:
+        text = Path(f"/proc/{process}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return text.rpartition(")")[2].split()[0] != "Z"
+
+
+def _free_ports(number: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
