@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shiftbench.forecast import records, work
-from shiftbench.forecast.estimate import LEAST_SECONDS, Estimator, factors
+from shiftbench.forecast.estimate import LEAST_SECONDS, UNKNOWN_RATE, Estimator, factors
 
 IMAGES = {
     "name": "digits",
@@ -67,11 +67,22 @@ def test_the_same_run_costs_the_same_again_and_more_seeds_more() -> None:
     assert not more.guess
 
 
+def test_far_from_all_that_was_recorded_the_rate_of_all_that_is_published_counts() -> None:
+    spec = _spec(seeds=100, epochs=10**6, draws=1000)
+    neutral = UNKNOWN_RATE * work.of_run(spec)
+    for cpu in (2.0, 200.0):
+        assert Estimator([_record(cpu, _spec())], "here").of(spec).cpu == pytest.approx(
+            neutral, 0.5
+        )
+
+
 def test_a_method_that_never_ran_takes_its_nearest_relative_and_says_so() -> None:
-    known = Estimator([_record(20.0, _spec())], "here")
+    usual = LEAST_SECONDS + UNKNOWN_RATE * work.of_run(_spec())
+    known = Estimator([_record(usual, _spec())], "here")
     beam = known.of(_spec(combinators=(["beam", {"size": 3}],)))
     assert (beam.basis, beam.guess) == ("learner", True)
-    assert beam.cpu > 20.0
+    counted = work.of_run(_spec(combinators=(["beam", {"size": 3}],)))
+    assert beam.cpu == pytest.approx(LEAST_SECONDS + UNKNOWN_RATE * counted)
     assert known.of(_spec(epochs=10)).basis == "pipeline"
     assert Estimator([], "here").of(_spec()).basis == "nothing"
 
@@ -80,7 +91,9 @@ def test_a_machine_that_takes_half_as_long_is_told_by_runs_that_both_did() -> No
     both = [_record(10.0, _spec(), "there"), _record(20.0, _spec())]
     alone = _record(7.0, _spec(epochs=50), "there")
     assert factors([*both, alone], "here") == {"there, portable": 2.0}
-    assert Estimator([*both, alone], "here").of(_spec(epochs=50)).cpu == pytest.approx(14.0, 0.02)
+    assert Estimator([*both, alone], "here").of(_spec(epochs=50)).cpu == pytest.approx(
+        14.0, rel=0.02
+    )
 
 
 def test_a_table_of_records_is_read_as_it_was_written(tmp_path) -> None:

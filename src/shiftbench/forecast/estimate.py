@@ -1,7 +1,8 @@
 """What a run would cost, from what the nearest of earlier runs did cost.
 
 Nearest is the run of the same settings; then one of the same components and model whose work is
-nearest, then one of the same learner, then any. The cost grows with the work (work.py).
+nearest, then one of the same learner. The cost grows with the work (work.py), at the rate of that
+run where the work is alike, and the farther it is, the more at the rate of all that is published.
 """
 
 from __future__ import annotations
@@ -22,14 +23,16 @@ UNKNOWN_RATE = 1e-10
 """Seconds a unit of work where nothing was ever recorded: what published studies took."""
 LEAST_SECONDS, LEAST_MEMORY = 0.1, 400 * 2**20
 """Of any run, beside what its work costs."""
-GUESSES = ("learner", "any", "nothing")
+FAR = 100.0
+"""Times as much work, at which a rate that was recorded tells about a third (1/e)."""
+GUESSES = ("learner", "nothing")
 
 
 class Estimate(NamedTuple):
     """What a run would cost: processor and wall seconds, peak memory in bytes.
 
     basis: what it rests on: `same` settings, the same `pipeline` with others, the same `learner`
-    in another pipeline, `any` run, or `nothing`; `published`: see plan.costs. like: the study
+    in another pipeline, or `nothing`; `published`: see plan.costs. like: the study
     and method of the nearest.
     """
 
@@ -56,7 +59,6 @@ class Estimator:
             "same": _grouped(known, lambda one: one.alike),
             "pipeline": _grouped(known, lambda one: one.pipeline),
             "learner": _grouped(known, lambda one: _learner(one.pipeline)),
-            "any": {"": known},
         }
 
     def of(self, spec: Mapping[str, Any]) -> Estimate:
@@ -71,7 +73,7 @@ class Estimator:
 
     @cache  # noqa: B019  # an estimator lives as long as its process
     def _of(self, alike: str, pipeline: str, work: float, study: str) -> Estimate:
-        keys = {"same": alike, "pipeline": pipeline, "learner": _learner(pipeline), "any": ""}
+        keys = {"same": alike, "pipeline": pipeline, "learner": _learner(pipeline)}
         for basis, key in keys.items():
             if there := self._by[basis].get(key):
                 near = sorted(there, key=lambda one: (_apart(one.work, work), one.study != study))
@@ -80,7 +82,7 @@ class Estimator:
         return Estimate(seconds, seconds, LEAST_MEMORY, "nothing", "")
 
     def _from(self, near: list[Record], work: float, basis: str) -> Estimate:
-        cpu = median(self._scaled(one.cpu, one, work) for one in near)
+        cpu = median(self._scaled(one, work, basis) for one in near)
         # A machine that did other things, too, made runs wait; more threads make them shorter.
         at_once = median(max(one.cpu, 1e-3) / max(one.wall, 1e-3) for one in near)
         wall = cpu / max(at_once, 1.0)
@@ -88,9 +90,12 @@ class Estimator:
         like = "/".join(near[0][:3])
         return Estimate(cpu, wall, memory, basis, like)
 
-    def _scaled(self, seconds: float, one: Record, work: float) -> float:
-        learning = max(seconds - LEAST_SECONDS, 0.0) * work / max(one.work, 1.0)
-        return (min(seconds, LEAST_SECONDS) + learning) * self._factors.get(one.machine, 1.0)
+    def _scaled(self, one: Record, work: float, basis: str) -> float:
+        seconds = one.cpu * self._factors.get(one.machine, 1.0)
+        rate = max(seconds - LEAST_SECONDS, 0.0) / max(one.work, 1.0)
+        telling = 1.0 if basis == "same" else math.exp(-_apart(one.work, work) / math.log(FAR))
+        rate = rate**telling * UNKNOWN_RATE ** (1 - telling)
+        return min(seconds, LEAST_SECONDS) + rate * work
 
 
 def factors(known: Iterable[Record], machine: str) -> dict[str, float]:

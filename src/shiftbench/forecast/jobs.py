@@ -34,11 +34,6 @@ class Job(NamedTuple):
     spec: dict[str, Any]
     resources: Resources
 
-    @property
-    def owner(self) -> str:
-        """Study and method of a run, or what else the job is called."""
-        return f"{self.study}/{self.method}" if self.method else self.name
-
 
 LIGHT = Resources(1, 30, 2500)
 """What jobs ask for that no study says anything of."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import json
+import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -35,9 +36,15 @@ class Planned(NamedTuple):
     cost: Estimate
 
     @property
+    def attempts(self) -> int:
+        """How often it is started: at its time limit it saves its state, and goes on later."""
+        limit = SHARE_OF_TIME_LIMIT * 60 * self.job.resources.minutes
+        return max(1, math.ceil(self.cost.wall / limit))
+
+    @property
     def over_limit(self) -> bool:
-        """Whether it would stop at its time limit, and go on in another attempt."""
-        return self.cost.wall > SHARE_OF_TIME_LIMIT * 60 * self.job.resources.minutes
+        """Whether it would stop at its time limit."""
+        return self.attempts > 1
 
 
 class Plan(NamedTuple):
@@ -128,6 +135,11 @@ def cost(job: Job, known: Estimator) -> Estimate:
 def core_seconds(planned: Iterable[Planned]) -> float:
     """Processor seconds of some jobs."""
     return sum(one.cost.cpu for one in planned)
+
+
+def gpu_seconds(planned: Iterable[Planned]) -> float:
+    """For how long jobs hold a GPU."""
+    return sum(one.cost.wall for one in planned if one.job.spec.get("device") == "gpu")
 
 
 def wall_seconds(planned: Iterable[Planned], cores: int) -> float:

@@ -85,18 +85,22 @@ def of_spec(spec: Mapping[str, Any], cost: Mapping[str, Any]) -> Record:
 
 
 def pipeline(spec: Mapping[str, Any]) -> str:
-    """The names of the components of a run, the model last; `warm-up` and the worker of one."""
+    """The names of the components of a run, the model and where it is computed last.
+
+    Of a warm-up, `warm-up` and the component that does it.
+    """
     parts = [name for name, _ in spec.get("learner", ())]
     if "component" in spec:
         parts = ["warm-up", spec["component"][1]]
-    return "/".join([*parts, spec["model"][0] if spec["model"] else "none"])
+    where = " on a gpu" if spec.get("device") == "gpu" else ""
+    return "/".join([*parts, spec["model"][0] if spec["model"] else "none"]) + where
 
 
 def alike(spec: Mapping[str, Any]) -> str:
     """What decides what a run costs beside the number of its seeds: short, and equal if that is."""
     told = [spec.get("learner") or spec.get("component"), spec["model"], spec["instructions"]]
     source = spec["stream"]
-    return work.fingerprint([source["family"], source["settings"], *told])
+    return work.fingerprint([source["family"], source["settings"], *told, spec.get("device")])
 
 
 def amount(spec: Mapping[str, Any]) -> float:

@@ -6,7 +6,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from shiftbench.forecast.plan import LEARNING, Plan, Planned, core_seconds, wall_seconds
+from shiftbench.forecast.plan import (
+    LEARNING,
+    Plan,
+    Planned,
+    core_seconds,
+    gpu_seconds,
+    wall_seconds,
+)
 from shiftbench.forecast.reasons import AGAIN, KINDS, Reason
 
 SHOWN = 8
@@ -16,8 +23,7 @@ BASES = {
     "pipeline": "runs of the same components with other settings",
     "learner": "a guess, from runs of the same learner in other pipelines",
     "published": "what the study was published with, shared out by work",
-    "any": "a guess, from runs of other learners",
-    "nothing": "a guess, since nothing was ever recorded here",
+    "nothing": "a guess, since no run of the learner with this model is known",
     "light": "a start of a process",
 }
 
@@ -38,6 +44,7 @@ def lines(plan: Plan, cores: int) -> Iterator[str]:
     total = core_seconds(plan.planned)
     yield (
         f"In all {hours(total)} core-hours, {hours(core_seconds(runs))} of runs and warm-ups;"
+        f"{_of_gpus(runs)}"
         f" about {span(wall_seconds(plan.planned, cores))} on {cores} cores."
     )
 
@@ -62,6 +69,7 @@ def as_data(plan: Plan, cores: int) -> dict[str, Any]:
         "config": str(plan.config),
         "jobs_in_all": plan.jobs,
         "core_hours": core_seconds(plan.planned) / 3600,
+        "gpu_hours": gpu_seconds(plan.planned) / 3600,
         "wall_hours": wall_seconds(plan.planned, cores) / 3600,
         "cores": cores,
         "changed_by_others": plan.broken,
@@ -164,15 +172,22 @@ def _studies(plan: Plan) -> Iterator[str]:
 
 def _worth_a_look(plan: Plan) -> Iterator[str]:
     yield from _broken(plan)
-    over = Counter(one.job.owner for one in plan.planned if one.over_limit)
-    for name, number in over.items():
-        yield (
-            f"{name}: {_jobs(number)} would reach the time limit, save the state, and go on in"
-            " another attempt; raise `minutes`"
-        )
+    for study, those in plan.studies().items():
+        if over := [one for one in those if one.over_limit]:
+            methods = ", ".join(dict.fromkeys(one.job.method or "warm-ups" for one in over))
+            yield (
+                f"{study}: {_jobs(len(over))} of {methods} would stop at the time limit and go on,"
+                f" in up to {max(one.attempts for one in over):,} attempts"
+            )
     guesses = sum(one.cost.guess for one in plan.planned)
     if guesses:
         yield f"{_jobs(guesses)}: no run of the same components is known, their costs are guesses"
+
+
+def _of_gpus(runs: list[Planned]) -> str:
+    """The hours of GPUs, if a run asks for one."""
+    seconds = gpu_seconds(runs)
+    return f" {hours(seconds)} GPU-hours;" if seconds else ""
 
 
 def _broken(plan: Plan) -> Iterator[str]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 Spec = dict[str, Any]
 
-FIXED = 1e7
+FIXED = 5e6
 """Of a step, or of an update that takes none: what it costs whatever its size. With this, small
 embedded studies predict best what large published ones took (benchmarks/forecast.py)."""
 PREDICTING = 1 / 3
@@ -62,9 +62,9 @@ NATIVE = 1.8
 ONE_ROW = ("tabular", "series", "series-file", "electricity", "toy-step", "table-file")
 """Families whose tasks are single rows, or a few."""
 
-HYPOTHESES = {"beam": ("size", 2), "run-length": ("keep", 1), "learned-prior": ("keep", 1),
-              "ensemble": ("size", 1)}  # fmt: skip
-"""What combinators keep side by side: the setting that says how many, and updates of each."""
+GROWING = {"beam": ("size", 2), "run-length": ("keep", 1), "learned-prior": ("keep", 1)}
+"""What keeps more hypotheses after each task: the setting of how many, and updates of each."""
+ENSEMBLES = {"ensemble": "size"}
 
 
 class Sizes(NamedTuple):
@@ -169,8 +169,9 @@ def _hypotheses(combinators: list[Any], tasks: int) -> tuple[int, int]:
     """How many are updated side by side, and how many one after the other."""
     side = one_by_one = 1
     for name, settings in combinators:
-        key, updates = HYPOTHESES.get(name, ("", 1))
+        key, updates = GROWING.get(name, ("", 1))
         kept = updates * min(settings.get(key, 1), max(tasks, 1))
+        kept *= settings.get(ENSEMBLES.get(name, ""), 1)
         if settings.get("fits") == "sequential":
             one_by_one *= kept
         else:
