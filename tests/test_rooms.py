@@ -11,6 +11,7 @@ ARROWS = {
     "verbs": {
         "site",
         "contract",
+        "forecast",
         "overview",
         "artefacts",
         "scoring",
@@ -34,7 +35,8 @@ ARROWS = {
     "models": set(),
     "streams": {"store"},
     "contract": {"models", "online", "planning", "store"},
-    "publishing": {"scoring", "running", "planning", "store"},
+    "publishing": {"forecast", "scoring", "running", "planning", "store"},
+    "forecast": {"running", "planning", "store"},
     "planning": {"store"},
     "store": set(),
 }
