@@ -150,7 +150,7 @@ def test_every_command_of_the_readme(checkout, monkeypatch):
     assert f"\n{first}\n" in said["make run"]
     assert "\nReport: results/embedded/report.html\n" in said["make run"]
     assert "Unlocked working directory" in said[".venv/bin/snakemake --unlock"]
-    assert "toy-step" in said[f"{OURS} plan config/embedded.yaml"]
+    assert " of 8 jobs would run" in said[f"{OURS} plan config/embedded.yaml"]
     assert re.search(r"[1-9]\d* passed", said["make test"])
     assert re.search(r"^toy-step +identical", said[".venv/bin/shiftbench verify"], re.MULTILINE)
     native = next(text for command, text in said.items() if "native" in command)
