@@ -103,7 +103,7 @@ RESUMED = {
     "while the store is packed": "resumed at task 6",
     "between packed store and rename": "resumed at task 6",
     "between the store and its seal": "resumed at task 6",
-    "after the store, before the checkpoint is removed": "resumed at task 6",
+    "after the store, before the checkpoint is removed": "an earlier attempt has finished it",
 }
 
 

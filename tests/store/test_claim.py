@@ -24,6 +24,11 @@ with claim.owned(Path(sys.argv[1])):
 """
 
 
+def enter(folder: Path) -> None:
+    with claim.owned(folder, patience=0):
+        pass
+
+
 def left_behind(folder: Path, **owner: object) -> Path:
     place = folder.with_name(f"{folder.name}.owner")
     place.write_text(json.dumps({"process": 1, "job": ""} | owner))
@@ -37,12 +42,10 @@ def test_living_owner_is_named_and_a_killed_one_gives_way(tmp_path: Path) -> Non
         assert owner.stdout is not None
         assert owner.stdout.readline() == b"taken\n"
         with pytest.raises(UserError, match=f"process {owner.pid} on .* works on this run"):
-            with claim.owned(folder, patience=0):
-                pass
+            enter(folder)
         owner.kill()
         owner.wait()
-    with claim.owned(folder, patience=0):
-        pass
+    enter(folder)
     assert not folder.with_name("digest.owner").exists()
 
 
@@ -55,12 +58,10 @@ def test_slurm_says_of_other_hosts(
     monkeypatch.setattr(slurm, "state", lambda job: state)
     left_behind(tmp_path / "digest", host="elsewhere", job="7")
     if gives_way:
-        with claim.owned(tmp_path / "digest", patience=0):
-            pass
+        enter(tmp_path / "digest")
     else:
         with pytest.raises(UserError, match="Slurm job 7"):
-            with claim.owned(tmp_path / "digest", patience=0):
-                pass
+            enter(tmp_path / "digest")
 
 
 def test_our_own_job_requeued_to_another_node(
@@ -69,8 +70,7 @@ def test_our_own_job_requeued_to_another_node(
     monkeypatch.setattr(slurm, "state", lambda job: "RUNNING")
     monkeypatch.setenv(slurm.JOB, "7")
     left_behind(tmp_path / "digest", host="elsewhere", job="7")
-    with claim.owned(tmp_path / "digest", patience=0):
-        pass
+    enter(tmp_path / "digest")
 
 
 def test_without_slurm_an_old_heartbeat_is_dead(
@@ -79,9 +79,7 @@ def test_without_slurm_an_old_heartbeat_is_dead(
     monkeypatch.setattr(slurm, "state", lambda job: None)
     place = left_behind(tmp_path / "digest", host="elsewhere")
     with pytest.raises(UserError, match="on elsewhere"):
-        with claim.owned(tmp_path / "digest", patience=0):
-            pass
+        enter(tmp_path / "digest")
     old = place.stat().st_mtime - claim.STALE_SECONDS - 1
     os.utime(place, (old, old))
-    with claim.owned(tmp_path / "digest", patience=0):
-        pass
+    enter(tmp_path / "digest")

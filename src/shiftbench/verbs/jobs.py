@@ -144,7 +144,7 @@ def stream_merge(options: argparse.Namespace) -> None:
 @sealed(reads=("store", "choice", "warm_up"))
 def run(options: argparse.Namespace) -> int:
     """Runs a variant on a stream for a block of seeds; goes on from a saved state."""
-    from shiftbench.planning import config, fit, specs
+    from shiftbench.planning import config, specs
 
     plan = config.load(options.config)
     refuse_unknown("study", options.study, plan.studies)
@@ -158,37 +158,47 @@ def run(options: argparse.Namespace) -> int:
     for path in options.choice:
         spec = specs.with_choice(spec, text_files.read_json(path)["settings"])
 
+    from shiftbench.store import checkpoint, claim, finished
+
+    scratch = options.scratch / spec["digest"]
+    made = options.output, options.cost
+    with claim.owned(scratch):
+        if finished.restore(spec["digest"], *made):
+            log.info("%s: an earlier attempt has finished it", options.output)
+        elif status := _learn(options, plan, spec, scratch):
+            return status
+        else:
+            finished.keep(spec["digest"], *made)
+        checkpoint.remove(scratch)
+    return 0
+
+
+def _learn(options: argparse.Namespace, plan: Config, spec: dict[str, Any], scratch: Path) -> int:
+    """Makes the store and the cost of a run, from its checkpoint if there is one."""
     from threadpoolctl import threadpool_limits
 
     from shiftbench import slurm
+    from shiftbench.planning import fit
     from shiftbench.running import harness, warm_up
-    from shiftbench.store import checkpoint, claim, finished, zarr_zip
+    from shiftbench.store import zarr_zip
 
-    made = options.output, options.cost
-    if finished.restore(spec["digest"], *made):
-        log.info("%s: an earlier attempt has finished it", options.output)
-        return 0
-    store = zarr_zip.read_any(options.store)
+    store, warmed = zarr_zip.read_any(options.store), None
     if "word" in store.coords:
         words = store.coords["word"].values
         fit.refuse_absent_words(plan, options.stream, words, options.study)
-    scratch, warmed = options.scratch / spec["digest"], None
     for path in options.warm_up:
         warmed = warm_up.read(zarr_zip.read_tree(path), spec, str(path))
     left = slurm.minutes_left()
     limits = options.minutes if left is None else max(left, 0.0), options.threads
     started = now()
-    with claim.owned(scratch):
-        try:
-            with threadpool_limits(options.threads):
-                result, cost = harness.run_job(spec, store, scratch, *limits, warmed)
-            write_cost(options.cost, cost, started)
-            zarr_zip.write(result, options.output)
-            seal.write(options.output)  # as long as a kill would not cost the run
-            finished.keep(spec["digest"], *made)
-            checkpoint.remove(scratch)
-        except harness.Stopped as reason:
-            return stops.end(options.output, scratch, str(reason))
+    try:
+        with threadpool_limits(options.threads):
+            result, cost = harness.run_job(spec, store, scratch, *limits, warmed)
+        write_cost(options.cost, cost, started)
+        zarr_zip.write(result, options.output)
+        seal.write(options.output)  # as long as a kill would not cost the run
+    except harness.Stopped as reason:
+        return stops.end(options.output, scratch, str(reason))
     return 0
 
 
