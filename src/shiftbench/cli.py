@@ -10,7 +10,7 @@ from typing import Any
 
 from shiftbench import __version__, file_errors, home, telling
 from shiftbench.errors import UserError
-from shiftbench.verbs import jobs, overview, people, plan, program, warm_up
+from shiftbench.verbs import cluster, jobs, overview, people, plan, program, warm_up
 
 HERE = Path("config/embedded.yaml")
 DEFAULT_CONFIG = HERE if HERE.is_file() else home.EMBEDDED
@@ -188,6 +188,10 @@ def _add_program(verbs: argparse._SubParsersAction, parser: argparse.ArgumentPar
     completing = _add(verbs, "completion", program.completion)
     completing.add_argument("shell", choices=program.SHELLS)
     completing.set_defaults(parser=parser)
+    submitting = _add(verbs, "cluster", cluster.cluster)
+    submitting.add_argument("config", type=Path, nargs="?", default=DEFAULT_CONFIG)
+    submitting.add_argument("--profile", type=Path, default=cluster.PROFILE, help="folder")
+    submitting.add_argument("more", nargs="*", help="options of snakemake, after --")
     _add(verbs, "warm", people.warm).add_argument("command", nargs=argparse.REMAINDER)
 
 

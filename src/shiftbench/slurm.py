@@ -10,6 +10,8 @@ import time
 JOB = "SLURM_JOB_ID"
 AT_WORK = frozenset({"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT"})
 """States in which processes of a job may live."""
+QUEUED = AT_WORK | {"PENDING", "CONFIGURING", "REQUEUED"}
+"""States of a job that is not over."""
 ANSWER_SECONDS = 30.0
 
 

@@ -1,0 +1,1 @@
+"""Running the workflow on a Slurm cluster; imported by nothing that computes."""
