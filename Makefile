@@ -18,10 +18,10 @@ FROM := $(if $(wildcard wheelhouse),--no-index --find-links wheelhouse)
 REPORT := "results/$$(basename "$${CONFIG%.*}")/report.html"
 PYTHON_FILES := src tests benchmarks
 
-.PHONY: help run test test-long lint format check reference lock wheelhouse peers clean
+.PHONY: help run test test-long test-cluster lint format check reference lock wheelhouse peers clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
 
 run: $(STAMP) ## Run the workflow on CONFIG (config/embedded.yaml) and make its report
 	@$(BIN)/python -m shiftbench check "$$CONFIG"
@@ -33,7 +33,10 @@ test: $(STAMP) ## Run the tests
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not long" $(ARGS)
 
 test-long: $(STAMP) ## Run the tests that take long by nature
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m long $(ARGS)
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "long and not cluster" $(ARGS)
+
+test-cluster: $(STAMP) ## Run the tests on a Slurm of two nodes, which apt installs
+	@$(BIN)/python -m pytest -q -m cluster $(ARGS)
 
 lint: $(STAMP) ## Check style, types and rules
 	@$(BIN)/ruff check $(PYTHON_FILES)

@@ -10,6 +10,7 @@ from shiftbench.planning import components, digest
 ARROWS = {
     "verbs": {
         "site",
+        "cluster",
         "contract",
         "forecast",
         "overview",
@@ -37,6 +38,7 @@ ARROWS = {
     "contract": {"models", "online", "planning", "store"},
     "publishing": {"forecast", "scoring", "running", "planning", "store"},
     "forecast": {"running", "planning", "store"},
+    "cluster": {"planning"},
     "planning": {"store"},
     "store": set(),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -191,7 +192,8 @@ def _add_program(verbs: argparse._SubParsersAction, parser: argparse.ArgumentPar
     submitting = _add(verbs, "cluster", cluster.cluster)
     submitting.add_argument("config", type=Path, nargs="?", default=DEFAULT_CONFIG)
     submitting.add_argument("--profile", type=Path, default=cluster.PROFILE, help="folder")
-    submitting.add_argument("more", nargs="*", help="options of snakemake, after --")
+    more = "more options for snakemake, in one string: --snakemake='--jobs 20'"
+    submitting.add_argument("--snakemake", type=shlex.split, default=[], help=more)
     _add(verbs, "warm", people.warm).add_argument("command", nargs=argparse.REMAINDER)
 
 

@@ -19,6 +19,7 @@ import snakemake_executor_plugin_slurm as plugin
 from snakemake.cli import main
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 from snakemake_interface_executor_plugins.jobs import JobExecutorInterface
+from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
 
 from shiftbench import slurm
 
@@ -85,4 +86,6 @@ def _key(job: Any) -> str:
 
 if __name__ == "__main__":
     plugin.Executor = Executor
+    # Again, since the import of Snakemake has registered the plugin's own.
+    ExecutorPluginRegistry().register_plugin(plugin.__name__, plugin)
     main(sys.argv[1:])

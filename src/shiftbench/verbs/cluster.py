@@ -24,7 +24,7 @@ def cluster(options: argparse.Namespace) -> int:
     status = supervisor.run(
         [
             "--snakefile", str(home.SNAKEFILE), "--configfile", str(options.config),
-            "--workflow-profile", str(options.profile), *options.more,
+            "--workflow-profile", str(options.profile), *options.snakemake,
         ]
     )  # fmt: skip
     results = Path("results") / options.config.stem

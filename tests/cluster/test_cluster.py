@@ -1,0 +1,195 @@
+"""The workflow on a Slurm of two nodes: the bytes of a local run, whatever happens meanwhile.
+
+In a copy of the repository whose tasks take as long as SLOW says, with a checkpoint after each.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.cluster.two_nodes import NODES, TwoNodes, install, wait
+from tests.workflow import copies
+
+pytestmark = [pytest.mark.long, pytest.mark.cluster]
+
+PATIENCE_SECONDS = 420
+CONFIG = """\
+seeds_per_job: 1
+methods:
+  vgs:
+    {label: VGS, cite: [li2021vbs], summary: A beam of one, pipeline: [{beam: {size: 1}}, mfvi]}
+studies:
+  steps:
+    title: Steps
+    streams: {steps: {family: toy-step, realisations: 3, points: 12}}
+    seeds: 3
+    metrics: [log_predictive]
+    artefacts: [score-table]
+    methods:
+      plain: [gaussian-mean]
+      search: [beam, gaussian-mean]
+  digits:
+    title: Digits
+    streams:
+      digits:
+        {family: transformed-images, dataset: digits, realisations: 1, tasks: 6,
+         train_per_task: 20, warm_up_size: 20}
+    model: {mlp: {hidden: [5]}}
+    seeds: 1
+    metrics: [accuracy]
+    artefacts: [score-table]
+    methods:
+      vgs: {threads: 4, minutes: 1, mfvi.epochs: 2}
+"""
+SLOWLY = """
+SECONDS_BETWEEN_CHECKPOINTS, SHARE_OF_CHECKPOINTS = 0.0, float("inf")
+_advance = advance
+
+
+def _slowly(run: Run, now: Position, meter: Meter) -> Position:
+    time.sleep(float(os.environ.get("SLOW", "0")))
+    return _advance(run, now, meter)
+
+
+advance = _slowly
+"""
+FAULTS = 10
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoNodes]:
+    install()
+    with TwoNodes(tmp_path_factory.mktemp("slurm") / "here") as there:
+        yield there
+
+
+def copy(folder: Path) -> Path:
+    made = copies.repository(folder, CONFIG)
+    with (made / "src/shiftbench/running/harness.py").open("a") as harness:
+        harness.write(SLOWLY)
+    return made
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """What a local run makes, by path."""
+    folder = copy(tmp_path_factory.mktemp("local") / "copy")
+    command = [sys.executable, "-m", "snakemake", "--configfile", "config/mine.yaml"]
+    environment = os.environ | {"PYTHONPATH": str(folder / "src")}
+    warm = [sys.executable, "-m", "shiftbench", "warm", "--", *command]
+    subprocess.run(warm, cwd=folder, env=environment, check=True, timeout=PATIENCE_SECONDS)
+    return stores(folder)
+
+
+def stores(folder: Path) -> dict[str, bytes]:
+    """The results, but for what says what they cost."""
+    results = folder / "results/mine"
+    found = [*results.glob("studies/**/*.*"), *results.glob("**/*.zarr.zip")]
+    return {str(one.relative_to(results)): one.read_bytes() for one in found if one.is_file()}
+
+
+def start(slurm: TwoNodes, folder: Path, slow: float) -> subprocess.Popen:
+    """`shiftbench cluster` in the folder; what it says is in the folder's told.log."""
+    environment = slurm.environment | {"PYTHONPATH": str(folder / "src"), "SLOW": str(slow)}
+    return subprocess.Popen(
+        [sys.executable, "-m", "shiftbench", "cluster", "config/mine.yaml", "--profile",
+         "profiles/slurm", "--snakemake=--slurm-init-seconds-before-status-checks 3"],
+        cwd=folder, env=environment, stdout=(folder / "told.log").open("a"),
+        stderr=subprocess.STDOUT, start_new_session=True,
+    )  # fmt: skip
+
+
+def ended(process: subprocess.Popen, folder: Path) -> None:
+    try:
+        status = process.wait(PATIENCE_SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise AssertionError((folder / "told.log").read_text()[-6000:]) from None
+    assert status == 0, (folder / "told.log").read_text()[-6000:]
+
+
+def main_of(supervisor: subprocess.Popen) -> psutil.Process | None:
+    below = psutil.Process(supervisor.pid).children()
+    return below[0] if below else None
+
+
+def test_a_job_gets_the_threads_that_it_asks_for_and_the_bytes_are_those_of_a_local_run(
+    slurm, local, tmp_path
+):
+    folder = copy(tmp_path / "copy")
+    process, threads = start(slurm, folder, 0), set()
+    while process.poll() is None:
+        threads |= set(slurm.ask("squeue", "-h", "--states=all", "--format=%C").split())
+        time.sleep(1)
+    ended(process, folder)
+    assert "4" in threads, threads
+    assert stores(folder) == local
+    assert "7 of 7 runs are done" in (folder / "told.log").read_text()
+
+
+def test_jobs_in_the_queue_are_adopted_by_the_next_main_process(slurm, local, tmp_path):
+    folder = copy(tmp_path / "copy")
+    before = len(jobs(slurm))
+    process = start(slurm, folder, 2)
+    wait(lambda: slurm.ask("squeue", "-h", "-t", "RUNNING").count("\n") > 3, PATIENCE_SECONDS)
+    main = main_of(process)
+    assert main is not None
+    main.kill()
+    ended(process, folder)
+    told = (folder / "told.log").read_text()
+    assert "is in the queue already" in told
+    assert stores(folder) == local
+    # Two streams, a warm-up, 7 runs, and one for the artefacts of each study.
+    assert len(jobs(slurm)) - before == 12, told
+
+
+def jobs(slurm: TwoNodes) -> list[str]:
+    return slurm.ask("squeue", "-h", "--states=all", "--format=%i").split()
+
+
+def test_nothing_is_lost_by_ten_faults_at_random(slurm, local, tmp_path):
+    folder = copy(tmp_path / "copy")
+    process, choose = start(slurm, folder, 5), random.Random(7)
+
+    def cancel() -> None:
+        running = slurm.ask("squeue", "-h", "-t", "RUNNING", "--format=%i").split()
+        if running:
+            slurm.call("scancel", choose.choice(running))
+
+    def lose_a_node() -> None:
+        node = choose.choice(NODES)
+        slurm.ask("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=test")
+        time.sleep(3)
+        slurm.ask("scontrol", "update", f"NodeName={node}", "State=RESUME")
+
+    def restart_the_controller() -> None:
+        slurm.stop("slurmctld")
+        time.sleep(15)
+        slurm.start_controller()
+
+    def kill_the_main_process() -> None:
+        if main := main_of(process):
+            main.kill()
+
+    kinds: list[Callable[[], None]] = [
+        cancel, lose_a_node, restart_the_controller, kill_the_main_process,
+    ]  # fmt: skip
+    made = 0
+    wait(lambda: slurm.ask("squeue", "-h", "-t", "RUNNING"), PATIENCE_SECONDS)
+    while process.poll() is None and made < FAULTS:
+        choose.choice(kinds)()
+        made += 1
+        time.sleep(choose.uniform(4, 12))
+    ended(process, folder)
+    assert made == FAULTS
+    assert stores(folder) == local
