@@ -31,6 +31,7 @@ methods:
 studies:
   steps:
     title: Steps
+    minutes: 1
     streams: {steps: {family: toy-step, realisations: 3, points: 12}}
     seeds: 3
     metrics: [log_predictive]
@@ -155,6 +156,19 @@ def test_jobs_in_the_queue_are_adopted_by_the_next_main_process(slurm, local, tm
 
 def jobs(slurm: TwoNodes) -> list[str]:
     return slurm.ask("squeue", "-h", "--states=all", "--format=%i").split()
+
+
+def test_a_job_at_its_limit_goes_back_into_the_queue_and_no_retry_is_used(slurm, local, tmp_path):
+    folder = copy(tmp_path / "copy")
+    before = len(jobs(slurm))
+    process = start(slurm, folder, 8)
+    ended(process, folder)
+    told = (folder / "told.log").read_text()
+    assert "Trying to restart" not in told
+    assert len(jobs(slurm)) - before == 12, told
+    logs = [log.read_text() for log in folder.glob("results/mine/logs/runs/steps/**/*.log")]
+    assert len(logs) == 6 and all("resumed at task" in log for log in logs), logs[0]
+    assert stores(folder) == local
 
 
 def test_nothing_is_lost_by_ten_faults_at_random(slurm, local, tmp_path):
