@@ -252,6 +252,17 @@ def test_large_drawings_stay_in_the_results(
     assert files.figure(source, tmp_path, "figures", "words").svg == ""
 
 
+def test_a_large_table_is_packed_and_is_the_same_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = collect.collect(copied(tmp_path / "results", "embedded/permuted-digits")).studies[0]
+    assert files.downloads(study, tmp_path / "whole")[-1].endswith("/scores.csv")
+    monkeypatch.setattr(files, "LARGEST_TABLE", 10)
+    packed = tmp_path / "site" / files.downloads(study, tmp_path / "site")[-1]
+    assert packed.name == "scores.csv.gz"
+    pd.testing.assert_frame_equal(pd.read_csv(packed), study.scores)
+
+
 def test_a_figure_has_its_whole_caption_below_it(tmp_path: Path) -> None:
     caption = "What the marks are; " + 20 * "and what they rest on <exactly> & alike, "
     drawn = _style.figure(1.0, caption)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,6 +22,8 @@ COLOURS = 256
 LARGEST_SVG = 100_000
 """Bytes of a drawing that the site has beside a picture; larger ones are in the results alone."""
 DOWNLOADS = ("summary.csv", "scores.csv")
+LARGEST_TABLE = 50_000
+"""Bytes of a table that the site has as it is; larger ones are packed, to a fifth and less."""
 NAMED = 5
 """Methods that an alternative text names at most."""
 
@@ -72,13 +75,21 @@ def figure(path: Path, site: Path, folder: str, alt: str) -> Figure:
 
 
 def downloads(study: Study, site: Path) -> list[str]:
-    """Copies the tables of numbers of a study; their addresses from the site's root."""
+    """Puts the tables of numbers of a study into the site; their addresses from its root."""
     target = site / "data" / study.place
     target.mkdir(parents=True, exist_ok=True)
-    names = [name for name in DOWNLOADS if (study.folder / name).exists()]
-    for name in names:
-        shutil.copyfile(study.folder / name, target / name)
-    return [f"data/{study.place}/{name}" for name in names]
+    tables = [path for name in DOWNLOADS if (path := study.folder / name).exists()]
+    return [f"data/{study.place}/{_download(path, target)}" for path in tables]
+
+
+def _download(table: Path, folder: Path) -> str:
+    """Puts a table into a folder; its name there, which ends in .gz where it was large."""
+    if table.stat().st_size <= LARGEST_TABLE:
+        shutil.copyfile(table, folder / table.name)
+        return table.name
+    packed = folder / f"{table.name}.gz"
+    packed.write_bytes(gzip.compress(table.read_bytes(), mtime=0))
+    return packed.name
 
 
 def _alternative(study: Study, standings: Standings, artefact: str) -> str:
