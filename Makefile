@@ -83,7 +83,8 @@ peers: $(STAMP) ## Install what we compare with, and validators, beside ours, in
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-peers
 	@$(BIN)/uv pip sync --quiet --python .venv-peers/bin/python --require-hashes \
 		envs/requirements.lock
-	@$(BIN)/uv pip install --quiet --python .venv-peers/bin/python -r envs/peers.txt
+	@$(BIN)/uv pip install --quiet --python .venv-peers/bin/python -r envs/peers.txt \
+		-r envs/publish.in -r envs/test.in
 	@$(BIN)/uv pip install --quiet --python .venv-peers/bin/python --no-deps \
 		--no-build-isolation --offline -e .
 

@@ -25,8 +25,6 @@ from shiftbench.publishing import (
 from shiftbench.store import raw, seal, zarr_zip
 from tests.publishing import small_results
 
-pytest.importorskip("rocrate", reason="of the extra `publish`")
-
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:

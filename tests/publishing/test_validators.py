@@ -9,16 +9,15 @@ from pathlib import Path
 import pytest
 import requests
 import urllib3
+from rocrate import vocabs
 
 from shiftbench import cli
 from shiftbench.publishing import crate
 from tests.publishing import small_results
 
 WHERE = "is in .venv-peers; see envs/peers.txt"
-pytest.importorskip("rocrate", reason="of the extra `publish`")
 mlcroissant = pytest.importorskip("mlcroissant", reason=WHERE)
 validator = pytest.importorskip("rocrate_validator.services", reason=WHERE)
-vocabs = pytest.importorskip("rocrate.vocabs")
 
 PROFILES = ("provenance-run-crate-0.5", "workflow-run-crate-0.5", "workflow-ro-crate-1.0")
 BIOSCHEMAS = "https://bioschemas.org"

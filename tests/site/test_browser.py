@@ -5,19 +5,16 @@ Needs Chromium, and playwright and axe-playwright-python of envs/peers.txt.
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from shiftbench.site import pages
+from tests.site.conftest import Serious
 
 pytestmark = pytest.mark.long
 PUBLISHED = Path(__file__).parents[2] / "results" / "published"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 LARGEST = 15_000_000
 """Bytes of the whole site."""
 STUDY = "studies/cpu/permuted-mnist.html"
@@ -28,36 +25,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("site") / "site"
     pages.write(PUBLISHED, made)
     return made
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        pytest.skip(f"there is no browser: {', '.join(BROWSERS)}")
-    # Chromium's sandbox does not work for root, as in containers.
-    options = ["--no-sandbox"] if os.geteuid() == 0 else []
-    with api.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=path, args=options)
-        yield opened
-        opened.close()
-
-
-@pytest.fixture
-def page(browser: Any, site: Path) -> Iterator[Any]:
-    """A page that opens addresses of the site; `told` has what its console says."""
-    opened = browser.new_page(viewport={"width": 1400, "height": 900})
-    opened.told = []
-    opened.on("console", lambda message: opened.told.append(message.text))
-    opened.on("pageerror", lambda error: opened.told.append(str(error)))
-    opened.on("request", lambda request: opened.told.append(request.url) if _far(request) else None)
-    yield opened
-    opened.close()
-
-
-def _far(request: Any) -> bool:
-    return request.url.startswith("http")
 
 
 def test_the_site_is_small(site: Path) -> None:
@@ -125,13 +92,6 @@ def test_tables_sort_and_the_ledger_filters(page: Any, site: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["index.html", STUDY, "methods/vogn.html", "datasets/mnist.html"])
-def test_axe_finds_nothing_serious(page: Any, site: Path, place: str) -> None:
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is missing")
+def test_axe_finds_nothing_serious(page: Any, serious: Serious, site: Path, place: str) -> None:
     page.goto((site / place).as_uri())
-    found = axe.Axe().run(page).response["violations"]
-    serious = [
-        (one["id"], [node["html"][:80] for node in one["nodes"]][:3])
-        for one in found
-        if one["impact"] in ("serious", "critical")
-    ]
-    assert serious == []
+    assert serious(page) == []

@@ -10,6 +10,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -20,8 +21,7 @@ from shiftbench.publishing import crate, entries, files
 from shiftbench.site import charts
 from tests.planning.test_parts import forget
 from tests.site import html
-
-pytest.importorskip("rocrate", reason="of the extra `publish`")
+from tests.site.conftest import Serious
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own_method" / "my_parts"
 ROWS = "{{family: tabular, dataset: simulated-regression, scaling: none, simulated_rows: {}}}"
@@ -123,6 +123,20 @@ def test_what_is_verified_is_ranked_beside_ours(folder: Path, tmp_path: Path) ->
         "known": "here", "mine/forgetful": "somebody", "mine/sure": "somebody"
     }  # fmt: skip
     assert "somebody: mine/forgetful on longer" in page.text, "a stream that is not ours"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("width", [1400, 400])
+def test_the_leaderboard_fits_a_browser_and_people(
+    page: Any, serious: Serious, folder: Path, tmp_path: Path, width: int
+) -> None:
+    site(folder, tmp_path / "site", "--trust")
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto((tmp_path / "site/leaderboard.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator("tr[data-label='mine/sure']").is_visible()
+    assert page.told == []
+    assert serious(page) == []
 
 
 def test_code_that_came_with_a_crate_runs_only_where_it_is_trusted(

@@ -12,11 +12,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+from rocrate import rocrate
+
 from shiftbench import __version__
 from shiftbench.errors import UserError
 from shiftbench.planning.library import Library
 from shiftbench.planning.schema import Config
-from shiftbench.publishing import crate_actions, crate_sources, extras, files, publish
+from shiftbench.publishing import crate_actions, crate_sources, files, publish
 from shiftbench.publishing.crate_sources import Entity, references
 from shiftbench.store import seal, text_files
 
@@ -48,15 +50,12 @@ TYPES = {
 
 
 def write(crate: Path, plan: Config, library: Library, config: str) -> None:
-    """Describes all files that a crate has so far. config: the file of the config, in the crate.
-
-    UserError where the package that writes crates is not installed.
-    """
+    """Describes all files that a crate has so far. config: the file of the config, in the crate."""
     cited = crate_sources.citation(crate)
     authors, works = crate_sources.authors(cited), crate_sources.cited_works(plan, library)
     data = [*crate_sources.datasets(plan, plan.streams), *crate_sources.raw_files(plan)]
     done = crate_actions.done(crate, plan, config)
-    made = extras.load("rocrate.rocrate").ROCrate(version=ROCRATE)
+    made = rocrate.ROCrate(version=ROCRATE)
     made.metadata.extra_terms = TERMS
     _add_files(made, crate)
     workflow = _add_workflow(made, crate, done)

@@ -1,4 +1,4 @@
-"""Packages that only publishing needs, imported by the verb that needs them."""
+"""Packages that only uploading needs, imported by the verb that needs them."""
 
 from __future__ import annotations
 
@@ -17,6 +17,5 @@ def load(module: str) -> ModuleType:
         if (error.name or "").partition(".")[0] != package:
             raise
         raise UserError(
-            f"this needs the package {package}; install it with `pip install"
-            " 'shiftbench[publish]'`, or with `make`, whose lock has it"
+            f"this needs the package {package}; install it with `pip install 'shiftbench[publish]'`"
         ) from None
