@@ -42,6 +42,25 @@ def state(job: str) -> str | None:
     return "GONE" if "Invalid job id" in done.stderr else None
 
 
+def queue(name: str, states: str = "") -> dict[str, str] | None:
+    """The numbers of the user's jobs of a name, each with the last word of its comment.
+
+    states: of which states, as squeue takes it; of those that are not over, if empty. None
+    without an answer.
+    """
+    only = [f"--states={states}"] if states else []
+    answer = ask("squeue", "--noheader", "--me", f"--name={name}", "--format=%i %k", *only)
+    if answer is None:
+        return None
+    return {line.split()[0]: line.split()[-1] for line in answer.splitlines()}
+
+
+def log(job: str) -> str:
+    """The file that a job writes to; empty without an answer."""
+    found = re.search(r"StdOut=(.+)", ask("scontrol", "show", "job", job) or "")
+    return found[1] if found else ""
+
+
 def minutes_left() -> float | None:
     """Until the limit of the Slurm job that we are in; None outside, or without a limit."""
     job = os.environ.get(JOB)

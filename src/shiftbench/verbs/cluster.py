@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import shutil
 from pathlib import Path
 
@@ -24,8 +25,10 @@ def cluster(options: argparse.Namespace) -> int:
     status = supervisor.run(
         [
             "--snakefile", str(home.SNAKEFILE), "--configfile", str(options.config),
-            "--workflow-profile", str(options.profile), *options.snakemake,
-        ]
+            "--workflow-profile", str(options.profile), "--slurm-pass-command-as-script",
+            *options.snakemake,
+        ],
+        _name(options.config),
     )  # fmt: skip
     results = Path("results") / options.config.stem
     runs = [
@@ -41,3 +44,9 @@ def cluster(options: argparse.Namespace) -> int:
         f" logs: {results}/logs and .snakemake/slurm_logs"
     )
     return status
+
+
+def _name(config: Path) -> str:
+    """Of the jobs of a config in this folder."""
+    place = f"{Path.cwd()}\n{config.resolve()}"
+    return f"shiftbench-{hashlib.sha256(place.encode()).hexdigest()[:8]}"
