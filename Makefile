@@ -18,7 +18,7 @@ FROM := $(if $(wildcard wheelhouse),--no-index --find-links wheelhouse)
 REPORT := "results/$$(basename "$${CONFIG%.*}")/report.html"
 PYTHON_FILES := src tests benchmarks
 
-.PHONY: help run test test-long test-cluster lint format check reference lock wheelhouse peers clean
+.PHONY: help run cluster test test-long test-cluster lint format check reference lock wheelhouse peers clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -29,13 +29,16 @@ run: $(STAMP) ## Run the workflow on CONFIG (config/embedded.yaml) and make its 
 		--report $(REPORT) --report-after-run $(ARGS)
 	@test ! -e $(REPORT) || echo Report: $(REPORT)
 
+cluster: $(STAMP) ## The same on a Slurm cluster, from a login node, and without the report
+	@exec $(BIN)/python -m shiftbench cluster "$$CONFIG" $(ARGS)
+
 test: $(STAMP) ## Run the tests
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not long" $(ARGS)
 
 test-long: $(STAMP) ## Run the tests that take long by nature
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "long and not cluster" $(ARGS)
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "long and not faults" $(ARGS)
 
-test-cluster: $(STAMP) ## Run the tests on a Slurm of two nodes, which apt installs
+test-cluster: $(STAMP) ## Run all tests on a Slurm of two nodes, which apt installs
 	@$(BIN)/python -m pytest -q -m cluster $(ARGS)
 
 lint: $(STAMP) ## Check style, types and rules

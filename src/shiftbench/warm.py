@@ -69,7 +69,8 @@ def request(stack: str, arguments: list[str]) -> int | None:
         socket.send_fds(connection, [len(job).to_bytes(LENGTH, "big")], [0, 1, 2])
         connection.sendall(job)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
-            signal.signal(number, lambda number, _: _pass_on(connection, number))
+            if signal.getsignal(number) != signal.SIG_IGN:  # else it is not for us to pass on
+                signal.signal(number, lambda number, _: _pass_on(connection, number))
         status = connection.recv(1)
     if not status:
         print("the warm server ended; start the workflow again", file=sys.stderr)

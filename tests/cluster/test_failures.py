@@ -30,7 +30,10 @@ FAILED = "SLURM-job '7' failed, SLURM status is: 'FAILED'. Detailed failure reas
 
 def test_a_failure_is_one_line_with_the_last_line_of_the_log(tmp_path):
     told = failures.note(
-        submitted(tmp_path, log="2026-01-01 10:00:00 task 1\n2026-01-01 10:00:01 no data\n"), FAILED
+        submitted(
+            tmp_path, log="2026-01-01 10:00:00 task 1\n2026-01-01 10:00:01 no data; details in x\n"
+        ),
+        FAILED,
     )
     log = tmp_path / "job.log"
     assert told == f"runs/a.zarr.zip: FAILED, no data; log: {log}; it is tried again"

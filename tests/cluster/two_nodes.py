@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -175,13 +176,14 @@ def install() -> None:
             policy.unlink()
 
 
-def wait(condition: Callable[[], object], seconds: float = 60) -> None:
-    """Until a condition holds. TimeoutError where it does not in time."""
+def wait(condition: Callable[[], Any], seconds: float = 60) -> Any:
+    """What a condition gives as soon as it holds. TimeoutError where it does not in time."""
     until = time.monotonic() + seconds
-    while not condition():
+    while not (found := condition()):
         if time.monotonic() > until:
             raise TimeoutError
         time.sleep(0.3)
+    return found
 
 
 def _runs(process: int) -> bool:

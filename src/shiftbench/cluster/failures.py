@@ -16,8 +16,10 @@ def note(submitted: Any, message: str) -> str:
     found = re.search(r"SLURM status is: '([\w ]+)'", message)
     logs = [*map(str, job.log), str(aux.get("slurm_logfile", ""))]
     log, said = _last_word(logs)
+    name = str(next(iter(job.output), job.name))
+    said = said.removeprefix(f"{name}: ")
     reason = ", ".join(filter(None, [found[1] if found else message, said]))
-    line = f"{next(iter(job.output), job.name)}: {reason}" + (f"; log: {log}" if log else "")
+    line = f"{name}: {reason}" + (f"; log: {log}" if log else "")
     if job.attempt <= job.restart_times:
         return f"{line}; it is tried again"
     _for_good.append(line)
@@ -32,8 +34,8 @@ def tell() -> None:
 
 
 def _last_word(logs: list[str]) -> tuple[str, str]:
-    """The first log that says something, and its last line without the time."""
+    """The first log that says something, and its last line without the time, and itself."""
     for log in logs:
         if log and Path(log).is_file() and (text := Path(log).read_text(errors="replace").strip()):
-            return log, re.sub(r"^[\d-]+ [\d:]+ ", "", text.splitlines()[-1])
+            return log, re.sub(r"^[\d-]+ [\d:]+ |; details in .*", "", text.splitlines()[-1])
     return "", ""

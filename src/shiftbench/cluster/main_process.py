@@ -72,6 +72,8 @@ class Executor(plugin.Executor):
         self, active_jobs: list[SubmittedJobInfo]
     ) -> AsyncGenerator[SubmittedJobInfo, None]:
         """Yields the jobs that are not over; all of them, where Slurm does not answer."""
+        if not active_jobs:  # the thread that asks is started before __post_init__
+            return
         answers = self._status_query_calls
         living = [job async for job in super().check_active_jobs(active_jobs)]
         if self._status_query_calls == answers:
@@ -79,7 +81,7 @@ class Executor(plugin.Executor):
         self.next_seconds_between_status_checks = min(
             self.next_seconds_between_status_checks, LOOK_SECONDS
         )
-        known = slurm.queue(self.name, "all") if living else {}
+        known = slurm.queue(self.name, "all")
         for one in living:
             number = str(one.external_jobid)
             missing = known is not None and number not in known

@@ -1,5 +1,6 @@
 """What a job of Slurm runs: the commands of its rules, as they are.
 
+Those of a group have warm servers around them, so that libraries are imported once for all.
 Snakemake's own way is to start itself on the node, twice. What that does beside running the
 commands, it does here before (folders, old outputs) or in the main process after (whether the
 outputs are there, their records).
@@ -7,6 +8,8 @@ outputs are there, their records).
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
@@ -15,15 +18,19 @@ THREADS = ("OMP", "OPENBLAS", "MKL", "NUMEXPR")
 """Libraries that are told how many threads they may use, as Snakemake tells them."""
 WAITS = "trap : TERM INT USR1"
 """A shell that dies of a signal takes the job with it, which is saving its state."""
+IGNORES = "trap '' TERM INT USR1"
+"""Nor may the warm server die of it. Runs handle signals in any case, and Slurm tells them all."""
+WARM = f"{shlex.quote(sys.executable)} -m shiftbench warm -- sh -c"
 
 
 def text(job: Any) -> str:
     """The script of a job. In a group, what needs another's output waits for it."""
-    lines = [WAITS]
+    lines = []
     for level in _levels(job):
         lines += [_line(one) for one in level]
         lines.append('[ -z "$failed" ] || exit 1')
-    return "\n".join(lines)
+    script = "\n".join(lines)
+    return f"{IGNORES}\n{WARM} {shlex.quote(script)}" if job.is_group() else f"{WAITS}\n{script}"
 
 
 def commands(job: Any) -> list[str]:

@@ -68,7 +68,7 @@ class _Progress:
     def has_stopped(self) -> bool:
         """Whether it has been silent for long, though it had something to do."""
         queue, written = slurm.queue(self.name), _last_written()
-        if queue is None or written > self.written or queue and self.queued <= queue.keys():
+        if queue is None or written > self.written or (queue and self.queued <= queue.keys()):
             self.since, self.written = time.monotonic(), written
             self.queued = self.queued if queue is None else set(queue)
         return time.monotonic() - self.since > HUNG_SECONDS
