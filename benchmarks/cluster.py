@@ -44,13 +44,13 @@ studies:
     title: Small
     streams:
       digits:
-        {family: transformed-images, dataset: digits, realisations: SEEDS, tasks: 2,
-         train_per_task: 20, warm_up_size: 0}
+        {family: permuted-images, dataset: digits, realisations: SEEDS, tasks: 2,
+         train_per_task: 20}
     model: {mlp: {hidden: [5]}}
     seeds: SEEDS
     metrics: [accuracy]
     artefacts: [score-table]
-    methods: {map: {from: map, map.epochs: 1}}
+    methods: {plain: [{map: {epochs: 1}}]}
 """,
 }
 SNAKEMAKE = [sys.executable, "-m", "snakemake", "--configfile", "config/mine.yaml",
@@ -107,7 +107,9 @@ def main() -> None:
     """Prints a line for each way to run each study."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--runs", type=int, default=8)
-    runs = parser.parse_args().runs
+    parser.add_argument("--studies", nargs="+", choices=STUDIES, default=list(STUDIES))
+    options = parser.parse_args()
+    runs = options.runs
     install()
     ctypes.CDLL(None).prctl(SUBREAPER, 1)
     ways = {
@@ -116,10 +118,11 @@ def main() -> None:
         "shiftbench cluster, packed": (OURS, True),
     }
     with tempfile.TemporaryDirectory() as folder, TwoNodes(Path(folder) / "slurm") as slurm:
-        for study, text in STUDIES.items():
+        for study in options.studies:
+            text = STUDIES[study].replace("SEEDS", str(runs))
             print(f"{runs} runs {study}", flush=True)
             for way, (command, packed) in ways.items():
-                found = cost(slurm, command, text.replace("SEEDS", str(runs)), packed)
+                found = cost(slurm, command, text, packed)
                 print(
                     f"  {way:27} {found.nodes / runs:5.1f} CPU s a run on the nodes"
                     f" ({found.jobs} jobs), {found.main:4.1f} in all in the main process,"

@@ -81,13 +81,15 @@ def minutes(span: str) -> float | None:
     return 60 * (24 * days + hours) + whole + seconds / 60
 
 
-def requeue() -> bool:
+def requeue() -> bool | None:
     """Has Slurm put the job that we are in back into its queue; whether it does.
 
     Only while the job runs: one that is cancelled stays so, and one that is preempted, or whose
-    node fails, is requeued by Slurm itself.
+    node fails, is requeued by Slurm itself. None without an answer.
     """
     job = os.environ.get(JOB)
-    if not job or state(job) != "RUNNING":
+    if not job:
         return False
-    return ask("scontrol", "requeue", job) is not None
+    if (now := state(job)) is None:
+        return None
+    return now == "RUNNING" and ask("scontrol", "requeue", job) is not None

@@ -1,0 +1,56 @@
+"""How a stopped job ends: back in the queue as soon as Slurm answers; no signal ends it before."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from shiftbench import slurm
+from shiftbench.running import attempts
+from shiftbench.verbs import stops
+
+
+@pytest.fixture
+def end(monkeypatch):
+    """Ends a job that has advanced, or not, to which Slurm gives these answers."""
+    monkeypatch.setattr(stops, "ASK_SECONDS", 0.01)
+    monkeypatch.setattr(stops, "KILL_SECONDS", 0.0)
+    before = {number: signal.getsignal(number) for number in stops.SIGNALS}
+
+    def end(*answers, advanced=True):
+        left = list(answers)
+        monkeypatch.setattr(attempts, "has_advanced", lambda _: advanced)
+        monkeypatch.setattr(slurm, "requeue", lambda: left.pop(0))
+        assert stops.end(Path("output"), Path("scratch"), "reason") == stops.STOPPED
+        assert not left
+
+    yield end
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_it_asks_until_slurm_answers(end, caplog):
+    with caplog.at_level("INFO"):
+        end(None, None, True)
+    assert "back in the queue" in caplog.text
+
+
+def test_where_slurm_does_not_answer_it_ends(end, monkeypatch, caplog):
+    monkeypatch.setattr(stops, "PATIENCE_SECONDS", 0.0)
+    end(None)
+    assert "start it again to go on" in caplog.text
+
+
+def test_one_that_gets_no_further_is_not_requeued(end, caplog):
+    end(advanced=False)
+    assert "no further than before" in caplog.text
+
+
+@pytest.mark.parametrize("number", stops.SIGNALS)
+def test_a_second_signal_changes_nothing(end, monkeypatch, number):
+    signal.signal(number, lambda *_: pytest.fail("the state was saved already"))
+    monkeypatch.setattr(stops.log, "warning", lambda *_: os.kill(os.getpid(), number))
+    end(False)
