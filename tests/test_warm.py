@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -13,11 +14,13 @@ import threading
 import time
 import venv
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
 
 from shiftbench import warm
+from shiftbench.cluster import script
 
 # A stand-in for cli.py; the server's children import it instead of ours.
 CLI = """
@@ -190,6 +193,26 @@ def test_job_that_a_signal_ends_leaves_a_line(
     assert f"die {int(number)}: ended by {number.name}; " in done.stderr
     assert remedy in done.stderr and done.stderr.count("\n") == 1
     assert log.read_text().endswith(f" {done.stderr}")
+
+
+def test_a_job_of_a_group_saves_where_all_processes_get_the_signal(
+    package, tmp_path, monkeypatch
+) -> None:
+    code = "import sys; from shiftbench import warm; sys.exit(warm.run(sys.argv[1:]))"
+    monkeypatch.setattr(script, "WARM", shlex.join([sys.executable, "-c", code, "sh", "-c"]))
+    child, status = tmp_path / "child", tmp_path / "status"
+    job = f"{shlex.join(_command('wait', str(child)))}; echo $? > {status}"
+    group = SimpleNamespace(
+        is_group=lambda: True, toposorted=[[SimpleNamespace(shellcmd=job, threads=1)]]
+    )
+    environment = os.environ | {"PYTHONPATH": str(package)}
+    process = subprocess.Popen(["sh", "-c", script.text(group)], env=environment)
+    _until(lambda: child.exists() and child.read_text())
+    shell = psutil.Process(process.pid)
+    for one in [shell, *shell.children(recursive=True)]:  # as Slurm does
+        one.terminate()
+    process.wait(PATIENCE_SECONDS)
+    assert status.read_text() == "7\n"
 
 
 def test_child_dies_with_its_killed_client(environment, tmp_path) -> None:

@@ -128,16 +128,17 @@ def test_jobs_in_the_queue_are_adopted_by_the_next_main_process(slurm, local, tm
     folder = copy(tmp_path / "copy")
     before = len(jobs(slurm))
     process = start(slurm, folder, 2)
-    wait(lambda: slurm.ask("squeue", "-h", "-t", "RUNNING").count("\n") > 3, PATIENCE_SECONDS)
-    main = main_of(process)
-    assert main is not None
-    main.kill()
-    ended(process, folder)
-    told = (folder / "told.log").read_text()
-    assert "is in the queue already" in told
+    wait(lambda: len(running(slurm)) > 3, PATIENCE_SECONDS)
+    wait(lambda: main_of(process)).kill()
+    told = folder / "told.log"
+    wait(lambda: "is in the queue already" in told.read_text())
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 128 + signal.SIGINT
+    assert "in the queue; the same command takes over" in told.read_text()
+    ended(start(slurm, folder, 2), folder)
     assert stores(folder) == local
     # Two streams, a warm-up, 7 runs, and one for the artefacts of each study.
-    assert len(jobs(slurm)) - before == 12, told
+    assert len(jobs(slurm)) - before == 12, told.read_text()
 
 
 def jobs(slurm: TwoNodes) -> list[str]:
