@@ -11,6 +11,7 @@ plugin = pytest.importorskip("snakemake_executor_plugin_slurm")
 
 from shiftbench import slurm  # noqa: E402
 from shiftbench.cluster import main_process  # noqa: E402
+from shiftbench.errors import UserError  # noqa: E402
 
 
 class Made(main_process.Executor):
@@ -81,3 +82,13 @@ def test_a_job_that_slurm_has_forgotten_is_over(ask, tmp_path, made):
         assert ask(executor, jobs, {}) == jobs
     assert ask(executor, jobs, {}) == []
     assert executor.ended == ["success" if made else "SLURM status is: 'FORGOTTEN'"]
+
+
+def test_a_job_beyond_its_partition_is_refused(monkeypatch):
+    sinfo = "debug*|infinite|4|16000\nshort|2:00|4|16000\n"
+    monkeypatch.setattr(slurm, "ask", lambda *_: sinfo)
+    asks = {"runtime": 30, "mem_mb": 1000}
+    main_process._refuse_beyond(SimpleNamespace(resources=asks, threads=4))
+    with pytest.raises(UserError, match=r"partition short.* minutes 30, at most 2; see"):
+        job = SimpleNamespace(resources=asks | {"slurm_partition": "short"}, threads=1)
+        main_process._refuse_beyond(job)

@@ -27,7 +27,8 @@ from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
 from snakemake_interface_executor_plugins.settings import SharedFSUsage
 
 from shiftbench import slurm
-from shiftbench.cluster import failures, script
+from shiftbench.cluster import failures, limits, script
+from shiftbench.errors import UserError
 
 WAIT_SECONDS = 5.0
 LOOK_SECONDS = 30.0
@@ -57,6 +58,7 @@ class Executor(plugin.Executor):
                 return
             while "UP" not in (slurm.ask("scontrol", "ping") or ""):
                 time.sleep(WAIT_SECONDS)
+            _refuse_beyond(job)
             if self._sees_all_files:
                 self.workflow.async_run(script.prepare(job))
         except Exception as error:  # nobody looks at what this thread raises
@@ -113,6 +115,19 @@ class Executor(plugin.Executor):
         while (found := slurm.queue(self.name)) is None:
             time.sleep(WAIT_SECONDS)
         return {key: number for number, key in found.items()}
+
+
+def _refuse_beyond(job: JobExecutorInterface) -> None:
+    """UserError for a job that would wait for ever, be it a stream's, a study's or a group's."""
+    asks, partition = job.resources, job.resources.get("slurm_partition")
+    asked = {"minutes": asks.get("runtime"), "memory_mb": asks.get("mem_mb")}
+    asked = {key: value for key, value in asked.items() if isinstance(value, int)}
+    if more := limits.excess({**asked, "threads": job.threads}, limits.given(partition)):
+        where = f"partition {partition}" if partition else "the default partition"
+        raise UserError(
+            f"{where} takes no such job: {'; '.join(more)}; see slurm_partition and set-resources"
+            " in the profile"
+        )
 
 
 _submit_command = plugin.get_submit_command
