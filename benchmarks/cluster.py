@@ -17,9 +17,11 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from shiftbench.orphans import die_with_parent
 from tests.cluster.two_nodes import TwoNodes, install
 from tests.workflow import copies
 
@@ -79,8 +81,9 @@ def cost(slurm: TwoNodes, command: list[str], config: str, packed: bool) -> Cost
         jobs, before, started = _jobs(slurm), _spent(), time.monotonic()
         with (copy / "told.log").open("w") as told:
             main = subprocess.Popen(
-                command, cwd=copy, env=environment, stdout=told, stderr=subprocess.STDOUT
-            )
+                command, cwd=copy, env=environment, stdout=told, stderr=subprocess.STDOUT,
+                preexec_fn=partial(die_with_parent, os.getpid()),
+            )  # fmt: skip
             _, status, used = os.wait4(main.pid, 0)
         wall = time.monotonic() - started
         main.returncode = os.waitstatus_to_exitcode(status)
