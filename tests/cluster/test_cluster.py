@@ -20,6 +20,7 @@ import pytest
 
 from tests.cluster.two_nodes import NODES, TwoNodes, install, wait
 from tests.workflow import copies
+from tests.workflow.test_kill import in_the_foreground
 
 pytestmark = [pytest.mark.long, pytest.mark.cluster]
 
@@ -106,7 +107,7 @@ def start(slurm: TwoNodes, folder: Path, slow: float) -> subprocess.Popen:
         [sys.executable, "-m", "shiftbench", "cluster", "config/mine.yaml", "--profile",
          "profiles/slurm", "--snakemake=--slurm-init-seconds-before-status-checks 3"],
         cwd=folder, env=environment, stdout=(folder / "told.log").open("a"),
-        stderr=subprocess.STDOUT, start_new_session=True,
+        stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=in_the_foreground,
     )  # fmt: skip
 
 
