@@ -200,12 +200,22 @@ def test_table_of_a_learner(study):
     row = table.iloc[1]
     assert row["acc"] == f"{end.mean():.2f} [{low:.2f}, {high:.2f}]"
     learnt = np.diagonal(a, axis1=1, axis2=2)
+    low, high = interval(learnt.mean(axis=1))
+    assert row["learning_accuracy"] == f"{learnt.mean():.2f} [{low:.2f}, {high:.2f}]"
     assert row["bwt"].startswith(f"{(a[:, -1] - learnt)[:, :-1].mean():.2f} [")
     scratch = 100 * np.diagonal(continual_stores.matrix("independent"), axis1=1, axis2=2)
     assert row["fwt"].startswith(f"{(learnt - scratch)[:, 1:].mean():.2f} [")
     assert row["nll"].startswith(f"{(1 - a[:, -1] / 100).mean():.3f} [")
     assert row["ece"].startswith(f"{((100 - a[:, -1]) / 10).mean():.2f} [")
     assert row["runs"] == 3
+
+
+def test_accuracy_on_tasks_just_learnt_is_a_column_of_studies_that_ask_for_it(study):
+    metrics = [name for name in continual_stores.METRICS if name != "learning_accuracy"]
+    without = continual_stores.study(LEARNERS, metrics=metrics)
+    assert "learning_accuracy" not in continual_table.tabulate(without)
+    assert "learning_accuracy" not in continual_table.caption(without)
+    assert "learning_accuracy, accuracy on each task just learnt" in continual_table.caption(study)
 
 
 def test_table_has_published_numbers_and_who_measured_them(study):

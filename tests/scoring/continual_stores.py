@@ -10,7 +10,7 @@ import xarray as xr
 from shiftbench.scoring import summarise
 from shiftbench.scoring.results import StudyResults
 
-METRICS = ["accuracy", "nll", "ece", "acc", "bwt", "fwt"]
+METRICS = ["accuracy", "nll", "ece", "acc", "bwt", "fwt", "learning_accuracy"]
 AFTER = METRICS[:3]
 LEARNERS = {  # accuracy just after a task, and how much of it is lost in the end
     "finetune": (0.97, 0.5),

@@ -24,16 +24,19 @@ REQUIRES = ("earlier-tests",)
 
 TRANSFERS = ("bwt", "fwt")
 PAPER = ("acc_paper", "bwt_paper", "fwt_paper", "source")
+LEARNT = "learning_accuracy"
+"""A further column, where the study has the metric."""
 FURTHER = {"nll": (1, 3), "ece": (100, 2)}
-"""Further columns, where the study has the metric: factor of the scores, and decimals."""
+"""Such columns of scores after the last task: factor of the scores, and decimals."""
 
 
 def tabulate(study: StudyResults) -> pd.DataFrame:
     """One row a stream and learner; "mean [95 % interval]", accuracies in percent.
 
-    acc, bwt, fwt: eq. 64 to 66 of eschenhagen2019vogn, transfers in percentage points; nll: nats
-    per example; ece: percent, both means over all tasks after the last. Of learners that start each
-    task from scratch, acc, nll and ece are of each task just learnt, and transfers are empty.
+    acc, bwt, fwt: eq. 64 to 66 of eschenhagen2019vogn, transfers in percentage points;
+    learning_accuracy: percent, of each task just learnt; nll: nats per example; ece: percent, both
+    means over all tasks after the last. Of learners that start each task from scratch, acc, nll and
+    ece are of each task just learnt, and transfers are empty.
     tuned: what the best trial changed; runs: seeds behind acc; *_paper: what eschenhagen2019vogn
     prints, mean ± standard deviation; source: who measured that. UserError where a metric is
     missing.
@@ -48,7 +51,8 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
 
 def caption(study: StudyResults) -> str:
     """What the columns are, on how many runs, and what is cut."""
-    shown = [name for name in ("acc", *TRANSFERS, *FURTHER) if name in study.metrics]
+    shown = [name for name in ("acc", LEARNT, *TRANSFERS, *FURTHER) if name in study.metrics]
+    learnt = f"{LEARNT}, accuracy on each task just learnt, %. " if LEARNT in shown else ""
     against = (
         f"against {study.label(study.reference)}, which starts each task from scratch"
         if study.reference
@@ -58,7 +62,7 @@ def caption(study: StudyResults) -> str:
         f"Mean over seeds, in brackets its {statistics.described(*shown)}. After the last task, "
         "over all tasks: acc, average accuracy, %; nll, nats per example; ece, %, 15 bins. "
         "Transfers in percentage points: bwt, backward, negative is forgetting; fwt, forward, "
-        f"{against}. {_paper_columns(study)}-: not known or does not apply. "
+        f"{against}. {learnt}{_paper_columns(study)}-: not known or does not apply. "
         f"{_continual.from_scratch(study)}{study.budget()}"
     )
 
@@ -81,6 +85,11 @@ def _row(study: StudyResults, stream: str, learner: str) -> dict[str, object]:
         for metric, (factor, decimals) in FURTHER.items()
         if metric in study.metrics
     }
+    learnt = (
+        {LEARNT: _cell(study.score(stream, learner, LEARNT), LEARNT)}
+        if LEARNT in study.metrics
+        else {}
+    )
     transfers = {
         metric: "" if scratch else _cell(study.score(stream, learner, metric), metric)
         for metric in TRANSFERS
@@ -90,6 +99,7 @@ def _row(study: StudyResults, stream: str, learner: str) -> dict[str, object]:
         "learner": study.label(learner),
         "tuned": _tuned(study.tuned(stream, learner)),
         "acc": _cell(average, _continual.METRIC),
+        **learnt,
         **transfers,
         **further,
         "runs": statistics.interval(average).n,

@@ -1,4 +1,6 @@
-"""Accuracy after the last task, backward and forward transfer, against their sums by hand."""
+"""Accuracy after the last task and of tasks just learnt, backward and forward transfer, against
+their sums by hand.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ import pytest
 
 from shiftbench.errors import UserError
 from shiftbench.planning import components
-from shiftbench.scoring.metrics import acc, bwt, fwt
+from shiftbench.scoring.metrics import acc, bwt, fwt, learning_accuracy
 from tests.scoring import continual_stores, stores
 
 NONE = np.nan
@@ -27,6 +29,7 @@ def test_equations_64_to_66_of_one_matrix(stream):
     ours, scratch = run(stream, A), run(stream, A - 0.1 * np.eye(3), variant="independent")
     assert acc.score(ours, stream) == pytest.approx([(0.4 + 0.65 + 0.95) / 3])
     assert bwt.score(ours, stream) == pytest.approx([((0.4 - 0.9) + (0.65 - 0.7)) / 2])
+    assert learning_accuracy.score(ours, stream) == pytest.approx([(0.9 + 0.7 + 0.95) / 3])
     assert fwt.score(ours, stream, scratch) == pytest.approx([0.1])
 
 
@@ -74,7 +77,7 @@ def test_a_run_that_failed_as_a_whole_has_no_scores(stream):
     assert fwt.score(run(stream, A), stream, nothing) == pytest.approx([NONE], nan_ok=True)
 
 
-@pytest.mark.parametrize("metric", [acc, bwt])
+@pytest.mark.parametrize("metric", [acc, bwt, learning_accuracy])
 def test_streams_that_do_not_look_back_are_refused(metric):
     images = stores.image_stream()
     with pytest.raises(UserError, match="need the metric accuracy on a stream that judges"):
