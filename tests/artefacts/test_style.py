@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import xarray as xr
 
 from shiftbench.artefacts import _style
 
@@ -28,6 +29,18 @@ def test_there_are_never_more_than_two_lines_which_end_with_whole_clauses(times,
 def test_a_sentence_that_is_too_long_is_cut_between_words():
     first, second = _style.foot("word " * 200)
     assert second.endswith(f"word{_style.DOTS}") and first.endswith("word")
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("stream digits", "digits"),
+        ("Digits under maps", "digits: Digits under maps"),
+        ("many words " * 20, "digits: " + " ".join(["many words"] * 8) + " many ..."),
+    ],
+)
+def test_the_title_of_a_stream_is_as_long_as_a_figure_is_wide(title, expected):
+    assert _style.named("digits", xr.Dataset(attrs={"title": title})) == expected
 
 
 def test_both_files_have_the_whole_caption(tmp_path):

@@ -53,6 +53,8 @@ DESCRIPTION_CHARACTERS = 100
 """Of a line of the caption in a file."""
 FEWEST_OF_BAND = 4
 """Seeds below which each is drawn, and no interval."""
+WIDEST_TITLE = 105
+"""Characters of a title that fit above a panel as wide as a figure."""
 
 RC = {
     "figure.dpi": DPI,
@@ -162,9 +164,10 @@ def spread_told(study: StudyResults, interval: str) -> str:
 
 
 def named(stream: str, store: xr.Dataset) -> str:
-    """A stream with its title, where that says more than its name."""
+    """A stream with its title, where that says more than its name, as far as a figure is wide."""
     words = store.attrs["title"]
-    return stream if words in (stream, f"stream {stream}") else f"{stream}: {words}"
+    whole = stream if words in (stream, f"stream {stream}") else f"{stream}: {words}"
+    return textwrap.shorten(whole, WIDEST_TITLE, placeholder=DOTS)
 
 
 def title(axes: Axes, letter: str, text: str) -> None:

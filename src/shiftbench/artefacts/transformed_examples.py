@@ -28,9 +28,11 @@ def draw(study: StudyResults) -> Figure:
     height = 0.75 + IMAGES * ROW_INCHES
     drawn = _style.figure(height * len(study.streams), caption(study))
     blocks = drawn.subfigures(len(study.streams), 1, squeeze=False)[:, 0]
+    # Of streams with fewer segments the images have the same size.
+    columns = min(SEGMENTS, max(store.sizes["segment"] for store in study.streams.values()))
     for block, (name, store) in zip(blocks, study.streams.items(), strict=True):
         block.suptitle(_style.named(name, store), x=0.01, ha="left", size=10)
-        _draw_stream(block, store)
+        _draw_stream(block, store, columns)
     return drawn
 
 
@@ -45,11 +47,10 @@ def caption(study: StudyResults) -> str:
     )
 
 
-def _draw_stream(block: SubFigure, store: xr.Dataset) -> None:
-    rows, segments = _examples(store), range(min(SEGMENTS, store.sizes["segment"]))
+def _draw_stream(block: SubFigure, store: xr.Dataset, columns: int) -> None:
+    rows, segments = _examples(store), range(min(columns, store.sizes["segment"]))
     view = provenance.reader(store).view
-    # Of streams with fewer segments the images have the same size.
-    panels = block.subplots(len(rows), SEGMENTS, squeeze=False)
+    panels = block.subplots(len(rows), columns, squeeze=False)
     for axes in panels.ravel():
         axes.set_axis_off()
     for segment in segments:
