@@ -8,8 +8,6 @@ before the square; there the gradients of one minibatch are formed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from shiftbench.models._model import Layer, Model, log_likelihood, point, unfolded
 from shiftbench.networks.backend import repeat, tf
 from shiftbench.networks.random import fold_in, uniforms
@@ -44,7 +42,8 @@ def mean_fisher(
         here = tf.cast(used[:, i * batch : (i + 1) * batch], tf.float32)
         rows = rows._replace(mask=rows.mask * here)
         draw = fold_in(seeds, i + 1)
-        return total + squared_gradients(model, parameters, rows, labels, summed, draw)
+        with tf.control_dependencies([total]):  # one minibatch after the other, not all at once
+            return total + squared_gradients(model, parameters, rows, labels, summed, draw)
 
     total = repeat(more, tf.zeros_like(parameters), batches)
     return total / tf.cast(filled, tf.float32)[:, tf.newaxis, tf.newaxis]
@@ -65,51 +64,51 @@ def squared_gradients(
     summed: square the gradient of the sum instead, as the public code of li2021vbs does;
     for sampled labels the expectation is the same, with a relative sd of sqrt(2).
     """
-    layers: dict[Layer, tuple[tf.Tensor, tf.Tensor]] = {}
     exact = point(parameters)
 
-    def recording(layer: Layer, x: tf.Tensor) -> tf.Tensor:
-        out = exact(layer, x)
-        layers[layer] = (x, out)
-        return out
+    def of(k: tf.Tensor, total: tf.Tensor) -> tf.Tensor:
+        layers: dict[Layer, tuple[tf.Tensor, tf.Tensor]] = {}
 
-    with tf.GradientTape(persistent=True) as tape:
-        tape.watch(parameters)
-        outputs = model.forward(recording, rows.inputs)
-        scores = list(_scores(model, outputs, rows, labels, seeds))
-    outs = [out for _, out in layers.values()]
-    total = tf.zeros_like(parameters)
-    for score in scores:
-        deltas = tape.gradient(score, outs)
+        def recording(layer: Layer, x: tf.Tensor) -> tf.Tensor:
+            out = exact(layer, x)
+            layers[layer] = (x, out)
+            return out
+
+        # Not before the scores until k are done: turns of a loop are else taken at once, each with
+        # patches of its own, which together were 22 GB for sixty outputs of a small convnet.
+        with tf.control_dependencies([total]), tf.GradientTape() as tape:
+            tape.watch(parameters)
+            outputs = model.forward(recording, rows.inputs)
+            score = _score(model, outputs, rows, labels, seeds, k)
+        deltas = tape.gradient(score, [out for _, out in layers.values()])
         parts = [
             _squares(*unfolded(layer, x, delta), summed)
             for (layer, (x, _)), delta in zip(layers.items(), deltas, strict=True)
         ]
-        total += tf.concat(parts, -1)
-    return total
+        return total + tf.concat(parts, -1)
+
+    several = labels != "observed" and (labels == "expected" or model.likelihood == "gaussian")
+    scores = model.forward(exact, rows.inputs).shape[-1] if several else 1
+    return repeat(of, tf.zeros_like(parameters), scores)
 
 
-def _scores(
-    model: Model, outputs: tf.Tensor, rows: Minibatch, labels: str, seeds: tf.Tensor
-) -> Iterator[tf.Tensor]:
-    """Scalars whose squared per-example gradients add up to the Fisher's diagonal."""
+def _score(
+    model: Model, outputs: tf.Tensor, rows: Minibatch, labels: str, seeds: tf.Tensor, k: tf.Tensor
+) -> tf.Tensor:
+    """Scalar k of those whose squared per-example gradients add up to the Fisher's diagonal."""
     mask = rows.mask[:, None]
     if labels == "observed":
-        yield tf.reduce_sum(log_likelihood(model, outputs, rows.targets) * mask)
-    elif model.likelihood == "gaussian":
+        return tf.reduce_sum(log_likelihood(model, outputs, rows.targets) * mask)
+    if model.likelihood == "gaussian":
         # Of the Fisher J^T J / noise^2; a sampled residual of unit variance would only add noise.
-        for k in range(outputs.shape[-1]):
-            yield tf.reduce_sum(outputs[..., k] / model.noise_sd * mask)
-    elif labels == "sampled":
-        log_prob = tf.nn.log_softmax(outputs)
+        return tf.reduce_sum(outputs[..., k] / model.noise_sd * mask)
+    log_prob = tf.nn.log_softmax(outputs)
+    if labels == "sampled":
         uniform = uniforms(seeds, [1, outputs.shape[2], outputs.shape[-1]])
         drawn = tf.argmax(log_prob - tf.math.log(-tf.math.log(uniform + 1e-20)), -1)
-        yield tf.reduce_sum(tf.gather(log_prob, drawn, batch_dims=3) * mask)
-    else:
-        log_prob = tf.nn.log_softmax(outputs)
-        for c in range(outputs.shape[-1]):
-            weight = tf.stop_gradient(tf.exp(0.5 * log_prob[..., c]))
-            yield tf.reduce_sum(weight * log_prob[..., c] * mask)
+        return tf.reduce_sum(tf.gather(log_prob, drawn, batch_dims=3) * mask)
+    weight = tf.stop_gradient(tf.exp(0.5 * log_prob[..., k]))
+    return tf.reduce_sum(weight * log_prob[..., k] * mask)
 
 
 def _squares(x: tf.Tensor, delta: tf.Tensor, summed: bool) -> tf.Tensor:
