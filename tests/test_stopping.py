@@ -51,6 +51,9 @@ PATIENCE_SECONDS = 300
 """For what happens sooner or later on any machine."""
 
 
+pytestmark = pytest.mark.usefixtures("signals_act")
+
+
 @contextmanager
 def started(job: str, preparation: str = "", **options) -> Iterator[subprocess.Popen]:
     """The command with a job that is ready, in a group of its own, as `make` starts it."""

@@ -98,6 +98,7 @@ def test_silence_after_a_job_has_ended_is_hanging(monkeypatch, tmp_path):
     assert progress.has_stopped()
 
 
+@pytest.mark.usefixtures("signals_act")
 @pytest.mark.parametrize("number", supervisor.SIGNALS)
 def test_a_signal_ends_it_and_it_says_what_goes_on(run, tmp_path, capsys, number):
     def tell():

@@ -1,0 +1,18 @@
+"""What tests of several rooms share."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture
+def signals_act() -> Iterator[None]:
+    """SIGINT and SIGHUP end what they are sent to, also below nohup and in the background."""
+    actions = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}
+    before = {number: signal.signal(number, action) for number, action in actions.items()}
+    yield
+    for number, action in before.items():
+        signal.signal(number, action)
