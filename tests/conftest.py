@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def signals_act() -> Iterator[None]:
     """SIGINT and SIGHUP end what they are sent to, also below nohup and in the background."""
     actions = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}

@@ -20,9 +20,8 @@ import pytest
 
 from tests.cluster.two_nodes import NODES, TwoNodes, install, wait
 from tests.workflow import copies
-from tests.workflow.test_kill import in_the_foreground
 
-pytestmark = [pytest.mark.long, pytest.mark.cluster]
+pytestmark = [pytest.mark.long, pytest.mark.cluster, pytest.mark.usefixtures("signals_act")]
 
 PATIENCE_SECONDS = 420
 CONFIG = """\
@@ -107,7 +106,7 @@ def start(slurm: TwoNodes, folder: Path, slow: float) -> subprocess.Popen:
         [sys.executable, "-m", "shiftbench", "cluster", "config/mine.yaml", "--profile",
          "profiles/slurm", "--snakemake=--slurm-init-seconds-before-status-checks 3"],
         cwd=folder, env=environment, stdout=(folder / "told.log").open("a"),
-        stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=in_the_foreground,
+        stderr=subprocess.STDOUT, start_new_session=True,
     )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ HEADS, ROWS = 6, 64
 
 
 def of_sixty_outputs() -> None:
-    """Of a convolutional network; all at once they took .6 GB, and of 256 rows 22 GB."""
+    """All at once they took .6 GB here, and EWC on split CIFAR 12 to 23 GB."""
     problem = Problem("classification", (32, 32, 3), 10 * HEADS, ROWS, HEADS, HEADS)
     model = convnet.build(convnet.Settings(filters=(8, 16)), problem)
     rng = np.random.default_rng(0)
@@ -38,15 +38,14 @@ def of_sixty_outputs() -> None:
 
 
 def test_outputs_are_taken_one_by_one_for_memory():
-    """Peak of a process, in kB, with the Fisher and before it."""
-    code = "import shiftbench\nimport resource\n"
+    """Peak bytes of a process with the Fisher and before it."""
+    code = "from shiftbench.running.cost import peak_bytes\n"
     code += f"from {__name__} import of_sixty_outputs, tf\n"
-    code += "peak = lambda: print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
-    code += "tf.constant(0.0)\npeak()\nof_sixty_outputs()\npeak()"
+    code += "tf.constant(0.0)\nprint(peak_bytes())\nof_sixty_outputs()\nprint(peak_bytes())"
     paths = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
     done = subprocess.run(
         [sys.executable, "-c", code],
         env=os.environ | {"PYTHONPATH": paths}, check=True, capture_output=True, text=True,
     )  # fmt: skip
     before, with_it = map(int, done.stdout.split())
-    assert with_it - before < 300_000
+    assert with_it - before < 3e8

@@ -21,7 +21,7 @@ import pytest
 
 from tests.workflow import copies
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("signals_act")]
 
 PATIENCE_SECONDS = 300
 """For what happens sooner or later on any machine."""
@@ -95,13 +95,7 @@ def start(repository: Path, **environment: str) -> subprocess.Popen:
          f"ARGS=--cores {JOBS}"],
         cwd=repository, env=os.environ | {"PYTHONPATH": str(repository / "src")} | environment,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
-        preexec_fn=in_the_foreground,
     )  # fmt: skip
-
-
-def in_the_foreground() -> None:
-    """What a shell runs in the background ignores SIGINT, and so do the tests below it."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def results(repository: Path) -> dict[str, bytes]:
