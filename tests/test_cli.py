@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import importlib
 import json
 import os
 import re
@@ -397,6 +398,15 @@ def test_completion_needs_a_package(capsys, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "shtab", None)
     assert cli.main(["completion", "bash"]) == 2
     assert "pip install shtab" in capsys.readouterr().err
+
+
+def test_environment_older_than_the_lock_is_told_with_the_remedy(plan, capsys, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "rocrate", None)
+    monkeypatch.setattr(zarr_zip, "read_any", lambda path: importlib.import_module("rocrate.model"))
+    assert _run() == 2
+    assert "requirements.lock has it" in (said := capsys.readouterr().err)
+    assert "rocrate" in said
+    assert "make run" in said
 
 
 def test_the_files_of_an_artefact_are_named_all(plan, capsys) -> None:

@@ -36,8 +36,18 @@ def main(arguments: list[str]) -> int:
         if of_file := file_errors.behind(error):
             telling.tell_file_error(of_file, options)
             return 2
+        if _is_outdated(error):
+            telling.tell(f"{error}, but {home.LOCK} has it: bring .venv up to date with `make run`")
+            return 2
         telling.tell_unexpected(error, options.log)
         return 1
+
+
+def _is_outdated(error: Exception) -> bool:
+    """Whether the environment lacks what the lock has, as after a pull that changed it."""
+    from shiftbench.planning import environment  # of no use to verbs that start quickly
+
+    return isinstance(error, ModuleNotFoundError) and environment.locked(error.name or "")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -82,6 +82,11 @@ def package(imported: str) -> str:
     return OTHER_NAMES.get(imported, imported.replace("_", "-").lower())
 
 
+def locked(module: str) -> bool:
+    """Whether the lock has the package of a module."""
+    return LOCK.exists() and package(module.partition(".")[0]) in _lock().versions
+
+
 @functools.cache
 def _lock() -> _Lock:
     return _read(LOCK)
