@@ -228,6 +228,12 @@ def test_hypotheses_fitted_in_turn_equal_those_fitted_together(size):
         np.testing.assert_allclose(alone[name], array, rtol=1e-12)
     for name, array in infos[-1].items():
         np.testing.assert_allclose(in_turn[-1][name], array, rtol=1e-12)
+    together, key = toy(size=size), seeds.block([0], "predict")
+    apart, inputs = toy(size=size, fits="sequential"), np.zeros((1, 4, 0))
+    for at in (state, together.drift(state, key)):
+        told = apart.predict(at, inputs, key)._asdict()
+        for name, array in together.predict(at, inputs, key)._asdict().items():
+            np.testing.assert_allclose(told[name], array, rtol=1e-12)
 
 
 def test_geometric_forgetting_lies_between_the_posterior_and_the_prior():

@@ -85,13 +85,16 @@ class Settings:
     temperature: Annotated[float, Gt(0)] | Literal["observations"] = 1.0
     """T that divides the evidence; `observations`: the number of rows of the task."""
     fits: Literal["batched", "sequential"] = "batched"
-    """Whether the hypotheses are fitted side by side, or one after the other, in less memory."""
+    """Whether the hypotheses are fitted, and predict, side by side or one after the other, in less
+    memory."""
 
 
 def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
     """A beam of `settings.size` hypotheses over a learner that can be broadened."""
     widen = widening("beam", settings, learner)
-    fit = learner.observe if settings.fits == "batched" else partial(_in_turn, learner)
+    fit, foretell = learner.observe, learner.predict
+    if settings.fits == "sequential":
+        fit, foretell = partial(_fitted_in_turn, learner), partial(_foretold_in_turn, learner)
 
     def init(seeds: np.ndarray) -> State:
         log_weight = np.full((len(seeds), settings.size), -np.inf)
@@ -120,7 +123,7 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
         log_weight = state["log_weight"]
         if _drifted(state, settings.size):
             log_weight = log_weight + _log_prior(settings, state)
-        predictive = learner.predict(part(state, "base."), inputs, seeds)
+        predictive = foretell(part(state, "base."), inputs, seeds)
         return predictive._replace(log_weights=_normalised(log_weight))
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
@@ -176,14 +179,28 @@ def _tempered(settings: Settings, info: Info, batch: Batch) -> np.ndarray:
     return info["log_evidence"] / settings.temperature
 
 
-def _in_turn(learner: Learner, state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
+def _fitted_in_turn(
+    learner: Learner, state: State, batch: Batch, seeds: np.ndarray
+) -> tuple[State, Info]:
     """`observe`, one hypothesis at a time."""
-    slots = range(next(iter(state.values())).shape[1])
-    each = [
-        learner.observe(mapped(lambda a, k=k: a[:, k : k + 1], state), batch, seeds) for k in slots
-    ]
+    each = [learner.observe(alone, batch, seeds) for alone in _apart(state)]
     states, infos = zip(*each, strict=True)
     return reduce(_stack, states), reduce(_stack, infos)
+
+
+def _foretold_in_turn(
+    learner: Learner, state: State, inputs: np.ndarray, seeds: np.ndarray
+) -> Predictive:
+    """`predict`, one hypothesis at a time."""
+    each = [learner.predict(alone, inputs, seeds) for alone in _apart(state)]
+    fields = [{k: a for k, a in one._asdict().items() if a is not None} for one in each]
+    return each[0]._replace(**reduce(_stack, fields))
+
+
+def _apart(state: State) -> list[State]:
+    """States of one hypothesis each."""
+    slots = range(next(iter(state.values())).shape[1])
+    return [mapped(lambda a, k=k: a[:, k : k + 1], state) for k in slots]
 
 
 def _alone(
