@@ -57,6 +57,16 @@ def test_a_convolution_costs_its_filters_at_every_place() -> None:
     assert work.multiplications(["convnet", {"filters": [32, 64]}], sizes) == first + second + dense
 
 
+def test_weights_drawn_once_a_minibatch_save_products_of_a_convolution_alone() -> None:
+    spec = _spec(estimator="sample", draws=2)
+    assert work.of_run(spec) == work.of_run(_spec(draws=2))
+    spec["model"] = ["convnet", {"filters": [32, 64]}]
+    flipout = spec | {"learner": [["mfvi", MFVI | {"estimator": "flipout"}]]}
+    products = work.of_run(flipout) - 100 * work.FIXED
+    sampled = 100 * work.FIXED + 2 * work.SAMPLED * products
+    assert work.of_run(spec) == pytest.approx(sampled)
+
+
 def test_the_same_run_costs_the_same_again_and_more_seeds_more() -> None:
     known = Estimator([_record(20.0, _spec(seeds=2))], "here")
     again = known.of(_spec(seeds=2))
