@@ -59,7 +59,7 @@ BLOCK, CONTEXTS, DIMENSIONS = 64, 100, 20
 """Words that are fitted at once, contexts of each, and numbers that stand for it."""
 SAMPLED = 0.47
 """Of a convolution whose weights are drawn once a minibatch, against Flipout, whose noise is
-multiplied beside the mean: 91 and 191 ms a step of the network of li2021vbs (docs/paper-hours.md)."""
+multiplied beside the mean: 91 and 191 ms a step of li2021vbs' network (docs/paper-hours.md)."""
 NATIVE = 1.8
 """How many times as fast large networks train with all instructions of a processor."""
 ONE_ROW = ("tabular", "series", "series-file", "electricity", "toy-step", "table-file")
