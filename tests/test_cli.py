@@ -402,7 +402,7 @@ def test_completion_needs_a_package(capsys, monkeypatch) -> None:
 
 def test_environment_older_than_the_lock_is_told_with_the_remedy(plan, capsys, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "rocrate", None)
-    monkeypatch.setattr(zarr_zip, "read_any", lambda path: importlib.import_module("rocrate.model"))
+    monkeypatch.setattr(zarr_zip, "read_any", lambda path: importlib.import_module("rocrate"))
     assert _run() == 2
     assert "requirements.lock has it" in (said := capsys.readouterr().err)
     assert "rocrate" in said
