@@ -76,6 +76,13 @@ def test_few_seeds_are_lines_and_no_band(study):
     assert "band" not in tasks_learnt.caption(study)
 
 
+def test_no_seed_of_few_lies_outside_the_axis():
+    seeds = continual_stores.matrix("ewc") - np.array([0, 0, 0.3])[:, None, None]
+    runs = [continual_stores.run(continual_stores.stream(), "ewc", seeds)]
+    axes = panel(tasks_learnt.draw(continual_stores.study(["ewc", "vogn"], runs=runs)), "ewc")
+    assert axes.get_ylim()[0] < 100 * seeds[2, -1].mean() < 70
+
+
 def test_a_long_label_leaves_room_for_the_number(study):
     long = dataclasses.replace(study, labels={"vogn": "VCL radial, full, wide"})
     figure = tasks_learnt.draw(long)

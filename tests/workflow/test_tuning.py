@@ -59,7 +59,8 @@ def test_trials_come_before_the_choice_and_the_choice_before_the_tuned_run(copy)
     choices = {f"Choosing settings of {name} for tuned-study" for name in methods}
     trials = {f"tuned-study-tuning: {name}-{i}" for name in methods for i in range(2)}
     judged = {f"tuned-study: {name}" for name in methods}
-    assert runs(copy) == trials | choices | judged
+    assert runs(copy, "tuned-study") == trials | choices | judged
+    assert (copy / "results/mine/studies/tuned-study-tuning/tables/score-table.csv").exists()
     assert runs(copy) == set()
     made = copy / "results/mine/studies/tuned-study-tuning/choices/digits/plain.json"
     assert made.read_text() == "the first"

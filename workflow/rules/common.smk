@@ -142,8 +142,8 @@ wildcard_constraints:
 
 
 def all_results():
-    of_studies = [path for study in CONFIG.studies for path in study_results(study)]
-    return of_studies + overview_results()
+    studies = [study for study in CONFIG.studies if study not in TRIALS]
+    return sum(map(study_results, studies), []) + overview_results()
 
 
 def overview_results():
@@ -168,6 +168,7 @@ def tables_of_claims():
 
 
 def study_results(study):
+    """All that is made of a study, and of its trials where it is tuned."""
     folder = f"<bench>/studies/{study}"
     stems = {"figure": ("figures", ["svg", "png"]), "table": ("tables", ["csv", "md"])}
     # Stores are asked for by name. Snakemake does not miss a file in the middle while what
@@ -180,7 +181,8 @@ def study_results(study):
     for name in CONFIG.studies[study].artefacts:
         kind, suffixes = stems[components.constant("artefacts", name, "KIND")]
         wanted += [f"{folder}/{kind}/{name}.{suffix}" for suffix in suffixes]
-    return wanted
+    trials = study + endings.TRIALS
+    return wanted + (study_results(trials) if trials in TRIALS else [])
 
 
 def raw_file_spec(wildcards):

@@ -157,6 +157,11 @@ def spread(
         axes.plot(x, values.T, color=colour, lw=0.5, alpha=0.6)
 
 
+def shown(values: np.ndarray, band: Band) -> np.ndarray:
+    """What an axis has to have room for beside `spread`: the mean, and each of few seeds."""
+    return band.mean if len(values) >= FEWEST_OF_BAND else np.vstack([band.mean, values])
+
+
 def spread_told(study: StudyResults, interval: str) -> str:
     """What `spread` draws for a study, whose intervals are described so, for captions."""
     few = study.cube.sizes["seed"] < FEWEST_OF_BAND

@@ -69,8 +69,8 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
         size = TITLE * min(1.0, FITTING / len(label))
         axes.set_title(label, fontweight="bold", size=size)
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    means = np.concatenate([band.mean for band in bands.values()] + [[*paper.values()]])
-    _continual.scale(panels[0], "y", means, space=0.15)
+    ours = [_style.shown(percent[name], band).ravel() for name, band in bands.items()]
+    _continual.scale(panels[0], "y", np.concatenate([*ours, [*paper.values()]]), space=0.15)
     block.supxlabel("number of tasks learnt", size=9)
     block.supylabel("accuracy (%)", size=9)
 
