@@ -49,7 +49,8 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU_Memory
 SlurmdParameters=config_overrides
 KillWait=5
-MinJobAge=300
+# Tests count jobs: none may be forgotten while a test runs, however slow the machine.
+MinJobAge=7200
 SlurmctldTimeout=30
 SlurmdTimeout=30
 JobAcctGatherType=jobacct_gather/none
