@@ -19,11 +19,37 @@ def axes_with(figure, words):
 def test_lines_are_differences_to_the_baseline_in_points():
     study = stores.image_study()
     lines = axes_with(relative_accuracy.draw(study), "by task").get_lines()
-    drawn = [line.get_ydata() for line in lines if len(line.get_ydata()) == 9]
+    drawn = [line.get_ydata() for line in lines if line.get_linewidth() > 1 and is_over_tasks(line)]
     accuracy = study.cube["score_by_task"].sel(metric="accuracy", stream="images").mean("seed")
     for line, learner in zip(drawn, ("vbs-k6", "lp"), strict=True):
         expected = 100 * (accuracy.sel(learner=learner) - accuracy.sel(learner="vcl"))
         assert line == pytest.approx(expected.values)
+
+
+def is_over_tasks(line):
+    return len(line.get_ydata()) == 9
+
+
+def test_few_seeds_are_drawn_one_by_one_and_more_as_a_band():
+    study = stores.image_study()
+    panel = axes_with(relative_accuracy.draw(study), "by task")
+    thin = [line for line in panel.get_lines() if line.get_linewidth() < 1 and is_over_tasks(line)]
+    of_seeds = 100 * (study.by_task("images", "lp", "accuracy"))
+    of_seeds -= 100 * study.by_task("images", "vcl", "accuracy")
+    assert not panel.collections
+    assert np.allclose([line.get_ydata() for line in thin[-3:]], of_seeds)
+    assert "thin lines: the seeds" in relative_accuracy.caption(study)
+    more = study_of(seeds=4)
+    panel = axes_with(relative_accuracy.draw(more), "by task")
+    assert len(panel.collections) == 1
+    assert "band: paired 95 % interval" in relative_accuracy.caption(more)
+
+
+def study_of(seeds):
+    stream = stores.image_stream()
+    names = {"vcl": 0.8, "lp": 0.7}
+    runs = [stores.image_run(stream, name, score, n=seeds) for name, score in names.items()]
+    return stores.study("images", stream, stores.IMAGE_METRICS, runs)
 
 
 def test_true_shifts_and_the_share_of_seeds_that_infer_one():

@@ -52,10 +52,11 @@ def caption(study: StudyResults) -> str:
         if detectors
         else "no learner of this study infers shifts"
     )
+    interval = f"paired {statistics.described(METRIC)}"
     return (
         f"Accuracy minus that of {study.label(_baseline(study))} on the same task and seed. Left: "
-        f"mean over seeds, bands: paired {statistics.described(METRIC)}. Right: the same of the "
-        "mean over all tasks. "
+        f"mean over seeds, {_style.spread_told(study, interval)}. Right: {interval} of the mean "
+        "over all tasks. "
         "Dotted lines: true shifts; images: the same test image under the map of each segment, "
         f"for the first seed; {inferred}. {study.budget()}"
     )
@@ -158,10 +159,11 @@ def _draw_lines(axes: Axes, study: StudyResults, stream: str) -> None:
     for learner in study.learners:
         if learner == _baseline(study):
             continue
-        band = statistics.band(_difference(study, stream, learner), within).times(100)
+        values = _difference(study, stream, learner)
+        band = statistics.band(values, within).times(100)
         task, look = np.arange(len(band.mean)), _style.look(study, learner)
         axes.plot(task, band.mean, **look, ms=3.5, lw=1.4)
-        axes.fill_between(task, band.low, band.high, color=look["color"], alpha=0.13, lw=0)
+        _style.spread(axes, task, 100 * values, band, look["color"], 0.13)
     axes.set_ylabel(f"accuracy minus {study.label(_baseline(study))}'s\n(percentage points)")
     _style.title(axes, "b", "by task")
 
