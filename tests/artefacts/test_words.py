@@ -156,6 +156,17 @@ def test_binning_is_drawn_as_the_paper_has_it_and_as_it_is():
         assert lines["binning, as in the paper"][length - 1].tolist() == [rate, (length - 1) / 2]
 
 
+def test_periods_that_hold_out_one_document_each_are_dated_in_one_panel():
+    titles = [axes.get_title("left") for axes in rate_distortion.draw(study()).get_axes()]
+    assert [title.partition("dating ")[2] for title in titles] == [*rate_distortion.PANELS.values()]
+    alike, tree = study().cube.copy(deep=True), study().scores.copy()
+    each, together = ({"metric": name} for name in rate_distortion.PANELS)
+    alike["score"].loc[together] = alike["score"].sel(each)
+    tree["scores"].dataset = alike
+    (panel,) = rate_distortion.draw(replace(study(), scores=tree)).get_axes()
+    assert panel.get_title("left").endswith("dating the held-out document of each period")
+
+
 def test_the_log_odds_are_said_as_many_as_there_are():
     assert "Prior log-odds of a change: -20.0." in rate_distortion.caption(study())
     assert "log-odds" not in rate_distortion.caption(without_beams())

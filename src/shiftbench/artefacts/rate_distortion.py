@@ -40,12 +40,13 @@ class _Point(NamedTuple):
 
 @_style.styled
 def draw(study: StudyResults) -> Figure:
-    """One panel a metric; UserError where one is missing."""
+    """One panel a way of dating; UserError where a metric is missing."""
     study.require_metrics("rate-distortion", RATE, *PANELS)
     stream = next(iter(study.streams))
     drawn = _style.figure(3.9, caption(study), study.budget([stream]))
-    panels = drawn.subplots(1, len(PANELS))
-    for letter, (axes, (metric, what)) in enumerate(zip(panels, PANELS.items(), strict=True)):
+    ways = _ways(study, stream)
+    panels = drawn.subplots(1, len(ways), squeeze=False)[0]
+    for letter, (axes, (metric, what)) in enumerate(zip(panels, ways.items(), strict=True)):
         _draw_binning(axes, study, stream)
         curves = _curves(study, stream)
         points = [_points(study, stream, metric, learners) for learners in curves.values()]
@@ -73,6 +74,15 @@ def caption(study: StudyResults) -> str:
         " stand aside a little."
         f" {study.budget([stream])}"
     )
+
+
+def _ways(study: StudyResults, stream: str) -> dict[str, str]:
+    """What is dated, by metric: one thing where each period holds out one document."""
+    scores = study.cube["score"].sel(stream=stream)
+    each, together = (scores.sel(metric=metric).values for metric in PANELS)
+    if np.array_equal(each, together, equal_nan=True):
+        return {next(iter(PANELS)): "the held-out document of each period"}
+    return PANELS
 
 
 def _years(store: xr.DataTree) -> str:
