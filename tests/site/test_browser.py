@@ -1,6 +1,6 @@
 """The whole published site in a headless browser: no error, links lead, choosers and sorting work.
 
-Needs Chromium, and playwright and axe-playwright-python of envs/peers.txt.
+Needs Chromium, and playwright and axe-playwright-python of envs/peers.txt: `make test-peers`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 from shiftbench.site import pages
 from tests.site.conftest import Serious
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.peers
 PUBLISHED = Path(__file__).parents[2] / "results" / "published"
 LARGEST = 15_000_000
 """Bytes of the whole site."""
@@ -51,6 +51,7 @@ def test_two_clicks_lead_to_vogn_on_permuted_mnist(page: Any, site: Path) -> Non
     row = page.locator("tr#vogn")
     assert row.is_visible() and "75.92" in row.inner_text() and "5 of 5 runs" in row.inner_text()
     assert "permuted-mnist" in page.locator("#command").inner_text()
+    assert page.locator("#leading").inner_text().startswith("acc: Average accuracy over all tasks")
 
 
 def test_the_chooser_changes_the_chart(page: Any, site: Path) -> None:
@@ -58,6 +59,7 @@ def test_the_chooser_changes_the_chart(page: Any, site: Path) -> None:
     marks = page.locator(".chart svg .mark-symbol path")
     marks.first.wait_for()
     assert marks.count() == 13 * 5
+    assert page.locator("#chart-shows").inner_text() == "acc (%) on permuted-mnist"
     page.locator("[name=seed]").select_option("2")
     page.wait_for_function("document.querySelectorAll('.chart svg .mark-symbol path').length == 13")
     page.get_by_role("button", name="none").click()

@@ -204,10 +204,25 @@ def test_findings_say_what_cannot_be_known(found: collect.Results) -> None:
         study.place: standings.finding(study, standings.of(study, found.library))
         for study in found.studies
     }
-    assert said["cpu/air-pollution"].startswith("No metric here says which method is better")
+    assert "BOCPD has the best squared_error" in said["cpu/air-pollution"], "no change is known"
     regret = said["embedded/online-regret"]
     assert regret.startswith("OGA has the best average_cumulative_loss on 2 of 5 streams")
     assert all(text.endswith(".") and text.count(". ") == 0 for text in said.values())
+
+
+def test_metrics_without_a_number_are_left_out_and_none_leads_that_has_no_direction(
+    tmp_path: Path,
+) -> None:
+    path = copied(tmp_path, "cpu/air-pollution") / "cpu/studies/air-pollution/summary.csv"
+    (study,) = collect.collect(tmp_path).studies
+    assert "f1" in set(study.summary["metric"]) and "f1" not in study.metrics
+    table = pd.read_csv(path)
+    table[table["metric"].isin(["n_changepoints", "f1"])].to_csv(path, index=False)
+    assert _finding(tmp_path).startswith("No metric here says which method is better")
+    table.assign(mean=float("nan")).to_csv(path, index=False)
+    (study,) = collect.collect(tmp_path).studies
+    assert study.metrics == list(dict.fromkeys(table["metric"])), "every run failed"
+    pages.write(tmp_path, tmp_path / "site")
 
 
 def test_bounds_and_what_seeds_do_not_tell_apart_have_no_wrong_rank(
@@ -230,7 +245,12 @@ def test_the_chart_has_every_score_and_the_looks_of_the_figures(found: collect.R
     first = study.scores.iloc[0]
     assert made["names"]["learner"][learner] == study.label(first["learner"])
     assert (made["names"]["metric"][metric], seed) == (first["metric"], first["seed"])
-    assert score == pytest.approx(first["score"], rel=1e-5)
+    assert score == pytest.approx(100 * first["score"], rel=1e-5)
+    assert made["units"]["acc"] == "%"
+    place = made["names"]["metric"].index("nll")
+    nll = study.scores[study.scores["metric"] == "nll"]["score"]
+    shown = [score for *_, metric, _, score in made["rows"] if metric == place]
+    assert shown == pytest.approx(nll.tolist(), rel=1e-5)
     colour = made["spec"]["layer"][0]["encoding"]["color"]["scale"]
     assert dict(zip(colour["domain"], colour["range"], strict=True))["VOGN"] == "#029e73"
 

@@ -41,7 +41,7 @@ def chart(study: Study, metric: str, looks: Mapping[str, Look]) -> dict[str, Any
     score of a seed is known.
 
     data: `names` of streams, learners (by label) and metrics, `rows` of stream, learner, metric
-    (numbers of these), seed, score.
+    (numbers of these), seed, score as the page writes it: in percent where it is a fraction.
     """
     scores = study.scores
     if scores is None or scores["score"].notna().sum() < FEWEST:
@@ -53,13 +53,15 @@ def chart(study: Study, metric: str, looks: Mapping[str, Look]) -> dict[str, Any
     }
     known = scores[np.isfinite(scores["score"])]
     places = [known[key].map({name: at for at, name in enumerate(names[key])}) for key in names]
-    rows = zip(*places, known["seed"], known["score"], strict=True)
+    units = {name: numbers.unit(name) for name in study.metrics}
+    shown = known["score"] * known["metric"].map(units).eq("%").map({True: 100, False: 1})
+    rows = zip(*places, known["seed"], shown, strict=True)
     labels = [study.label(name) for name in study.learners]
     return {
         "names": {**names, "learner": labels},
         "rows": [[*map(int, row[:4]), float(f"{row[4]:.{DIGITS}g}")] for row in rows],
         "spec": _spec(labels, [looks[name] for name in study.learners], metric, study.streams[0]),
-        "units": {name: numbers.unit(name) for name in study.metrics},
+        "units": units,
     }
 
 

@@ -98,8 +98,10 @@ class Study:
 
     @property
     def metrics(self) -> list[str]:
-        """Metrics that have results."""
-        return list(dict.fromkeys(self.summary["metric"]))
+        """Metrics with a number, such as none of those of known changes has where none is known;
+        all of them where every run failed."""
+        numbers = self.summary[self.summary["mean"].notna()]
+        return list(dict.fromkeys((self.summary if numbers.empty else numbers)["metric"]))
 
     def by_seed(self, stream: str, metric: str) -> dict[str, np.ndarray]:
         """Scores [seed] of each learner; its mean alone where scores were not published."""

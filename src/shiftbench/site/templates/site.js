@@ -62,7 +62,7 @@ async function chart(place) {
     const any = scores.some((one) => one.metric === metric && one.stream === stream
       && (seed < 0 || one.seed === seed) && learners.includes(one.learner));
     place.hidden = !any;
-    told.textContent = any ? `${metric}${units[metric] === "%" ? ", a fraction" : ""} on ${stream}` : "No score fits this choice.";
+    told.textContent = any ? `${metric}${units[metric] ? ` (${units[metric]})` : ""} on ${stream}` : "No score fits this choice.";
     if (!any) return undefined;
     return view.signal("metric", metric).signal("stream", stream).signal("seed", seed)
       .signal("learners", learners).runAsync();
