@@ -13,12 +13,13 @@ BIN := .venv/bin
 CUDA := $(filter-out 0,$(GPU))
 LOCKS := envs/requirements.lock $(if $(CUDA),envs/requirements-gpu.lock)
 STAMP := .venv/.installed$(if $(CUDA),-gpu)
+PEERS := .venv-peers/.installed
 # Where the folder is there, nothing is asked of a network.
 FROM := $(if $(wildcard wheelhouse),--no-index --find-links wheelhouse)
 REPORT := "results/$$(basename "$${CONFIG%.*}")/report.html"
 PYTHON_FILES := src tests benchmarks
 
-.PHONY: help run cluster test test-long test-cluster lint format check reference lock wheelhouse peers clean
+.PHONY: help run cluster test test-long test-peers test-cluster lint format check reference lock wheelhouse peers clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -33,10 +34,14 @@ cluster: $(STAMP) ## The same on a Slurm cluster, from a login node, and without
 	@exec $(BIN)/python -m shiftbench cluster "$$CONFIG" $(ARGS)
 
 test: $(STAMP) ## Run the tests
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not long" $(ARGS)
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not long and not peers" $(ARGS)
 
 test-long: $(STAMP) ## Run the tests that take long by nature
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "long and not faults" $(ARGS)
+
+test-peers: $(PEERS) ## Run the tests with a browser, validators of others and an S3 server
+	@.venv-peers/bin/python -m pytest -q -n 2 --dist worksteal -m peers tests/site tests/publishing \
+		$(ARGS)
 
 test-cluster: $(STAMP) ## Run all tests on a Slurm of two nodes, which apt installs
 	@$(BIN)/python -m pytest -q -m cluster $(ARGS)
@@ -82,14 +87,7 @@ wheelhouse: $(STAMP) ## Download all that `make` installs, for machines without 
 	@mv wheelhouse.new wheelhouse
 	@echo "wheelhouse: beside the Makefile of a copy of this folder, \`make\` installs from it"
 
-peers: $(STAMP) ## Install what we compare with, and validators, beside ours, into .venv-peers
-	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-peers
-	@$(BIN)/uv pip sync --quiet --python .venv-peers/bin/python --require-hashes \
-		envs/requirements.lock
-	@$(BIN)/uv pip install --quiet --python .venv-peers/bin/python -r envs/peers.txt \
-		-r envs/publish.in -r envs/test.in
-	@$(BIN)/uv pip install --quiet --python .venv-peers/bin/python --no-deps \
-		--no-build-isolation --offline -e .
+peers: $(PEERS) ## Install what we compare with, and validators, beside ours, into .venv-peers
 
 clean: ## Remove the environment and caches; data and results stay
 	rm -rf .venv .venv-peers .pytest_cache .mypy_cache .ruff_cache .snakemake
@@ -112,4 +110,14 @@ $(STAMP): $(LOCKS)
 	@$(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python $(FROM) \
 		--require-hashes $(LOCKS)
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --offline -e .
+	@touch $@
+
+$(PEERS): $(STAMP) envs/peers.txt envs/publish.in envs/test.in
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-peers
+	@$(BIN)/uv pip sync --quiet --python .venv-peers/bin/python --require-hashes \
+		envs/requirements.lock
+	@$(BIN)/uv pip install --quiet --python .venv-peers/bin/python -r envs/peers.txt \
+		-r envs/publish.in -r envs/test.in
+	@$(BIN)/uv pip install --quiet --python .venv-peers/bin/python --no-deps \
+		--no-build-isolation --offline -e .
 	@touch $@

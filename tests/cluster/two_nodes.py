@@ -19,7 +19,10 @@ from typing import Any
 
 import pytest
 
+from tests import debian
+
 PACKAGES = ("munge", "slurmctld", "slurmd", "slurm-client")
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch")
 CLIENTS = ("srun", "sbatch", "squeue", "sacct", "sacctmgr", "scancel", "scontrol", "sinfo")
 NODES = ("n1", "n2")
 
@@ -156,22 +159,13 @@ def install() -> None:
     """Slurm's packages from apt, without starting their daemons; skips where that cannot be."""
     if os.geteuid() != 0:
         pytest.skip("Slurm's daemons need root")
-    if all(map(shutil.which, ("munged", "slurmctld", "slurmd", "sbatch"))):
-        return
-    if not shutil.which("apt-get"):
-        pytest.skip("no Slurm, and no apt-get to install it")
     policy = Path("/usr/sbin/policy-rc.d")
     ours = not policy.exists()
     if ours:
         policy.write_text("#!/bin/sh\nexit 101\n")
         policy.chmod(0o755)
     try:
-        environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-        get = ["apt-get", "install", "--yes", "--no-install-recommends", *PACKAGES]
-        for command in (["apt-get", "update"], get):
-            done = subprocess.run(command, env=environment, capture_output=True, text=True)
-            if done.returncode:
-                pytest.skip(f"Slurm cannot be installed: {done.stderr.strip()[-200:]}")
+        debian.install(PACKAGES, PROGRAMS)
     finally:
         if ours:
             policy.unlink()

@@ -11,8 +11,9 @@ import pytest
 from shiftbench import cli
 from shiftbench.publishing import crate, crate_metadata, files, s3, upload
 
+pytestmark = pytest.mark.peers
 boto3 = pytest.importorskip("boto3", reason="of the extra `publish`")
-moto = pytest.importorskip("moto.server", reason="a development package")
+moto = pytest.importorskip("moto.server", reason="of the extra `test`")
 
 ABOUT = {
     "@graph": [

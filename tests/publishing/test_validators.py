@@ -1,4 +1,4 @@
-"""Crates and streams before the validators of others; they are in .venv-peers (`make peers`)."""
+"""Crates and streams before the validators of others, in .venv-peers: `make test-peers`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from shiftbench import cli
 from shiftbench.publishing import crate
 from tests.publishing import small_results
 
+pytestmark = pytest.mark.peers
 WHERE = "is in .venv-peers; see envs/peers.txt"
 mlcroissant = pytest.importorskip("mlcroissant", reason=WHERE)
 validator = pytest.importorskip("rocrate_validator.services", reason=WHERE)

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests import debian
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 Serious = Callable[[Any], list[Any]]
 
@@ -16,9 +18,10 @@ Serious = Callable[[Any], list[Any]]
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    path = _installed()
     if path is None:
-        pytest.skip(f"there is no browser: {', '.join(BROWSERS)}")
+        debian.install(("chromium",), BROWSERS[:1])
+        path = _installed()
     # Chromium's sandbox does not work for root, as in containers.
     options = ["--no-sandbox"] if os.geteuid() == 0 else []
     with api.sync_playwright() as driver:
@@ -37,6 +40,10 @@ def page(browser: Any) -> Iterator[Any]:
     opened.on("request", lambda request: opened.told.append(request.url) if _far(request) else None)
     yield opened
     opened.close()
+
+
+def _installed() -> str | None:
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 def _far(request: Any) -> bool:

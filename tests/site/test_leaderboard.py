@@ -125,7 +125,7 @@ def test_what_is_verified_is_ranked_beside_ours(folder: Path, tmp_path: Path) ->
     assert "somebody: mine/forgetful on longer" in page.text, "a stream that is not ours"
 
 
-@pytest.mark.long
+@pytest.mark.peers
 @pytest.mark.parametrize("width", [1400, 400])
 def test_the_leaderboard_fits_a_browser_and_people(
     page: Any, serious: Serious, folder: Path, tmp_path: Path, width: int
