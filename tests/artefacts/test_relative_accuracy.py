@@ -42,7 +42,7 @@ def test_few_seeds_are_drawn_one_by_one_and_more_as_a_band():
     more = study_of(seeds=4)
     panel = axes_with(relative_accuracy.draw(more), "by task")
     assert len(panel.collections) == 1
-    assert "band: paired 95 % interval" in relative_accuracy.caption(more)
+    assert "bands: paired 95 % interval" in relative_accuracy.caption(more)
 
 
 def study_of(seeds):

@@ -164,8 +164,12 @@ def shown(values: np.ndarray, band: Band) -> np.ndarray:
 
 def spread_told(study: StudyResults, interval: str) -> str:
     """What `spread` draws for a study, whose intervals are described so, for captions."""
-    few = study.cube.sizes["seed"] < FEWEST_OF_BAND
-    return "thin lines: the seeds" if few else f"band: {interval}"
+    return "thin lines: the seeds" if has_few(study) else f"band: {interval}"
+
+
+def has_few(study: StudyResults) -> bool:
+    """Whether `spread` draws each seed of a study."""
+    return study.cube.sizes["seed"] < FEWEST_OF_BAND
 
 
 def named(stream: str, store: xr.Dataset) -> str:

@@ -53,10 +53,14 @@ def caption(study: StudyResults) -> str:
         else "no learner of this study infers shifts"
     )
     interval = f"paired {statistics.described(METRIC)}"
+    over_seeds = (
+        f"thin lines: the seeds. Right: {interval} of the mean over all tasks"
+        if _style.has_few(study)
+        else f"bands: {interval}. Right: the same of the mean over all tasks"
+    )
     return (
         f"Accuracy minus that of {study.label(_baseline(study))} on the same task and seed. Left: "
-        f"mean over seeds, {_style.spread_told(study, interval)}. Right: {interval} of the mean "
-        "over all tasks. "
+        f"mean over seeds, {over_seeds}. "
         "Dotted lines: true shifts; images: the same test image under the map of each segment, "
         f"for the first seed; {inferred}. {study.budget()}"
     )
