@@ -1,0 +1,44 @@
+"""How often Snakemake looks for a next job."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+JOBS = 9
+CONFIG = """\
+streams:
+  steps: {family: toy-step, realisations: 6, points: 4}
+studies:
+  steps:
+    title: Steps
+    streams: [steps]
+    seeds: 6
+    seeds_per_job: 1
+    metrics: [log_predictive]
+    methods: {plain: [gaussian-mean]}
+"""
+
+
+def looks(folder: Path, *arguments: str) -> int:
+    """Runs a stream, six runs, their summary and the study; how often it looked for a job."""
+    (folder / "mine.yaml").write_text(CONFIG)
+    done = subprocess.run(
+        [sys.executable, "-m", "shiftbench", "warm", "--",
+         sys.executable, "-m", "snakemake", "steps", "--snakefile", ROOT / "Snakefile",
+         "--cores", "1", "--configfile", "mine.yaml", "--verbose", *arguments],
+        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("Finished jobid") == JOBS
+    return done.stdout.count("Ready jobs: ")
+
+
+def test_about_once_a_job_however_long_jobs_take(tmp_path: Path) -> None:
+    assert looks(tmp_path) < 2 * JOBS
+
+
+def test_a_limit_that_is_asked_for_holds(tmp_path: Path) -> None:
+    assert looks(tmp_path, "--max-jobs-per-timespan", "50/1s") > JOBS
