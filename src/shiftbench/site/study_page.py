@@ -275,7 +275,7 @@ def _changed(study: Study) -> str:
     pairs = {
         "streams": (study.streams, planned.streams),
         "methods": (study.learners, list(planned.methods)),
-        "metrics": (study.summary["metric"], planned.metrics),
+        "metrics": (study.summary["metric"].tolist(), planned.metrics),
     }
     other = [name for name, (had, has) in pairs.items() if set(had) != set(has)]
     if study.scores is not None and study.scores["seed"].nunique() != planned.seeds:
