@@ -2,23 +2,52 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 
 def install(packages: tuple[str, ...], programs: tuple[str, ...]) -> None:
-    """Installs packages by apt where a program of theirs is not there; skips where it cannot."""
-    if all(map(shutil.which, programs)):
-        return
+    """Installs packages by apt where a program of theirs is not there; skips where it cannot.
+
+    One process at a time: the workers of pytest would hold apt's lock against each other. No
+    daemon of a package is started.
+    """
+    with Path(tempfile.gettempdir(), "shiftbench-tests-debian.lock").open("w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        if not all(map(shutil.which, programs)):
+            _get(packages)
+
+
+def _get(packages: tuple[str, ...]) -> None:
     wanted = ", ".join(packages)
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         pytest.skip(f"not installed, and no root with apt-get: {wanted}")
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     get = ["apt-get", "install", "--yes", "--no-install-recommends", *packages]
-    for command in (["apt-get", "update"], get):
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
-        if done.returncode:
-            pytest.skip(f"cannot be installed: {wanted}: {done.stderr.strip()[-200:]}")
+    with _without_daemons():
+        for command in (["apt-get", "update"], get):
+            done = subprocess.run(command, env=environment, capture_output=True, text=True)
+            if done.returncode:
+                pytest.skip(f"cannot be installed: {wanted}: {done.stderr.strip()[-200:]}")
+
+
+@contextmanager
+def _without_daemons() -> Iterator[None]:
+    policy = Path("/usr/sbin/policy-rc.d")
+    ours = not policy.exists()
+    if ours:
+        policy.write_text("#!/bin/sh\nexit 101\n")
+        policy.chmod(0o755)
+    try:
+        yield
+    finally:
+        if ours:
+            policy.unlink()

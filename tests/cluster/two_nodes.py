@@ -156,19 +156,10 @@ class TwoNodes:
 
 
 def install() -> None:
-    """Slurm's packages from apt, without starting their daemons; skips where that cannot be."""
+    """Slurm's packages from apt; skips where that cannot be."""
     if os.geteuid() != 0:
         pytest.skip("Slurm's daemons need root")
-    policy = Path("/usr/sbin/policy-rc.d")
-    ours = not policy.exists()
-    if ours:
-        policy.write_text("#!/bin/sh\nexit 101\n")
-        policy.chmod(0o755)
-    try:
-        debian.install(PACKAGES, PROGRAMS)
-    finally:
-        if ours:
-            policy.unlink()
+    debian.install(PACKAGES, PROGRAMS)
 
 
 def wait(condition: Callable[[], Any], seconds: float = 60) -> Any:
