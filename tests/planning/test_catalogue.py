@@ -53,3 +53,5 @@ def test_a_method_as_a_study_has_it():
     written = Path("config/studies/permuted-images.yaml").read_text().splitlines()
     number = int(line.rsplit(" ", 1)[1])
     assert "permuted-images.yaml" in line and "map.strength: 0.5" in written[number - 1]
+    renamed = catalogue.variant(made, "nile", "robust-strong")
+    assert renamed.startswith("robust-strong: Robust BOCPD, strong\n  BOCPD with beta")

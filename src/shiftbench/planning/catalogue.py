@@ -44,6 +44,7 @@ def variant(made: Composition, study: str, name: str) -> str:
     refuse_unknown("method", name, known)
     own = made.library.methods.get(known[name].get("method"))
     lines = _head(name, own) if own else [name]
+    lines[0] = f"{name}: {known[name].get('label', name)}"
     lines.append(f"in the study {study}")
     for position, (kind, item) in enumerate(config_checks.by_kind(known[name]["pipeline"])):
         component, settings = one_component(item)
