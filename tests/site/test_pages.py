@@ -99,8 +99,16 @@ def test_every_study_method_and_data_set_has_a_page(
         text = page.one("main").text
         assert study.planned.question in text
         assert " ".join(study.planned.cuts.split()).rstrip(".") in text
+    heads = {
+        name: documents[site / "methods" / f"{name}.html"].one("h1").text
+        for name in found.library.methods
+    }
     for name, method in found.library.methods.items():
-        assert documents[site / "methods" / f"{name}.html"].one("h1").text == method.data["label"]
+        assert heads[name] in (method.data["label"], f"{method.data['label']} {name}")
+    assert heads["ewc"] == "EWC" and heads["vcl-bnn"] == "VCL vcl-bnn"
+    named = documents[site / "index.html"].all("ul", **{"class": "names"})[0].all("a")
+    assert [one.text for one in named] == list(heads.values())
+    assert len(set(heads.values())) == len(heads)
     mnist = documents[site / "datasets" / "mnist.html"].one("main").text
     assert "CC BY-SA 3.0" in mnist and "440fcabf73cc546fa21475e81ea3" in mnist
     assert "cpu/permuted-mnist: permuted-mnist (permuted-images)" in mnist

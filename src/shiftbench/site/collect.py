@@ -7,6 +7,7 @@ streams, methods and settings come from its config. Nothing is computed here.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -152,6 +153,13 @@ class Results:
     ledger: pd.DataFrame
     left_out: Sequence[str] = ()
     figures: Sequence[Path] = field(default_factory=list)
+
+    @cached_property
+    def namesakes(self) -> set[str]:
+        """The methods whose label others have too: that of a family on images, and on words."""
+        labels = {name: method.data["label"] for name, method in self.library.methods.items()}
+        count = Counter(labels.values())
+        return {name for name, label in labels.items() if count[label] > 1}
 
 
 def collect(results: Path, configs: Sequence[Path] = ()) -> Results:
