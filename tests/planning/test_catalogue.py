@@ -55,3 +55,6 @@ def test_a_method_as_a_study_has_it():
     assert "permuted-images.yaml" in line and "map.strength: 0.5" in written[number - 1]
     renamed = catalogue.variant(made, "nile", "robust-strong")
     assert renamed.startswith("robust-strong: Robust BOCPD, strong\n  BOCPD with beta")
+    real = config.composed("config/cpu.yaml")
+    alone = catalogue.variant(real, "annotated-series-oracle", "bocpd-oracle")
+    assert alone.startswith("bocpd-oracle\nin the study annotated-series-oracle\n")

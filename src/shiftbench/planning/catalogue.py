@@ -26,7 +26,7 @@ def method(library: Library, name: str) -> str:
     refuse_unknown("method", name, library.methods)
     found = library.methods[name]
     lacks = _lacks(name, found, _used(library))
-    lines = [*_head(name, found), *([f" {lacks}"] if lacks else [])]
+    lines = [*_head(name, found.data["label"], found), *([f" {lacks}"] if lacks else [])]
     place = f"{found.document.path.name}: {found.data.get('origin', '')}".rstrip(": ")
     for kind, item in config_checks.by_kind(found.data.get("pipeline") or []):
         component, settings = one_component(item)
@@ -43,8 +43,7 @@ def variant(made: Composition, study: str, name: str) -> str:
     known = made.data["studies"][study]["methods"]
     refuse_unknown("method", name, known)
     own = made.library.methods.get(known[name].get("method"))
-    lines = _head(name, own) if own else [name]
-    lines[0] = f"{name}: {known[name].get('label', name)}"
+    lines = _head(name, known[name]["label"], own) if own else [name]
     lines.append(f"in the study {study}")
     for position, (kind, item) in enumerate(config_checks.by_kind(known[name]["pipeline"])):
         component, settings = one_component(item)
@@ -67,9 +66,9 @@ def claims(config: Config) -> dict[str, str]:
     }
 
 
-def _head(name: str, method: Part) -> list[str]:
+def _head(name: str, label: str, method: Part) -> list[str]:
     return [
-        f"{name}: {method.data['label']}",
+        f"{name}: {label}",
         f"  {method.data['summary']}",
         f"  {_papers(method)}",
     ]

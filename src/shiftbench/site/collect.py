@@ -156,7 +156,7 @@ class Results:
 
     @cached_property
     def namesakes(self) -> set[str]:
-        """The methods whose label others have too: that of a family on images, and on words."""
+        """The methods whose label others have too, as VCL on images and on words."""
         labels = {name: method.data["label"] for name, method in self.library.methods.items()}
         count = Counter(labels.values())
         return {name for name, label in labels.items() if count[label] > 1}
