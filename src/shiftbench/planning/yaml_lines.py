@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -27,7 +28,8 @@ TEXT, MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
 class Document(NamedTuple):
     """The data of a YAML file, with its node tree for the lines, and what is wrong with keys.
 
-    One that comes from no file has no node, and no lines.
+    It is to read only: who reads the file again has the same one. One that comes from no file has
+    no node, and no lines.
     """
 
     path: Path
@@ -83,7 +85,6 @@ def read(path: Path) -> Document:
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: cannot be read ({error})") from None
     try:
-        refuse_explosive(path, text)
         return _document(path, text)
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
@@ -93,7 +94,10 @@ def read(path: Path) -> Document:
         raise UserError(f"{path}: not valid YAML: {error}") from None
 
 
+# The files of the library are read for every config.
+@functools.lru_cache(maxsize=256)
 def _document(path: Path, text: str) -> Document:
+    refuse_explosive(path, text)
     loader = _Loader(text)
     try:
         node = loader.get_single_node()
