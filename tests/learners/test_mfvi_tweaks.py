@@ -71,16 +71,15 @@ def test_truncated_draws_cannot_be_locally_reparameterised():
         classifier(**TRUNCATED, estimator="local")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "settings",
     [
-        pytest.param(TRUNCATED | {"start": "prior"}, marks=pytest.mark.long),
-        pytest.param({"optimiser": "amsgrad", "learning_rate_decay": 0.9}, marks=pytest.mark.long),
-        pytest.param({"optimiser": "sgd", "learning_rate_decay": 0.9}, marks=pytest.mark.long),
+        TRUNCATED | {"start": "prior"},
+        {"optimiser": "amsgrad", "learning_rate_decay": 0.9},
+        {"optimiser": "sgd", "learning_rate_decay": 0.9},
         {"start": "maximum-likelihood", "start_sd": 0.003, **STOPPING},
-        pytest.param(
-            {"prior": "first", "start": "prior", "gradient_draws": 3}, marks=pytest.mark.long
-        ),
+        {"prior": "first", "start": "prior", "gradient_draws": 3},
     ],
     ids=["truncated", "amsgrad", "sgd", "tweaked", "first"],
 )
@@ -120,9 +119,6 @@ def test_early_stopping_keeps_the_posterior_of_its_best_epoch():
     # Two minibatches of the fifteen rows that are left.
     np.testing.assert_array_equal(steps, 2 * np.minimum(best + 2, 12))
     assert (best >= 1).all() and (steps < 24).any()
-    longer = classifier(**STOPPING | {"patience": 100}, start_sd=0.3)
-    same_or_later = longer.observe(vi.init(key("init")), batch, key("o"))[1]["best_epoch"]
-    assert (same_or_later >= best).all()
     epochs = int(best[0, 0])
     short = classifier(**STOPPING | {"epochs": epochs, "patience": 100}, start_sd=0.3)
     again, _ = short.observe(vi.init(key("init")), batch, key("o"))
@@ -154,12 +150,12 @@ def test_training_ends_where_the_elbo_has_converged():
     batch, _, precision, mean = regression()
     where = seeds.block([0, 1], "converged")
     vi = learner(
-        estimator="local", draws=8, epochs=4000, learning_rate=0.006, elbo_draws=200,
-        held_back=0.5, stops_by="elbo", patience=100, tolerance=1e-4, prediction_draws=200,
+        estimator="local", draws=16, epochs=1000, learning_rate=0.03, elbo_draws=50,
+        held_back=0.5, stops_by="elbo", patience=40, tolerance=1e-4, prediction_draws=200,
     )  # fmt: skip
     state, info = vi.observe(vi.init(where), batch, where)
-    assert (info["steps"] < 2500).all()
-    np.testing.assert_array_equal(info["best_epoch"] + 100, info["steps"])
+    assert (info["steps"] < 600).all()
+    np.testing.assert_array_equal(info["best_epoch"] + 40, info["steps"])
     of_data = np.diagonal(precision, axis1=1, axis2=2)
     assert np.abs((state["mean"][:, 0] - mean) * np.sqrt(of_data)).max() < 0.25
     np.testing.assert_allclose(state["sd"][:, 0], 1 / np.sqrt(of_data), rtol=0.15)
