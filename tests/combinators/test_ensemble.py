@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -14,6 +15,7 @@ from shiftbench.interface import Batch, Categorical, Context, Gaussian, Learner,
 from shiftbench.planning import components
 
 PARTS = Parts()
+SIZE = 3
 KEY = seeds.block(range(2), "ensemble")
 ROUNDING = {"rtol": 1e-4, "atol": 1e-6}
 MADE: dict[str, Callable[[], tuple[Learner, Problem]]] = {
@@ -26,7 +28,13 @@ MADE: dict[str, Callable[[], tuple[Learner, Problem]]] = {
 }
 
 
-def over(learner: Learner, problem: Problem, size: int, fits: str = "parallel") -> Learner:
+# Each is built once, since tracing is what takes time here.
+@functools.cache
+def made_of(name: str) -> tuple[Learner, Problem]:
+    return MADE[name]()
+
+
+def over(learner: Learner, problem: Problem, size: int = SIZE, fits: str = "parallel") -> Learner:
     return ensemble.build(ensemble.Settings(size, fits), problem, learner)  # type: ignore[arg-type]
 
 
@@ -55,7 +63,7 @@ def assert_same(one: list[dict], two: list[dict], rtol: float = 0, atol: float =
     [pytest.param(one, marks=pytest.mark.long if one in ("mfvi", "beam") else ()) for one in MADE],
 )
 def test_an_ensemble_of_one_is_its_member_to_the_byte(name):
-    learner, problem = MADE[name]()
+    learner, problem = made_of(name)
     assert_same(run(over(learner, problem, 1), problem), run(learner, problem))
 
 
@@ -65,18 +73,18 @@ def test_an_ensemble_of_one_is_its_member_to_the_byte(name):
 )
 def test_one_after_the_other_members_give_the_same(name):
     """To rounding: instructions for several numbers at once begin anew with each array."""
-    learner, problem = MADE[name]()
-    in_turn = run(over(learner, problem, 3, "sequential"), problem)
-    assert_same(run(over(learner, problem, 3), problem), in_turn, **ROUNDING)
+    learner, problem = made_of(name)
+    in_turn = run(over(learner, problem, SIZE, "sequential"), problem)
+    assert_same(run(over(learner, problem), problem), in_turn, **ROUNDING)
 
 
 @pytest.mark.parametrize(
     "name", ["sva", *(pytest.param(one, marks=pytest.mark.long) for one in ("mfvi", "beam"))]
 )
 def test_a_member_is_the_learner_with_seeds_of_its_own(name):
-    learner, problem = MADE[name]()
-    together = run(over(learner, problem, 3), problem)
-    for member in range(3):
+    learner, problem = made_of(name)
+    together = run(over(learner, problem), problem)
+    for member in range(SIZE):
         own = seeds.fold_each(KEY, "member", member) if member else KEY
         for joint, alone in zip(together, run(learner, problem, own), strict=True):
             for key in joint.keys() - {"log_weights"}:
@@ -86,18 +94,18 @@ def test_a_member_is_the_learner_with_seeds_of_its_own(name):
 
 
 def test_members_differ_and_predict_with_equal_weights():
-    learner, problem = MADE["map"]()
-    *_, predicted, _, state = run(over(learner, problem, 4), problem)
-    assert len(np.unique(state["mean"][0], axis=0)) == 4
-    np.testing.assert_allclose(predicted["log_weights"], -np.log(4))
-    assert predicted["probabilities"].shape == (2, 4, 20, 3)
+    learner, problem = made_of("map")
+    *_, predicted, _, state = run(over(learner, problem), problem)
+    assert len(np.unique(state["mean"][0], axis=0)) == SIZE
+    np.testing.assert_allclose(predicted["log_weights"], -np.log(SIZE))
+    assert predicted["probabilities"].shape == (2, SIZE, 20, 3)
 
 
 def test_hypotheses_of_members_keep_their_weights_inside():
     """A mixture of beams: each beam's weights add up to its share."""
-    learner, problem = MADE["beam"]()
-    *_, predicted, info, _ = run(over(learner, problem, 3), problem)
-    shares = np.exp(predicted["log_weights"]).reshape(2, 3, -1).sum(axis=-1)
+    learner, problem = made_of("beam")
+    *_, predicted, info, _ = run(over(learner, problem), problem)
+    shares = np.exp(predicted["log_weights"]).reshape(2, SIZE, -1).sum(axis=-1)
     np.testing.assert_allclose(shares, 1 / 3)
     assert "steps" in info and not {"parent", "shift", "log_weight"} & info.keys()
 
@@ -163,7 +171,7 @@ def test_a_field_that_members_leave_empty_stays_empty():
 
 @pytest.mark.long
 def test_a_reset_ensemble_is_an_ensemble_of_reset_learners():
-    learner, problem = MADE["map"]()
+    learner, problem = made_of("map")
     made = reset.build(reset.Settings(), problem, over(learner, problem, 2))
     other = over(reset.build(reset.Settings(), problem, learner), problem, 2)
     assert_same(run(made, problem), run(other, problem))
@@ -171,20 +179,20 @@ def test_a_reset_ensemble_is_an_ensemble_of_reset_learners():
 
 def test_an_average_of_members_predicts_better_than_a_member():
     """Of a concave score, whatever they learnt: Jensen's inequality."""
-    learner, problem = MADE["mfvi"]()
-    made = over(learner, problem, 5)
+    learner, problem = made_of("map")
+    made = over(learner, problem)
     state, _ = made.observe(made.init(KEY), PARTS.batch(problem), KEY)
     test = PARTS.batch(problem, seed=9)
     found = made.predict(state, test.inputs, KEY)
     assert isinstance(found, Categorical)
     right = np.take_along_axis(
-        found.probabilities, test.targets[:, None, :, None].repeat(5, 1), -1
+        found.probabilities, test.targets[:, None, :, None].repeat(SIZE, 1), -1
     )[..., 0]
     assert (np.log(right.mean(axis=1)) >= np.log(right).mean(axis=1)).all()
 
 
 def test_a_beam_over_an_ensemble_is_not_built():
-    learner, problem = MADE["map"]()
+    learner, problem = made_of("map")
     assert "ensemble" in components.names("combinators")
     with pytest.raises(Exception, match="broaden"):
         beam.build(settings("combinators", "beam"), problem, over(learner, problem, 2))

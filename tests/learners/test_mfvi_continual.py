@@ -19,7 +19,13 @@ from shiftbench.networks.weight_draws import Draws
 HEADED = Problem("classification", (4,), 6, 40, 3, heads=3)
 VCL = {"biases": "gaussian", "batch_size": 20, "start": "prior", "epochs": 2, "elbo_draws": 2}
 VCL |= {"learning_rate": 0.01, "prediction_draws": 20}
-FAMILIES = [("gaussian", "local"), ("gaussian", "sample"), ("radial", "sample")]
+FAMILIES = [
+    ("gaussian", "local"),
+    *(
+        pytest.param(*one, marks=pytest.mark.long)
+        for one in (("gaussian", "sample"), ("radial", "sample"), ("radial", "flipout"))
+    ),
+]
 KEY = seeds.block([0, 1], "vcl")
 
 
@@ -106,7 +112,7 @@ def test_fresh_starts_redraw_what_tasks_have_trained():
     np.testing.assert_allclose(found["sd"][..., trained], 0.03, rtol=1e-4)
 
 
-@pytest.mark.parametrize(("family", "estimator"), [*FAMILIES, ("radial", "flipout")])
+@pytest.mark.parametrize(("family", "estimator"), FAMILIES)
 def test_predictions_ignore_the_parameters_of_other_heads(family, estimator):
     vi, model = headed(family=family, estimator=estimator)
     state, _ = vi.observe(vi.init(KEY), task(0), KEY)

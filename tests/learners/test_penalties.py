@@ -111,7 +111,7 @@ def exact_fisher(model, parameters, batch):
     return sum(of_example(tf.constant(parameters), one).numpy() for one in examples) / ROWS
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", ["mlp", pytest.param("convnet", marks=pytest.mark.long)])
 def test_online_ewc_decays_the_exact_fisher_of_all_layers_and_biases(name):
     problem = Problem("classification", (4, 4, 1), 3, ROWS, 2)
     model = MODELS[name](problem)

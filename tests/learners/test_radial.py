@@ -22,6 +22,7 @@ from tests.learners.test_mfvi import learner, regression
 RADIAL = {"family": "radial", "biases": "gaussian"}
 CLASSES = PARTS.classes
 DRAWS = 6000
+SCATTERED = {"learning_rate": 1e-9, "start_sd": 0.0025, "start_rho_sd": 0.5}
 
 
 # Each is built once, since tracing is what takes time here.
@@ -141,7 +142,7 @@ def test_keeps_the_contract(estimator):
 
 
 def test_start_values_of_rho_scatter():
-    vi, _ = classifier(learning_rate=1e-9, start_sd=0.0025, start_rho_sd=0.5)
+    vi, _ = classifier(**SCATTERED)
     state, _ = after(vi, CLASSES, 1)
     rho = np.log(np.expm1(state["sd"].astype(float)))
     assert rho.mean() == pytest.approx(np.log(np.expm1(0.0025)), abs=0.3)
@@ -149,7 +150,7 @@ def test_start_values_of_rho_scatter():
 
 
 def test_is_broadened_as_the_normal_posterior_of_its_means_and_scales():
-    vi, _ = classifier()
+    vi, _ = classifier(**SCATTERED)
     state, _ = after(vi, CLASSES, 1)
     wide = vi.broaden(state, Broadening("temper", beta=0.25))
     np.testing.assert_array_equal(wide["mean"], state["mean"])

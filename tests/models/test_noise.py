@@ -59,7 +59,10 @@ def test_map_learns_the_standard_deviation_of_the_sample():
     np.testing.assert_allclose(found.mean[:, 0, 0], noise_alone().targets.mean(axis=1), atol=1e-2)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    "family",
+    [pytest.param(one, marks=pytest.mark.long if one != "flipout" else ()) for one in FAMILIES],
+)
 def test_so_does_every_family_of_mfvi(family):
     """Biases are points: without inputs nothing is left for the posterior to say."""
     model = linear.build(linear.Settings(noise="learnt"), PROBLEM)

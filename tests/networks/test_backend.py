@@ -39,6 +39,7 @@ def digest_of_a_fisher() -> str:
     return hashlib.sha256(fisher(parameters, *data).numpy().tobytes()).hexdigest()
 
 
+@pytest.mark.long
 def test_a_sum_of_many_terms_is_the_same_in_every_process():
     """TensorFlow's graph optimiser gave a Fisher other last digits in each of them."""
     code = "import shiftbench\n"  # before NumPy, see shiftbench/_instructions.py

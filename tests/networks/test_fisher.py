@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from shiftbench import seeds
 from shiftbench.interface import Problem
@@ -37,6 +38,7 @@ def of_sixty_outputs() -> None:
     assert np.isfinite(fisher(parameters, *data).numpy()).all()
 
 
+@pytest.mark.long
 def test_outputs_are_taken_one_by_one_for_memory():
     """Peak bytes of a process with the Fisher and before it."""
     code = "from shiftbench.running.cost import peak_bytes\n"

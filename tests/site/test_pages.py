@@ -53,10 +53,14 @@ def found(results: Path) -> collect.Results:
 def site(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("site") / "site"
     with pytest.MonkeyPatch.context() as patch:
-        # Bundling it takes seconds; tests/site/test_browser.py has the real one.
-        patch.setattr(charts, "library", lambda: "window.vegaEmbed = null;")
+        without_bundle(patch)
         pages.write(results, made)
     return made
+
+
+def without_bundle(patch: pytest.MonkeyPatch) -> None:
+    """Bundling the library takes seconds; tests/site/test_browser.py has the real one."""
+    patch.setattr(charts, "library", lambda: "window.vegaEmbed = null;")
 
 
 @pytest.fixture(scope="module")
@@ -219,7 +223,7 @@ def test_findings_say_what_cannot_be_known(found: collect.Results) -> None:
 
 
 def test_metrics_without_a_number_are_left_out_and_none_leads_that_has_no_direction(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = copied(tmp_path, "cpu/air-pollution") / "cpu/studies/air-pollution/summary.csv"
     (study,) = collect.collect(tmp_path).studies
@@ -230,6 +234,7 @@ def test_metrics_without_a_number_are_left_out_and_none_leads_that_has_no_direct
     table.assign(mean=float("nan")).to_csv(path, index=False)
     (study,) = collect.collect(tmp_path).studies
     assert study.metrics == list(dict.fromkeys(table["metric"])), "every run failed"
+    without_bundle(monkeypatch)
     pages.write(tmp_path, tmp_path / "site")
 
 
