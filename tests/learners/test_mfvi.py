@@ -43,7 +43,13 @@ def learner(d=3, n=60, **settings):
 
 
 @pytest.mark.parametrize(
-    ("estimator", "draws"), [("flipout", 1), ("local", 1), ("local", 4), ("sample", 4)]
+    ("estimator", "draws"),
+    [
+        ("flipout", 1),
+        ("local", 4),
+        pytest.param("local", 1, marks=pytest.mark.long),
+        pytest.param("sample", 4, marks=pytest.mark.long),
+    ],
 )
 def test_equals_the_exact_mean_field_optimum_of_a_linear_gaussian_model(estimator, draws):
     batch, _, precision, mean = regression()

@@ -26,7 +26,7 @@ def close_in_units_of_sd(found, exact, precision):
 
 
 def test_full_rank_is_the_exact_posterior_of_a_linear_model_over_two_tasks():
-    learner = regressor(slang, rank=4, draws=4, epochs=1600, alpha=0.05)
+    learner = regressor(slang, rank=4, draws=4, epochs=600, alpha=0.1)
     key = seeds.block([0], "slang")
     state = learner.init(key)
     precision, mean = np.eye(4), np.zeros(4)

@@ -8,6 +8,7 @@ from argparse import Namespace
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 from shiftbench.overview import costs, published
 from shiftbench.planning import claims
@@ -67,6 +68,7 @@ def test_without_a_table_nothing_has_run(tmp_path):
     assert set(rows["verdict"]) == {"not run"} and len(rows) == len(some_claims())
 
 
+@pytest.mark.long
 def test_what_is_committed_is_what_the_published_studies_say(tmp_path):
     for path in RESULTS.glob("*/studies/*"):
         place = tmp_path / path.relative_to(RESULTS)
