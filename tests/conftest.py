@@ -7,6 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 
+LONGEST = "test_every_command_of_the_readme"
+"""Minutes by itself, for which one process would wait for another at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest test is the first of all; the others stay in their order."""
+    items.sort(key=lambda item: item.name != LONGEST)
+
 
 @pytest.fixture(scope="module")
 def signals_act() -> Iterator[None]:
