@@ -101,6 +101,7 @@ def test_members_differ_and_predict_with_equal_weights():
     assert predicted["probabilities"].shape == (2, SIZE, 20, 3)
 
 
+@pytest.mark.long
 def test_hypotheses_of_members_keep_their_weights_inside():
     """A mixture of beams: each beam's weights add up to its share."""
     learner, problem = made_of("beam")

@@ -85,6 +85,7 @@ def test_a_layer_is_that_layer_alone_and_another_name_is_refused():
         build("conv9")
 
 
+@pytest.mark.long
 def test_wide_normal_weights_are_noisier_than_radial_ones():
     """What Fig. 6 shows, on a network of one hidden layer."""
     problem = PARTS.classes

@@ -87,6 +87,7 @@ def test_a_new_head_starts_fresh_and_all_else_at_the_prior(start):
     assert (found["mean"][0, 0, new] != found["mean"][1, 0, new]).all()
 
 
+@pytest.mark.long
 def test_only_the_first_task_starts_at_maximum_likelihood():
     """With no epochs to speak of for the posterior, its means are those of the fit."""
     vi, _ = headed(estimator="local", start="maximum-likelihood", epochs=60, start_sd=1e-4)

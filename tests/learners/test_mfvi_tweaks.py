@@ -56,6 +56,7 @@ def test_truncated_fits_are_as_wide_as_the_whole_divergence_lets_them_be():
     np.testing.assert_allclose(info["kl"][:, 0], whole, rtol=1e-4)
 
 
+@pytest.mark.long
 def test_a_far_cut_is_the_whole_normal():
     batch, *_ = regression()
     where, found = seeds.block([0, 1], "far"), {}
@@ -137,6 +138,7 @@ def test_rows_held_back_do_not_move_the_posterior_but_choose_the_epoch():
     assert same(state, changed)
 
 
+@pytest.mark.long
 def test_rows_that_judge_the_elbo_are_learnt_from():
     batch, where = batch_of(CLASSES), key("o")
     by_elbo = classifier(held_back=0.25, stops_by="elbo", epochs=1)

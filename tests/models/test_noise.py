@@ -71,6 +71,7 @@ def test_so_does_every_family_of_mfvi(family):
     np.testing.assert_allclose(np.sqrt(found.variance[:, 0, 0]), sample_sd(), rtol=2e-3)
 
 
+@pytest.mark.long
 def test_the_noise_may_have_a_posterior_too():
     settings = mfvi.Settings(**HOW, biases="gaussian", start_sd=0.01, prediction_draws=20)
     found = learnt(mfvi.build(settings, PROBLEM, network()))

@@ -73,6 +73,7 @@ def test_a_share_acts_on_its_layers_alone(inputs, hidden):
         assert abs((values == 0).mean() - share) < 0.2
 
 
+@pytest.mark.long
 def test_no_share_gives_the_bytes_of_no_dropout():
     """Whatever the number of draws, and a share of the first layer alone is none of others."""
     parts = Parts()

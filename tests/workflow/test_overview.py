@@ -96,6 +96,7 @@ def test_a_changed_claim_redraws_its_tables_and_the_ledger_only(
     assert _snakemake(finished, "--dry-run") == {TABLE, LEDGER, "All studies are done"}
 
 
+@pytest.mark.long
 def test_a_claim_that_no_study_judges_is_of_the_ledger_alone(finished: Path, claims: Path) -> None:
     claims.write_text(CLAIMS + CLAIMS.replace("steps-are", "others-are").replace("vbs-toy", "ewc"))
     (finished / "config/methods/ewc.yaml").write_text(
@@ -104,6 +105,7 @@ def test_a_claim_that_no_study_judges_is_of_the_ledger_alone(finished: Path, cla
     assert _snakemake(finished, "--dry-run") == {LEDGER, "All studies are done"}
 
 
+@pytest.mark.long
 def test_without_a_claim_to_judge_there_is_no_ledger(finished: Path, claims: Path) -> None:
     claims.write_text(CLAIMS.replace("jump_f1", "regret"))
     assert _snakemake(finished, "--dry-run") <= {"All studies are done"}

@@ -79,6 +79,7 @@ def test_a_function_a_method_and_seeds(ours: Path, edit: Callable) -> None:  # n
     }
 
 
+@pytest.mark.long
 def test_a_stream_a_package_and_a_store_that_is_gone(ours: Path, edit: Callable) -> None:  # noqa: F811
     gone = ours / "results/mine/runs/image-study/images/vcl/0-1.zarr.zip"
     content = gone.read_text()
@@ -95,6 +96,7 @@ def test_a_stream_a_package_and_a_store_that_is_gone(ours: Path, edit: Callable)
     assert any(one.startswith("packages: matplotlib ") for one in said)
 
 
+@pytest.mark.long
 def test_a_store_that_another_has_changed(ours: Path) -> None:
     stream = ours / "results/mine/streams/images.zarr.zip"
     stream.write_text(stream.read_text() + "changed")

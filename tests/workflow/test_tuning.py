@@ -54,6 +54,7 @@ def runs(folder: Path, *targets: str) -> set[str]:
     return {line.removeprefix("Running ").partition(" on ")[0] for line in kept}
 
 
+@pytest.mark.long
 def test_trials_come_before_the_choice_and_the_choice_before_the_tuned_run(copy):
     methods = ("plain", "fresh")
     choices = {f"Choosing settings of {name} for tuned-study" for name in methods}
