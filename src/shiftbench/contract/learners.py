@@ -36,17 +36,10 @@ PREDICTED = {
 }
 
 
-@pytest.fixture(scope="module")
-def forward_calls() -> list:
-    """Grows by one at each trace of the network of the learner at hand."""
-    return []
-
-
 @pytest.fixture(scope="module", params=CASES, ids=lambda case: "-".join(case))
-def case(request, forward_calls):
+def case(request):
     """One for all tests of a learner: it is pure, and tracing is what takes time here."""
-    forward_calls.clear()
-    return PARTS.case(*request.param, forward_calls)
+    return PARTS.case(*request.param)
 
 
 def batch_of(problem: Problem, seed: int = 0) -> Batch:
@@ -221,16 +214,11 @@ def test_what_is_declared_is_so(case, request):
 
 
 LIGHT = [n for n in chosen.names(KIND) if not components.constant(KIND, n, "MODEL")]
+HEAVY = [n for n in chosen.names(KIND) if components.constant(KIND, n, "MODEL") is True]
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        (name, kind)
-        for name in LIGHT
-        for kind in declared.literal("learners", name, "TAKES")
-        if kind != kind_of(name)
-    ],
+    ("name", "kind"), [(n, k) for n in LIGHT for k in declared.literal("learners", n, "TAKES")]
 )
 def test_every_kind_that_is_taken_is_learnt_and_predicted_as_declared(name, kind):
     """Every kind of problem in TAKES is learnt, and predicted as TAKES says, in finite numbers."""
@@ -277,15 +265,14 @@ def test_shuffled_labels_are_not_learnt(case):
     assert np.mean(correct) < 1 / 3 + 5 * np.sqrt(2 / 9 / 40)
 
 
-def test_a_graph_is_traced_once(case, forward_calls, request):
+@pytest.mark.parametrize("name", HEAVY)
+def test_a_graph_is_traced_once(name):
     """TensorFlow traces each function once, and not at every task."""
-    learner, problem = case
-    kind, name = request.node.callspec.params["case"]
-    if kind != "learners" or components.constant(kind, name, "MODEL") is not True:
-        pytest.skip("no learner over a network")
+    calls: list[int] = []
+    learner, problem = PARTS.learner(name, calls)
     state, _ = after(learner, problem, 1)
     learner.predict(state, batch_of(problem).inputs, key("p"))
-    traced = len(forward_calls)
+    traced = len(calls)
     state, _ = after(learner, problem, 3, state, first=1)
     learner.predict(state, batch_of(problem).inputs, key("p"))
-    assert len(forward_calls) == traced > 0
+    assert len(calls) == traced > 0

@@ -97,11 +97,9 @@ class Parts:
         }
         return of_kind[kind]
 
-    def case(
-        self, kind: str, name: str, forward_calls: list | None = None
-    ) -> tuple[Learner, Problem]:
+    def case(self, kind: str, name: str) -> tuple[Learner, Problem]:
         """A learner, or a combinator over one."""
-        return self.learner(name, forward_calls) if kind == "learners" else self.combined(name)
+        return self.learner(name) if kind == "learners" else self.combined(name)
 
     def learner(
         self, name: str, forward_calls: list | None = None, **fields: Any
