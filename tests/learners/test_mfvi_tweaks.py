@@ -127,6 +127,15 @@ def test_early_stopping_keeps_the_posterior_of_its_best_epoch():
         np.testing.assert_array_equal(again[name][0], state[name][0])
 
 
+@pytest.mark.long
+def test_more_patience_finds_the_same_epoch_or_a_later_one():
+    vi, batch = classifier(**STOPPING, start_sd=0.3), batch_of(CLASSES)
+    best = vi.observe(vi.init(key("init")), batch, key("o"))[1]["best_epoch"]
+    longer = classifier(**STOPPING | {"patience": 100}, start_sd=0.3)
+    same_or_later = longer.observe(vi.init(key("init")), batch, key("o"))[1]["best_epoch"]
+    assert (same_or_later >= best).all()
+
+
 def test_rows_held_back_do_not_move_the_posterior_but_choose_the_epoch():
     one = classifier(**STOPPING | {"epochs": 1})
     batch = batch_of(CLASSES)
