@@ -8,6 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
+# Its asserts are those of tests, and should tell the values.
+pytest.register_assert_rewrite("shiftbench.contract")
+
 LONGEST = ("test_every_command_of_the_readme", "test_all_compiled_code_side_by_side")
 """Minutes each, for which one process would wait for another at the end."""
 

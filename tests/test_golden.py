@@ -9,6 +9,7 @@ from shiftbench import _instructions
 from tests import golden
 
 GOLDEN = golden.read()
+QUICK = ("learners/", "combinators/beam")
 ROUNDING = 1e-3
 """How far block means may be off where instructions are not portable: 1e-5 was seen."""
 
@@ -17,12 +18,12 @@ def test_every_run_has_golden_bytes() -> None:
     assert GOLDEN.keys() == golden.RUNS.keys(), "python -m tests.golden, and commit golden.json"
 
 
-QUICK = [name for name in golden.RUNS if name == "combinators/beam" or name[:9] == "learners/"]
-
-
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in golden.RUNS],
+    [
+        pytest.param(name, marks=() if name.startswith(QUICK) else pytest.mark.long)
+        for name in golden.RUNS
+    ],
 )
 def test_a_run_gives_the_golden_bytes(name: str) -> None:
     portable = _instructions.in_force() == "portable"

@@ -1,4 +1,7 @@
-"""A headless browser: Chromium, and playwright and axe-playwright-python of envs/peers.txt."""
+"""A headless browser: Chromium, and playwright and axe-playwright-python of envs/peers.txt.
+
+And pages that are made for no browser.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,16 @@ from typing import Any
 
 import pytest
 
+from shiftbench.site import charts
 from tests import debian
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 Serious = Callable[[Any], list[Any]]
+
+
+def without_bundle(patch: pytest.MonkeyPatch) -> None:
+    """Leaves out the charts' library: bundling it takes seconds, and test_browser has it."""
+    patch.setattr(charts, "library", lambda: "window.vegaEmbed = null;")
 
 
 @pytest.fixture(scope="session")

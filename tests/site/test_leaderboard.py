@@ -18,10 +18,9 @@ import pytest
 from shiftbench import cli
 from shiftbench.planning import config
 from shiftbench.publishing import crate, entries, files
-from shiftbench.site import charts
 from tests.planning.test_parts import forget
 from tests.site import html
-from tests.site.conftest import Serious
+from tests.site.conftest import Serious, without_bundle
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own_method" / "my_parts"
 ROWS = "{{family: tabular, dataset: simulated-regression, scaling: none, simulated_rows: {}}}"
@@ -85,7 +84,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(charts, "library", lambda: "window.vegaEmbed = null;")
+    without_bundle(monkeypatch)
     yield
     forget()
 

@@ -18,6 +18,7 @@ from shiftbench.errors import UserError
 from shiftbench.planning import config
 from shiftbench.site import charts, collect, files, looks, method_page, pages, standings, study_page
 from tests.site import html
+from tests.site.conftest import without_bundle
 
 PUBLISHED = Path(__file__).parents[2] / "results" / "published"
 STUDIES = (
@@ -56,11 +57,6 @@ def site(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         without_bundle(patch)
         pages.write(results, made)
     return made
-
-
-def without_bundle(patch: pytest.MonkeyPatch) -> None:
-    """Bundling the library takes seconds; tests/site/test_browser.py has the real one."""
-    patch.setattr(charts, "library", lambda: "window.vegaEmbed = null;")
 
 
 @pytest.fixture(scope="module")
