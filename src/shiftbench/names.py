@@ -1,4 +1,4 @@
-"""Names that people write, and what is said of those that nothing has.
+"""Names that people write, and what is said of those that are unknown.
 
 Apart from the errors, which every run imports: another wording of a message is no reason to run
 anything again.
@@ -11,8 +11,10 @@ from difflib import get_close_matches
 
 from shiftbench.errors import UserError
 
-LISTED = 100
-"""Known names that a message lists at most: all components, not all words of a corpus."""
+LISTED = 20
+"""Known names that a message lists at most: all budgets or stream families, not all methods."""
+NEAREST = 5
+"""Names that a message lists where there are more, and none is close."""
 
 
 def refuse_unknown(what: str, name: object, known: Iterable[object]) -> None:
@@ -23,9 +25,27 @@ def refuse_unknown(what: str, name: object, known: Iterable[object]) -> None:
 
 
 def unknown(what: str, name: object, known: Iterable[object]) -> str:
-    """The message for a name that is not among the known ones: the nearest, or a list of them."""
+    """The message for a name that is not among the known ones, with names to write instead.
+
+    That is the one that is close to it, or else all names, or the nearest if there are many.
+    """
     names = [str(one) for one in known]
-    if close := get_close_matches(str(name), names, 1):
+    if close := nearest(name, names):
         return f'unknown {what} "{name}"; did you mean "{close[0]}"?'
-    more = f" and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
-    return f'unknown {what} "{name}"; known: {", ".join(names[:LISTED]) or "none"}{more}'
+    if len(names) <= LISTED:
+        return f'unknown {what} "{name}"; known: {", ".join(names) or "none"}'
+    near = ", ".join(nearest(name, names, NEAREST, 0.0))
+    return f'unknown {what} "{name}"; the nearest of {len(names):,}: {near}'
+
+
+def nearest(
+    name: object, known: Iterable[object], number: int = 1, similarity: float = 0.6
+) -> list[str]:
+    """The known names that are most like a name, best first, whatever their case.
+
+    similarity: 0 takes any name, 1 only the same.
+    """
+    spelled = {str(one).lower(): str(one) for one in known}
+    return [
+        spelled[one] for one in get_close_matches(str(name).lower(), spelled, number, similarity)
+    ]

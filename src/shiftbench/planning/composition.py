@@ -61,6 +61,10 @@ class Composition:
     """The streams that axes made, each with the stream that it was made from."""
     parts: list[Path] = dataclasses.field(default_factory=list)
     """The folders of the user's components."""
+    budgets: dict[str, str] = dataclasses.field(default_factory=dict)
+    """The budget of each study that has one."""
+    unresolved: list[Place] = dataclasses.field(default_factory=list)
+    """Places in the data that lack what an unknown name should have given."""
     _origins: _Origin = dataclasses.field(default_factory=_Origin)
 
     def put(self, place: Place, part: Part, data: Any = None) -> None:
@@ -93,6 +97,11 @@ class Composition:
         """Notes what is wrong with a part."""
         self.found.append(Found(part.document, part.place, text))
 
+    def follows(self, place: Place) -> bool:
+        """Whether an error at a place of the data may only follow from an unknown name."""
+        emptied = bool(self.unresolved) and place in (("studies",), ("streams",))
+        return emptied or any(place[: len(cause)] == cause for cause in self.unresolved)
+
 
 class _Plan(NamedTuple):
     """What a config asks for, with what it starts from: layers of studies, the general first."""
@@ -123,6 +132,9 @@ def compose(document: Document) -> Composition:
 def _plan(made: Composition, file: Part, trail: tuple[Path, ...]) -> _Plan:
     """What one config file asks for, on top of the one that it starts from."""
     base = _base(made, file, (*trail, Path(file.document.path).resolve()))
+    if base is None:
+        made.unresolved.append(())
+        base = _Plan({}, {}, {}, {})
     streams, methods, others = dict(base.streams), dict(base.methods), dict(base.others)
     for key, part in file.items():
         if key not in keys(ConfigFile):
@@ -139,6 +151,8 @@ def _plan(made: Composition, file: Part, trail: tuple[Path, ...]) -> _Plan:
         elif key not in ("from", "budget", "studies", ANCHORS):
             others[key] = part
     plan = _Plan({}, streams, methods, others)
+    if () in made.unresolved:
+        return plan
     wanted = file.get("studies")
     if wanted is None or wanted.mapping():  # changes and adds; a list picks
         plan.studies.update(base.studies)
@@ -146,7 +160,10 @@ def _plan(made: Composition, file: Part, trail: tuple[Path, ...]) -> _Plan:
         made.wrong(file, "studies: this key is missing")
     budget = file.get("budget")
     for name, entry in _entries(made, wanted):
+        before = len(made.found)
         plan.studies[name] = _layers(made, base, name, entry, budget)
+        if len(made.found) > before:
+            made.unresolved.append(("studies", name))
     return plan
 
 
@@ -163,19 +180,19 @@ def _use_parts(made: Composition, folders: Part) -> None:
             made.wrong(one, text)
 
 
-def _base(made: Composition, file: Part, trail: tuple[Path, ...]) -> _Plan:
-    nothing = _Plan({}, {}, {}, {})
+def _base(made: Composition, file: Part, trail: tuple[Path, ...]) -> _Plan | None:
+    """The config that a file starts from, empty if it starts from none; None if it is unknown."""
     start = file.get("from")
     if start is None:
-        return nothing
+        return _Plan({}, {}, {}, {})
     path = made.library.config(str(start.data))
     if path is None:
         words = f'there is no config "{start.data}"; write its path from here, or its name'
         made.wrong(start, words)
-        return nothing
+        return None
     if path.resolve() in trail:
         made.wrong(start, f"{path} starts from itself")
-        return nothing
+        return None
     document = made.library.read(path)
     made.library.look_in(document.folder)
     return _plan(made, whole(document), trail)
@@ -214,7 +231,27 @@ def _layers(
     if source is None and own:
         return own
     budget = entry.get("budget") or budget
-    return [*_of_file(made, source or entry, known, budget, trail=()), *own] or [entry]
+    return [*_of_library(made, source or entry, known, budget), *own] or [entry]
+
+
+def _of_library(made: Composition, named: Part, name: str, budget: Part | None) -> list[Part]:
+    """The layers of a study that a config names: of a file of `studies/`, or of one of our configs.
+
+    The file counts where its budget is clear; else our config of the budget says which file and
+    which budget the name stands for.
+    """
+    file = made.library.study(name)
+    clear = file is not None and (budget is not None or file.get("budgets") is None)
+    planned = None if clear else made.library.planned_study(name, *_word(budget))
+    if planned is None:
+        return _of_file(made, named, name, budget, trail=())
+    changes = [planned.changes] if planned.changes.mapping() else []
+    return [*_of_file(made, named, planned.file, planned.budget, trail=()), *changes]
+
+
+def _word(budget: Part | None) -> list[str]:
+    """The name of a budget, if there is one."""
+    return [] if budget is None else [str(budget.data)]
 
 
 def _of_file(
@@ -223,7 +260,7 @@ def _of_file(
     """The layers of a study of the library: what it starts from, itself, its budget."""
     file = made.library.study(name)
     if file is None:
-        made.wrong(named, unknown("study", name, made.library.studies()))
+        made.wrong(named, unknown("study", name, made.library.studies(*_word(budget))))
         return []
     if name in trail:
         made.wrong(named, f'the study "{name}" starts from itself')
@@ -246,9 +283,13 @@ def _of_file(
 
 
 def _study(made: Composition, plan: _Plan, name: str, layers: list[Part]) -> None:
-    """Puts a study together."""
+    """Puts a study together; nothing of one that is not resolved."""
+    if ("studies", name) in made.unresolved:
+        return
     made.put(("studies", name), layers[0], {})
     for layer in layers:
+        if layer.place[:1] == ("budgets",):
+            made.budgets[name] = str(layer.place[1])
         for key, part in layer.items():
             if key == "tuning" and part.mapping():
                 for inner, value in part.items():
@@ -334,8 +375,9 @@ def _methods(
     for name, variant in variants.items():
         _variant(made, plan, (*place, name), variant, general)
     known = {part for name, parts in named.items() for part in _parts(made, plan, name, parts)}
+    resolved = not any(cause[: len(place)] == place for cause in made.unresolved)
     for key, setting in general:
-        if key.partition(".")[0] not in known:
+        if resolved and key.partition(".")[0] not in known:
             words = "no method of this study has this component; write component.key"
             made.wrong(setting, words)
 
@@ -383,6 +425,7 @@ def _variant(
     name = str(place[-1] if source is None else source.data)
     if method is None or method.get("pipeline") is None:
         made.wrong(source or entries[-1], _no_pipeline(made, plan, name, method))
+        made.unresolved.append(place)
         return
     _form(made, method)
     made.put((*place, "method"), source or entries[-1], name)

@@ -44,7 +44,9 @@ def whole(document: Document, called: str) -> Composition:
     made = _with_parts(document, called)
     made.found += [Found(document, *problem) for problem in _wrong_stem(document.path.stem)]
     made.found += [
-        Found(*made.origin(place), text) for place, text in config_checks.problems(made.data)
+        Found(*made.origin(place), text)
+        for place, text in config_checks.problems(made.data)
+        if not made.follows(place)
     ]
     made.found += _of_files(made)
     made.found += claims.problems(made.library)

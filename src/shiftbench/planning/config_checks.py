@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from shiftbench.names import unknown
+from shiftbench.names import nearest, unknown
 from shiftbench.planning import components, devices, fit, parts, repetitions
 from shiftbench.planning.model import keys
 from shiftbench.planning.schema import (
@@ -140,10 +140,7 @@ def _study(place: Place, study: dict, streams: dict) -> Iterator[Problem]:
         ("artefacts", "artefact", components.names("artefacts")),
     ]:
         yield from _names((*place, key), what, study.get(key), known)
-    for key in ("baseline", "reference"):
-        if isinstance(study.get(key), str) and study[key] not in _pipelines(study):
-            known = _pipelines(study)
-            yield (*place, key), unknown("method of the study", study[key], known)
+    yield from _compared(place, study)
     for kind in ("metrics", "artefacts"):
         for position, name in enumerate(_list(study.get(kind))):
             if name in components.names(kind):
@@ -161,6 +158,20 @@ def _study(place: Place, study: dict, streams: dict) -> Iterator[Problem]:
         yield from _tuning((*place, "tuning"), _mapping(study["tuning"]), study, streams)
     for number, space in enumerate(_list(study.get("configurations"))):
         yield from _configurations((*place, "configurations", number), _mapping(space), study)
+
+
+def _compared(place: Place, study: dict) -> Iterator[Problem]:
+    """Methods that others are compared with, and that are no methods of the study."""
+    known = _pipelines(study)
+    for key in ("baseline", "reference"):
+        name = study.get(key)
+        if not isinstance(name, str) or name in known:
+            continue
+        if nearest(name, known):
+            yield (*place, key), unknown("method of the study", name, known)
+        else:
+            text = f'the `{key}` of the study, "{name}", is not among them; add it, or write'
+            yield (*place, "methods"), f"{text} `{key}: null` in the study"
 
 
 def _uses(place: Place, study: dict) -> Iterator[Problem]:

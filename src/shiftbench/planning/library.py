@@ -10,7 +10,7 @@ import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from shiftbench import home
 from shiftbench.planning import yaml_lines
@@ -18,6 +18,8 @@ from shiftbench.planning.yaml_lines import Document, Place
 
 OURS = home.CONFIGS
 """The folder of the repository's configs."""
+DEFAULT = "embedded"
+"""Our config of a budget is named after it; this is the one that runs if none is named."""
 ANCHORS = "definitions"
 """The key of a file that is free, as a place for YAML anchors."""
 
@@ -64,6 +66,14 @@ class Part:
                 yield from element.items()
 
 
+class PlannedStudy(NamedTuple):
+    """A study of one of our configs: its file in `studies/`, its budget, and what is changed."""
+
+    file: str
+    budget: Part
+    changes: Part
+
+
 def whole(document: Document) -> Part:
     """All that a file holds."""
     return Part(document, (), document.data)
@@ -91,9 +101,10 @@ class Library:
                     return path
         return None
 
-    def studies(self) -> list[str]:
-        """The names of all studies."""
-        return sorted({path.stem for path in self._files("studies")})
+    def studies(self, budget: str = DEFAULT) -> list[str]:
+        """The names of all files of studies, and of the studies of our config of this budget."""
+        names = {path.stem for path in self._files("studies")}
+        return sorted(names | dict(self._planned(budget)).keys())
 
     def study(self, name: str) -> Part | None:
         """The file of a study, read once; None if there is none of this name."""
@@ -102,6 +113,25 @@ class Library:
             path = next(found, None)
             self._studies[name] = None if path is None else whole(self.read(path))
         return self._studies[name]
+
+    def planned_study(self, name: str, budget: str = DEFAULT) -> PlannedStudy | None:
+        """A study of our config of this budget; None if that has none of this name.
+
+        So the names that `list studies` prints can be used where they are no names of files:
+        `permuted-digits` of config/embedded.yaml is the file `permuted-images`.
+        """
+        entry = dict(self._planned(budget)).get(name)
+        if entry is None:
+            return None
+        source, own = entry.get("from"), entry.get("budget")
+        file = name if source is None else str(source.data)
+        return PlannedStudy(file, own or whole(entry.document).at("budget"), entry)
+
+    def _planned(self, budget: str) -> Iterator[tuple[str, Part]]:
+        """The studies of our config of a budget, if there is one."""
+        for path in OURS.glob("*.yaml"):
+            if path.stem == budget:
+                yield from whole(self.read(path)).at("studies").named()
 
     @functools.cached_property
     def methods(self) -> dict[str, Part]:
