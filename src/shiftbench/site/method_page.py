@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from shiftbench.planning import catalogue, works
 from shiftbench.planning.schema import Method
 from shiftbench.planning.schema import Study as Planned
-from shiftbench.site import looks, numbers
+from shiftbench.site import looks, numbers, snippet
 from shiftbench.site.collect import Results, Study
 from shiftbench.site.standings import Place, Standings
 
@@ -45,19 +44,8 @@ def of(name: str, results: Results, known: Mapping[str, Standings]) -> dict[str,
             for study in results.studies
             for result in _results(study, name, known[study.place])
         ],
-        "snippet": snippet(name, results),
+        "snippet": snippet.of(name, results),
     }
-
-
-def snippet(name: str, results: Results) -> str:
-    """A config that runs the method: in a study that has it, or one line for any other."""
-    for study in results.studies:
-        planned = study.planned
-        needed = [one for one in (planned.reference, planned.baseline) if one]
-        if name in planned.methods and not planned.tuning and set(needed) <= set(planned.methods):
-            methods = json.dumps(list(dict.fromkeys([*needed, name]))).replace('"', "")
-            return f"from: {study.plan.name}\nstudies:\n  {study.name}: {{methods: {methods}}}\n"
-    return ""
 
 
 def _results(study: Study, name: str, standings: Standings) -> list[Result]:
