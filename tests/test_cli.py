@@ -295,7 +295,12 @@ def test_list(plan, capsys) -> None:
     assert cli.main(["list", "learners"]) == 0
     assert re.search(r"^gaussian-mean +Conjugate Gaussian", capsys.readouterr().out, re.MULTILINE)
     assert cli.main(["list", "studies", "--config", "small.yaml"]) == 0
-    assert capsys.readouterr().out == "toy  Two steps\n"
+    first, _, last = capsys.readouterr().out.splitlines()
+    assert first == "toy  Two steps"
+    assert last == (
+        "Show one: shiftbench show NAME --config small.yaml."
+        " Run one: .venv/bin/snakemake NAME --configfile small.yaml"
+    )
 
 
 def test_list_what_fits_a_stream(plan, capsys) -> None:

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from shiftbench import cli
 from shiftbench.errors import UserError
 from shiftbench.planning import catalogue, config, works
+from shiftbench.planning.composition import Composition
 from shiftbench.planning.library import Library
+from shiftbench.planning.schema import Config
 
 LIBRARY = Library(Path("config"))
+PUBLISHED = Path("results/published")
 PAPERS = ("li2021vbs", "eschenhagen2019vogn", "cherief2019online", "farquhar2020radial")
+
+
+@cache
+def composed(name: str) -> Composition:
+    """One of our configs."""
+    return config.composed(f"config/{name}.yaml")
+
+
+@cache
+def planned(name: str) -> Config:
+    """The same with all defaults."""
+    return config.planned(composed(name))
 
 
 def test_a_row_has_papers_in_words_a_summary_and_what_is_lacking():
@@ -31,7 +49,7 @@ def test_every_paper_has_methods(paper):
 
 def test_labels_tell_methods_of_one_study_apart():
     for path in ("embedded", "cpu", "paper"):
-        for name, study in config.load(f"config/{path}.yaml").studies.items():
+        for name, study in planned(path).studies.items():
             labels = [study.label(variant) for variant in study.methods]
             assert len(set(labels)) == len(labels), (name, labels)
 
@@ -46,7 +64,7 @@ def test_a_method_with_every_setting_and_its_origin():
 
 
 def test_a_method_as_a_study_has_it():
-    made = config.composed("config/embedded.yaml")
+    made = composed("embedded")
     text = catalogue.variant(made, "permuted-digits", "si")
     assert "in the study permuted-digits" in text
     (line,) = [line for line in text.splitlines() if "strength:" in line]
@@ -55,6 +73,45 @@ def test_a_method_as_a_study_has_it():
     assert "permuted-images.yaml" in line and "map.strength: 0.5" in written[number - 1]
     renamed = catalogue.variant(made, "nile", "robust-strong")
     assert renamed.startswith("robust-strong: Robust BOCPD, strong\n  BOCPD with beta")
-    real = config.composed("config/cpu.yaml")
-    alone = catalogue.variant(real, "annotated-series-oracle", "bocpd-oracle")
+    alone = catalogue.variant(composed("cpu"), "annotated-series-oracle", "bocpd-oracle")
     assert alone.startswith("bocpd-oracle\nin the study annotated-series-oracle\n")
+
+
+def test_a_study_with_what_it_compares_costs_and_needs():
+    made, plan = composed("embedded"), planned("embedded")
+    text = catalogue.study(made, plan, "permuted-digits", PUBLISHED)
+    assert text.startswith(
+        "permuted-digits: Continual learning on permuted digits\n  How much does"
+    )
+    assert "streams   permuted-digits (permuted-images)\n" in text
+    assert "budget    embedded (in permuted-images.yaml)\n" in text
+    assert re.search(r"methods   finetune, ewc, .*,\n {12}\S.* joint\n", text)
+    assert re.search(r"cost      [\d.]+ core-hours, as published\n", text)
+    run = ".venv/bin/snakemake permuted-digits --configfile config/embedded.yaml"
+    assert f"run it    {run}\n" in text
+    assert "reduced   5 tasks of 1,000 digits" in text and "tuning    none" in text
+    elsewhere = catalogue.study(made, plan, "nile", Path("nowhere"))
+    assert "cost      not published" in elsewhere
+
+
+def test_a_tuned_study_tells_its_trials():
+    text = catalogue.study(composed("cpu"), planned("cpu"), "split-digits", PUBLISHED)
+    assert "tuning    6 trials of each method, by acc, with 2 seeds each\n" in text
+    assert re.search(r"cost      [\d.]+ core-hours, [\d.]+ core-hours of trials, as publ", text)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("VOGN", "vogn: VOGN\n"),
+        ("Beta-Closeness", "\n\nbeta-closeness: How near"),
+        ("vcl-raial", 'unknown method or study "vcl-raial"; did you mean "vcl-radial"?\n'),
+        ("zzz", 'unknown method or study "zzz"; the nearest of '),
+        ("well-log", 'has no study "well-log"; add --config config/cpu.yaml\n'),
+    ],
+)
+def test_show_takes_methods_and_studies_of_any_case(name, words, capsys):
+    status = cli.main(["show", name])
+    told = capsys.readouterr()
+    assert words in (told.err if status else told.out)
+    assert not status or len(told.err.splitlines()) == 1

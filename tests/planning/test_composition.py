@@ -229,6 +229,40 @@ def test_mistakes_are_named(load, text, words):
     assert words in errors(load, text)
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("studies: {a: {from: stepp, methods: [mean], settings: {x.y: 1}}}", "did you mean"),
+        ("studies: {a: {from: step, methods: [mean]}}", "has budgets; choose one"),
+        ("from: nowhere\nstudies: [some, other: {seeds: 3}]", 'there is no config "nowhere"'),
+        ("budget: few\nstudies: {a: {from: step, methods: [meen], settings: {beam.size: 2}}}",
+         'unknown method "meen"'),
+        ("studies: {a: {from: permuted-digits, methods: [vcl]}}",
+         'the `reference` of the study, "independent", is not among them; add it, or write'),
+    ],
+)  # fmt: skip
+def test_what_follows_from_an_unknown_name_is_no_error_of_its_own(load, text, words):
+    told = errors(load, text)
+    assert words in told and ": 1 error (" in told
+
+
+def test_an_unknown_name_hides_no_error_of_another_study(load):
+    told = errors(load, "budget: few\nstudies: {a: {from: stepp}, b: {from: step, seeds: 0}}")
+    assert 'unknown study "stepp"' in told and "studies.b.seeds" in told
+
+
+def test_a_study_can_be_named_as_our_configs_name_it(load):
+    ours = load("from: embedded\nstudies: [permuted-digits]")
+    assert load("studies: [permuted-digits]") == ours.model_copy(update={"seeds_per_job": 10})
+    known = ours.studies["permuted-digits"]
+    changed = load("studies: {a: {from: permuted-digits, seeds: 2}}").studies["a"]
+    assert changed == known.model_copy(update={"seeds": 2})
+    named = load("budget: cpu\nstudies: [permuted-mnist-full]")
+    assert named.studies == load("from: cpu\nstudies: [permuted-mnist-full]").studies
+    told = errors(load, "budget: few\nstudies: [permuted-digits]")
+    assert 'unknown study "permuted-digits"; did you mean "permuted-images"?' in told
+
+
 def test_every_budget_of_every_study_is_in_a_config():
     """What no config picks would not be checked by anything."""
     there = {

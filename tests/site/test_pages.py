@@ -11,12 +11,13 @@ from urllib.parse import unquote, urldefrag
 
 import pandas as pd
 import pytest
+import yaml
 
 from shiftbench import cli
 from shiftbench.artefacts import _style
 from shiftbench.errors import UserError
 from shiftbench.planning import config
-from shiftbench.site import charts, collect, files, looks, method_page, pages, standings, study_page
+from shiftbench.site import charts, collect, files, looks, pages, snippet, standings, study_page
 from tests.site import html
 from tests.site.conftest import without_bundle
 
@@ -231,6 +232,7 @@ def test_metrics_without_a_number_are_left_out_and_none_leads_that_has_no_direct
     (study,) = collect.collect(tmp_path).studies
     assert study.metrics == list(dict.fromkeys(table["metric"])), "every run failed"
     without_bundle(monkeypatch)
+    monkeypatch.setattr(snippet, "of", lambda *_: "")
     pages.write(tmp_path, tmp_path / "site")
 
 
@@ -264,11 +266,54 @@ def test_the_chart_has_every_score_and_the_looks_of_the_figures(found: collect.R
     assert dict(zip(colour["domain"], colour["range"], strict=True))["VOGN"] == "#029e73"
 
 
-def test_a_method_can_be_used_as_its_page_says(found: collect.Results, tmp_path: Path) -> None:
-    path = tmp_path / "mine.yaml"
-    path.write_text(method_page.snippet("vogn", found))
-    study = config.load(path).studies["permuted-digits"]
-    assert list(study.methods) == ["independent", "vogn"]
+def snippets(pages: dict[Path, html.Element]) -> dict[str, str]:
+    """The config on the page of each method that has one."""
+    return {
+        path.stem: "".join(code.pieces)
+        for path, page in pages.items()
+        for code in page.all("code", class_="snippet")
+    }
+
+
+def settings_of(page: html.Element) -> list[tuple[str, dict[str, object]]]:
+    """The pipeline of a method's page: its components, each with its settings."""
+    found: list[tuple[str, dict[str, object]]] = []
+    for line in "".join(page.all("pre")[0].pieces).splitlines():
+        if setting := re.match(r"  (\w+): (.*?)  ", line):
+            found[-1][1][setting[1]] = json.loads(setting[2])
+        elif re.fullmatch(r"[a-z-]+", line):
+            found.append((line, {}))
+    return found
+
+
+def test_each_snippet_is_one_study_of_the_method_of_its_page(
+    documents: dict[Path, html.Element], found: collect.Results, tmp_path: Path
+) -> None:
+    texts = snippets(documents)
+    without = found.library.methods.keys() - texts.keys()
+    lacking = {name for name in without if found.library.methods[name].get("missing")}
+    assert without - lacking == {"gibbs"}, "no stream of ours has one or two dimensions"
+    studies = {name: yaml.safe_load(text)["studies"]["my-study"] for name, text in texts.items()}
+    path = tmp_path / "all.yaml"
+    path.write_text(json.dumps({"studies": studies}))
+    planned = config.load(path).studies
+    shown = {path.stem: page for path, page in documents.items() if path.parent.name == "methods"}
+    for name, text in texts.items():
+        data = yaml.safe_load(text)
+        assert list(data) == ["studies"] and list(data["studies"]) == ["my-study"]
+        assert list(planned[name].methods) == [name]
+        assert planned[name].learners[name] == settings_of(shown[name]), name
+
+
+@pytest.mark.long
+def test_each_snippet_is_accepted_alone(
+    documents: dict[Path, html.Element], tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    for name, text in snippets(documents).items():
+        path = tmp_path / f"{name}.yaml"
+        path.write_text(text)
+        assert cli.main(["check", str(path)]) == 0, capsys.readouterr().err
+        assert len(config.load(path).studies) == 1
 
 
 def test_text_cannot_end_a_script() -> None:

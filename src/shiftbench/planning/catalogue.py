@@ -1,15 +1,22 @@
-"""Methods and claims for people to look up: whose they are, and where settings come from."""
+"""Methods, studies and claims for people to look up: whose they are, and what they consist of."""
 
 from __future__ import annotations
 
 import json
+import textwrap
+from pathlib import Path
 
+from shiftbench import home
 from shiftbench.names import refuse_unknown
 from shiftbench.planning import claims as ledger
 from shiftbench.planning import components, config_checks, works
 from shiftbench.planning.composition import Composition
+from shiftbench.planning.endings import TRIALS
 from shiftbench.planning.library import Library, Part
-from shiftbench.planning.schema import Component, Config, one_component
+from shiftbench.planning.schema import Component, Config, Study, one_component
+
+WIDTH = 100
+"""Characters of a line about a study, unless it is a command."""
 
 
 def methods(library: Library) -> dict[str, str]:
@@ -56,6 +63,50 @@ def variant(made: Composition, study: str, name: str) -> str:
     return "\n".join(lines)
 
 
+def study(made: Composition, plan: Config, name: str, published: Path) -> str:
+    """A study of a config: what it asks and compares, what it cost, and how to run it.
+
+    published: the folder of all published results, which need not be there. UserError for an
+    unknown name.
+    """
+    refuse_unknown("study", name, plan.studies)
+    found, path = plan.studies[name], made.document.path
+    rows = {
+        "streams": ", ".join(f"{one} ({plan.streams[one].family})" for one in found.streams),
+        "methods": ", ".join(found.methods),
+        "metrics": ", ".join(found.metrics),
+        "artefacts": ", ".join(found.artefacts) or "none",
+        "seeds": str(found.seeds),
+        "budget": _budget(made, name),
+        "reduced": " ".join(found.cuts.split()) or "nothing",
+        "tuning": _tuning(found),
+        "cost": _cost(published / path.stem / "studies" / name),
+    }
+    commands = {
+        "run it": command(name, path),
+        "a method": f"shiftbench show METHOD --study {name} --config {path.as_posix()}",
+    }
+    lines = [f"{name}: {found.title}", *([f"  {found.question}"] if found.question else [])]
+    for key, text in rows.items():
+        lines += textwrap.wrap(
+            text,
+            WIDTH,
+            initial_indent=f"  {key:10}",
+            subsequent_indent=" " * 12,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    return "\n".join([*lines, *(f"  {key:10}{text}" for key, text in commands.items())])
+
+
+def command(study: str, config: Path) -> str:
+    """The command that runs one study of a config."""
+    snakemake = (
+        'snakemake -s "$(shiftbench snakefile)"' if home.INSTALLED else ".venv/bin/snakemake"
+    )
+    return f"{snakemake} {study} --configfile {config.as_posix()}"
+
+
 def claims(config: Config) -> dict[str, str]:
     """A line on each claim: who says what, where, and which studies of the config judge it."""
     judged = {study: ledger.of_study(config, study) for study in config.studies}
@@ -64,6 +115,35 @@ def claims(config: Config) -> dict[str, str]:
         f"({', '.join(study for study, found in judged.items() if name in found) or 'no study'})"
         for name, claim in config.claims.items()
     }
+
+
+def _budget(made: Composition, study: str) -> str:
+    """The budget of a study, and the file that it stands in."""
+    study = study.removesuffix(TRIALS)
+    document, _ = made.origin(("studies", study))
+    return f"{made.budgets.get(study, 'none')} (in {document.path.name})"
+
+
+def _tuning(study: Study) -> str:
+    if (tuning := study.tuning) is None:
+        return "none"
+    seeds = f"{tuning.seeds} seed{'s' * (tuning.seeds > 1)}"
+    return f"{tuning.trials} trials of each method, by {tuning.metric}, with {seeds} each"
+
+
+def _cost(published: Path) -> str:
+    """The core-hours of a study and of its trials, by the folder where it is published."""
+    hours = {
+        words: json.loads(path.read_text(encoding="utf-8")).get("core_hours")
+        for words, folder in (("", published), (" of trials", _trials(published)))
+        if (path := folder / "provenance.json").is_file()
+    }
+    known = [f"{number:.3g} core-hours{words}" for words, number in hours.items() if number]
+    return f"{', '.join(known)}, as published" if known else "not published; see `shiftbench plan`"
+
+
+def _trials(study: Path) -> Path:
+    return study.with_name(study.name + TRIALS)
 
 
 def _head(name: str, label: str, method: Part) -> list[str]:

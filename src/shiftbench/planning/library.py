@@ -127,6 +127,10 @@ class Library:
         file = name if source is None else str(source.data)
         return PlannedStudy(file, own or whole(entry.document).at("budget"), entry)
 
+    def planning(self, name: str) -> list[Path]:
+        """Our configs with a study of this name."""
+        return [path for path in sorted(OURS.glob("*.yaml")) if self.planned_study(name, path.stem)]
+
     def _planned(self, budget: str) -> Iterator[tuple[str, Part]]:
         """The studies of our config of a budget, if there is one."""
         for path in OURS.glob("*.yaml"):

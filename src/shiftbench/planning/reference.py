@@ -33,7 +33,40 @@ config/OTHER.yaml`. Its stem (letters, digits, hyphens, dots and underscores; no
 names the folder in `results/`. The studies are files in `studies/` and the methods in `methods/`,
 beside the config or here. All of it is checked before anything runs, with `python -m shiftbench
 check CONFIG` too. Names have small letters, digits and hyphens, at most 100; they mean nothing to
-the code. `shiftbench show METHOD` prints a method with every setting and where it comes from.
+the code. `shiftbench show NAME` prints a method with every setting and where it comes from, or
+what a study compares, its budget and what it cost.
+"""
+
+NAMES = """\
+A study of your own is written out, or starts from one of ours:
+
+```yaml
+studies:
+  mine: {from: permuted-digits, methods: [independent, vcl, ewc], seeds: 1}
+```
+
+Any name that `shiftbench list studies` prints will do, and the study has the budget and the
+reductions that it has there. With a `budget`, the names are those of the files in `studies/` and
+those of our config of that budget: `permuted-mnist-full` is one of `budget: cpu`. What you write
+beside `from` replaces what the study says. A list of methods picks from the study's, which keep
+the settings that the study and its budget give them, or adds others. Metrics and artefacts that
+need a method that you leave out are refused; replace them as well.
+
+A study that is written out takes no settings from ours, so its methods have those that `shiftbench
+show METHOD` prints. Therefore each method's page of the site has one to copy:
+
+```yaml
+studies:
+  my-study:
+    title: VCL on permuted-digits
+    streams:
+      permuted-digits: {family: permuted-images, dataset: digits, tasks: 5}
+    model: {mlp: {hidden: [100, 100]}}
+    methods: [vcl]
+    metrics: [accuracy, acc]
+    artefacts: [score-table]
+    seeds: 1
+```
 """
 
 FITS = """\
@@ -90,6 +123,7 @@ def text() -> str:
         HEAD,
         "## A config\n",
         _model_table(ConfigFile),
+        NAMES,
         "## A study\n",
         "In `studies/NAME.yaml`, or under `studies` in a config.\n",
         _model_table(Study),

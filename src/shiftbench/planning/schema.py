@@ -345,12 +345,14 @@ class ConfigFile(Model):
         None, alias="from", description="Another config, by path or name, to change and add to."
     )
     budget: str | None = Field(
-        None, description="Which of their budgets the studies have that are picked here."
+        None,
+        description="Which of their budgets the studies have that are picked here; if not given, "
+        "studies of `config/embedded.yaml` are as they are there.",
     )
     studies: dict[Name, Any] | list[Any] = Field(
         description="A list picks studies by name; a mapping adds, or changes those of `from`. A "
-        "study is one of the library, or with `from: STUDY`, `budget` and changes under another "
-        "name, or written out here."
+        "study is named, or started from another with `from: STUDY` and changed, or written out "
+        "here; see below."
     )
     folder: str | None = Field(
         None,

@@ -124,7 +124,7 @@ def facts(study: Study) -> dict[str, str]:
 
 def command(study: Study) -> str:
     """What makes the study again."""
-    return f".venv/bin/snakemake {study.name} --configfile {study.plan.path.as_posix()}"
+    return catalogue.command(study.name, study.plan.path)
 
 
 def settings(study: Study) -> dict[str, str]:

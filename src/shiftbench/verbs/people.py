@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 from contextlib import ExitStack
 from functools import partial
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shiftbench.errors import UserError
-from shiftbench.names import refuse_unknown
+from shiftbench.names import refuse_unknown, unknown
 
 if TYPE_CHECKING:
     from shiftbench.planning.schema import Config
@@ -75,18 +76,42 @@ def list_names(options: argparse.Namespace) -> None:
     width = max(map(len, lines), default=0)
     for name, line in lines.items():
         print(f"{name:{width}}  {line}")
+    if options.kind == "studies":
+        run = catalogue.command("NAME", options.config)
+        print(f"\nShow one: shiftbench show NAME --config {options.config}. Run one: {run}")
 
 
 def show(options: argparse.Namespace) -> None:
-    """Prints a method with every setting and where it comes from, also as a study has it."""
+    """Prints a method with each setting and where it comes from, or what a study compares."""
     from shiftbench.planning import catalogue, config
+
+    name = options.name.lower()  # as all names are
+    if options.study:
+        print(catalogue.variant(config.composed(options.config), options.study, name))
+    else:
+        print("\n\n".join(_shown(options.config, name)))
+
+
+def _shown(path: Path, name: str) -> list[str]:
+    """The method and the study of this name. UserError if there is neither."""
+    from shiftbench.planning import catalogue, config
+    from shiftbench.planning.endings import TRIALS
+    from shiftbench.planning.fit_words import listed
     from shiftbench.planning.library import Library
 
-    if options.study:
-        print(catalogue.variant(config.composed(options.config), options.study, options.method))
-    else:
-        _use_parts(options)
-        print(catalogue.method(Library(options.config.parent), options.method))
+    made = config.use_parts(path) if path.exists() else None
+    library = made.library if made else Library(path.parent)
+    studies = list(made.data.get("studies", ())) if made else []
+    shown = [catalogue.method(library, name)] if name in library.methods else []
+    if name.removesuffix(TRIALS) in studies:
+        made = config.composed(path)
+        plan = config.planned(made)
+        shown.append(catalogue.study(made, plan, name, Path("results/published")))
+    if shown:
+        return shown
+    if others := [os.path.relpath(one) for one in library.planning(name)]:
+        raise UserError(f'{path} has no study "{name}"; add --config {listed(others, "or")}')
+    raise UserError(unknown("method or study", name, [*library.methods, *studies]))
 
 
 def reference(_: argparse.Namespace) -> None:
