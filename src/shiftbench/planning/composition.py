@@ -235,10 +235,10 @@ def _layers(
 
 
 def _of_library(made: Composition, named: Part, name: str, budget: Part | None) -> list[Part]:
-    """The layers of a study that a config names: of a file of `studies/`, or of one of our configs.
+    """The layers of a study that a config names: a file of `studies/`, or a study of our configs.
 
-    The file counts where its budget is clear; else our config of the budget says which file and
-    which budget the name stands for.
+    A name is looked up in our config of the budget if there is no such file, or if the file has
+    budgets and none is chosen.
     """
     file = made.library.study(name)
     clear = file is not None and (budget is not None or file.get("budgets") is None)
@@ -260,7 +260,8 @@ def _of_file(
     """The layers of a study of the library: what it starts from, itself, its budget."""
     file = made.library.study(name)
     if file is None:
-        made.wrong(named, unknown("study", name, made.library.studies(*_word(budget))))
+        studies = {*made.library.studies(), *made.library.planned(*_word(budget))}
+        made.wrong(named, unknown("study", name, sorted(studies)))
         return []
     if name in trail:
         made.wrong(named, f'the study "{name}" starts from itself')

@@ -101,10 +101,9 @@ class Library:
                     return path
         return None
 
-    def studies(self, budget: str = DEFAULT) -> list[str]:
-        """The names of all files of studies, and of the studies of our config of this budget."""
-        names = {path.stem for path in self._files("studies")}
-        return sorted(names | dict(self._planned(budget)).keys())
+    def studies(self) -> list[str]:
+        """The names of all files of studies."""
+        return sorted({path.stem for path in self._files("studies")})
 
     def study(self, name: str) -> Part | None:
         """The file of a study, read once; None if there is none of this name."""
@@ -114,13 +113,18 @@ class Library:
             self._studies[name] = None if path is None else whole(self.read(path))
         return self._studies[name]
 
-    def planned_study(self, name: str, budget: str = DEFAULT) -> PlannedStudy | None:
-        """A study of our config of this budget; None if that has none of this name.
+    def planned(self, budget: str = DEFAULT) -> dict[str, Part]:
+        """The studies of our config of a budget; none if there is no such config."""
+        files = [path for path in OURS.glob("*.yaml") if path.stem == budget]
+        return {name: part for path in files for name, part in self._entries(path)}
 
-        So the names that `list studies` prints can be used where they are no names of files:
-        `permuted-digits` of config/embedded.yaml is the file `permuted-images`.
+    def planned_study(self, name: str, budget: str = DEFAULT) -> PlannedStudy | None:
+        """A study of our config of a budget; None if that has none of this name.
+
+        `list studies` prints such names, and some are not those of files: `permuted-digits` of
+        config/embedded.yaml stands for the file `permuted-images`.
         """
-        entry = dict(self._planned(budget)).get(name)
+        entry = self.planned(budget).get(name)
         if entry is None:
             return None
         source, own = entry.get("from"), entry.get("budget")
@@ -129,13 +133,10 @@ class Library:
 
     def planning(self, name: str) -> list[Path]:
         """Our configs with a study of this name."""
-        return [path for path in sorted(OURS.glob("*.yaml")) if self.planned_study(name, path.stem)]
+        return [path for path in sorted(OURS.glob("*.yaml")) if name in self.planned(path.stem)]
 
-    def _planned(self, budget: str) -> Iterator[tuple[str, Part]]:
-        """The studies of our config of a budget, if there is one."""
-        for path in OURS.glob("*.yaml"):
-            if path.stem == budget:
-                yield from whole(self.read(path)).at("studies").named()
+    def _entries(self, path: Path) -> Iterator[tuple[str, Part]]:
+        return whole(self.read(path)).at("studies").named()
 
     @functools.cached_property
     def methods(self) -> dict[str, Part]:

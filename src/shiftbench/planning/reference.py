@@ -45,15 +45,18 @@ studies:
   mine: {from: permuted-digits, methods: [independent, vcl, ewc], seeds: 1}
 ```
 
-Any name that `shiftbench list studies` prints will do, and the study has the budget and the
-reductions that it has there. With a `budget`, the names are those of the files in `studies/` and
-those of our config of that budget: `permuted-mnist-full` is one of `budget: cpu`. What you write
-beside `from` replaces what the study says. A list of methods picks from the study's, which keep
-the settings that the study and its budget give them, or adds others. Metrics and artefacts that
-need a method that you leave out are refused; replace them as well.
+`from` takes each name that `shiftbench list studies` prints. The study then has the budget and the
+reductions that it has in `config/embedded.yaml`. With `budget: cpu`, `from` takes the files in
+`studies/` that have this budget, and the studies of `config/cpu.yaml`, such as
+`permuted-mnist-full`.
 
-A study that is written out takes no settings from ours, so its methods have those that `shiftbench
-show METHOD` prints. Therefore each method's page of the site has one to copy:
+The keys beside `from` replace those of the study. A list of methods picks from those of the study,
+with the settings that they have there; it may also name others. Name the study's `reference` and
+`baseline` as well, or set them to `null`. `check` says which metrics and artefacts the methods do
+not support.
+
+A study that is written out changes no settings: its methods have those that `shiftbench show
+METHOD` prints. The results pages have such a config on the page of each method:
 
 ```yaml
 studies:
