@@ -99,7 +99,7 @@ class Composition:
 
     def follows(self, place: Place) -> bool:
         """Whether an error at a place of the data may only follow from an unknown name."""
-        emptied = bool(self.unresolved) and place in (("studies",), ("streams",))
+        emptied = bool(self.unresolved) and place == ("studies",)
         return emptied or any(place[: len(cause)] == cause for cause in self.unresolved)
 
 
@@ -156,7 +156,7 @@ def _plan(made: Composition, file: Part, trail: tuple[Path, ...]) -> _Plan:
     wanted = file.get("studies")
     if wanted is None or wanted.mapping():  # changes and adds; a list picks
         plan.studies.update(base.studies)
-    if wanted is None and not base.studies:
+    if wanted is None and not base.studies and trail:  # of the first, the schema says it
         made.wrong(file, "studies: this key is missing")
     budget = file.get("budget")
     for name, entry in _entries(made, wanted):

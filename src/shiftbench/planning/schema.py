@@ -307,7 +307,7 @@ class Config(Model):
     seeds_per_job: Annotated[int, Ge(1)] = Field(
         10, description="Repetitions that one job runs side by side."
     )
-    streams: Annotated[dict[Name, Stream], MinLen(1)]
+    streams: dict[Name, Stream] = Field({})
     studies: Annotated[dict[Name, Study], MinLen(1)]
     claims: dict[Name, Claim] = Field({}, description="What papers claim, by name.")
 
