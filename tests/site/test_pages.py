@@ -232,7 +232,7 @@ def test_metrics_without_a_number_are_left_out_and_none_leads_that_has_no_direct
     (study,) = collect.collect(tmp_path).studies
     assert study.metrics == list(dict.fromkeys(table["metric"])), "every run failed"
     without_bundle(monkeypatch)
-    monkeypatch.setattr(snippet, "of", lambda *_: "")
+    monkeypatch.setattr(snippet, "of", lambda *_: None)
     pages.write(tmp_path, tmp_path / "site")
 
 
@@ -303,6 +303,17 @@ def test_each_snippet_is_one_study_of_the_method_of_its_page(
         assert list(data) == ["studies"] and list(data["studies"]) == ["my-study"]
         assert list(planned[name].methods) == [name]
         assert planned[name].learners[name] == settings_of(shown[name]), name
+
+
+def test_a_page_says_where_the_settings_for_its_stream_are(
+    documents: dict[Path, html.Element], capsys: pytest.CaptureFixture
+) -> None:
+    pages_of = {path.stem: page.one("main") for path, page in documents.items()}
+    said = "shiftbench show vbs-k6 --study transformed-digits --config config/embedded.yaml"
+    assert said in [code.text for code in pages_of["vbs-k6"].all("code")]
+    assert cli.main(said.split()[1:]) == 0
+    assert "in the study transformed-digits" in capsys.readouterr().out
+    assert "shiftbench show" not in pages_of["vbs-plain"].text, "no study has it"
 
 
 @pytest.mark.long

@@ -13,6 +13,7 @@ import yaml
 
 from shiftbench.planning import components, config_checks, own_files
 from shiftbench.planning.library import Library
+from shiftbench.planning.schema import one_component
 from shiftbench.scoring import leads
 from shiftbench.site.collect import Plan, Results
 
@@ -29,22 +30,36 @@ class Setting(NamedTuple):
     stream: str
     definition: dict[str, Any]
     study: dict[str, Any]
+    name: str
+    plan: Plan
 
 
-def of(name: str, results: Results) -> str:
-    """A whole config, in YAML, that runs a method with one seed; empty if no stream suits it."""
+class Snippet(NamedTuple):
+    """A whole config, in YAML, that runs a method with one seed.
+
+    other: the command that shows the settings of the method in the study of ours with this stream;
+    empty if it is not in that study, or has the same settings there.
+    """
+
+    text: str
+    other: str
+
+
+def of(name: str, results: Results) -> Snippet | None:
+    """The snippet of a method; None if no stream suits it."""
     method = results.library.methods[name].data
     if "pipeline" not in method:
-        return ""
+        return None
     for setting in _settings(name, results):
         for metrics in _metrics(setting.study["metrics"]):
             study = _study(name, method["label"], setting, metrics)
             wrong = _wrong(study, setting, method["pipeline"])
             if not wrong:
-                return _text(study | {"streams": {setting.stream: setting.definition}})
+                text = _text(study | {"streams": {setting.stream: setting.definition}})
+                return Snippet(text, _other(name, method["pipeline"], setting))
             if "methods" in wrong:  # whatever the metric
                 break
-    return ""
+    return None
 
 
 def _settings(name: str, results: Results) -> Iterator[Setting]:
@@ -59,7 +74,8 @@ def _settings(name: str, results: Results) -> Iterator[Setting]:
             stream = data["studies"][study]["streams"][0]
             wanted = number == 0 or ranks[study] == 1
             if wanted and not own_files.named(data["streams"][stream]):
-                yield Setting(stream, data["streams"][stream], data["studies"][study])
+                definition = data["streams"][stream]
+                yield Setting(stream, definition, data["studies"][study], study, plan)
 
 
 def _ranks(name: str, plan: Plan, library: Library) -> dict[str, float]:
@@ -100,6 +116,21 @@ def _wrong(study: dict[str, Any], setting: Setting, pipeline: list[Any]) -> set[
         "studies": {STUDY: study | {"methods": methods}},
     }
     return {place[2] for place, _ in config_checks.problems(data)}
+
+
+def _other(name: str, pipeline: list[Any], setting: Setting) -> str:
+    """The command that shows a method as the study of a setting has it, if it differs there."""
+    here = [
+        (component, components.check(kind, component, settings))
+        for kind, item in config_checks.by_kind(pipeline)
+        for component, settings in [one_component(item)]
+    ]
+    variants = setting.plan.config.studies[setting.name].methods
+    for variant, known in variants.items():
+        if known.method == name and known.pipeline != here:
+            options = f"--study {setting.name} --config {setting.plan.path.as_posix()}"
+            return f"shiftbench show {variant} {options}"
+    return ""
 
 
 def _text(study: dict[str, Any]) -> str:
