@@ -19,7 +19,7 @@ FROM := $(if $(wildcard wheelhouse),--no-index --find-links wheelhouse)
 REPORT := "results/$$(basename "$${CONFIG%.*}")/report.html"
 PYTHON_FILES := src tests benchmarks
 
-.PHONY: help run cluster test test-long test-peers test-cluster lint format check reference lock wheelhouse peers clean
+.PHONY: help run cluster test test-long test-peers test-cluster lint format check derived lock wheelhouse peers clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -58,11 +58,8 @@ format: $(STAMP) ## Format Python and rules
 	@$(BIN)/ruff format $(PYTHON_FILES)
 	@$(BIN)/snakefmt Snakefile workflow
 
-reference: $(STAMP) ## Write config/README.md and config/schema.json anew from the code
-	@$(BIN)/python -m shiftbench reference > config/README.md.new
-	@mv config/README.md.new config/README.md
-	@$(BIN)/python -m shiftbench schema > config/schema.json.new
-	@mv config/schema.json.new config/schema.json
+derived: $(STAMP) ## Derive again all committed files that need no training
+	@$(BIN)/python -m shiftbench derive
 
 # publish.in and test.in stay apart: boto3 asks for an old python-dateutil, which pandas has too.
 # Of CUDA's libraries only what the first lock has not: all else has its versions.

@@ -349,11 +349,6 @@ def test_a_word_that_the_vocabulary_has_not_is_told_before_anything_is_learnt(
     assert not Path("run.zarr.zip").exists()
 
 
-def test_reference_is_printed(capsys) -> None:
-    assert cli.main(["reference"]) == 0
-    assert capsys.readouterr().out.startswith("# Config reference")
-
-
 @pytest.mark.parametrize("arguments", [[], ["nonsense", "list", "learners"]])
 def test_stack_that_does_not_exist(capsys, arguments) -> None:
     assert __main__.main(["--stack", *arguments]) == 2

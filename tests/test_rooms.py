@@ -22,7 +22,7 @@ ARROWS = {
         "store",
     },
     "site": {"overview", "artefacts", "publishing", "scoring", "planning", "store"},
-    "overview": {"artefacts", "scoring", "planning"},
+    "overview": {"artefacts", "publishing", "scoring", "planning", "store"},
     "artefacts": {"scoring", "theory", "posteriors", "planning"},
     "scoring": {"theory", "online", "words", "planning", "store"},
     "theory": {"online", "posteriors", "planning"},

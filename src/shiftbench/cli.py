@@ -83,7 +83,6 @@ def _add_planning(verbs: argparse._SubParsersAction) -> None:
     planning.add_argument("--budget", help="compare with what another budget would cost")
     planning.add_argument("--cores", type=int, help="of the machine, if not all of this one")
     planning.add_argument("--json", action="store_true", help="for programs")
-    _add(verbs, "reference", people.reference)
     trying = _add(verbs, "test", people.test)
     trying.add_argument("folder", type=Path, help="as `components` in a config names it")
 
@@ -122,6 +121,8 @@ def _add_jobs(verbs: argparse._SubParsersAction) -> None:
     _add_job(verbs, "artefact", jobs.artefact, ("study", "name"), read, ("streams", "output"))
     _add_job(verbs, "ledger", overview.ledger, several=("tables", "output"))
     _add_job(verbs, "ranks", overview.ranks, several=("scores", "output"))
+    deriving = _add(verbs, "derive", overview.derive, of_job=True)
+    deriving.add_argument("--check", action="store_true", help="only say what is out of date")
 
 
 def _add_results(verbs: argparse._SubParsersAction) -> None:
@@ -146,8 +147,6 @@ def _add_results(verbs: argparse._SubParsersAction) -> None:
     )
     publishing.add_argument("--dry-run", action="store_true", help="only tell what would be done")
     publishing.add_argument("--config", type=Path, help="for an upload; see `crate`")
-    viewing = _add(verbs, "overview", overview.published)
-    viewing.add_argument("published", type=Path, nargs="?", default=Path("results/published"))
     showing = _add(verbs, "site", people.site)
     showing.add_argument(
         "results",

@@ -13,12 +13,13 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from shiftbench.artefacts import claims
+from shiftbench.artefacts import _style, _tables, claims
 from shiftbench.errors import UserError
 from shiftbench.overview import _rows
 from shiftbench.planning import works
 from shiftbench.scoring import verdicts
 
+FIGURES = (".png", ".svg")
 COLUMNS = (*claims.COLUMNS[:4], "config", "study", *claims.COLUMNS[4:])
 
 
@@ -36,6 +37,23 @@ def collect(
         for row in [row for row in judged if row["claim"] == claim["name"]] or [_not_run(claim)]
     ]
     return pd.DataFrame(rows, columns=list(COLUMNS), dtype=object).fillna("")
+
+
+def write(
+    stem: Path,
+    claims: Sequence[Mapping[str, Any]],
+    tables: Mapping[tuple[str, str], Path],
+    figures: bool = True,
+) -> list[Path]:
+    """Write the ledger to STEM.csv and .md, and draw it to STEM.svg and .png; what was written.
+
+    claims, tables: as of `collect`.
+    """
+    rows = collect(claims, tables)
+    _tables.save(rows, stem, caption(rows), shown(rows))
+    if figures:
+        _style.save(draw(rows), stem, caption(rows), words=True)
+    return [stem.with_suffix(kind) for kind in (".csv", ".md", *(FIGURES if figures else ()))]
 
 
 def caption(rows: pd.DataFrame) -> str:

@@ -21,25 +21,23 @@ def write(
     claims: Sequence[Mapping[str, Any]],
     labels: Mapping[str, str],
     bounds: Collection[str] = (),
+    figures: bool = True,
 ) -> list[Path]:
-    """Writes ledger.csv, .md, .svg and .png, costs.csv and .md; where they can be, ranks.svg, .png.
+    """Write ledger.csv, .md, .svg and .png, costs.csv and .md; where they can be, ranks.svg, .png.
 
     published: a folder of configs, such as results/published. claims: those of the library, as in
     the spec of a ledger; labels: what figures call methods; bounds: those that have no rank.
+    figures: whether .svg and .png are written.
     """
     tables = {
         _place(path): path for path in sorted(published.glob("*/studies/*/tables/claims.csv"))
     }
-    rows = ledger.collect(claims, tables)
-    stem = published / "ledger"
-    _tables.save(rows, stem, ledger.caption(rows), ledger.shown(rows))
-    _style.save(ledger.draw(rows), stem, ledger.caption(rows), words=True)
-    made = [stem.with_suffix(kind) for kind in (".csv", ".md", ".png", ".svg")]
+    made = ledger.write(published / "ledger", claims, tables, figures)
     spent = costs.collect(published)
     _tables.save(spent, published / "costs", costs.caption(spent), costs.shown(spent))
     made += [published / "costs.csv", published / "costs.md"]
-    scores = tuned_scores(published)
-    if ranks.possible(scores, bounds):
+    scores = tuned_scores(published) if figures else None
+    if scores is not None and ranks.possible(scores, bounds):
         told = ranks.caption(ranks.shared(scores, bounds))
         _style.save(ranks.draw(scores, labels, bounds), published / "ranks", told)
         made += [published / "ranks.png", published / "ranks.svg"]

@@ -25,7 +25,7 @@ from shiftbench.planning.schema import (
 HEAD = """\
 # Config reference
 
-<!-- Made by `make reference` from the code; a test compares them. Do not edit. -->
+<!-- Made by `make derived` from the code; a test compares them. Do not edit. -->
 
 A config is a YAML file that picks studies and a budget; `config/embedded.yaml` is the default,
 another one is chosen with `make run CONFIG=config/OTHER.yaml` or `snakemake --configfile

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from shiftbench.errors import UserError
 from shiftbench.verbs.jobs import sealed, stem_of
@@ -17,13 +18,10 @@ def ledger(options: argparse.Namespace) -> None:
     specs.refuse_other(spec, options.digest)
     stem = stem_of(options.output, ("csv", "md", "svg", "png"))
 
-    from shiftbench.artefacts import _style, _tables
     from shiftbench.overview import ledger
 
     studies = [(spec["config"], study) for study in spec["studies"]]
-    rows = ledger.collect(spec["claims"], dict(zip(studies, options.tables, strict=True)))
-    _tables.save(rows, stem, ledger.caption(rows), ledger.shown(rows))
-    _style.save(ledger.draw(rows), stem, ledger.caption(rows), words=True)
+    ledger.write(stem, spec["claims"], dict(zip(studies, options.tables, strict=True)))
 
 
 @sealed(reads=("scores",), makes=("output",))
@@ -45,18 +43,14 @@ def ranks(options: argparse.Namespace) -> None:
     _style.save(ranks.draw(scores, spec["labels"], spec["bounds"]), stem, told)
 
 
-def published(options: argparse.Namespace) -> None:
-    """Writes the ledger of claims, and ranks of methods, over all published results."""
-    if not options.published.is_dir():
-        raise UserError(f"{options.published}: there is no such folder; publish results first")
+def derive(options: argparse.Namespace) -> None:
+    """Derives everything committed that needs no training, in place; with --check, compares."""
+    root = Path(".")
+    if not (root / "results" / "published").is_dir():
+        raise UserError("derive: there is no results/published here; run it in a checkout")
 
-    from shiftbench.overview import published
-    from shiftbench.planning import claims
-    from shiftbench.planning.library import OURS, Library
+    from shiftbench.overview import derive
 
-    known = Library(OURS)
-    spoken = [claim.model_dump(exclude_none=True) for claim in claims.load(known).values()]
-    labels = {name: method.data["label"] for name, method in known.methods.items()}
-    bounds = [name for name, method in known.methods.items() if method.data.get("bound")]
-    for path in published.write(options.published, spoken, labels, bounds):
-        print(path)
+    problems = derive.check(root) if options.check else derive.derive(root)
+    if problems:
+        raise UserError("\n".join(problems))

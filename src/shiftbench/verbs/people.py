@@ -114,13 +114,6 @@ def _shown(path: Path, name: str) -> list[str]:
     raise UserError(unknown("method or study", name, [*library.methods, *studies]))
 
 
-def reference(_: argparse.Namespace) -> None:
-    """Prints the reference of all config keys (config/README.md)."""
-    from shiftbench.planning import reference
-
-    print(reference.text(), end="")
-
-
 def test(options: argparse.Namespace) -> int:
     """Tries a folder of your own components against the contract that ours keep; 1 if one fails."""
     from importlib.util import find_spec
