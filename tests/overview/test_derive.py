@@ -108,7 +108,9 @@ def test_an_edited_score_is_named_and_its_sentence_too(checkout) -> None:
     rows.to_csv(path, index=False)
     of_score, of_sentence = derive.check(checkout)
     assert of_score.startswith("results/published/mine/studies/one/scores.csv: changed since")
-    assert of_sentence.startswith("README.md: finding lead: published is otherwise: accuracy of six")
+    assert of_sentence.startswith(
+        "README.md: finding lead: published is otherwise: accuracy of six"
+    )
     assert "no resolved lead" in of_sentence and "Six hypotheses lead one by" in of_sentence
 
 

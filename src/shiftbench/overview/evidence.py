@@ -30,7 +30,6 @@ from shiftbench.scoring import comparison, leads, statistics
 from shiftbench.scoring.comparison import ALPHA
 from shiftbench.scoring.statistics import Interval
 
-
 Scores = dict[str, np.ndarray]
 """Scores [seed] by method."""
 

@@ -22,7 +22,7 @@ LONGEST = 30
 TYPED = re.compile(r"\d\.\d|\d ?%|\d points|\d-fold")
 """Numbers that must be computed; names such as CIFAR-10 and settings such as 25 rows are typed."""
 WORDS = {
-    re.compile(r"\bleads?\b|\bahead of\b|\bbeats?\b|\bbetter than\b"): {"leads", "counts", "claim"},
+    re.compile(r"\bleads?\b|\bahead of\b|\bbeats?\b|\bbetter than\b"): {"leads", "counts"},
     re.compile(r"\balike\b|\btrials\b"): {"trials"},
     re.compile(r"\bresolved\b|\btell apart\b|\btold apart\b|\bbeyond the noise\b"): {
         "unresolved",

@@ -1,7 +1,7 @@
 """Markdown pages whose result sentences and tables are written between markers.
 
-    <!-- finding: NAME -->the sentence<!-- /finding -->
-    <!-- table: NAME -->the table<!-- /table -->
+<!-- finding: NAME -->the sentence<!-- /finding -->
+<!-- table: NAME -->the table<!-- /table -->
 """
 
 from __future__ import annotations
