@@ -174,6 +174,9 @@ def test_markers_without_end_or_of_nothing_are_named(tmp_path, published) -> Non
     page.write_text("a <!-- finding: it -->")
     (problem,) = pages.fill(tmp_path, published)
     assert problem.startswith("README.md: a marker has no end")
+    page.write_text("a <!-- finding: it -->A.<!-- /finding --> It leads by 2.6 points [2.0, 3.3].")
+    (problem,) = pages.fill(tmp_path, published)
+    assert problem.startswith('README.md: the result "6 points" is typed')
 
 
 def test_the_processor_time_of_our_configs_is_in_a_table() -> None:

@@ -302,7 +302,7 @@ def _number(value: float, row: Row) -> str:
     """Percent or points with one decimal of fractions, three digits of anything else."""
     of_fraction = components.constant("metrics", row.metric, "UNIT", "") == "fraction"
     if row.decimals is not None:
-        return f"{value * (100 if of_fraction else 1):z.{row.decimals}f}"
+        return f"{value * (100 if of_fraction else 1):z,.{row.decimals}f}"
     return f"{100 * value:z.1f}" if of_fraction else f"{value:z.3g}"
 
 

@@ -20,9 +20,11 @@ from shiftbench.scoring import verdicts
 from shiftbench.store import text_files
 
 MARKER = re.compile(
-    r"(<!-- (?P<kind>finding|table): (?P<name>[\w-]+) -->\s*)(?P<text>.*?)(\s*<!-- /(?P=kind) -->)",
+    r"(<!-- (?P<kind>finding|table): (?P<name>[\w-]+) -->)(?P<text>.*?)(<!-- /(?P=kind) -->)",
     re.DOTALL,
 )
+TYPED = re.compile(r"\d (?:percentage )?points?\b|\[-?\d*\.\d+, -?\d*\.\d+\]")
+"""Differences and intervals: in a page with markers they stand between these only."""
 OPENED = re.compile(r"<!-- /?(?:finding|table)\b")
 MIXED = "mixed"
 CONFIGS = ("embedded", "cpu", "paper")
@@ -47,14 +49,22 @@ def _fill(
     def written(marker: re.Match[str]) -> str:
         kind, name = marker["kind"], marker["name"]
         try:
-            return marker[1] + _content(kind, name, known, root, published) + marker[5]
+            content = _content(kind, name, known, root, published)
         except UserError as error:
             problems.append(f"{where}: {error}")
             return marker[0]
+        # Markdown shows a line that begins with a marker as it is: the sentence has its own.
+        around = "\n\n" if kind == "table" else "\n" * marker["text"].startswith("\n")
+        return f"{marker[1]}{around}{content}{around}{marker[5]}"
 
     new = MARKER.sub(written, text)
     if len(OPENED.findall(text)) != 2 * len(MARKER.findall(text)):
         problems.append(f"{where}: a marker has no end; close it with <!-- /finding --> or /table")
+    if (typed := TYPED.search(MARKER.sub("", text))) and MARKER.search(text):
+        problems.append(
+            f'{where}: the result "{typed.group()}" is typed; write it as a finding'
+            " (docs/findings.yaml) between markers"
+        )
     if new != text:
         text_files.write(page, new)
     return problems
