@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import xarray as xr
 
@@ -67,3 +68,14 @@ def test_lines_that_coincide_have_markers_at_different_points():
     places = [set(range(start, 300, every)) for start, every in marked]
     assert all(len(one) >= _style.MARKS - 1 for one in places)
     assert sum(map(len, places)) == len(set().union(*places)), "no point has two markers"
+
+
+def test_places_of_subfigures_in_subfigures_are_rounded_too():
+    drawn = _style.figure(3, "A caption.")
+    outer, _ = drawn.subfigures(2, 1)
+    inner, _ = outer.subfigures(1, 2, width_ratios=[1, 2])
+    inner.subplots()
+    inner.bbox_relative.set_points(np.array([[0.1 + 1e-14, -1e-15], [0.9, 1.0]]))
+    drawn.set_layout_engine("none")
+    _style._freeze(drawn)
+    assert inner.bbox_relative.get_points().tolist() == [[0.1, 0.0], [0.9, 1.0]]

@@ -17,7 +17,7 @@ import seaborn as sns
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, FigureBase
 from matplotlib.transforms import Bbox
 from PIL import Image
 
@@ -244,7 +244,14 @@ def _freeze(drawn: Figure) -> None:
     """Lays the figure out once, to six digits: the solver's last bits differ between runs."""
     drawn.draw_without_rendering()
     drawn.set_layout_engine("none")
-    for block in drawn.subfigs:
-        block.bbox_relative.set_points(block.bbox_relative.get_points().round(6))
+    _round_blocks(drawn, 6)
     for axes in drawn.get_axes():
         axes.set_position(Bbox(axes.get_position(original=True).get_points().round(6)))
+
+
+def _round_blocks(drawn: FigureBase, digits: int) -> None:
+    """Round the places of subfigures, and with more digits of those inside them."""
+    for block in drawn.subfigs:
+        rounded = block.bbox_relative.get_points().round(digits) + 0.0  # no -0
+        block.bbox_relative.set_points(rounded)
+        _round_blocks(block, digits=12)
