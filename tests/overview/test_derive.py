@@ -111,6 +111,9 @@ def test_an_edited_score_is_named_and_its_sentence_too(checkout) -> None:
     assert of_sentence.startswith(
         "README.md: finding lead: published is otherwise: accuracy of six"
     )
+    page = (checkout / "README.md").read_text()
+    assert derive.update(checkout) == [of_score], "nothing is built upon it"
+    assert (checkout / "README.md").read_text() == page
     assert "no resolved lead" in of_sentence and "Six hypotheses lead one by" in of_sentence
 
 

@@ -43,6 +43,11 @@ def derive(root: Path, of_studies: bool = True, figures: bool = True) -> list[st
     return pages.fill(root, Published(folder))
 
 
+def update(root: Path) -> list[str]:
+    """Derive everything in place, unless what it rests on was changed. Returns what is wrong."""
+    return list(_changed_inputs(root, derived=tables.FROM_SCORES)) or derive(root)
+
+
 def check(root: Path, of_studies: bool = True, figures: bool = False) -> list[str]:
     """What is out of date in a checkout, one line each; nothing is written there.
 

@@ -86,7 +86,7 @@ def _derive(name: str, found: StudyResults, stem: Path) -> None:
 
 def _results(study: Path, spec: Mapping[str, Any], scores: xr.Dataset) -> StudyResults:
     published = (study / "tables" / f"{spec['artefact']}.md").read_text(encoding="utf-8")
-    claims = [results._claim(entry) for entry in spec.get("claims") or ()]
+    claims = [results.claim(entry) for entry in spec.get("claims") or ()]
     seeds = SEEDS.search(published.rstrip("\n"))
     return _Published(
         name=spec["study"],

@@ -190,7 +190,7 @@ def load(
         tuning=spec.get("tuning") or "",
         labels=spec.get("labels") or {},
         looks=spec.get("looks") or {},
-        claims=[_claim(entry) for entry in spec.get("claims") or ()],
+        claims=[claim(entry) for entry in spec.get("claims") or ()],
         cells=spec.get("cells") or {},
         configurations=spec.get("configurations") or (),
         scores=zarr_zip.read_tree(scores),
@@ -199,7 +199,7 @@ def load(
     )
 
 
-def _claim(entry: Mapping[str, Any]) -> tuple[Claim, Sequence[str]]:
+def claim(entry: Mapping[str, Any]) -> tuple[Claim, Sequence[str]]:
     """A claim of a spec, with its streams."""
     claim = {key: value for key, value in entry.items() if key != "streams"}
     return Claim.model_validate(claim), entry["streams"]

@@ -51,6 +51,6 @@ def derive(options: argparse.Namespace) -> None:
 
     from shiftbench.overview import derive
 
-    problems = derive.check(root) if options.check else derive.derive(root)
+    problems = derive.check(root) if options.check else derive.update(root)
     if problems:
         raise UserError("\n".join(problems))
