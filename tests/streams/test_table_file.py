@@ -21,7 +21,7 @@ ROWS = [
     ("wed", 6, 5, 9.0, "c", 0),
     ("wed", 8, 5, 7.0, "a", 0),
 ]
-ALL = {"columns": ("x",), "target": "y", "scaling": "none"}
+ALL = {"columns": ("x",), "target": "y", "scaling": "none", "target_scaling": "none"}
 
 
 def written(folder: Path, rows=ROWS) -> Path:
@@ -95,6 +95,43 @@ def test_all_columns_without_another_role_are_features(tmp_path: Path) -> None:
     assert store["feature"].values.tolist() == ["x", "z"]
 
 
+def test_columns_of_texts_are_left_out_with_a_sentence(tmp_path: Path) -> None:
+    settings = ALL | {"columns": ()}
+    store = build(tmp_path, **settings)
+    assert store["feature"].values.tolist() == ["x", "z", "new"]
+    note = 'Columns "day", "what" have no numbers and are left out; if one holds dates, set `time`'
+    path = tmp_path / "table.csv"
+    (found,) = table_file.look(Settings(path=path.name, **settings), path)
+    assert found == store.attrs["left_out"] and found.startswith(note)
+    assert not table_file.look(Settings(path=path.name, **ALL), path), "these were chosen"
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [
+        ("b", "'b' is no number; leave the column out"),
+        ('"2,5"', "'2,5' has a decimal comma; write 2.5"),
+        ("", "the value is missing"),
+    ],
+)
+def test_a_column_with_some_numbers_is_not_left_out(tmp_path: Path, cell: str, words: str) -> None:
+    with pytest.raises(UserError, match=f'line 3, column "x": {words}'):
+        build(tmp_path, [("x", "y"), (1, 1), (cell, 2), (3, 3)], columns=())
+
+
+def test_a_column_of_time_labels_the_tasks_and_is_no_feature(tmp_path: Path) -> None:
+    days = ("day", "2024-01-01", "2024-01-02", "2024-01-02", "2024-01-05", "2024-02-01")
+    rows = [(day, *line[1:]) for day, line in zip(days, ROWS, strict=True)]
+    store = build(tmp_path, rows, columns=(), time="day", history=1, rows_per_task=2)
+    assert store["time"].values.tolist() == ["2024-01-02", "2024-01-05"]
+    assert store["time"].attrs["column"] == "day"
+    assert store["feature"].values.tolist() == ["x", "z", "new"]
+    assert store.attrs["left_out"] == 'Column "what" has no numbers and is left out'
+    rows[4] = ("2023-12-31", *rows[4][1:])
+    with pytest.raises(UserError, match=r"line 5, column \"day\": '2023-12-31' comes after"):
+        build(tmp_path, rows, time="day")
+
+
 def test_scaling_by_all_rows_and_a_constant_feature_becomes_0(tmp_path: Path) -> None:
     settings = {"columns": ("x", "z"), "target_scaling": "z-score"}
     store = build(tmp_path, scaling="z-score", **settings)
@@ -125,6 +162,7 @@ def test_a_history_scales_and_is_no_task_and_nothing_is_known_ahead(tmp_path: Pa
     ("settings", "wrong"),
     [
         ({"order": "shuffled", "task_column": "day"}, "are of rows in the order of the file"),
+        ({"order": "shuffled", "time": "day"}, "are of rows in the order of the file"),
         ({"order": "shuffled", "history": 2}, "are of rows in the order of the file"),
         ({"test_share": 0.2}, "nothing can be held out of tasks of one row"),
         ({"realisations": 2}, "are the same in all realisations"),

@@ -11,24 +11,53 @@ from shiftbench.scoring.results import StudyResults
 
 
 def axis(store: xr.Dataset) -> np.ndarray:
-    """Numbers, years or dates of the values [time]."""
+    """Numbers, years or dates: of the values [time] of a series, or of the tasks of a table.
+
+    The numbers of the tasks, from 1, where a table has no column of time.
+    """
+    if "time" not in store.coords:
+        return 1 + np.arange(store.sizes["task"])
     labels = store["time"].values
     return labels.astype("datetime64") if labels.dtype.kind == "U" else labels
 
 
 def of_tasks(store: xr.Dataset) -> np.ndarray:
-    """Label of the first value of each task."""
-    return axis(store)[store["position"].values - 1]
+    """Label of the first value, or row, of each task [task]."""
+    labels = axis(store)
+    return labels[store["position"].values - 1] if "position" in store else labels
 
 
 def label(store: xr.Dataset) -> str:
     """What the axis shows: the name that a file has for it, or what its labels look like."""
+    if "time" not in store.coords:
+        return "task"
     named, labels = store["time"].attrs.get("column"), store["time"].values
     if named:
         return named
     if labels.dtype.kind == "U":
         return "date"
     return "number of the value" if labels[0] == 1 else "year"
+
+
+def values(store: xr.Dataset) -> np.ndarray:
+    """The series of the first realisation in the units of the data [time, series]."""
+    found = store["value"].values[0]
+    if "scale" not in store:
+        return found
+    return store["origin"].values[0] + store["scale"].values[0] * found
+
+
+def unit(store: xr.Dataset) -> str:
+    """The unit of `values`; empty where it is not known."""
+    told = store["scale" if "scale" in store else "value"].attrs["units"]
+    return "" if told in ("1", "unknown") else told
+
+
+def height_label(store: xr.Dataset) -> str:
+    """What the axis of `values` shows: the name of the only series, and the unit."""
+    names = store["series"].values.tolist()
+    named = names[0] if len(names) == 1 else "value"
+    return f"{named} ({unit(store)})" if unit(store) else named
 
 
 def name(study: StudyResults, stream: str) -> str:

@@ -2,7 +2,8 @@
 
 y = X mu + noise in R^d, noise N(0, s2 I), with a normal-inverse-gamma prior. Several models
 (designs X_m) make a set: the state starts with one hypothesis a model, so that `run_length`
-weighs them as well. Source: knoblauch2018robust, sections 3 and 4.
+weighs them as well. Rows of features are one model, with an intercept as the last regressor.
+Source: knoblauch2018robust, sections 3 and 4.
 
 beta_p > 0: the parameters have the beta-divergence posterior, approximated by the best normal-
 inverse-gamma (`posteriors/beta_posterior.py`), fitted anew after every row on the last `window`
@@ -49,7 +50,7 @@ from shiftbench.posteriors import beta_posterior, normal_inverse_gamma, student_
 
 NEEDS: tuple[str, ...] = ()
 MODEL = False
-TAKES = {"design": "student-t", "designs": "student-t"}
+TAKES = {"design": "student-t", "designs": "student-t", "number": "student-t"}
 REFUSES = ("diffusion",)
 OFFERS = {
     "broaden": {"beta_p": (0.0,)},
@@ -92,14 +93,14 @@ class Settings:
 def build(settings: Settings, problem: Problem, model: None = None) -> RobustLearner:
     """The learner of problem.n_outputs targets on designs of input_shape (models, d, p).
 
-    LearnerError for other inputs.
+    Of one target on features of input_shape (p - 1,), too. LearnerError for other inputs.
     """
     models, d, p = _shape(problem)
     window = settings.window if settings.beta_p else 0
     layout = _layout(d, p, window, settings)
     sizes = [d, p, window, settings.beta_p, settings.beta_rlm, settings.tolerance]
     rows = CompiledRows(
-        check=partial(row_values.checked, "bayes-linear", d=d),
+        check=partial(_checked, d=d),
         pack=partial(pack, layout),
         unpack=partial(unpack, layout),
         step=_step,
@@ -152,7 +153,7 @@ def _initial(
 
 
 def _predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> StudentT:
-    x = _designs(state["model"].astype(int), inputs)
+    x = _designs(state["model"].astype(int), _with_intercept(inputs))
     return normal_inverse_gamma.prediction(x, *_posterior(state))
 
 
@@ -167,12 +168,30 @@ def _with_scale(state: State, a: np.ndarray, b: np.ndarray) -> State:
     return state | {k: np.broadcast_to(v, state[k].shape).copy() for k, v in (("a", a), ("b", b))}
 
 
+def _checked(batch: Batch, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Designs [S, n, M d p] and targets [S, n, d], as compiled code takes them."""
+    whole = batch._replace(inputs=_with_intercept(batch.inputs))
+    return row_values.checked("bayes-linear", whole, d)
+
+
+def _with_intercept(inputs: np.ndarray) -> np.ndarray:
+    """Features [S, n, p - 1] as designs [S, n, 1, 1, p]; designs [S, n, M, d, p] as they are."""
+    if inputs.ndim != 3:
+        return inputs
+    one = np.ones((*inputs.shape[:2], 1))
+    return np.concatenate([inputs, one], axis=2)[:, :, None, None]
+
+
 def _shape(problem: Problem) -> tuple[int, int, int]:
+    """Numbers of models, targets and regressors; LearnerError for what makes none."""
     shape = problem.input_shape
+    if problem.kind == "regression" and len(shape) == problem.n_outputs == 1:
+        return 1, 1, shape[0] + 1
     if problem.kind != "regression" or len(shape) != 3 or shape[1] != problem.n_outputs:
         raise LearnerError(
             "bayes-linear: needs real targets and a design of shape (models, targets, regressors)"
-            f" for each row, as the stream family series has; the inputs here are {shape}"
+            " for each row, as the stream family series has, or one real target and features; the"
+            f" inputs here are {shape}"
         )
     return shape  # type: ignore[return-value]
 

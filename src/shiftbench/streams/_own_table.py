@@ -107,6 +107,30 @@ def read(
     return Rows(rows, texts, places)
 
 
+def without_numbers(path: Path, columns: Sequence[str], separator: str = "comma") -> list[str]:
+    """Those of these columns that have texts and no number: a date, a name, a remark.
+
+    A number with a decimal comma is one here, so that `read` refuses it.
+    """
+    known = header(path, separator)
+    at = {name: known.index(name) for name in columns}
+    texts: set[str] = set()
+    records = _records(path, separator)
+    next(records)
+    for _, fields in records:
+        if not at or len(fields) != len(known):  # which `read` refuses
+            break
+        for name, place in list(at.items()):
+            text = fields[place].strip()
+            if text.lower() in MISSING:
+                continue
+            if is_number(text) or DECIMAL_COMMA.fullmatch(text):
+                del at[name]
+            else:
+                texts.add(name)
+    return [name for name in at if name in texts]
+
+
 def is_number(text: str) -> bool:
     """Whether a text is a number with a decimal point; NaN and infinity are."""
     try:
@@ -116,11 +140,19 @@ def is_number(text: str) -> bool:
     return "_" not in text
 
 
-def wrong(path: Path, place: int, reason: str, column: str = "") -> UserError:
+def wrong(path: Path, row: int, reason: str, column: str = "") -> UserError:
     """The error for what stands in a line, or a row, of a file."""
-    unit = "row" if path.suffix in PARQUET else "line"
-    of_column = f', column "{column}"' if column else ""
-    return UserError(f"{path}, {unit} {place}{of_column}: {reason}")
+    return UserError(f"{where(path, row, column)}: {reason}")
+
+
+def where(path: Path, row: int, column: str = "") -> str:
+    """Where something stands: file, line or row, and column."""
+    return f"{path}, {line(path, row)}" + (f', column "{column}"' if column else "")
+
+
+def line(path: Path, row: int) -> str:
+    """A line of a CSV file, or a row of a Parquet file."""
+    return f"{'row' if path.suffix in PARQUET else 'line'} {row}"
 
 
 def _records(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:

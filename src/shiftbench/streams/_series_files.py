@@ -11,9 +11,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +20,8 @@ import numpy as np
 
 from shiftbench.errors import UserError
 from shiftbench.names import unknown
+from shiftbench.streams import _times
+from shiftbench.streams._times import is_number
 
 GAPS = ("", "na", "n/a", "nan", "null", "none", "?")
 """What stands for a missing value, in small letters."""
@@ -28,7 +29,6 @@ FEWEST = 3
 """Values of the shortest series."""
 TIME = "time"
 """What the labels of time in a JSON file are called."""
-DATE = re.compile(r"\d{4}(-\d\d(-\d\d([ T]\d\d:\d\d(:\d\d)?)?)?)?", re.ASCII)
 
 
 class Column(NamedTuple):
@@ -86,7 +86,9 @@ def read(path: Path, columns: Sequence[str], time: str, delimiter: str, gaps: st
     return Table(
         value,
         [column.name for column in chosen],
-        _times(path, labels) if labels else 1 + np.arange(len(value)),
+        _times.labels(labels.cells, partial(labels.place, path), labels.row)
+        if labels
+        else 1 + np.arange(len(value)),
         labels.name if labels else "",
         name,
         bool(missing.any()),
@@ -134,7 +136,7 @@ def _csv(path: Path, time: str, delimiter: str) -> tuple[str, str, list[Column]]
     if not rows:
         raise UserError(f"{path}: no row; a series has a row a value")
     head = [cell.strip() for cell in rows[0][1]]
-    headed = not any(_is_number(cell) for cell in head)
+    headed = not any(is_number(cell) for cell in head)
     names = head if headed else [str(number) for number in range(1, len(head) + 1)]
     for line, cells in rows:
         if len(cells) != len(names):
@@ -231,7 +233,7 @@ def _numbers(path: Path, column: Column, gaps: str) -> np.ndarray:
     """The numbers of a column [time], NaN where one is missing and may be."""
     numbers = np.empty(len(column.cells))
     for row, content in enumerate(column.cells):
-        if _is_number(content):
+        if is_number(content):
             numbers[row] = float(content)
         elif not _is_gap(content):
             where = column.place(path, row)
@@ -252,38 +254,6 @@ def _interpolated(path: Path, name: str, numbers: np.ndarray) -> np.ndarray:
     return np.interp(np.arange(len(numbers)), known, numbers[known])
 
 
-def _times(path: Path, column: Column) -> np.ndarray:
-    """Labels of time: numbers, or dates as text. UserError where they do not increase."""
-    cells = column.cells
-    if all(map(_is_number, cells)):
-        order = np.array([float(cell) for cell in cells])
-        labels = order.astype(int) if (order == order.round()).all() else order
-    else:
-        order = np.array([_date(path, column, row) for row in range(len(cells))])
-        labels = np.array([str(cell) for cell in cells])
-    for row in 1 + np.flatnonzero(order[1:] <= order[:-1])[:1]:
-        where, before = column.place(path, row), column.row(row - 1)
-        if order[row] == order[row - 1]:
-            text = f"is the time of {before} too; keep one row of a time"
-        else:
-            text = f"comes after {cells[row - 1]!r} of {before}; sort the rows, the oldest first"
-        raise UserError(f"{where}: {cells[row]!r} {text}")
-    return labels
-
-
-def _date(path: Path, column: Column, row: int) -> np.datetime64:
-    content = str(column.cells[row])
-    try:
-        if DATE.fullmatch(content):
-            return np.datetime64(content, "s")
-    except ValueError:  # such as the thirteenth month
-        pass
-    raise UserError(
-        f"{column.place(path, row)}: {content!r} is no time; write numbers, or dates as 2001,"
-        " 2001-12, 2001-12-31 or 2001-12-31 23:59:59, all in one way"
-    )
-
-
 def _is_series(found: Any) -> bool:
     return isinstance(found, dict) and isinstance(found.get("raw"), list)
 
@@ -298,14 +268,4 @@ def _is_gap(content: Any) -> bool:
 
 def _starts(content: Any) -> bool:
     """Whether a column that starts so is one of numbers."""
-    return _is_gap(content) or _is_number(content)
-
-
-def _is_number(content: Any) -> bool:
-    """Whether this is a finite number, or a text that says one."""
-    if isinstance(content, bool) or not isinstance(content, str | int | float):
-        return False
-    try:
-        return math.isfinite(float(content)) and "_" not in str(content)
-    except (ValueError, OverflowError):
-        return False
+    return _is_gap(content) or is_number(content)

@@ -58,11 +58,20 @@ class View(NamedTuple):
 def stored(name: str, series: Series, view: View, about: raw_data.Dataset) -> xr.Dataset:
     """The store: value [realisation, time, series] as the learner sees it, shift, position.
 
-    shift, annotation (by people) and event are truth and reach no learner. UserError, with the
-    data's name, where a series does not vary and has no z-score.
+    Where values are centred or scaled, origin and scale [realisation, series] bring them back to
+    the units of the data: origin + scale * value. shift, annotation (by people) and event are truth
+    and reach no learner. UserError, with the data's name, where a series does not vary and has no
+    z-score.
     """
-    value, look_ahead = _prepared(name, series, view)
-    return _labelled(series, view, about, value, look_ahead)
+    value, look_ahead, origin, scale = _prepared(name, series, view)
+    store = _labelled(series, view, about, value, look_ahead)
+    if value is not series.value:
+        shape = (len(value), 1, value.shape[2])
+        for kind, number in (("origin", origin), ("scale", scale)):
+            about_it = described(f"{kind} of the values in the units of the data", series.units)
+            whole = np.broadcast_to(number, shape)[:, 0]
+            store[kind] = (("realisation", "series"), whole, about_it)
+    return store
 
 
 def problem(store: xr.Dataset) -> Problem:
@@ -107,24 +116,33 @@ def _named(column: str) -> dict[str, str]:
     return described(column) | {"column": column} if column else described(TIME)
 
 
-def _prepared(name: str, series: Series, view: View) -> tuple[np.ndarray, str]:
-    """The values centred and scaled, and in words what of the whole series that took."""
+def _prepared(
+    name: str, series: Series, view: View
+) -> tuple[np.ndarray, str, np.ndarray, np.ndarray]:
+    """The values centred and scaled, in words what of the whole series that took, and the scale.
+
+    That is origin and scale, to be broadcast to [realisation, 1, series].
+    """
     value, used = series.value, [series.look_ahead] if series.look_ahead else []
+    origin, scale = np.zeros((1, 1, 1)), np.ones((1, 1, 1))
     if view.centre == "first":
-        value = value - value[:, :1]
+        origin = value[:, :1]
+        value = value - origin
     if view.centre == "whole-series":
-        value = value - value.mean(axis=1, keepdims=True)
+        origin = value.mean(axis=1, keepdims=True)
+        value = value - origin
         used.append("mean")
     if view.scaling != "none":
         axes = (1,) if view.scaling == "z-score" else (1, 2)
-        deviation = value.std(axis=axes, keepdims=True)
-        if not deviation.all():
+        scale = value.std(axis=axes, keepdims=True)
+        if not scale.all():
             raise UserError(
                 f"A series of {name} is constant and has no z-score. Set scaling to none."
             )
-        value = (value - value.mean(axis=axes, keepdims=True)) / deviation
+        mean = value.mean(axis=axes, keepdims=True)
+        value, origin = (value - mean) / scale, origin + mean
         used.append("mean and standard deviation")
-    return value, ", ".join(used)
+    return value, ", ".join(used), origin, scale
 
 
 def _labelled(

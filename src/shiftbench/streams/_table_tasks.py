@@ -37,6 +37,13 @@ class Rows(NamedTuple):
     target_scale: tuple[float, float] | None = None
 
 
+class Time(NamedTuple):
+    """The time of the first row of each task, labels [task], and what the table calls it."""
+
+    column: str
+    labels: np.ndarray
+
+
 def blocks(rows: np.ndarray, size: int) -> np.ndarray:
     """Rows [n] in tasks of so many, [task, place]; the last may have fewer."""
     found = np.full(-(-len(rows) // size) * size, NONE)
@@ -74,7 +81,11 @@ def split(
 
 
 def store(
-    rows: Rows, parts: Sequence[np.ndarray], shift: np.ndarray, attrs: Mapping[str, object]
+    rows: Rows,
+    parts: Sequence[np.ndarray],
+    shift: np.ndarray,
+    attrs: Mapping[str, object],
+    time: Time | None = None,
 ) -> xr.Dataset:
     """The store of rows and of the tasks that show them.
 
@@ -97,7 +108,7 @@ def store(
         by_which = "by which targets are scaled"
         scale["target_mean"] = ("realisation", mean, about(f"mean {by_which}"))
         scale["target_sd"] = ("realisation", sd, about(f"standard deviation {by_which}"))
-    return xr.Dataset(
+    found = xr.Dataset(
         {
             "inputs": (("row", "feature"), rows.inputs, about("features", rows.input_units)),
             "target": ("row", rows.target, target),
@@ -114,6 +125,10 @@ def store(
         },
         attrs={"warm_up": 0, **attrs},
     )
+    if time is None:
+        return found
+    named = about(f"{time.column} of the first row of a task") | {"column": time.column}
+    return found.assign_coords(time=("task", time.labels, named))
 
 
 def problem(store: xr.Dataset) -> Problem:

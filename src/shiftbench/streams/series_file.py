@@ -102,6 +102,8 @@ class Settings:
     time: str = ""
     """The column of time, numbers or dates such as 2001-12-31, which must increase; if empty the
     values are numbered, or a JSON file has its own."""
+    unit: str = ""
+    """Unit of the values, as axes of figures and tables have it."""
     delimiter: Literal[",", ";", "\t", " "] = ","
     """What is between the cells of a CSV file."""
     gaps: Literal["refuse", "interpolate"] = "refuse"
@@ -165,7 +167,7 @@ def _read(settings: Settings, raw: Path) -> Series:
         value=found.value[None],
         time=found.time,
         names=found.names,
-        units="1",
+        units=settings.unit or "1",
         truth="annotated" if marks else "unknown",
         changes=_agreed(marks),
         annotations=marks,

@@ -3,7 +3,9 @@
 A CSV file (plain, .gz or .xz) whose first line names the columns, or a Parquet file. A task is a
 row, so many rows, or the rows that a column of tasks puts together. Features and a real target are
 scaled by all rows, those to come included, which is a declared look-ahead; or by the first rows
-alone (`history`), which are then no tasks, so that nothing is known ahead.
+alone (`history`), which are then no tasks, so that nothing is known ahead. A column of time labels
+axes and tables. Other columns of texts are left out, which `check` notes, unless `columns` names
+them.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from annotated_types import Ge, Lt
 from shiftbench import seeds
 from shiftbench.errors import UserError
 from shiftbench.interface import Problem, Task
-from shiftbench.streams import _own_table, _splits, _table_tasks
+from shiftbench.streams import _own_table, _splits, _table_tasks, _times
 from shiftbench.streams._table_tasks import NONE
 
 GIVES = {
@@ -50,8 +52,9 @@ AHEAD = {
     },
 }
 WRONG = {
-    "a column of tasks or of shifts, and a history, are of rows in the order of the file;"
+    "a column of tasks, of shifts or of time, and a history, are of rows in the order of the file;"
     " take them out, or set order to file": (
+        {"order": ("shuffled",), "not time": ("",)},
         {"order": ("shuffled",), "not task_column": ("",)},
         {"order": ("shuffled",), "not shift_column": ("",)},
         {"order": ("shuffled",), "not history": (0,)},
@@ -80,7 +83,10 @@ class Settings:
     kind: Literal["number", "classes", "two-classes"] = "number"
     """What the target is: a real number, or the name of a class, in words or numbers."""
     columns: tuple[str, ...] = ()
-    """The columns that are features; none is all that have no other role."""
+    """The columns that are features. If empty: all that have no other role and hold numbers."""
+    time: str = ""
+    """The column of time, numbers or dates such as 2001-12-31, which must not decrease. It is no
+    feature and orders no rows; it labels the axes of figures, and the changes in tables."""
     separator: Literal["comma", "semicolon", "tab"] = "comma"
     """What stands between the values of a CSV file."""
     order: Literal["file", "shuffled"] = "file"
@@ -99,7 +105,7 @@ class Settings:
     scaling: Literal["z-score", "min-max", "none"] = "z-score"
     """How each feature is scaled: to mean 0 and standard deviation 1, or to 0..1. A feature that
     is constant in all rows becomes 0."""
-    target_scaling: Literal["z-score", "none"] = "none"
+    target_scaling: Literal["z-score", "none"] = "z-score"
     """How a real target is scaled; without effect on classes."""
     test_share: Annotated[float, Ge(0), Lt(1)] = 0.0
     """Share of the rows of each task that are held out for test, drawn at random."""
@@ -115,9 +121,9 @@ class Settings:
     """Who made it."""
 
 
-def look(settings: Settings, path: Path) -> None:
-    """UserError where the table is not what the settings say."""
-    build(settings, path)
+def look(settings: Settings, path: Path) -> list[str]:
+    """Notes on what of the table is not used. UserError where it is not what the settings say."""
+    return [note for note in [build(settings, path).attrs["left_out"]] if note]
 
 
 def build(settings: Settings, raw: Path) -> xr.Dataset:
@@ -126,8 +132,8 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
     UserError, with line and column, where the table is not what the settings say.
     """
     path = Path(raw)
-    features = _features(settings, path)
-    words = [settings.task_column, settings.shift_column]
+    features, left_out = _features(settings, path)
+    words = [settings.task_column, settings.shift_column, settings.time]
     words += [settings.target] * (settings.kind != "number")
     numbers = features + [settings.target] * (settings.kind == "number")
     table = _own_table.read(path, numbers, [word for word in words if word], settings.separator)
@@ -139,7 +145,8 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
     parts = _table_tasks.split(path, orders, settings.validation_share, settings.test_share)
     shift = np.tile(_shifts(settings, path, table, members), (settings.realisations, 1))
     rows = _rows(settings, path, table, features)
-    return _table_tasks.store(rows, parts, shift, _about(settings, path, shift))
+    about = _about(settings, path, shift) | {"left_out": _note(left_out, settings.time)}
+    return _table_tasks.store(rows, parts, shift, about, _time(settings, path, table, members))
 
 
 def problem(store: xr.Dataset) -> Problem:
@@ -152,10 +159,13 @@ def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
     return _table_tasks.task(store, realisations, t)
 
 
-def _features(settings: Settings, path: Path) -> list[str]:
-    """The columns that are features. UserError where one is unknown or has another role."""
+def _features(settings: Settings, path: Path) -> tuple[list[str], list[str]]:
+    """The columns that are features, and those of texts that are left out.
+
+    UserError where a column is unknown or has another role.
+    """
     known = _own_table.header(path, settings.separator)
-    roles = {"target": settings.target}
+    roles = {"target": settings.target, "time": settings.time}
     roles |= {"task_column": settings.task_column, "shift_column": settings.shift_column}
     named = [column for column in roles.values() if column]
     _own_table.refuse_unknown(path, [*named, *settings.columns], known)
@@ -166,9 +176,41 @@ def _features(settings: Settings, path: Path) -> list[str]:
             roles_of = [role for role, name in roles.items() if name == column]
             told = " and ".join(roles_of + ["columns"] * chosen.count(column))
             raise UserError(f'{path}: column "{column}" is named by {told}; let one name it')
+    candidates = [] if settings.columns else chosen
+    left_out = _own_table.without_numbers(path, candidates, settings.separator)
+    chosen = [name for name in chosen if name not in left_out]
     if not chosen:
-        raise UserError(f"{path}: it has no column beside {', '.join(named)} to learn from")
-    return chosen
+        told = ", ".join([*named, *left_out])
+        raise UserError(f"{path}: it has no column of numbers beside {told} to learn from")
+    return chosen, left_out
+
+
+def _note(left_out: Sequence[str], time: str) -> str:
+    """Says which columns are left out; empty for none."""
+    if not left_out:
+        return ""
+    names = ", ".join(f'"{name}"' for name in left_out)
+    if len(left_out) == 1:
+        what = f"Column {names} has no numbers and is left out"
+    else:
+        what = f"Columns {names} have no numbers and are left out"
+    return f"{what}{'' if time else '; if one holds dates, set `time` to its name'}"
+
+
+def _time(
+    settings: Settings, path: Path, table: _own_table.Rows, members: np.ndarray
+) -> _table_tasks.Time | None:
+    """The time of the first row of each task, if a column has it. UserError if it decreases."""
+    if not settings.time:
+        return None
+    cells = table.words[settings.time]
+    labels = _times.labels(
+        cells,
+        lambda row: _own_table.where(path, table.places[row], settings.time),
+        lambda row: _own_table.line(path, table.places[row]),
+        repeats=True,
+    )
+    return _table_tasks.Time(settings.time, labels[members[:, 0]])
 
 
 def _members(settings: Settings, path: Path, table: _own_table.Rows) -> np.ndarray:
@@ -279,6 +321,7 @@ def _about(settings: Settings, path: Path, shift: np.ndarray) -> dict[str, str]:
         )
     }
     return told | {
+        "target": settings.target,
         "title": settings.title or path.name,
         "licence": settings.licence,
         "citation": settings.citation,

@@ -26,7 +26,7 @@ def check(options: argparse.Namespace) -> None:
     from shiftbench.planning import claims, config, fit, specs
 
     found = config.load(options.config)
-    _look(found)
+    of_files = _look(found)
     for name, study in found.studies.items():
         jobs = len(study.streams) * len(study.learners) * len(found.blocks(name))
         judged = len(claims.of_study(found, name))
@@ -35,26 +35,31 @@ def check(options: argparse.Namespace) -> None:
         warm_ups = sum(map(len, of_streams)) * len(found.blocks(name))
         shared = f", {warm_ups} warm-ups" if warm_ups else ""
         print(f"{name}: {study.title}; {jobs} runs{shared}, {len(study.artefacts)} artefacts{more}")
-    for note in fit.notes(found):
+    for note in (*of_files, *fit.notes(found)):
         print(f"Note: {note}")
 
 
-def _look(plan: Config) -> None:
-    """UserError with all that is wrong in the files that users bring, as their families see it."""
+def _look(plan: Config) -> list[str]:
+    """Notes on the files that users bring, as their families see them.
+
+    UserError with all that is wrong in them.
+    """
     from shiftbench.planning import components, own_files
 
-    wrong = []
+    wrong, notes = [], []
     for name, stream in plan.streams.items():
         named = own_files.named(stream.settings)
         if own_files.KEY in named and components.defines("streams", stream.family, "look"):
             settings = components.configured("streams", stream.family, stream.settings)
             module = components.load("streams", stream.family)
             try:
-                module.look(settings, named[own_files.KEY])
+                found = module.look(settings, named[own_files.KEY]) or ()
+                notes += [f"stream {name}: {note}" for note in found]
             except UserError as error:
                 wrong.append(f"stream {name}: {error}")
     if wrong:
         raise UserError("\n".join(wrong))
+    return notes
 
 
 def list_names(options: argparse.Namespace) -> None:
