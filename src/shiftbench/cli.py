@@ -11,7 +11,7 @@ from typing import Any
 
 from shiftbench import __version__, file_errors, home, telling
 from shiftbench.errors import UserError
-from shiftbench.verbs import cluster, jobs, overview, people, plan, program, warm_up
+from shiftbench.verbs import cluster, jobs, overview, people, plan, program, quickstart, warm_up
 
 HERE = Path("config/embedded.yaml")
 DEFAULT_CONFIG = HERE if HERE.is_file() else home.EMBEDDED
@@ -69,6 +69,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_planning(verbs: argparse._SubParsersAction) -> None:
     """Looking at configs, methods and components."""
+    starting = _add(verbs, "quickstart", quickstart.quickstart)
+    starting.add_argument("folder", type=Path, nargs="?", default=Path("quickstart"))
     _add(verbs, "check", people.check, ("config",))
     listing = _add(verbs, "list", people.list_names)
     listing.add_argument("kind", choices=["methods", *_kinds(), "studies", "claims"])

@@ -59,8 +59,9 @@ def study(tmp_path_factory):
     return StudyResults("s", "S", "", "", scores, summary, streams, cells=cells)
 
 
-def test_the_found_changes_stand_beside_those_that_people_marked(study):
-    nile, coal = changepoints.draw(study).get_axes()
+def test_the_found_changes_stand_beside_those_that_people_marked(study, monkeypatch):
+    monkeypatch.setattr(changepoints, "FEW", 1)
+    nile, coal, *_ = changepoints.draw(study).get_axes()
     assert [panel.get_title(loc="left") for panel in (nile, coal)] == ["nile", "uk-coal-employ"]
     ticks = [line for line in nile.get_lines() if line.get_marker() == "|"]
     assert [line.get_label() for line in ticks] == list(FOUND)
@@ -71,6 +72,21 @@ def test_the_found_changes_stand_beside_those_that_people_marked(study):
     marked = [line for line in nile.get_lines() if line.get_alpha() == changepoints.FAINT]
     assert sorted(line.get_xdata()[0] for line in marked) == [1899, 1899, 1899]
     assert "people marked" in changepoints.caption(study)
+
+
+def test_few_series_have_axes_in_their_units_and_a_line_of_changes_for_each_learner(study):
+    nile, changes, *_ = changepoints.draw(study).get_axes()
+    np.testing.assert_allclose(nile.get_lines()[0].get_ydata(), _nile.FLOW)
+    assert nile.get_ylabel() == "flow" and changes.get_xlabel() == "time"
+    words = "nile: as-ocp finds 1 change, late finds 2 changes, none finds 0 changes"
+    assert nile.get_title(loc="left") == words and words in changepoints.caption(study)
+    assert [tick.get_text() for tick in changes.get_yticklabels()] == [
+        f"changes by {one}" for one in FOUND
+    ]
+    marks = [line for line in changes.get_lines() if line.get_marker() == "|"]
+    years = [[_nile.FIRST_YEAR + place for place in starts] for starts in FOUND.values()]
+    assert [list(line.get_xdata()) for line in marks] == years
+    assert [set(line.get_ydata()) for line in marks] == [{0}, {1}, set()]
 
 
 def test_the_table_has_our_scores_those_of_no_change_and_the_printed_ones(study):

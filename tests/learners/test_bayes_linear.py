@@ -49,6 +49,22 @@ def test_rows_one_by_one_give_the_posterior_of_all(d, p):
     assert state["b"][0, 0] == pytest.approx(3 + rest / 2)
 
 
+@pytest.mark.parametrize("beta_p", [0.0, 0.2])
+def test_features_are_a_design_with_an_intercept_at_the_end(beta_p):
+    rng, key = np.random.default_rng(3), seeds.block(range(2), "linear")
+    x, y = rng.normal(size=(2, 9, 3)), rng.normal(size=(2, 9, 1))
+    design = np.concatenate([x, np.ones((2, 9, 1))], axis=2)[:, :, None, None]
+    settings, found = bayes_linear.Settings(beta_p=beta_p), []
+    for shape, inputs in (((3,), x), ((1, 1, 4), design)):
+        learner = bayes_linear.build(settings, Problem("regression", shape, 1, 9, 1))
+        batch = Batch(inputs, y, np.ones((2, 9), bool))
+        state, info = learner.observe(learner.init(key), batch, key)
+        predicted = learner.predict(state, inputs, key)
+        found.append([*state.values(), info["log_evidence"], *predicted])
+    for of_features, of_design in zip(*found, strict=True):
+        np.testing.assert_array_equal(of_features, of_design)
+
+
 @pytest.mark.parametrize(("d", "p"), SHAPES)
 def test_a_small_beta_is_the_standard_posterior(d, p):
     batch = data(d, p)

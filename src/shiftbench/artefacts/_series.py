@@ -53,11 +53,17 @@ def unit(store: xr.Dataset) -> str:
     return "" if told in ("1", "unknown") else told
 
 
-def height_label(store: xr.Dataset) -> str:
-    """What the axis of `values` shows: the name of the only series, and the unit."""
+def drawn(store: xr.Dataset) -> tuple[np.ndarray, str]:
+    """What figures draw of the first realisation, [time, series], and the label of its axis.
+
+    In the units of the data, but as learners see them where each of several series has a scale of
+    its own.
+    """
     names = store["series"].values.tolist()
+    if "scale" in store and np.ptp(store["scale"].values[0]) > 0:
+        return store["value"].values[0], "value (z-score)"
     named = names[0] if len(names) == 1 else "value"
-    return f"{named} ({unit(store)})" if unit(store) else named
+    return values(store), f"{named} ({unit(store)})" if unit(store) else named
 
 
 def name(study: StudyResults, stream: str) -> str:

@@ -1,7 +1,8 @@
-"""Many series at a glance: what people marked in each, and where each learner has changepoints.
+"""Series with the changes that each learner finds, and those that people marked.
 
-A panel a series. The most probable segmentation of each learner, in hindsight; the first
-realisation and the first seed.
+Up to three series are drawn one below the other, each above a line of changes for each learner;
+more are small panels, with the changes as ticks. The most probable segmentation of each learner, in
+hindsight; the first realisation and the first seed.
 """
 
 from __future__ import annotations
@@ -24,9 +25,13 @@ REQUIRES = ("series",)
 REFUSES = ("blocks",)
 FROM = ("changes",)
 
+FEW = 3
+"""Series that have room for axes and labels."""
+TALL, LINE = 2.4, 0.3
+"""Heights of a series and of a learner's line below it, in inches."""
 COLUMNS = 4
 HEIGHT = 1.15
-"""Of a panel, in inches."""
+"""Of a small panel, in inches."""
 MARKS = 0.09
 """Share of a panel's height for the changepoints of a learner."""
 
@@ -39,11 +44,43 @@ FAINT = 0.3
 def draw(study: StudyResults) -> Figure:
     """Panels in the study's order; UserError where no learner decides about changes."""
     shown = _learners(study)
-    columns = min(COLUMNS, len(study.streams))
-    rows = math.ceil(len(study.streams) / columns)
-    height = HEIGHT if columns == COLUMNS else 2 * HEIGHT
-    drawn = _style.figure(height * rows + 0.5, caption(study), study.budget())
-    panels = drawn.subplots(rows, columns, squeeze=False).ravel()
+    return _draw_few(study, shown) if len(study.streams) <= FEW else _draw_many(study, shown)
+
+
+def caption(study: StudyResults) -> str:
+    """What is drawn, on how many runs, and what is cut."""
+    known = any(_known(store).any() for store in study.streams.values())
+    grey = "Grey lines: changes that people marked or that are known, darker where more agree. "
+    if len(study.streams) > FEW:
+        counts, where = "", "Ticks at the top"
+    else:
+        shown = _learners(study)
+        counts = "".join(f"{_counts(study, one, shown)}. " for one in study.streams)
+        where = "Marks below"
+    return (
+        f"{counts}{grey * known}{where}: changes of the most probable segmentation, read backwards"
+        f" from the end. First realisation, first seed. {study.budget()}"
+    )
+
+
+def _draw_few(study: StudyResults, shown: list[str]) -> Figure:
+    """A block a series: its values, and below them a line of changes for each learner."""
+    heights = [TALL, LINE * (len(shown) + 0.5)]
+    height = (sum(heights) + 0.6) * len(study.streams)
+    drawn = _style.figure(height, caption(study), study.budget())
+    blocks = drawn.subfigures(len(study.streams), 1, squeeze=False)[:, 0]
+    for block, stream in zip(blocks, study.streams, strict=True):
+        top, below = block.subplots(2, 1, sharex=True, height_ratios=heights)
+        _draw_values(top, study, stream, shown)
+        _draw_lines(below, study, stream, shown)
+    return drawn
+
+
+def _draw_many(study: StudyResults, shown: list[str]) -> Figure:
+    """A small panel a series."""
+    rows = math.ceil(len(study.streams) / COLUMNS)
+    drawn = _style.figure(HEIGHT * rows + 0.5, caption(study), study.budget())
+    panels = drawn.subplots(rows, COLUMNS, squeeze=False).ravel()
     for panel, stream in zip(panels, study.streams, strict=False):
         _draw(panel, study, stream, shown)
     for panel in panels[len(study.streams) :]:
@@ -52,13 +89,50 @@ def draw(study: StudyResults) -> Figure:
     return drawn
 
 
-def caption(study: StudyResults) -> str:
-    """What is drawn, on how many runs, and what is cut."""
-    return (
-        "Grey lines: changes that people marked or that are known, darker where more agree. Ticks"
-        " at the top: changepoints of the most probable segmentation, read backwards from the end."
-        f" First realisation, first seed. {study.budget()}"
-    )
+def _draw_values(panel: Axes, study: StudyResults, stream: str, shown: list[str]) -> None:
+    """The values with what is known about changes, under the numbers of changes that are found."""
+    store = study.streams[stream]
+    value, label = _series.drawn(store)
+    colours = ["black"] if value.shape[1] == 1 else _style.PALETTE
+    for number, name in enumerate(store["series"].values.tolist()):
+        colour = colours[number % len(colours)]
+        panel.plot(_series.axis(store), value[:, number], color=colour, lw=0.9, label=name)
+    if 1 < value.shape[1] <= len(_style.PALETTE):
+        panel.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    _draw_known(panel, store)
+    panel.set_ylabel(label)
+    panel.margins(x=0.01)
+    panel.set_title(_counts(study, stream, shown))
+
+
+def _counts(study: StudyResults, stream: str, shown: list[str]) -> str:
+    """How many changes each learner finds, in words."""
+    numbers = [len(_found(study, stream, name)) for name in shown]
+    words = [
+        f"{study.label(name)} finds {number} change{'s' * (number != 1)}"
+        for name, number in zip(shown, numbers, strict=True)
+    ]
+    return f"{_series.name(study, stream)}: {', '.join(words)}"
+
+
+def _draw_lines(panel: Axes, study: StudyResults, stream: str, shown: list[str]) -> None:
+    """A line a learner, with a mark at each of its changes."""
+    store = study.streams[stream]
+    times = _series.of_tasks(store)
+    for place, name in enumerate(shown):
+        colour = _style.look(study, name)["color"]
+        panel.axhline(place, color=colour, lw=0.6, alpha=0.4)
+        at = times[_found(study, stream, name)]
+        panel.plot(at, np.full(len(at), place), "|", ms=15, mew=2.5, color=colour)
+    panel.set_yticks(range(len(shown)), [f"changes by {study.label(name)}" for name in shown])
+    panel.set(ylim=(len(shown) - 0.4, -0.6), xlabel=_series.label(store))
+    panel.tick_params(axis="y", length=0, labelsize=9)
+    panel.spines["left"].set_visible(False)
+    _draw_known(panel, store)
+    if times.dtype.kind == "M":
+        locator = AutoDateLocator()
+        panel.xaxis.set_major_locator(locator)
+        panel.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))
 
 
 def _learners(study: StudyResults) -> list[str]:
@@ -76,12 +150,10 @@ def _decides(run: xr.Dataset) -> bool:
 
 def _draw(panel: Axes, study: StudyResults, stream: str, shown: list[str]) -> None:
     store = study.streams[stream]
-    times, value = _series.of_tasks(store), store["value"].values[0]
+    value = store["value"].values[0]
     for number in range(value.shape[1]):
         panel.plot(_series.axis(store), value[:, number], color="black", lw=0.7, alpha=0.8)
-    for marks in _known(store):
-        for task in np.flatnonzero(marks):
-            panel.axvline(times[task], color=_style.MUTED, lw=1.6, alpha=FAINT, zorder=0)
+    _draw_known(panel, store)
     span = np.ptp(value) or 1.0
     room = MARKS * (len(shown) + 1)
     panel.set_ylim(value.min() - 0.05 * span, value.max() + span * room / (1 - room))
@@ -90,13 +162,26 @@ def _draw(panel: Axes, study: StudyResults, stream: str, shown: list[str]) -> No
     panel.set_title(_series.name(study, stream), size=9, pad=2)
     panel.set_yticks([])
     panel.tick_params(labelsize=7, pad=1, length=2)
-    _few_ticks(panel, times)
+    _few_ticks(panel, _series.of_tasks(store))
+
+
+def _draw_known(panel: Axes, store: xr.Dataset) -> None:
+    """A line at each change that somebody marked or that is known."""
+    times = _series.of_tasks(store)
+    for marks in _known(store):
+        for task in np.flatnonzero(marks):
+            panel.axvline(times[task], color=_style.MUTED, lw=1.6, alpha=FAINT, zorder=0)
+
+
+def _found(study: StudyResults, stream: str, name: str) -> np.ndarray:
+    """The tasks with which a segment starts."""
+    found = segmentation.changepoints(study.run(stream, name))
+    assert found is not None
+    return found[0]
 
 
 def _draw_found(panel: Axes, study: StudyResults, stream: str, name: str, height: float) -> None:
-    found = segmentation.changepoints(study.run(stream, name))
-    assert found is not None
-    times = _series.of_tasks(study.streams[stream])[found[0]]
+    times = _series.of_tasks(study.streams[stream])[_found(study, stream, name)]
     panel.plot(
         times, np.full(len(times), height), "|", ms=5, mew=1.4, label=study.label(name),
         color=_style.look(study, name)["color"], transform=panel.get_xaxis_transform(),

@@ -8,13 +8,14 @@ over seeds. Dotted: true shifts, where they are known and few.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from shiftbench.artefacts import _style
+from shiftbench.artefacts import _series, _style
 from shiftbench.planning import components
 from shiftbench.scoring import segmentation
 from shiftbench.scoring.results import StudyResults
@@ -73,6 +74,22 @@ def _width(tasks: int) -> int:
     return -(-tasks // WINDOWS)
 
 
+class _Axis(NamedTuple):
+    """The axis of time: labels of the tasks [task] of a file with time, or None for numbers."""
+
+    labels: np.ndarray | None
+    label: str
+
+    @classmethod
+    def of(cls, store: xr.Dataset) -> _Axis:
+        own = "time" in store.coords and store["time"].attrs.get("column")
+        return cls(_series.of_tasks(store), own) if own else cls(None, "task")
+
+    def __call__(self, tasks: np.ndarray) -> np.ndarray:
+        """Where tasks stand that are numbered from 1; of the middle of two, the earlier one."""
+        return tasks if self.labels is None else self.labels[tasks.astype(int) - 1]
+
+
 def _metric(study: StudyResults) -> tuple[str, str]:
     """The metric that is shown, and when it is taken."""
     for name in study.metrics:
@@ -86,31 +103,37 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str, metric: str
     deciding = {name: flags for name, flags in found.items() if flags is not None}
     heights = [1.5, 1.5, 1.0][: 3 if deciding else 2]
     panels = block.subplots(len(heights), 1, sharex=True, height_ratios=heights)
+    at = _Axis.of(study.streams[stream])
     for learner in study.learners:
         look = _style.look(study, learner)
         values = study.by_task(stream, learner, metric)
         well = values[~np.isnan(values).any(axis=1)]
         mean = well.mean(axis=0) if len(well) else np.full(values.shape[1], np.nan)
         place = study.learners.index(learner), len(study.learners)
-        _draw_so_far(panels[0], mean, place, label=study.label(learner), **look)
-        panels[1].plot(*windows(mean), color=look["color"], lw=1)
+        _draw_so_far(panels[0], at, mean, place, label=study.label(learner), **look)
+        middle, of_window = windows(mean)
+        panels[1].plot(at(middle), of_window, color=look["color"], lw=1)
         if learner in deciding:
-            rate = windows(deciding[learner].mean(axis=0))
-            panels[2].plot(*rate, color=look["color"], marker=look["marker"], ms=2.5, lw=0.8)
+            middle, rate = windows(deciding[learner].mean(axis=0))
+            style = {"color": look["color"], "marker": look["marker"]}
+            panels[2].plot(at(middle), rate, **style, ms=2.5, lw=0.8)
     unit = components.constant("metrics", metric, "UNIT", "")
     panels[0].set_ylabel(f"{metric}\nso far ({unit})")
     panels[1].set_ylabel(f"{metric}\nin windows ({unit})")
     if deciding:
         panels[2].set(ylabel="share of tasks\nwith a shift", ylim=(0, None))
-    panels[-1].set(xlabel="task", xlim=(1, study.streams[stream].sizes["task"]))
-    _draw_truth(panels, study, stream)
+    last = study.streams[stream].sizes["task"]
+    panels[-1].set(xlabel=at.label, xlim=tuple(at(np.array([1, last]))))
+    _draw_truth(panels, at, study, stream)
     for letter, panel in zip("abc", panels, strict=False):
         _style.title(panel, letter, stream if letter == "a" else "")
     handles, labels = panels[0].get_legend_handles_labels()
     block.legend(handles, labels, loc="outside upper right", ncols=min(len(labels), 7))
 
 
-def _draw_so_far(panel: Axes, mean: np.ndarray, place: tuple[int, int], **look: Any) -> None:
+def _draw_so_far(
+    panel: Axes, at: _Axis, mean: np.ndarray, place: tuple[int, int], **look: Any
+) -> None:
     """The mean over the tasks so far; the first few would set the scale by their noise.
 
     place: of the learner, among how many.
@@ -118,15 +141,15 @@ def _draw_so_far(panel: Axes, mean: np.ndarray, place: tuple[int, int], **look: 
     so_far = mean.cumsum() / np.arange(1, len(mean) + 1)
     first = min(len(mean), max(1, _width(len(mean))))
     t = np.unique(np.linspace(first, len(mean), POINTS).astype(int))
-    panel.plot(t, so_far[t - 1], **look, lw=1.4, ms=4, markevery=_style.apart(*place, len(t)))
+    panel.plot(at(t), so_far[t - 1], **look, lw=1.4, ms=4, markevery=_style.apart(*place, len(t)))
 
 
-def _draw_truth(panels: np.ndarray, study: StudyResults, stream: str) -> None:
+def _draw_truth(panels: np.ndarray, at: _Axis, study: StudyResults, stream: str) -> None:
     """The true shifts, where they are few enough to be seen."""
     true = _true(study, stream)
     for task in true if len(true) <= MOST_SHIFTS else ():
         for panel in panels:
-            panel.axvline(task + 1, color=_style.MUTED, lw=0.7, ls=":", zorder=0)
+            panel.axvline(at(np.array([task + 1]))[0], color=_style.MUTED, lw=0.7, ls=":", zorder=0)
 
 
 def _true(study: StudyResults, stream: str) -> np.ndarray:

@@ -98,7 +98,7 @@ def _span(store: xr.Dataset) -> tuple[Any, Any]:
 
 def _draw_series(panel: Axes, study: StudyResults, stream: str) -> None:
     store = study.streams[stream]
-    value = store["value"].values[0]
+    value, label = _series.drawn(store)
     thin = value.shape[1] > 1
     style: dict[str, Any] = {"lw": 0.5, "alpha": 0.6} if thin else {"lw": 0.7}
     panel.plot(_series.axis(store), value, color=_style.MUTED if thin else "black", **style)
@@ -113,8 +113,7 @@ def _draw_series(panel: Axes, study: StudyResults, stream: str) -> None:
             words = store["event"].attrs["long_name"]
             panel.text(times[task], 1.0, f" {words}", size=7.5, va="top",
                        transform=panel.get_xaxis_transform())  # fmt: skip
-    units = store["value"].attrs["units"]
-    panel.set_ylabel("value" if units in ("", "1") else units)
+    panel.set_ylabel(label)
     _style.title(panel, "a", stream)
 
 

@@ -14,7 +14,7 @@ import xarray as xr
 from shiftbench.errors import UserError
 from shiftbench.planning import provenance
 from shiftbench.planning.claim_schema import Claim
-from shiftbench.scoring import published, repetitions
+from shiftbench.scoring import calibration, published, repetitions, units
 from shiftbench.scoring.summarise import COLUMNS, covered, failures, succeeded
 from shiftbench.store import zarr_zip
 
@@ -141,12 +141,18 @@ class StudyResults:
         return words + failures(self.cube["status"].sel(stream=list(streams)).values)
 
     def budget(self, streams: Sequence[str] | None = None) -> str:
-        """In words, on these streams (all if None): coverage, cuts, tuning, what seeds vary, what
-        looks ahead."""
+        """In words, on these streams (all if None): coverage, calibration, cuts, tuning, what seeds
+        vary, what looks ahead, and the units of errors."""
         names = list(self.streams) if streams is None else streams
-        told = [self.coverage(names), self.cuts.strip().rstrip("."), self.tuning]
-        told += self._repetitions(names)
+        told = [self.coverage(names), self.calibration(names), self.cuts.strip().rstrip(".")]
+        told += [self.tuning, *self._repetitions(names)]
+        told += [units.sentence({name: self.streams[name] for name in names}, self.metrics)]
         return ". ".join(filter(None, told)) + "."
+
+    def calibration(self, streams: Sequence[str] | None = None) -> str:
+        """Whether predictions are calibrated on these streams (all if None); may be empty."""
+        names = list(self.streams) if streams is None else streams
+        return calibration.sentence(self.cube, names, self.labels)
 
     def _repetitions(self, streams: Sequence[str]) -> tuple[str, str]:
         """What seeds vary, of several ones, and what looks ahead; empty where there is nothing."""

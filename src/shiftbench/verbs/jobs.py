@@ -277,6 +277,8 @@ def artefact(options: argparse.Namespace) -> None:
     # One a study, to look at while other studies are still running.
     if options.name == next(filter(_is_figure, artefacts), artefacts[0]):
         print(f"{options.study}: {options.output[-1]}")
+        if calibrated := study.calibration():
+            print(f"{options.study}: {calibrated}.")
 
 
 def _source(plan: Config, options: argparse.Namespace) -> Path:

@@ -27,7 +27,7 @@ LEVEL = 0.95
 
 
 def score(predictive: Predictive, batch: Batch) -> np.ndarray:
-    """Share of the values of the task within their intervals [S]; UserError for a classification."""
+    """Share of a task's values within their intervals [S]; UserError for a classification."""
     if isinstance(predictive, Categorical):
         raise UserError(
             "metric interval_coverage needs a stream of real values, but the predictions are class"

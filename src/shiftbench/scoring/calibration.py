@@ -1,0 +1,68 @@
+"""Whether predictions are calibrated, in a sentence with the remedy where they are not.
+
+From the metric interval_coverage: about 95 % of the values of a stream lie within the central 95 %
+predictive interval if predictions are calibrated. A share between 90 and 99 % counts as such, since
+the first values after a change lie outside, and so does one that chance explains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+
+import numpy as np
+import xarray as xr
+from scipy import stats
+
+METRIC = "interval_coverage"
+LEVEL = 0.95
+NARROW, WIDE = 0.9, 0.99
+"""Shares of values below and above which intervals are too narrow, and too wide."""
+CHANCE = 0.01
+"""Probability of so many values outside, or so few, with calibrated predictions."""
+REMEDY = {
+    "narrow": "the noise is set too small, or changes are missed: take a method that learns both,"
+    " such as bocpd-table for a table and bocpd for a series",
+    "wide": "the noise is set too large: take a method that learns it, such as bocpd-table for a"
+    " table and bocpd for a series",
+}
+
+
+def sentence(cube: xr.Dataset, streams: Sequence[str], labels: Mapping[str, str]) -> str:
+    """Which share of the values lies within the intervals, by learner; empty without the metric.
+
+    cube: score and score_by_task over stream, learner, metric, seed and task. labels: of learners.
+    """
+    if METRIC not in cube["metric"].values:
+        return ""
+    shares, wrong = [], []
+    for stream, learner in product(streams, cube["learner"].values.tolist()):
+        place = {"stream": stream, "learner": learner, "metric": METRIC}
+        by_task = cube["score_by_task"].sel(place).values
+        known = by_task[~np.isnan(by_task)]
+        if known.size:
+            state = verdict(float(known.mean()), known.size)
+            where = f" on {stream}" if len(streams) > 1 else ""
+            name = labels.get(learner, learner) + where
+            of = "" if shares else " of the values"
+            only = "only " if state == "narrow" else ""
+            shares.append(f"{only}{100 * known.mean():.0f} %{of} for {name}")
+            wrong.append(state)
+    if not shares:
+        return ""
+    found = f"{', '.join(shares)} lie within the 95 % predictive interval"
+    remedies = [REMEDY[state] for state in dict.fromkeys(filter(None, wrong))]
+    return "; ".join([found, *remedies]) if remedies else f"{found}: calibrated"
+
+
+def verdict(share: float, values: int) -> str:
+    """`narrow`, `wide` or, where intervals are calibrated, empty.
+
+    share: of so many values that lies within the intervals.
+    """
+    outside = round((1 - share) * values)
+    if share < NARROW and stats.binom.sf(outside - 1, values, 1 - LEVEL) < CHANCE:
+        return "narrow"
+    if share > WIDE and stats.binom.cdf(outside, values, 1 - LEVEL) < CHANCE:
+        return "wide"
+    return ""

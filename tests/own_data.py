@@ -1,0 +1,51 @@
+"""Studies of a user's own data, run in this process without the workflow."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from shiftbench.planning import components, config, specs
+from shiftbench.planning.schema import Config
+from shiftbench.running import assembly, run_store
+from shiftbench.running.cost import Meter
+from shiftbench.running.harness import advance, start
+from shiftbench.scoring import results, summarise
+from shiftbench.scoring.results import StudyResults
+from shiftbench.store import zarr_zip
+
+
+def study(path: Path, folder: Path) -> StudyResults:
+    """The results of the only study of a config, which are written to a folder."""
+    plan = config.load(path)
+    (name,) = plan.studies
+    streams = {stream: _stream(plan, stream) for stream in plan.studies[name].streams}
+    runs = [
+        _run(specs.run(plan, name, stream, method, (0, 0)), store)
+        for stream, store in streams.items()
+        for method in plan.studies[name].learners
+    ]
+    tree, table = summarise.summarise(specs.scores(plan, name), streams, runs)
+    spec = specs.artefact(plan, name, plan.studies[name].artefacts[0])
+    places = [folder / f"{stream}.zarr.zip" for stream in streams]
+    for place, store in zip(places, streams.values(), strict=True):
+        zarr_zip.write(store, place)
+    zarr_zip.write(tree, folder / "scores.zarr.zip")
+    table.to_csv(folder / "summary.csv", index=False)
+    return results.load(spec, folder / "scores.zarr.zip", folder / "summary.csv", places)
+
+
+def _stream(plan: Config, name: str):
+    stream = plan.streams[name]
+    module = components.load("streams", stream.family)
+    settings = components.configured("streams", stream.family, stream.settings)
+    store = module.build(settings, Path(stream.settings["path"]))
+    return store.assign_attrs(spec=json.dumps(specs.stream(plan, name)))
+
+
+def _run(spec, stream):
+    run = assembly.run(spec, stream)
+    position, meter = start(run), Meter()
+    while position.next_task < run.problem.n_tasks:
+        position = advance(run, position, meter)
+    return run_store.dataset(run, position)
