@@ -1,4 +1,11 @@
-"""The verb `quickstart`: a small project with a series and the config that finds its changes."""
+"""The verb `quickstart`: a small project with a series and the config that finds its changes.
+
+The series is an illustration, made by a formula. docs/quickstart.png is the figure of this project:
+
+    shiftbench quickstart
+    shiftbench run quickstart/config.yaml
+    cp results/config/studies/changes/figures/changepoints.png docs/quickstart.png
+"""
 
 from __future__ import annotations
 
@@ -24,7 +31,7 @@ CONFIG = """\
 studies:
   changes:
     title: When does the level of the series change?
-    streams: {series: {family: series-file, path: series.csv, time: date}}
+    streams: {illustration: {family: series-file, path: series.csv, time: date}}
     methods: [robust-bocpd, bocpd]
     metrics: [n_changepoints, interval_coverage]
     artefacts: [changepoints, changepoint-dates]
