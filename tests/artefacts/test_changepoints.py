@@ -141,6 +141,17 @@ def test_a_learner_that_failed_is_not_drawn_and_one_is_needed(study):
 
 
 @pytest.mark.parametrize(
+    ("scaling", "top", "label"),
+    [("none", 40, "value (EUR)"), ("z-score", 2**0.5, "value (z-score)")],
+)
+def test_several_series_are_drawn_on_one_scale(tmp_path, scaling, top, label):
+    (tmp_path / "a.csv").write_text("a,b\n1,10\n1,10\n4,40\n")
+    settings = series_file.Settings(path="a.csv", scaling=scaling, unit="EUR")
+    value, words = _series.drawn(series_file.build(settings, tmp_path / "a.csv"))
+    assert value.max() == pytest.approx(top) and words == label
+
+
+@pytest.mark.parametrize(
     ("time", "label"),
     [("month\n2001-01\n2001-02\n2001-03\n", "month"), ("hour\n1.5\n2.5\n4\n", "hour")],
 )

@@ -34,6 +34,18 @@ def test_lines_are_scores_and_shares_of_shifts() -> None:
     assert "dotted" in error_over_time.caption(study)
 
 
+def test_the_axis_has_the_dates_of_a_file() -> None:
+    study = stores.toy_study()
+    days = np.datetime64("2024-01-01") + np.arange(study.streams["toy-step"].sizes["task"])
+    time = ("task", np.datetime_as_string(days), {"column": "day"})
+    stream = study.streams["toy-step"].assign_coords(time=time)
+    panels = error_over_time.draw(dataclasses.replace(study, streams={"toy-step": stream}))
+    so_far, in_windows, shifts = panels.get_axes()
+    assert in_windows.get_lines()[0].get_xdata().tolist() == days.tolist()
+    assert so_far.get_lines()[0].get_xdata()[-1] == days[-1]
+    assert shifts.get_xlabel() == "day"
+
+
 def test_who_decides_nothing_has_no_line_and_who_failed_an_empty_one() -> None:
     stream = stores.online_stream(rows=40)
     runs = [stores.online_run(stream, stores.sva)]

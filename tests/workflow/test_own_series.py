@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from shiftbench.errors import UserError
@@ -65,6 +66,10 @@ def test_a_csv_becomes_a_figure_of_its_changes(folder):
     found = changepoints()
     assert found["robust-bocpd"] == [45, 90], "as the level of the example changes"
     assert {20, 21, 71, 72} <= set(found["bocpd"]), "and its two outliers"
+    dates = pd.read_csv(figures.parent / "tables" / "changepoint-dates.csv")
+    robust = dates[dates["method"] == "Robust BOCPD"]
+    assert robust["time"].tolist() == ["2023-11-13", "2024-09-23"]
+    assert robust["size"].tolist() == pytest.approx([57, -94], abs=1)
 
     text = (folder / "visits.csv").read_text()
     (folder / "visits.csv").write_text(text.replace("open day", "closed"))

@@ -96,6 +96,16 @@ def test_check_notes_which_columns_are_left_out(folder: Path, capsys) -> None:
     assert note in capsys.readouterr().out
 
 
+def test_check_notes_that_calibration_is_not_measured(folder: Path, capsys) -> None:
+    config = folder / "changes.yaml"
+    note = "Note: prices: add interval_coverage to its metrics to see whether predictions are cal"
+    assert cli.main(["check", str(config)]) == 0
+    assert note not in capsys.readouterr().out
+    config.write_text(config.read_text().replace(", interval_coverage", ""))
+    assert cli.main(["check", str(config)]) == 0
+    assert note in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [

@@ -44,6 +44,8 @@ from shiftbench.planning.schema import Config, Stream, Study
 from shiftbench.planning.yaml_lines import Place
 
 Problem = tuple[Place, str]
+COVERAGE = "interval_coverage"
+"""The metric that tells whether predictions of real values are calibrated."""
 
 
 def problems(config: Config) -> Iterator[Problem]:
@@ -78,6 +80,21 @@ def _notes(name: str, study: Study, config: Config) -> Iterator[str]:
                 yield f"{name}: {text} {told([word])}"
         for key in _absent(part, study):
             yield f"{name}: {part.label} stays empty without a `{key}`"
+    if _calibration_unknown(study, config, streams):
+        yield f"{name}: add {COVERAGE} to its metrics to see whether predictions are calibrated"
+
+
+def _calibration_unknown(study: Study, config: Config, streams: Mapping[str, Given | None]) -> bool:
+    """Whether a study of a user's own real values could judge predictions by COVERAGE."""
+    judge = any_part("metrics", COVERAGE)
+    own = [now for key, now in streams.items() if now and config.streams[key].settings.get("path")]
+    fitted = [
+        fit_pipeline(parts_of(pipeline), part_of_model(study), now)
+        for pipeline, now in product(study.learners.values(), own)
+    ]
+    predicted = {one.prediction for one in fitted if one is not None}
+    known = bool(predicted) and predicted <= judge.words("JUDGES")
+    return known and COVERAGE not in study.metrics
 
 
 def fitting(kind: str, stream: Given) -> list[str]:
