@@ -51,6 +51,7 @@ def sentence(cube: xr.Dataset, streams: Sequence[str], labels: Mapping[str, str]
     if not shares:
         return ""
     found = f"{', '.join(shares)} lie within the 95 % predictive interval"
+    found = found[0].upper() + found[1:]
     remedies = [REMEDY[state] for state in dict.fromkeys(filter(None, wrong))]
     return "; ".join([found, *remedies]) if remedies else f"{found}: calibrated"
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import ndtr, stdtr
 
 from shiftbench.errors import UserError
-from shiftbench.interface import Batch, Categorical, Gaussian, Predictive
+from shiftbench.interface import Batch, Categorical, Gaussian, Predictive, StudentT
 from shiftbench.scoring.metrics._classes import masked_mean
 
 STAGE = "before"
@@ -39,7 +39,7 @@ def score(predictive: Predictive, batch: Batch) -> np.ndarray:
     return masked_mean(within.mean(axis=-1), batch.mask)
 
 
-def _cdf(predictive: Gaussian | Predictive, targets: np.ndarray) -> np.ndarray:
+def _cdf(predictive: Gaussian | StudentT, targets: np.ndarray) -> np.ndarray:
     """Of each hypothesis and target [S, H, n, d], at targets [S, 1, n, d]."""
     if isinstance(predictive, Gaussian):
         return ndtr((targets - predictive.mean) / np.sqrt(predictive.variance))
