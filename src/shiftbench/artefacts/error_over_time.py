@@ -17,7 +17,7 @@ from matplotlib.figure import Figure, SubFigure
 
 from shiftbench.artefacts import _series, _style
 from shiftbench.planning import components
-from shiftbench.scoring import segmentation
+from shiftbench.scoring import segmentation, units
 from shiftbench.scoring.results import StudyResults
 
 KIND = "figure"
@@ -117,7 +117,7 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str, metric: str
             middle, rate = windows(deciding[learner].mean(axis=0))
             style = {"color": look["color"], "marker": look["marker"]}
             panels[2].plot(at(middle), rate, **style, ms=2.5, lw=0.8)
-    unit = components.constant("metrics", metric, "UNIT", "")
+    unit = units.unit(metric, {stream: study.streams[stream]})
     panels[0].set_ylabel(f"{metric}\nso far ({unit})")
     panels[1].set_ylabel(f"{metric}\nin windows ({unit})")
     if deciding:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from shiftbench.artefacts import _tables
 from shiftbench.planning import components
-from shiftbench.scoring import statistics
+from shiftbench.scoring import statistics, units
 from shiftbench.scoring.results import StudyResults
 
 KIND = "table"
@@ -26,7 +26,7 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
     rows = []
     for (stream, learner), of_learner in study.summary.groupby(["stream", "learner"], sort=False):
         most = int(of_learner["n"].max())
-        cells = {_header(row.metric): _cell(row, most) for row in of_learner.itertuples()}
+        cells = {_header(study, row.metric): _cell(row, most) for row in of_learner.itertuples()}
         rows.append({"stream": stream, "learner": learner, "runs": most} | cells)
     return pd.DataFrame(rows)
 
@@ -46,8 +46,8 @@ def caption(study: StudyResults) -> str:
     )
 
 
-def _header(metric: str) -> str:
-    unit = components.constant("metrics", metric, "UNIT", "")
+def _header(study: StudyResults, metric: str) -> str:
+    unit = units.unit(metric, study.streams)
     return metric if unit in ("", "fraction") else f"{metric} ({unit})"
 
 
