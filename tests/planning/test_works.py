@@ -1,4 +1,4 @@
-"""The table of works is in the docs as it is, and has every key that is cited."""
+"""The bibliography is in the docs, and has every key that is cited."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ LINKS = ("https://doi.org/10.", "https://arxiv.org/abs/")
 TEXT = {".py", ".yaml", ".yml", ".md", ".json", ".smk", ".rst"}
 
 
-def test_the_page_has_the_table() -> None:
+def test_the_page_has_the_bibliography() -> None:
     page = Path("docs/papers.md").read_text(encoding="utf-8")
-    (table,) = re.findall(r"<!-- works: begin -->\n(.*?)\n<!-- works: end -->", page, re.DOTALL)
-    assert table == works.table(), "print(works.table()) into docs/papers.md"
+    (listed,) = re.findall(r"<!-- works: begin -->\n(.*?)\n<!-- works: end -->", page, re.DOTALL)
+    assert listed == works.bibliography(), "print(works.bibliography()) into docs/papers.md"
 
 
 def test_every_cited_key_is_a_work() -> None:

@@ -39,13 +39,12 @@ def short(key: str) -> str:
     return works()[key].short
 
 
-def table() -> str:
-    """All works as a table in Markdown, sorted by key."""
-    rows = [
-        f"| `{key}` | {', '.join(work.authors)} | {work.year} | {_linked(work)} | {work.venue} |"
+def bibliography() -> str:
+    """All works as a list in Markdown, sorted by key."""
+    return "\n".join(
+        f"- `{key}`: {', '.join(work.authors)} ({work.year}). {_linked(work)}. {work.venue}."
         for key, work in sorted(works().items())
-    ]
-    return "\n".join(["| key | authors | year | title | venue |", "|---|---|---|---|---|", *rows])
+    )
 
 
 def _linked(work: Work) -> str:
