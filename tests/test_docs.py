@@ -1,4 +1,7 @@
-"""Every command of the README runs, and the files of CONTRIBUTING.md are what they claim."""
+"""The README and the docs: their commands run, their links lead somewhere, and they stay short.
+
+Blocks of `sh` are run. What needs a cluster, a key or a network is in blocks of `console`.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import warnings
 from pathlib import Path
 
@@ -51,25 +55,65 @@ WORDS = """\
 """
 
 
-DOCUMENTS = (
-    "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "config/README.md", "docs/clusters.md",
-    "docs/papers.md", "results/README.md",
-)  # fmt: skip
+ROOT_PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "config/README.md")
+GUIDES = sorted(
+    str(path.relative_to(ROOT))
+    for pattern in ("docs/*.md", "results/README.md", "examples/*/README.md")
+    for path in ROOT.glob(pattern)
+)
 EXAMPLES = {"learners/last_value.py", "studies/NAME.yaml"}
 """Paths of the documents that stand for what people write."""
 OURS = ".venv/bin/shiftbench"
+STUDIES = (ROOT / "docs" / "studies.md").read_text()
+PLAIN_LINE, PLAIN_SENTENCE = 100, 30
+"""Characters of a line of a table, and words of a sentence, at most."""
 
 
 def blocks(document: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", document, re.DOTALL | re.MULTILINE)
 
 
+def commands(document: str) -> list[str]:
+    """The lines of the blocks of `sh`, in their order."""
+    return "".join(blocks(document, "sh")).splitlines()
+
+
 def write(block: str, checkout: Path) -> None:
-    """Writes a block of a document to the file that its first line names."""
+    """Write a block of a document to the file that its first line names, if it names one."""
     first, rest = block.split("\n", 1)
-    path = checkout / first.removeprefix("# ")
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(rest)
+    if named := re.fullmatch(r"# (\S+\.(?:py|yaml))", first):
+        path = checkout / named[1]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(rest)
+
+
+def prose(document: str) -> str:
+    """A document without code blocks, comments, images and the targets of links."""
+    for pattern, instead in (
+        (r"^```.*?^```$", ""),
+        (r"<!--.*?-->", ""),
+        (r"\[!\[.*?\]\(.*?\)\]\(.*?\)|!\[.*?\]\(.*?\)", ""),
+        (r"\[(.*?)\]\(.*?\)", r"\1"),
+    ):
+        document = re.sub(pattern, instead, document, flags=re.DOTALL | re.MULTILINE)
+    return document
+
+
+def words(text: str) -> list[str]:
+    return [word for word in text.split() if re.search(r"\w", word)]
+
+
+def sentences(document: str) -> list[str]:
+    """The sentences of the paragraphs, items of lists and cells of tables of a document."""
+    parts = re.split(r"\n\s*\n|\n(?=\s*(?:[-*#|]|\d+\.) )|(?<= )\|", prose(document))
+    return [sentence for part in parts for sentence in re.split(r"(?<=[.!?])[)*_\"]*\s+", part)]
+
+
+def anchors(document: str) -> set[str]:
+    """The anchors of headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"(?ms)^```.*?^```$", "", document), re.MULTILINE)
+    plain = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
+    return {heading.replace(" ", "-") for heading in plain}
 
 
 @pytest.fixture
@@ -128,39 +172,36 @@ def prices(rows: int = 120, change: int = 90) -> str:
 @pytest.mark.long
 def test_every_command_of_the_readme(checkout, monkeypatch):
     monkeypatch.setenv("ARGS", "--of-an-outer-make")
-    commands = "".join(blocks((ROOT / "README.md").read_text(), "sh")).splitlines()
-    for study in blocks((ROOT / "README.md").read_text(), "yaml"):
-        write(study, checkout)
-        assert len(study.splitlines()) <= 1 + 9, "the name of the file, and nine lines"
+    page = (ROOT / "README.md").read_text()
+    for block in blocks(page, "python") + blocks(page, "yaml"):
+        write(block, checkout)
+    inline = re.findall(r"`((?:\.venv/bin|make) ?[^`]*)`", prose(page))
+    said = {command: shell(command, checkout) for command in dict.fromkeys(commands(page) + inline)}
+    results = checkout / "results"
+    assert said["make run"].splitlines()[-1] == "Results: results/embedded/site/index.html"
+    assert "2 of 2 runs" in (results / "embedded/site/studies/embedded/toy-step.html").read_text()
+    assert (results / "cpu/studies/toy-step/summary.csv").exists()
+    assert (results / "changes/studies/visits/figures/changepoints.png").exists()
+    assert "keeps  learners smoothing" in said[f"{OURS} test mine/my_parts"]
+    steps = summary(checkout, "mine", "steps")
+    assert steps["smoothing"]["log_predictive"] == pytest.approx(-1.0, abs=0.1)
+    assert re.search(r"[1-9]\d* passed", said["make test"])
+    assert " of 4 jobs would run" in said[f"{OURS} plan config/cpu.yaml"]
+
+
+@pytest.mark.long
+def test_every_command_of_the_docs(checkout):
+    shell("make run", checkout)
+    shell(f"{OURS} publish", checkout)
+    (checkout.parent / "prices").mkdir()
     (checkout.parent / "prices" / "prices.csv").write_text(prices())
     own_words.write(checkout.parent / "speeches" / "texts")
     said = {}
-    for command in commands:
-        if "verify" in command:  # with what the quick configs give
-            shell(".venv/bin/shiftbench publish", checkout)
-        said[command] = shell(command, checkout)
-    assert (checkout / "results" / "embedded" / "report.html").stat().st_size > 1e6
-    assert (checkout / "results" / "cpu" / "studies" / "toy-step" / "summary.csv").exists()
-    assert (checkout / "results/changes/studies/visits/figures/changepoints.png").exists()
-    assert (checkout / "results/prices/studies/prices/figures/error-over-time.png").exists()
-    own_words.assert_found(checkout / "results" / "speeches" / "studies" / "speeches")
-    page = (checkout / "site/studies/embedded/toy-step.html").read_text()
-    assert "2 of 2 runs" in page and 'id="command"' in page
-    first = "toy-step: results/embedded/studies/toy-step/tables/score-table.md"
-    assert f"\n{first}\n" in said["make run"]
-    assert "\nReport: results/embedded/report.html\n" in said["make run"]
-    assert "Unlocked working directory" in said[".venv/bin/snakemake --unlock"]
-    assert " of 8 jobs would run" in said[f"{OURS} plan config/embedded.yaml"]
-    assert re.search(r"[1-9]\d* passed", said["make test"])
-    assert re.search(r"^toy-step +identical", said[".venv/bin/shiftbench verify"], re.MULTILINE)
-    native = next(text for command, text in said.items() if "native" in command)
-    assert re.search(r"run_learner\s+1", native), "other instructions are another run"
-    assert "gaussian-mean" in said[".venv/bin/shiftbench list learners"]
-    words = next(text for command, text in said.items() if "shiftbench words" in command)
-    assert re.search(r"^a-02\n  0 ", words, re.MULTILINE)
-    assert "Nothing to be done" in said[".venv/bin/snakemake toy-step"]
-    slurm = next(text for command, text in said.items() if "slurm" in command)
-    assert re.search(r"run_learner\s+2", slurm)
+    for name in ("own-method", "own-data", "publishing", "troubleshooting"):
+        page = (ROOT / "docs" / f"{name}.md").read_text()
+        for block in blocks(page, "yaml"):
+            write(block, checkout)
+        said |= {command: shell(command, checkout) for command in commands(page)}
     assert re.search(r"^vcl-improved +Swaroop", said[f"{OURS} list methods"], re.MULTILINE)
     assert "size: 2 " in said[f"{OURS} show vbs-k2 --study toy-step"]
     fitting = said[f"{OURS} list learners --for digits"]
@@ -169,8 +210,68 @@ def test_every_command_of_the_readme(checkout, monkeypatch):
     assert list(few_rows) == ["oga", "svb-constant", "vbs-svb", "vbs-svb-k2"]
     assert all(0 < row["average_cumulative_loss"] < 1 for row in few_rows.values())
     assert few_rows["vbs-svb-k2"]["shift_recall"] > 0
+    assert " of 8 jobs would run" in said[f"{OURS} plan config/embedded.yaml"]
+    assert "Nothing to be done" in said[".venv/bin/snakemake toy-step"]
+    assert re.search(r"^a-02\n  0 ", said[f"{OURS} words a-02 --study planted-words"], re.MULTILINE)
+    assert (checkout / "results/prices/studies/prices/figures/error-over-time.png").exists()
+    own_words.assert_found(checkout / "results" / "speeches" / "studies" / "speeches")
+    verified = said[f"{OURS} verify results/embedded"]
+    assert re.search(r"^toy-step +identical", verified, re.MULTILINE)
+    native = next(text for command, text in said.items() if "INSTRUCTIONS=native" in command)
+    assert "toy-step" in native
+    assert "verified" in said[f"{OURS} site results/embedded --with crate"]
+    assert "Unlocked working directory" in said[".venv/bin/snakemake --unlock"]
+    slurm = next(
+        command for command in commands((ROOT / "docs/clusters.md").read_text())
+        if "profiles/slurm" in command
+    )  # fmt: skip
+    assert re.search(r"run_learner\s+2", shell(slurm, checkout))
     stores = shell(f".venv/bin/python -c '{snippet()}'", checkout)
     assert "score_by_task" in stores and "info_log_weight" in stores
+
+
+@pytest.mark.long
+def test_every_command_of_the_example(checkout):
+    folder = checkout / "examples" / "own_method"
+    for command in commands((folder / "README.md").read_text()):
+        said = shell(f"PYTHONPATH={checkout}/src PATH={checkout}/.venv/bin:$PATH {command}", folder)
+        assert "forgetful" in said or "mine" in said
+    assert (folder / "results/config/studies/mine/figures/error-so-far.png").exists()
+
+
+def test_the_readme_is_short():
+    page = (ROOT / "README.md").read_text()
+    assert len(page.splitlines()) <= 150
+    assert len(words(prose(page))) <= 1200
+    assert len(words(prose(page[: page.index("```sh")]))) <= 150
+    (python,) = blocks(page, "python")
+    assert len([line for line in python.splitlines() if line.strip()]) <= 20
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", *GUIDES])
+def test_sentences_and_tables_are_short(name):
+    page = (ROOT / name).read_text()
+    long = [one for one in sentences(page) if len(words(one)) > PLAIN_SENTENCE]
+    assert not long
+    wide = [line for line in page.splitlines() if line[:1] == "|" and len(line) > PLAIN_LINE]
+    assert not wide
+
+
+def test_the_measures_see_what_is_long():
+    page = "One two.\nThree\n\n- four five\n- `six` [seven eight](nine.md)\n\n```sh\nten\n```\n"
+    assert sentences(page) == ["One two.", "Three", "- four five", "- `six` seven eight", ""]
+    assert words(prose(page)) == ["One", "two.", "Three", "four", "five", "`six`", "seven", "eight"]
+    assert commands(page) == ["ten"]
+    assert anchors("# A `b`: c-d\n\n```sh\n# no\n```\n## E, f\n") == {"a-b-c-d", "e-f"}
+
+
+def test_the_badges_are_true():
+    page = (ROOT / "README.md").read_text()
+    about = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert "Python 3.11 to 3.13" in page and about["requires-python"] == ">=3.11,<3.14"
+    (least,) = re.findall(r"Snakemake ([\d.]+) or newer", page)
+    assert f'min_version("{least}")' in (ROOT / "workflow" / "Snakefile").read_text()
+    assert "MIT licence" in page and about["license"] == "MIT"
 
 
 def test_stores_open_with_plain_xarray_as_the_page_says(tmp_path, monkeypatch, capsys):
@@ -189,32 +290,37 @@ def test_stores_open_with_plain_xarray_as_the_page_says(tmp_path, monkeypatch, c
 
 def test_the_columns_of_a_summary_are_explained():
     page = (ROOT / "results" / "README.md").read_text()
-    table = page[page.index("| column |") : page.index("Every store")]
-    cells = re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
-    assert re.findall(r"`(\w+)`", " ".join(cells)) == list(summarise.COLUMNS)
-    line = page[page.index("`scores.csv` has a row") : page.index("Every store")]
-    assert re.findall(r"`(\w+)`", line) == list(tidy.COLUMNS)
+    of_summary = page.split("## Columns of `summary.csv`")[1].split("##")[0]
+    items = re.findall(r"^- (`.*?`):", of_summary, re.MULTILINE)
+    assert re.findall(r"`(\w+)`", " ".join(items)) == list(summarise.COLUMNS)
+    of_scores = page.split("## Columns of `scores.csv`")[1].partition(". ")[0]
+    assert re.findall(r"`(\w+)`", of_scores) == list(tidy.COLUMNS)
 
 
 @pytest.mark.parametrize("name", ["embedded", "cpu", "paper"])
-def test_the_table_of_studies_has_those_of_the_configs(name):
-    rows = re.findall(r"^\| (`.*?) \| (\w+) \|", (ROOT / "README.md").read_text(), re.MULTILINE)
-    told = [study for cell, of in rows if of == name for study in re.findall(r"`(.*?)`", cell)]
+def test_the_page_of_studies_has_those_of_the_configs(name):
+    items = re.findall(r"^- `(.*?)` \((.*?)\): ", STUDIES, re.MULTILINE)
+    found = {study: of.split(", ") for study, of in items}
     there = config.load(ROOT / "config" / f"{name}.yaml").studies
-    assert sorted(told) == sorted(study for study in there if not study.endswith("-tuning"))
+    tuned = {study.removesuffix("-tuning") for study in there if study.endswith("-tuning")}
+    plain = {study for study in there if not study.endswith("-tuning")} - tuned
+    assert {study for study, of in found.items() if f"{name} tuned" in of} == tuned
+    assert {study for study, of in found.items() if name in of} == plain
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
+@pytest.mark.parametrize("name", [*ROOT_PAGES, *GUIDES])
 def test_links_and_paths_of_the_documents_lead_somewhere(name):
     path = ROOT / name
     text = path.read_text()
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", text):
-        assert (path.parent / target).exists(), f"{name} links to {target}"
+    for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", text):
+        to = path.parent / target if target else path
+        assert to.exists(), f"{name} links to {target}"
+        assert not anchor or anchor in anchors(to.read_text()), f"{name} links to {target}#{anchor}"
     from_where = (ROOT, path.parent, ROOT / "src" / "shiftbench")
-    for told in set(re.findall(r"`([\w./-]+/[\w.-]+\.(?:py|yaml|md|smk))`", text)) - EXAMPLES:
-        of_user = told.startswith("my_parts/")
-        assert of_user or any((folder / told).exists() for folder in from_where), (
-            f"{name} tells of {told}"
+    for named in set(re.findall(r"`([\w./-]+/[\w.-]+\.(?:py|yaml|md|smk))`", text)) - EXAMPLES:
+        of_user = named.startswith(("my_parts/", "mine/"))
+        assert of_user or any((folder / named).exists() for folder in from_where), (
+            f"{name} names {named}"
         )
 
 
