@@ -15,7 +15,6 @@ import tomllib
 import warnings
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
@@ -160,15 +159,6 @@ def summary(checkout: Path, of: str, study: str) -> dict[str, dict[str, float]]:
     }
 
 
-def prices(rows: int = 120, change: int = 90) -> str:
-    """A user's table, of which the last rows follow another rule."""
-    random = np.random.default_rng(1)
-    load, wind, noise = random.normal(size=(3, rows))
-    rule = np.where(np.arange(rows) < change, 2 * load - wind, 3 * wind - load)
-    lines = np.stack([load, wind, rule + 0.3 * noise], axis=1).round(3).tolist()
-    return "load,wind,price\n" + "".join(f"{a},{b},{c}\n" for a, b, c in lines)
-
-
 @pytest.mark.long
 def test_every_command_of_the_readme(checkout, monkeypatch):
     monkeypatch.setenv("ARGS", "--of-an-outer-make")
@@ -181,6 +171,7 @@ def test_every_command_of_the_readme(checkout, monkeypatch):
     assert "\nResults: results/embedded/site/index.html\n" in said["make run"]
     assert "2 of 2 runs" in (results / "embedded/site/studies/embedded/toy-step.html").read_text()
     assert (results / "cpu/studies/toy-step/summary.csv").exists()
+    assert (results / "config/studies/changes/figures/changepoints.png").exists()
     assert (results / "changes/studies/visits/figures/changepoints.png").exists()
     assert "keeps  learners smoothing" in said[f"{OURS} test mine/my_parts"]
     steps = summary(checkout, "mine", "steps")
@@ -193,8 +184,6 @@ def test_every_command_of_the_readme(checkout, monkeypatch):
 def test_every_command_of_the_docs(checkout):
     shell("make run", checkout)
     shell(f"{OURS} publish", checkout)
-    (checkout.parent / "prices").mkdir()
-    (checkout.parent / "prices" / "prices.csv").write_text(prices())
     own_words.write(checkout.parent / "speeches" / "texts")
     said = {}
     for name in ("own-method", "own-data", "publishing", "troubleshooting"):
@@ -213,7 +202,8 @@ def test_every_command_of_the_docs(checkout):
     assert " of 8 jobs would run" in said[f"{OURS} plan config/embedded.yaml"]
     assert "Nothing to be done" in said[".venv/bin/snakemake toy-step"]
     assert re.search(r"^a-02\n  0 ", said[f"{OURS} words a-02 --study planted-words"], re.MULTILINE)
-    assert (checkout / "results/prices/studies/prices/figures/error-over-time.png").exists()
+    assert (checkout / "results/config/studies/changes/figures/changepoints.png").exists()
+    assert (checkout / "results/changes/studies/prices/tables/changepoint-dates.csv").exists()
     own_words.assert_found(checkout / "results" / "speeches" / "studies" / "speeches")
     verified = said[f"{OURS} verify results/embedded"]
     assert re.search(r"^toy-step +identical", verified, re.MULTILINE)
@@ -237,6 +227,14 @@ def test_every_command_of_the_example(checkout):
         said = shell(f"PYTHONPATH={checkout}/src PATH={checkout}/.venv/bin:$PATH {command}", folder)
         assert "forgetful" in said or "mine" in said
     assert (folder / "results/config/studies/mine/figures/error-so-far.png").exists()
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/own-data.md"])
+def test_a_config_of_an_example_is_the_file(name):
+    for block in blocks((ROOT / name).read_text(), "yaml"):
+        first, rest = block.split("\n", 1)
+        if first.startswith("# examples/"):
+            assert rest == (ROOT / first.removeprefix("# ")).read_text()
 
 
 def test_the_readme_is_short():
