@@ -168,7 +168,7 @@ def test_every_command_of_the_readme(checkout, monkeypatch):
     inline = re.findall(r"`((?:\.venv/bin|make) ?[^`]*)`", prose(page))
     said = {command: shell(command, checkout) for command in dict.fromkeys(commands(page) + inline)}
     results = checkout / "results"
-    assert "\nResults: results/embedded/site/index.html\n" in said["make run"]
+    assert "Results: results/embedded/site/index.html\n" in said["make run"]
     assert "2 of 2 runs" in (results / "embedded/site/studies/embedded/toy-step.html").read_text()
     assert (results / "cpu/studies/toy-step/summary.csv").exists()
     assert (results / "config/studies/changes/figures/changepoints.png").exists()
@@ -177,7 +177,7 @@ def test_every_command_of_the_readme(checkout, monkeypatch):
     steps = summary(checkout, "mine", "steps")
     assert steps["smoothing"]["log_predictive"] == pytest.approx(-1.0, abs=0.1)
     assert re.search(r"[1-9]\d* passed", said["make test"])
-    assert " of 4 jobs would run" in said[f"{OURS} plan config/cpu.yaml"]
+    assert re.search(r"\b0 of \d+ jobs would run", said[f"{OURS} plan config/cpu.yaml"])
 
 
 @pytest.mark.long
