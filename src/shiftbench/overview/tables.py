@@ -63,6 +63,10 @@ class _Published(StudyResults):
         return self.seeds, ""
 
 
+_NO_STREAM = xr.Dataset(attrs={"spec": "{}"})
+"""Stands for a stream, whose store is not published; it has no setting of a user's data."""
+
+
 def derive(study: Path, config: Config, stem: Path) -> list[str]:
     """Write the tables of a published study that scores are enough for below the folder `stem`.
 
@@ -102,7 +106,7 @@ def _results(study: Path, spec: Mapping[str, Any], scores: xr.Dataset) -> StudyR
         cells=spec.get("cells") or {},
         scores=xr.DataTree.from_dict({"/scores": scores}),
         summary=pd.read_csv(study / "summary.csv"),
-        streams={name: xr.Dataset() for name in scores["stream"].values.tolist()},
+        streams={name: _NO_STREAM for name in scores["stream"].values.tolist()},
         seeds=seeds.group().strip().rstrip(".") if seeds else "",
         shares=_shares(study, claims),
         by_metric=by_metric(scores),
