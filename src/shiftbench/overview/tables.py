@@ -26,6 +26,7 @@ FROM_SCORES = ("claims", "neighbours", "regime-table", "score-table")
 """Tables that scores by seed are enough for; of claims, the share of training is as published."""
 NEEDS_RUNS = {
     "average-accuracy": "the spread within segments is of scores by task",
+    "changepoint-dates": "the dates and the sizes of changes are in the streams",
     "changepoint-table": "the score of no changepoint needs the series",
     "continual-table": "the settings that won are read from the runs",
     "published-table": "the printed numbers are found by the specs of streams and runs",
