@@ -151,6 +151,7 @@ BROKEN = {
     "grows": ("seen.sum(axis=1)[:, None]", "seen.sum(axis=1)[:, None] + np.random.random()"),
     "unmasked": ("& batch.mask[..., None]", "& True"),
     "unnormalised": ("Categorical(np.zeros(", "Categorical(np.ones("),
+    "flat": ("[:2]), probabilities)", "[:2]), probabilities[:, 0])"),
     "absent": ("import numpy as np", "import numpy as np\nimport no_such_package_here"),
 }
 SAID = {
@@ -158,6 +159,7 @@ SAID = {
     "grows": ["The same state, data and seeds give the same", "goes on from a saved state"],
     "unmasked": ["Rows that the mask leaves out change nothing"],
     "unnormalised": ["Probabilities and weights sum to one"],
+    "flat": ["probabilities has the shape (2, 20, 3), expected (2, 1, 20, 3): [seed 2,"],
     "absent": ["line 12: ModuleNotFoundError: No module named 'no_such_package_here'"],
 }
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from shiftbench.errors import UserError
 from shiftbench.interface import Batch, Gaussian, Learner, LearnerError
 from shiftbench.planning import components
 from shiftbench.running import assembly, harness, run_store
@@ -173,6 +174,31 @@ def test_a_mistake_in_the_code_is_no_data(monkeypatch, toy, tmp_path):
     with_spy(monkeypatch, Spy(fail_at=3, error=TypeError("a bug")))
     with pytest.raises(TypeError, match="a bug"):
         run_job(spec(), toy, tmp_path, minutes=5)
+
+
+def test_a_malformed_prediction_is_refused_before_it_is_scored(monkeypatch, toy, tmp_path):
+    """With the learner's name and file, though a beam is around it."""
+    module = components.load("learners", "gaussian-mean")
+    build = module.build
+
+    def flat(*given) -> Learner:
+        learner = build(*given)
+
+        def predict(*data) -> Gaussian:
+            found = learner.predict(*data)
+            return found._replace(mean=found.mean[..., 0])
+
+        return replace(learner, predict=predict)
+
+    scored = []
+    monkeypatch.setattr(module, "build", flat)
+    metric = components.load("metrics", "log_predictive")
+    monkeypatch.setattr(metric, "score", lambda *given: scored.append(given))
+    expected = r"learner gaussian-mean \(.*gaussian_mean.py\): predicts a Gaussian whose mean has"
+    expected += r" the shape \(4, 6, 1\), expected \(4, 6, 1, 1\): \[seed 4, hypothesis 6, row 1,"
+    with pytest.raises(UserError, match=expected):
+        run_job(spec(), toy, tmp_path, minutes=5)
+    assert not scored
 
 
 def interrupt_after(monkeypatch, tasks):

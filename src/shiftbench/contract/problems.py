@@ -13,6 +13,7 @@ from shiftbench import seeds, shapes
 from shiftbench.contract import chosen
 from shiftbench.interface import Batch, Learner, Problem
 from shiftbench.planning import components, declared
+from shiftbench.prediction_checks import checked
 
 QUICK = {"epochs": 2, "prediction_draws": 3, "elbo_draws": 2, "size": 2, "batch_size": 8}
 QUICK |= {"draws": 40, "burn_in": 10, "chains": 4}
@@ -23,6 +24,8 @@ PREFERRED = (
 TRIED: tuple[dict[str, Any], ...] = ({}, {"beta_rlm": 0.1})
 """Settings of a learner, of which the first is taken with which it offers what is needed."""
 CASES = [(kind, name) for kind in ("learners", "combinators") for name in chosen.names(kind)]
+PREDICTS = "Predictions have the types and shapes that the interface names."
+"""The promise that a malformed prediction breaks."""
 S = 2
 
 
@@ -98,8 +101,9 @@ class Parts:
         return of_kind[kind]
 
     def case(self, kind: str, name: str) -> tuple[Learner, Problem]:
-        """A learner, or a combinator over one."""
-        return self.learner(name) if kind == "learners" else self.combined(name)
+        """A learner, or a combinator over one, whose predictions are checked."""
+        learner, problem = self.learner(name) if kind == "learners" else self.combined(name)
+        return checked(learner, problem, PREDICTS), problem
 
     def learner(
         self, name: str, forward_calls: list | None = None, **fields: Any

@@ -14,6 +14,7 @@ import numpy as np
 from shiftbench.combinators._without_rows import unmoved
 from shiftbench.interface import Batch, Info, Learner, Problem, State
 from shiftbench.planning import components, warm_ups
+from shiftbench.prediction_checks import checked
 
 Begin = Callable[[State, Batch, np.ndarray], tuple[State, Info]]
 
@@ -29,7 +30,7 @@ def assemble(
     around = []
     for combinator, combinator_settings in outer:
         module, made = _configured("combinators", combinator, combinator_settings)
-        around.append(partial(module.build, made, problem))
+        around.append(partial(_combined, combinator, module.build, made, problem))
         if hasattr(module, "inner_problem"):
             problem = module.inner_problem(made, problem)
     worker = warm_ups.worker(pipeline) if begin else None
@@ -52,6 +53,12 @@ def alone(
     return module.build(made, problem, Learner(_nothing, _nothing, _nothing))
 
 
+def _combined(
+    name: str, build: Callable[..., Learner], settings: object, problem: Problem, inner: Learner
+) -> Learner:
+    return checked(build(settings, problem, inner), problem, _place("combinators", name))
+
+
 def _learner(name: str, settings: dict, model_spec: Sequence | None, problem: Problem) -> Learner:
     model = None
     if model_spec is not None:
@@ -59,7 +66,8 @@ def _learner(name: str, settings: dict, model_spec: Sequence | None, problem: Pr
         of_shapes = components.constant("learners", name, "MODEL") == "shapes"
         model = (_described if of_shapes else _built)(kind, of_model, problem)
     module, made = _configured("learners", name, settings)
-    return unmoved(module.build(made, problem, model))
+    learner = checked(module.build(made, problem, model), problem, _place("learners", name))
+    return unmoved(learner)
 
 
 def _built(name: str, settings: dict, problem: Problem) -> Any:
@@ -73,6 +81,11 @@ def _described(name: str, settings: dict, problem: Problem) -> Any:
         return module.describe(made, problem)
     # By its name: only runs of learners that ask for it depend on it (planning/specs.py).
     return import_module("shiftbench.shapes").describe(name, settings, problem)
+
+
+def _place(kind: str, name: str) -> str:
+    """A component and its file, for errors."""
+    return f"{kind[:-1]} {name} ({components.path(kind, name)})"
 
 
 def _nothing(*_: Any) -> Any:
