@@ -11,7 +11,15 @@ from dataclasses import replace
 import numpy as np
 
 from shiftbench.errors import UserError
-from shiftbench.interface import Categorical, Gaussian, Learner, Predictive, Problem, State, StudentT
+from shiftbench.interface import (
+    Categorical,
+    Gaussian,
+    Learner,
+    Predictive,
+    Problem,
+    State,
+    StudentT,
+)
 
 WEIGHTS = ("seed", "hypothesis")
 ROWS = (*WEIGHTS, "row")

@@ -13,7 +13,7 @@ from shiftbench.learners import mfvi
 from shiftbench.models import mlp
 from shiftbench.planning import fit
 from shiftbench.planning.schema import Stream
-from shiftbench.scoring.metrics import test_log_density, test_squared_error
+from shiftbench.scoring.metrics import metric_test_log_density, metric_test_squared_error
 from shiftbench.streams import table_splits
 
 
@@ -28,14 +28,14 @@ def test_posteriors_over_networks_predict_real_values(family):
     learner = mfvi.build(made, problem, model)
     state, _ = learner.observe(learner.init(key), task.train, key)
     predictive = learner.predict(state, task.test.inputs, key)
-    error = test_squared_error.score(predictive, task.test)
+    error = metric_test_squared_error.score(predictive, task.test)
     targets = task.test.targets[..., 0]
     for s in range(2):
         ridge = Ridge().fit(task.train.inputs[s], task.train.targets[s, :, 0])
         expected = np.mean((ridge.predict(task.test.inputs[s]) - targets[s]) ** 2)
         assert error[s] < 1.3 * expected
     marginal = -0.5 * np.log(2 * np.pi) - 0.5 * (targets**2).mean(axis=1)
-    assert (test_log_density.score(predictive, task.test) > marginal).all()
+    assert (metric_test_log_density.score(predictive, task.test) > marginal).all()
 
 
 def test_it_is_declared():

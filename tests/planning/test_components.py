@@ -34,6 +34,13 @@ def test_constants() -> None:
     assert components.constant("learners", "gaussian-mean", "ABSENT", 3) == 3
 
 
+def test_no_file_of_the_package_looks_like_a_test() -> None:
+    """Names of metrics may: theirs are told by a prefix of the file."""
+    assert not [*components.PACKAGE.rglob("test_*.py"), *components.PACKAGE.rglob("*_test.py")]
+    assert components.path("metrics", "test_log_density").stem == "metric_test_log_density"
+    assert components.load("metrics", "test_log_density").STAGE == "after"
+
+
 def test_unknown_name() -> None:
     with pytest.raises(UserError, match="no 'vogm' among the learners"):
         components.path("learners", "vogm")

@@ -20,7 +20,7 @@ from shiftbench.errors import UserError
 from shiftbench.learners import linear_gaussian
 from shiftbench.planning import fit
 from shiftbench.planning.schema import Stream
-from shiftbench.scoring.metrics import test_squared_error
+from shiftbench.scoring.metrics import metric_test_squared_error
 from shiftbench.store import raw as raw_data
 from shiftbench.streams import _arff, _uci, table_splits
 from shiftbench.streams.table_splits import Settings
@@ -290,7 +290,9 @@ def test_a_linear_learner_predicts_as_ridge_regression_does():
     task = table_splits.task(store, [0, 1], 0)
     learner = linear_gaussian.build(linear_gaussian.Settings(), table_splits.problem(store))
     state, _ = learner.observe(learner.init(key), task.train, key)
-    error = test_squared_error.score(learner.predict(state, task.test.inputs, key), task.test)
+    error = metric_test_squared_error.score(
+        learner.predict(state, task.test.inputs, key), task.test
+    )
     for s in range(2):
         ridge = Ridge(fit_intercept=False).fit(task.train.inputs[s], task.train.targets[s, :, 0])
         expected = mean_squared_error(

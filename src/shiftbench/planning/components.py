@@ -64,10 +64,18 @@ def files(kind: str, package: str) -> dict[str, Path]:
     """The components of a kind in one package, in the spelling of the config, with their files."""
     room = FOLDERS[kind] if package == OURS else kind
     found = (_packages[package] / room).glob("[!_]*.py")
-    spelled = {
-        file.stem.replace("_", "-") if kind != "metrics" else file.stem: file for file in found
-    }
-    return dict(sorted(spelled.items()))
+    return dict(sorted((name_of(kind, file), file) for file in found))
+
+
+def name_of(kind: str, file: Path) -> str:
+    """The name of the component in a file, in the spelling of the config.
+
+    The metric `test_log_density` is in `metric_test_log_density.py`: without the prefix, which
+    any metric may have, its file would look like a test.
+    """
+    if kind == "metrics":
+        return file.stem.removeprefix("metric_")
+    return file.stem.replace("_", "-")
 
 
 def names(kind: str) -> list[str]:

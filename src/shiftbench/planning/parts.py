@@ -129,7 +129,7 @@ def _of_name(kind: str, file: Path) -> Iterator[str]:
     if not file.stem.isidentifier() or file.stem != file.stem.lower():
         good = "".join(c if c.isalnum() and c.isascii() else "_" for c in file.stem.lower())
         yield f"{file}: this name cannot be imported; rename it, as in {good}.py"
-    name = file.stem if kind == "metrics" else file.stem.replace("_", "-")
+    name = components.name_of(kind, file)
     if name in components.names(kind):
         other = components.path(kind, name)
         yield f'{file}: there is another "{name}" among the {kind}, {other}; rename one'
