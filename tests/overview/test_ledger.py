@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_rgb
 
 from shiftbench.artefacts import _style, claims
 from shiftbench.errors import UserError
-from shiftbench.overview import ledger
+from shiftbench.overview import _ledger_figure, ledger
 
+LUMINANCE = (0.299, 0.587, 0.114)
 NAMES = ("order", "number", "absent")
 ROW = dict.fromkeys(claims.COLUMNS, "") | {
     "claim": "order", "paper": "Knoblauch et al. (2018)", "where": "5.1", "says": "A is above B.",
@@ -63,28 +66,36 @@ def test_counts_are_those_of_the_rows(known, tables) -> None:
     assert "Claims: 4; papers: 2" in ledger.caption(rows)
     said = "Verdicts of configs cpu, paper: 1 reproduced, 1 contradicted, 1 unresolved"
     assert said in ledger.caption(rows)
-    labels = [text.get_text() for text in ledger.draw(rows).legends[0].get_texts()]
+
+
+def test_the_figure_counts_each_claim_once(known, tables) -> None:
+    """One that is judged twice is mixed; each count stands in its bar and in the legend."""
+    drawn = ledger.draw(ledger.collect(known, tables))
+    expected = {
+        "reproduced": 0, "contradicted": 1, "unresolved": 0, "mixed": 1, "not at this budget": 0,
+        "not run": 2,
+    }  # fmt: skip
+    labels = [text.get_text() for text in drawn.legends[0].get_texts()]
     assert labels == [f"{name}: {number}" for name, number in expected.items()]
+    (axes,) = drawn.get_axes()
+    papers = [label.get_text() for label in axes.get_yticklabels()]
+    assert papers == ["Knoblauch et al. (2018)  (3)", "Li et al. (2021)  (1)"]
+    assert [text.get_text() for text in axes.texts if text.get_text()] == ["1", "1", "1", "1"]
+    title = "2 of 4 claims could be judged: 0 are reproduced, 1 contradicted"
+    assert axes.get_title(loc="left") == title
+    ends = [box.get_x() + box.get_width() for box in axes.patches]
+    assert max(ends[::2]) == 3 and max(ends[1::2]) == 1
 
 
-def test_the_figure_has_a_row_a_claim_with_ours_where_there_is_a_number(known, tables) -> None:
+def test_the_figure_is_one_screen_and_grey_tells_its_verdicts_apart(known, tables) -> None:
     rows = ledger.collect(known, tables)
-    (axes,) = ledger.draw(rows).get_axes()
-    texts = [text.get_text() for text in axes.texts]
-    assert texts.count("Knoblauch et al. (2018)") == texts.count("Li et al. (2021)") == 1
-    assert sum(text.replace("\n", " ").startswith("5.1: ") for text in texts) == len(rows)
-    assert "0.5 [0.1, 0.9]\na - b" in texts
-    assert len(axes.patches) == 3  # a shade for each row with a number
-
-
-def test_a_number_inside_its_range_is_drawn_in_the_shade(known, tables) -> None:
-    (axes,) = ledger.draw(ledger.collect(known, tables)).get_axes()
-    points = [line for line in axes.lines if line.get_markersize() == 4.5]
-    inside = []
-    for box, point in zip(axes.patches, points, strict=True):
-        assert box.get_y() < point.get_ydata()[0] < box.get_y() + box.get_height()
-        inside.append(box.get_x() <= point.get_xdata()[0] <= box.get_x() + box.get_width())
-    assert inside == [True, True, False]
+    width, height = ledger.draw(pd.concat([rows] * 3)).get_size_inches() * _style.DPI
+    assert height < width / 2
+    grey = {
+        name: (round(np.dot(to_rgb(look["facecolor"]), LUMINANCE), 1), look.get("hatch"))
+        for name, look in _ledger_figure.LOOKS.items()
+    }
+    assert len(set(grey.values())) == len(grey)
 
 
 def test_the_same_rows_give_the_same_bytes(known, tables, tmp_path: Path) -> None:

@@ -180,3 +180,18 @@ def test_on_other_data_the_least_that_the_paper_trains_on_counts() -> None:
     made = on_data(study(a=HIGH), "large")
     rows = made.streams["toy-step"].sizes["task"]
     assert made.share("toy-step", "a", "eschenhagen2019vogn") == rows / 60 * 5 / 10
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (["reproduced", "reproduced"], "reproduced"),
+        (["reproduced", "not at this budget"], "reproduced"),
+        (["not at this budget"] * 2, "not at this budget"),
+        (["not run"], "not run"),
+        (["reproduced", "contradicted"], "mixed"),
+        (["unresolved", "contradicted", "not at this budget"], "mixed"),
+    ],
+)
+def test_a_claim_of_several_verdicts_has_one_or_is_mixed(found, expected) -> None:
+    assert verdicts.of_claim(found) == expected

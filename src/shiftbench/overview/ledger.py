@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from shiftbench.artefacts import _style, _tables, claims
 from shiftbench.errors import UserError
-from shiftbench.overview import _rows
+from shiftbench.overview import _ledger_figure
 from shiftbench.planning import works
 from shiftbench.scoring import verdicts
 
@@ -61,15 +61,15 @@ def caption(rows: pd.DataFrame) -> str:
     counts = ", ".join(f"{number} {name}" for name, number in counted(rows).items())
     return (
         f"Claims: {rows['claim'].nunique()}; papers: {rows['paper'].nunique()}. Verdicts of "
-        f"{_configs(rows)}: {counts}. A claim has one for each study and stream "
-        "that judges it. The shade of a row is where the claim puts the number that decides, the "
-        "dot is our mean with its 95 % interval over seeds; each row has its own scale."
+        f"{_configs(rows)}: {counts}. A claim has one for each study and stream that judges it; "
+        "the figure counts each claim once, as mixed where those at a sufficient budget differ. "
+        "The table has every claim with its numbers."
     )
 
 
 def draw(rows: pd.DataFrame) -> Figure:
-    """One row a claim, grouped by paper; how many have which verdict stands above."""
-    return _rows.draw(rows, caption(rows))
+    """A bar a paper, of how many of its claims have which verdict."""
+    return _ledger_figure.draw(rows, caption(rows))
 
 
 def counted(rows: pd.DataFrame) -> dict[str, int]:

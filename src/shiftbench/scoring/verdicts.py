@@ -15,7 +15,7 @@ contradicted contradicts the claim.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -30,6 +30,8 @@ REPRODUCED, CONTRADICTED = "reproduced", "contradicted"
 UNRESOLVED, TOO_LITTLE, NOT_RUN = "unresolved", "not at this budget", "not run"
 VERDICTS = (REPRODUCED, CONTRADICTED, UNRESOLVED, TOO_LITTLE, NOT_RUN)
 """All of them; the last is for claims that no study judges."""
+MIXED = "mixed"
+"""Of a claim that several studies or streams judge, and not alike."""
 GRAVITY = (CONTRADICTED, UNRESOLVED, REPRODUCED)
 """Of the conditions of one claim: the first that there is holds for all."""
 
@@ -81,6 +83,16 @@ class Verdict(NamedTuple):
     decisive: Condition
     conditions: list[Condition]
     share: float
+
+
+def of_claim(found: Iterable[str]) -> str:
+    """The one verdict of a claim that several studies or streams judge; `MIXED` if they differ.
+
+    Those at a sufficient budget decide, if there are any.
+    """
+    kinds = set(found)
+    kinds = kinds - {TOO_LITTLE, NOT_RUN} or kinds
+    return kinds.pop() if len(kinds) == 1 else MIXED
 
 
 def judge(claim: Claim, study: StudyResults, stream: str) -> Verdict:

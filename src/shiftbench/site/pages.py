@@ -41,7 +41,7 @@ VERDICT_MARKS = {
     verdicts.TOO_LITTLE: "■",
     verdicts.NOT_RUN: "□",
 }
-"""As in the figure of the ledger."""
+"""Signs before the words."""
 
 
 def write(
