@@ -1,46 +1,119 @@
-"""What all figures share: two foot lines, the whole caption as description, apart markers."""
+"""What all figures share: texts that are whole and stay on the canvas, captions, apart markers."""
 
 from __future__ import annotations
+
+from itertools import combinations
 
 import numpy as np
 import pytest
 import xarray as xr
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 
-from shiftbench.artefacts import _style
+from shiftbench.artefacts import _fitting, _style
 
 MARKS = "Mean over seeds; band: 95 % interval. Left: accuracy, as in Li et al. (2021), Fig. 3. "
 BUDGET = "images: 3 of 3 runs per learner. 9 tasks in place of 100 of the paper; one layer (two)."
 
 
-def test_a_short_caption_stands_in_the_figure_as_it_is():
-    assert _style.foot(MARKS + BUDGET, BUDGET) == [MARKS.strip(), BUDGET]
-    assert _style.foot(BUDGET, BUDGET) == [BUDGET], "nothing is said of marks"
-    assert _style.foot("No run enters.") == ["No run enters."]
+@pytest.fixture(autouse=True)
+def styled():
+    """Figures are drawn with their settings, as by an artefact."""
+    with rc_context(_style.RC):
+        yield
 
 
-@pytest.mark.parametrize("times", [1, 3, 9])
-@pytest.mark.parametrize("budget", ["", BUDGET * 5])
-def test_there_are_never_more_than_two_lines_which_end_with_whole_clauses(times, budget):
-    lines = _style.foot(MARKS * times + budget, budget)
-    assert 1 <= len(lines) <= 2 and max(map(len, lines)) <= _style.FOOT_CHARACTERS
-    assert lines[-1].endswith((".", _style.DOTS))
-    assert not any("et al." in line[-8:] for line in lines), "a citation is not cut in two"
+def written(drawn: Figure) -> str:
+    """All texts of a figure, without the spaces and breaks between their words."""
+    return "".join("".join(text.get_text().split()) for text in drawn.findobj(Text))
 
 
-def test_a_sentence_that_is_too_long_is_cut_between_words():
-    first, second = _style.foot("word " * 200)
-    assert second.endswith(f"word{_style.DOTS}") and first.endswith("word")
+def has(drawn: Figure, text: str) -> bool:
+    return "".join(text.split()) in written(drawn)
+
+
+def inside(drawn: Figure) -> bool:
+    """Whether all that is drawn lies on the canvas, but for half a pixel."""
+    box, whole = drawn.get_tightbbox(), drawn.bbox_inches
+    spare = 0.5 / _style.DPI
+    return min(box.x0 - whole.x0, box.y0 - whole.y0, whole.x1 - box.x1, whole.y1 - box.y1) > -spare
+
+
+@pytest.mark.parametrize(("times", "budget"), [(1, ""), (3, BUDGET), (12, "CAPITALS. " * 60)])
+def test_a_caption_stands_in_its_figure_as_a_whole(times, budget):
+    caption = MARKS * times + budget
+    drawn = _style.figure(1.0, caption, budget)
+    drawn.subplots().plot([1, 2])
+    _fitting.lay_out(drawn)
+    assert has(drawn, caption) and inside(drawn)
+    (axes,) = drawn.get_axes()
+    (foot,) = drawn.texts
+    assert foot.get_window_extent().y1 < axes.get_tightbbox().y0
+    assert axes.bbox.height > 0.5 * _style.DPI, "a long caption makes a figure higher"
+
+
+def test_the_budget_of_a_caption_begins_a_line_unless_nothing_comes_before_it():
+    (foot,) = _style.figure(1.0, MARKS + BUDGET, BUDGET).texts
+    assert foot.get_text() == f"{MARKS.strip()}\n{BUDGET}"
+    (alone,) = _style.figure(1.0, BUDGET, BUDGET).texts
+    assert alone.get_text() == BUDGET
+
+
+WORDS = "a stream with a title that takes more words than a panel of a figure is wide"
+
+
+@pytest.mark.parametrize(("panels", "name"), [(1, WORDS * 2), (2, WORDS.replace(" ", "_"))])
+def test_long_titles_labels_and_legends_are_wrapped_and_stay_on_the_canvas(panels, name):
+    def draw(panel, text):
+        panel.set(xlabel=f"x of {text}", ylabel=f"y of {text}")
+        for number in range(3):
+            panel.plot([1, 2], label=f"method {number} of {WORDS}")
+
+    names = [f"{name} {number}" for number in range(panels)]
+    drawn = _style.by_stream(names, 3.0, MARKS, "", draw)
+    _fitting.lay_out(drawn)
+    assert inside(drawn)
+    for text in names:
+        assert has(drawn, text) and has(drawn, f"x of {text}") and has(drawn, f"y of {text}")
+    assert all(has(drawn, f"method {number} of {WORDS}") for number in range(3))
+    boxes = [one._left_title.get_window_extent() for one in drawn.get_axes()]
+    assert not any(one.overlaps(two) for one, two in combinations(boxes, 2))
+
+
+def test_the_title_of_a_block_is_wrapped():
+    drawn = _style.figure(4.0, MARKS)
+    for part in drawn.subfigures(2, 1):
+        part.suptitle(_style.lettered("a", WORDS * 3), x=0.008, ha="left", size=10)
+        part.subplots(1, 2)
+    _fitting.lay_out(drawn)
+    assert inside(drawn) and has(drawn, WORDS * 3)
+
+
+def test_a_text_that_fits_is_left_as_it_is():
+    drawn = _style.by_stream(["one  stream", "two\nlines"], 2.0, MARKS, "", lambda *_: None)
+    _fitting.lay_out(drawn)
+    titles = [axes.get_title(loc="left") for axes in drawn.get_axes()]
+    assert titles == ["$\\bf{a}$  one  stream", "$\\bf{b}$  two\nlines"]
+
+
+def test_a_single_panel_has_no_letter_and_many_have_different_ones():
+    (alone,) = _style.by_stream(["one"], 1.0, MARKS, "", lambda *_: None).get_axes()
+    assert alone.get_title(loc="left") == "one"
+    assert _style.letters(3) == ["a", "b", "c"]
+    assert _style.letters(54)[25:28] == ["z", "aa", "ab"] and len(set(_style.letters(54))) == 54
 
 
 @pytest.mark.parametrize(
     ("title", "expected"),
     [
         ("stream digits", "digits"),
+        ("digits", "digits"),
         ("Digits under maps", "digits: Digits under maps"),
-        ("many words " * 20, "digits: " + " ".join(["many words"] * 8) + " many ..."),
+        ("many words " * 20, f"digits: {'many words ' * 20}"),
     ],
 )
-def test_the_title_of_a_stream_is_as_long_as_a_figure_is_wide(title, expected):
+def test_the_title_of_a_stream_is_whole(title, expected):
     assert _style.named("digits", xr.Dataset(attrs={"title": title})) == expected
 
 

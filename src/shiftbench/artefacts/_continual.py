@@ -8,7 +8,6 @@ scratch: of them these artefacts show each task's score just after it was learnt
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from string import ascii_lowercase
 from typing import Any, Literal
 
 import numpy as np
@@ -170,7 +169,8 @@ def panels(block: SubFigure, number: int) -> list[Axes]:
 def blocks(drawn: Figure, study: StudyResults) -> Iterator[tuple[str, SubFigure]]:
     """Each stream with its part of the figure, which has a title."""
     parts = drawn.subfigures(len(study.streams), 1, squeeze=False)[:, 0]
-    for letter, stream, part in zip(ascii_lowercase, study.streams, parts, strict=False):
+    letters = _style.letters(len(parts))
+    for letter, stream, part in zip(letters, study.streams, parts, strict=True):
         words = _style.named(stream, study.streams[stream])
-        part.suptitle(f"$\\bf{{{letter}}}$  {words}", x=0.008, ha="left", size=10)
+        part.suptitle(_style.lettered(letter, words), x=0.008, ha="left", size=10)
         yield stream, part

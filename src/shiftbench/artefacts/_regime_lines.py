@@ -5,7 +5,6 @@ Values of the other axes are told apart by the style of lines, and methods by th
 
 from __future__ import annotations
 
-import string
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -39,10 +38,11 @@ def draw(study: StudyResults, grid: Grid, rows: Sequence[Row], caption: str) -> 
     """The figure of these rows."""
     drawn = _style.figure(HEIGHT * len(rows) + 0.4, caption, study.budget())
     columns = grid.values(1)
+    letters = _style.letters(len(rows) * len(columns))
     panels = drawn.subplots(len(rows), len(columns), squeeze=False, sharey="row")
     for i, row in enumerate(rows):
         for j, value in enumerate(columns):
-            letter = string.ascii_lowercase[i * len(columns) + j]
+            letter = letters[i * len(columns) + j]
             where = f"{grid.title(1)} {value}" if len(grid.axes) > 1 else ""
             _style.title(panels[i, j], letter, where)
             _panel(panels[i, j], study, grid, row, value)
@@ -87,4 +87,4 @@ def _legend(drawn: Figure, study: StudyResults, grid: Grid, rows: Sequence[Row])
     for place, block in enumerate(blocks if len(blocks) > 1 else ()):
         style = STYLES[place % len(STYLES)]
         handles.append(Line2D([], [], ls=style, color=_style.INK, label=grid.told(block)))
-    drawn.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), 8))
+    _style.legend(drawn, handles)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import re
 import string
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,14 @@ import matplotlib
 import numpy as np
 import seaborn as sns
 import xarray as xr
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure, FigureBase
 from matplotlib.transforms import Bbox
 from PIL import Image
 
+from shiftbench.artefacts import _fitting
 from shiftbench.artefacts._files import write_beside
 from shiftbench.scoring.results import StudyResults
 from shiftbench.scoring.statistics import Band
@@ -43,18 +44,16 @@ WIDTH = 11.0
 COLUMNS = 3
 """Panels beside each other at most."""
 DPI = 150
-FOOT_INCHES = 0.17
-"""Height of one foot line."""
-FOOT_CHARACTERS = 190
-DOTS = " ..."
+LEFT = 0.008
+"""Where the caption begins, as a share of the width."""
+FOOT_MARGIN = 0.06
+"""Inches that stay free above and below the caption."""
 MARKS = 7
 """Markers of a long line."""
 DESCRIPTION_CHARACTERS = 100
 """Of a line of the caption in a file."""
 FEWEST_OF_BAND = 4
 """Seeds below which each is drawn, and no interval."""
-WIDEST_TITLE = 105
-"""Characters of a title that fit above a panel as wide as a figure."""
 
 RC = {
     "figure.dpi": DPI,
@@ -89,41 +88,26 @@ styled: Callable[[Callable[..., Any]], Callable[..., Any]] = matplotlib.rc_conte
 
 
 def figure(height: float, caption: str, budget: str = "") -> Figure:
-    """An empty figure, `height` inches plus the foot lines of its caption.
+    """An empty figure, `height` inches and, below, its whole caption in as many lines as it needs.
 
-    budget: the end of the caption, on coverage and cuts, which begins the second line.
+    budget: the end of the caption, on coverage and cuts, which begins a line.
     """
-    lines = foot(caption, budget)
-    margin = FOOT_INCHES * len(lines) + 0.08
-    drawn = Figure(figsize=(WIDTH, height + margin))
+    drawn = Figure(figsize=(WIDTH, height))
     FigureCanvasAgg(drawn)
+    foot = drawn.text(LEFT, 0, _paragraphs(caption, budget), size=7.5, color=MUTED, va="bottom")
+    _fitting.wrap(foot, (1 - 2 * LEFT) * drawn.bbox.width)
+    margin = math.ceil(foot.get_window_extent().height) / DPI + 2 * FOOT_MARGIN if caption else 0.0
+    drawn.set_size_inches(WIDTH, height + margin)
+    foot.set_y(FOOT_MARGIN / (height + margin))
     share = margin / (height + margin)
     drawn.set_layout_engine("constrained", rect=(0, share, 1, 1 - share))
-    # A share of the height, but not so much that it would leave the foot of a tall figure.
-    bottom = min(0.01, FOOT_INCHES / (height + margin))
-    drawn.text(0.008, bottom, "\n".join(lines), size=7.5, color=MUTED, va="bottom")
     return drawn
 
 
-def foot(caption: str, budget: str = "") -> list[str]:
-    """The lines of a caption that stand in its figure: as many whole clauses as two lines hold.
-
-    With a budget, a line of what comes before it and a line of its own.
-    """
-    marks = caption.removesuffix(budget).strip() if budget else caption
-    if not (budget and marks):
-        return textwrap.wrap(_beginning(caption, 2 * FOOT_CHARACTERS - 20), FOOT_CHARACTERS)
-    return [_beginning(part, FOOT_CHARACTERS) for part in (marks, budget)]
-
-
-def _beginning(text: str, characters: int) -> str:
-    """The clauses of a text that fit, or as many words; with dots where a sentence is cut."""
-    if len(text) <= characters:
-        return text
-    kept = text[: characters - len(DOTS)]
-    ends = [found.end() for found in re.finditer(r"[.;](?= )(?<!\bal\.)(?<!Fig\.)(?<!eq\.)", kept)]
-    whole = kept[: ends[-1]] if ends else kept.rpartition(" ")[0]
-    return whole if whole.endswith(".") else whole.rstrip(";,:") + DOTS
+def _paragraphs(caption: str, budget: str) -> str:
+    """The caption in one paragraph or, where more comes before its budget, in two."""
+    marks = caption.removesuffix(budget).strip() if budget else ""
+    return f"{marks}\n{budget}" if marks else caption
 
 
 def look(study: StudyResults, learner: str) -> dict[str, Any]:
@@ -173,15 +157,30 @@ def has_few(study: StudyResults) -> bool:
 
 
 def named(stream: str, store: xr.Dataset) -> str:
-    """A stream with its title, where that says more than its name, as far as a figure is wide."""
+    """A stream with its title, where that says more than its name."""
     words = store.attrs["title"]
-    whole = stream if words in (stream, f"stream {stream}") else f"{stream}: {words}"
-    return textwrap.shorten(whole, WIDEST_TITLE, placeholder=DOTS)
+    return stream if words in (stream, f"stream {stream}") else f"{stream}: {words}"
+
+
+def letters(panels: int) -> list[str]:
+    """a, b, ..., z, aa, ab, ... for so many panels; none for a single one."""
+    if panels == 1:
+        return [""]
+    alphabet = string.ascii_lowercase
+    return [
+        (alphabet[number // 26 - 1] if number >= 26 else "") + alphabet[number % 26]
+        for number in range(panels)
+    ]
 
 
 def title(axes: Axes, letter: str, text: str) -> None:
-    """A panel's title, with its letter."""
-    axes.set_title(f"$\\bf{{{letter}}}$  {text}")
+    """A panel's title, with its letter if it has one."""
+    axes.set_title(lettered(letter, text))
+
+
+def lettered(letter: str, text: str) -> str:
+    """A title that begins with a letter in bold, unless that is empty."""
+    return f"$\\bf{{{letter}}}$  {text}" if letter else text
 
 
 def by_stream(
@@ -197,9 +196,9 @@ def by_stream(
     rows = math.ceil(len(names) / columns)
     drawn = figure(height * rows + 0.3, caption, budget)
     panels = drawn.subplots(rows, columns, squeeze=False).ravel()
-    for letter, (panel, name) in enumerate(zip(panels, names, strict=False)):
+    for panel, name, letter in zip(panels, names, letters(len(names)), strict=False):
         draw(panel, name)
-        title(panel, string.ascii_lowercase[letter], name)
+        title(panel, letter, name)
     for panel in panels[len(names) :]:
         panel.set_axis_off()
     legend_above(drawn, panels[0])
@@ -208,17 +207,29 @@ def by_stream(
 
 def legend_above(drawn: Figure, panel: Axes) -> None:
     """A panel's labels as the legend of the whole figure."""
-    handles, labels = panel.get_legend_handles_labels()
-    drawn.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+    legend(drawn, *panel.get_legend_handles_labels())
+
+
+def legend(drawn: Figure, handles: Sequence[Artist], labels: Sequence[str] | None = None) -> None:
+    """A legend above a whole figure, in as few rows as fit; labels: if not of the handles."""
+    for rows in range(1, len(handles) + 1):
+        columns = math.ceil(len(handles) / rows)
+        made = drawn.legend(
+            handles=handles, labels=labels, loc="outside upper center", ncols=columns
+        )
+        if columns == 1 or made.get_window_extent().width <= drawn.bbox.width:
+            return
+        made.remove()
 
 
 @styled
 def save(drawn: Figure, stem: Path, caption: str = "", words: bool = False) -> None:
     """Writes STEM.svg and STEM.png, each at once; equal figures give equal bytes.
 
-    Both have the whole caption as their description, in lines, which `described` reads. The
-    layout of `drawn` is fixed by this. words: letters are text in the SVG, in a font of the
-    reader's, and not outlines: a fifth of the size of a figure that is mostly words.
+    Both have the whole caption as their description, in lines, which `described` reads. This
+    wraps titles that are longer than their room, and fixes the layout of `drawn`. words: letters
+    are text in the SVG, in a font of the reader's, and not outlines: a fifth of the size of a
+    figure that is mostly words.
     """
     _freeze(drawn)
     told = {"Description": textwrap.fill(caption, DESCRIPTION_CHARACTERS)}
@@ -242,7 +253,7 @@ def described(picture: Path) -> str:
 
 def _freeze(drawn: Figure) -> None:
     """Lays the figure out once, to six digits: the solver's last bits differ between runs."""
-    drawn.draw_without_rendering()
+    _fitting.lay_out(drawn)
     drawn.set_layout_engine("none")
     _round_blocks(drawn, 6)
     for axes in drawn.get_axes():

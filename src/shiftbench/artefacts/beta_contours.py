@@ -53,17 +53,17 @@ def draw(study: StudyResults) -> Figure:
     width = max(len(_pairs(study, stream, learner)) for stream in study.streams)
     drawn = _style.figure(2.9 * len(shown) + 0.3, caption(study), study.budget())
     panels = drawn.subplots(len(shown), width, squeeze=False)
-    for letter, (row, (stream, task)) in enumerate(zip(panels, shown, strict=True)):
+    letters = _style.letters(len(shown))
+    for letter, row, (stream, task) in zip(letters, panels, shown, strict=True):
         run = study.run(stream, learner).isel(seed=0, task=task, hypothesis=0)
         draws = run["info_draws"].values
         fit = Approximation.unpacked(run["info_fit"].values)
         for panel, pair in zip(row, _pairs(study, stream, learner), strict=False):
             _draw_pair(panel, draws, fit, pair)
         rows = _rows(study.streams[stream], task)
-        _style.title(row[0], "abcdefghij"[letter], f"{stream}, after {rows} rows")
+        _style.title(row[0], letter, f"{stream}, after {rows} rows")
         row[-1].set_title(_difference(draws, fit), loc="right", size=8, color=_style.MUTED)
-    handles, labels = panels[0, 0].get_legend_handles_labels()
-    drawn.legend(handles, labels, loc="outside upper center", ncols=2)
+    _style.legend_above(drawn, panels[0, 0])
     return drawn
 
 

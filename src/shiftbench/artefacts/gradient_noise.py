@@ -36,6 +36,7 @@ def draw(study: StudyResults) -> Figure:
     runs = _runs(study)
     drawn = _style.figure(3.4 * len(runs), caption(study), study.budget(list(runs)))
     rows = drawn.subplots(len(runs), 2, squeeze=False)
+    letters = _style.letters(rows.size)
     for place, ((stream, of_stream), panels) in enumerate(zip(runs.items(), rows, strict=True)):
         for name, run in of_stream.items():
             looks = _style.look(study, name) | {"label": study.label(name)}
@@ -47,7 +48,7 @@ def draw(study: StudyResults) -> Figure:
             f"gradient of the negative log likelihood, {stream}",
             "gradient of the cross entropy with a radial prior",
         )
-        for letter, panel, title in zip("abcdefgh"[2 * place :], panels, titles, strict=False):
+        for letter, panel, title in zip(letters[2 * place :], panels, titles, strict=False):
             panel.set(xscale="log", yscale="log", xlabel="standard deviation of the weights")
             panel.set_ylabel("standard deviation of the gradient")
             _style.title(panel, letter, title)

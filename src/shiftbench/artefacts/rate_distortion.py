@@ -46,13 +46,14 @@ def draw(study: StudyResults) -> Figure:
     drawn = _style.figure(3.9, caption(study), study.budget([stream]))
     ways = _ways(study, stream)
     panels = drawn.subplots(1, len(ways), squeeze=False)[0]
-    for letter, (axes, (metric, what)) in enumerate(zip(panels, ways.items(), strict=True)):
+    letters = _style.letters(len(ways))
+    for letter, axes, (metric, what) in zip(letters, panels, ways.items(), strict=True):
         _draw_binning(axes, study, stream)
         curves = _curves(study, stream)
         points = [_points(study, stream, metric, learners) for learners in curves.values()]
         for (name, learners), shown in zip(curves.items(), _aside(points), strict=True):
             _draw_curve(axes, name, shown, _style.look(study, learners[0]))
-        _style.title(axes, "ab"[letter], f"dating {what}")
+        _style.title(axes, letter, f"dating {what}")
         axes.set_xscale("symlog", linthresh=1.0)
         axes.xaxis.set_major_formatter(ScalarFormatter())
         axes.set_xlim(left=-0.05)

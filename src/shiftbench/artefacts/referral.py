@@ -8,8 +8,6 @@ not know becomes better to the right.
 
 from __future__ import annotations
 
-import math
-import string
 from collections.abc import Mapping
 
 import numpy as np
@@ -36,8 +34,6 @@ SCORES = {"AUC, %": referral.auc, "accuracy, %": referral.accuracy, "Brier score
 OF_TWO, OF_MORE = ("AUC, %", "accuracy, %"), ("accuracy, %", "Brier score")
 """What is shown of two classes, and of more, where each AUC would be the mean of several."""
 HEIGHT = 2.9
-LEGEND_COLUMNS = 6
-"""Of a legend at most."""
 FAINT = 0.45
 """Opacity of bars, which are wide where streams differ much from seed to seed."""
 Sets = dict[str, list[list[Rows]]]
@@ -50,7 +46,7 @@ def draw(study: StudyResults) -> Figure:
     rows = [(stream, name) for stream, sets in of_stream.items() for name in _names(sets)]
     drawn = _style.figure(HEIGHT * len(rows) + 0.5, caption(study), study.budget())
     panels = drawn.subplots(len(rows), len(OF_TWO) * len(referral.BY), squeeze=False)
-    letters = iter(string.ascii_lowercase)
+    letters = iter(_style.letters(panels.size))
     for line, (stream, name) in zip(panels, rows, strict=True):
         of_learners = {
             learner: sets[name] for learner, sets in of_stream[stream].items() if name in sets
@@ -67,8 +63,7 @@ def draw(study: StudyResults) -> Figure:
         for left, right in (line[:2], line[2:]):
             right.sharey(left)
             left.autoscale(axis="y")
-    handles, labels = panels[0, 0].get_legend_handles_labels()
-    drawn.legend(handles, labels, loc="outside upper center", ncols=_columns(len(labels)))
+    _style.legend_above(drawn, panels[0, 0])
     return drawn
 
 
@@ -82,11 +77,6 @@ def caption(study: StudyResults) -> str:
         " as all are for point estimates, are referred by lot. Test rows: predicted after"
         f" their task, mean over tasks.{_about_new(study)} {study.budget()}"
     )
-
-
-def _columns(labels: int) -> int:
-    """Those of a legend, whose rows are alike."""
-    return math.ceil(labels / math.ceil(labels / LEGEND_COLUMNS))
 
 
 def _shifts(study: StudyResults) -> bool:

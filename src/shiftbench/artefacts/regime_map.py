@@ -6,8 +6,6 @@ cell has the colour of its leader, on the right its lead over the study's baseli
 
 from __future__ import annotations
 
-import math
-import string
 import textwrap
 
 import numpy as np
@@ -40,8 +38,6 @@ LEADS = sns.color_palette("light:#0173b2", as_cmap=True)
 DARKEST = 0.6
 """Share of the colours above that the largest lead has, so that ink on it is read."""
 NO_LEAD = "0.93"
-HANDLES = 7
-"""Entries in a line of the legend at most."""
 
 
 @_style.styled
@@ -54,13 +50,13 @@ def draw(study: StudyResults) -> Figure:
     told = _told(study, metric, list(cells.values()))
     drawn = _style.figure(height, told, study.budget())
     panels = drawn.subplots(len(blocks), 2, squeeze=False)
+    letters = _style.letters(panels.size)
     most = max((_lead(study, cell) for cell in cells.values()), default=0.0)
     for number, (block, (left, right)) in enumerate(zip(blocks, panels, strict=True)):
         where = f"{grid.told(block)}: " if block else ""
-        letters = string.ascii_lowercase[2 * number :]
-        _frame(left, grid, letters[0], f"{where}who leads, and its lead over the next")
+        _frame(left, grid, letters[2 * number], f"{where}who leads, and its lead over the next")
         versus = study.label(str(study.baseline))
-        _frame(right, grid, letters[1], f"{where}lead of the leader over {versus}")
+        _frame(right, grid, letters[2 * number + 1], f"{where}lead of the leader over {versus}")
         for x, column in enumerate(grid.values(0)):
             for y, row in enumerate(rows):
                 cell = cells[grid.stream(column, row, block)]
@@ -214,6 +210,4 @@ def _legend(drawn: Figure, study: StudyResults, cells: list[Cell]) -> None:
         if name in there
     ]
     handles.append(Patch(fc="white", ec=_style.MUTED, hatch="////", label="not resolved"))
-    lines = math.ceil(len(handles) / HANDLES)
-    columns = math.ceil(len(handles) / lines)
-    drawn.legend(handles=handles, loc="outside upper center", ncols=columns)
+    _style.legend(drawn, handles)

@@ -6,7 +6,6 @@ each setting that was drawn, the scores of the configurations with each of its v
 
 from __future__ import annotations
 
-import string
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -35,9 +34,9 @@ def draw(study: StudyResults) -> Figure:
     rows = -(-(1 + len(names)) // columns)
     drawn = _style.figure(2.4 * rows * len(study.streams) + 0.3, caption(study), study.budget())
     panels = drawn.subplots(rows * len(study.streams), columns, squeeze=False).ravel()
+    letters = iter(_style.letters(len(study.streams) * (1 + len(names))))
     for number, stream in enumerate(study.streams):
         own = panels[number * rows * columns : (number + 1) * rows * columns]
-        letters = iter(string.ascii_lowercase[number * (1 + len(names)) :])
         _draw_shares(own[0], study, stream)
         several = f" on {stream}" if len(study.streams) > 1 else ""
         _style.title(own[0], next(letters), f"share of configurations at least as good{several}")

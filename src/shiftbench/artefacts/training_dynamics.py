@@ -40,12 +40,13 @@ def draw(study: StudyResults) -> Figure:
     runs = _runs(study)
     drawn = _style.figure(3.3 * len(runs) + 0.2, caption(study), study.budget(list(runs)))
     rows = drawn.subplots(len(runs), len(PANELS), squeeze=False)
+    letters = _style.letters(rows.size)
     for place, ((stream, of_stream), panels) in enumerate(zip(runs.items(), rows, strict=True)):
         for name, run in of_stream.items():
             _draw_learner(panels, study, stream, name, run)
         for k, (panel, title, label) in enumerate(zip(panels, PANELS, LABELS, strict=True)):
             panel.set(xlabel="epoch", ylabel=label)
-            letter = "abcdefghi"[len(PANELS) * place + k]
+            letter = letters[len(PANELS) * place + k]
             _style.title(panel, letter, title if len(runs) == 1 else f"{title}, {stream}")
         panels[1].set_yscale("log")
         panels[2].set_yscale("log")

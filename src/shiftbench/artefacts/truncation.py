@@ -37,13 +37,14 @@ def draw(study: StudyResults) -> Figure:
     streams = list(study.streams)
     drawn = _style.figure(3.3 * len(streams) + 0.3, caption(study), study.budget())
     rows = drawn.subplots(len(streams), len(USES), squeeze=False)
+    letters = _style.letters(rows.size)
     for place, (stream, panels) in enumerate(zip(streams, rows, strict=True)):
         for k, (panel, metric) in enumerate(zip(panels, USES, strict=True)):
             panel.set_xscale("log")
             _draw(panel, _points(study, stream, metric))
             unit = components.constant("metrics", metric, "UNIT")
             panel.set(xlabel="cut in standard deviations", ylabel=f"{metric} ({unit})")
-            _style.title(panel, "abcdefgh"[len(USES) * place + k], f"{metric}, {stream}")
+            _style.title(panel, letters[len(USES) * place + k], f"{metric}, {stream}")
     _style.legend_above(drawn, rows[0, 0])
     return drawn
 

@@ -174,7 +174,7 @@ def _write_segments(axes: Axes, story: Story, word: int) -> None:
     ]
     left_out = len(lines) - LINES
     if left_out > 0:
-        lines[LINES // 2 : -(LINES // 2)] = [("...", f"{left_out} more segments")]
+        lines[LINES // 2 : -(LINES // 2)] = [("", f"({left_out} more segments)")]
     # A character of a segment's periods is .0135 of the panel wide.
     indent = max(0.24, 0.02 + 0.0135 * max(len(when) for when, _ in lines))
     for place, (when, near) in enumerate(lines):

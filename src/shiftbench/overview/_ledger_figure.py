@@ -47,7 +47,7 @@ def draw(rows: pd.DataFrame, foot: str) -> Figure:
         Patch(label=f"{verdict}: {counts[verdict].sum()}", **LOOKS[verdict], **EDGE)
         for verdict in LOOKS
     ]
-    drawn.legend(handles=handles, loc="outside upper center", ncols=len(handles))
+    _style.legend(drawn, handles)
     return drawn
 
 

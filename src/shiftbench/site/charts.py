@@ -85,7 +85,7 @@ def _spec(labels: list[str], looks: list[Look], metric: str, stream: str) -> dic
     )
     # The title has no metric's name: that stands in the chooser above.
     x = alt.X("score:Q", scale=alt.Scale(zero=False), title="score")
-    y = alt.Y("learner:N", sort=labels, title=None, axis=alt.Axis(labelLimit=150))
+    y = alt.Y("learner:N", sort=labels, title=None, axis=alt.Axis(labelLimit=0))
     tooltip = [alt.Tooltip(name) for name in ("learner:N", "seed:Q", "score:Q", "stream:N")]
     base = (
         alt.Chart(alt.NamedData("scores"))
