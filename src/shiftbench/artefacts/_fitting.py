@@ -57,9 +57,16 @@ def _rooms(drawn: Figure) -> Iterator[tuple[Text, float]]:
     for axes in panels:
         for text in _labels(axes):
             yield text, _room(text, axes, panels)
-    for block in (drawn, *drawn.subfigs):
+    for block in _blocks(drawn):
         for text in block.texts:
             yield text, _of_block(text, block)
+
+
+def _blocks(drawn: Figure | SubFigure) -> Iterator[Figure | SubFigure]:
+    """A figure and all that it is divided into."""
+    yield drawn
+    for block in drawn.subfigs:
+        yield from _blocks(block)
 
 
 def _labels(axes: Axes) -> list[Text]:
