@@ -16,21 +16,28 @@ STAMP := .venv/.installed$(if $(CUDA),-gpu)
 PEERS := .venv-peers/.installed
 # Where the folder is there, nothing is asked of a network.
 FROM := $(if $(wildcard wheelhouse),--no-index --find-links wheelhouse)
-REPORT := "results/$$(basename "$${CONFIG%.*}")/report.html"
+RESULTS := "results/$$(basename "$${CONFIG%.*}")"
 PYTHON_FILES := src tests benchmarks
 
-.PHONY: help run cluster test test-long test-peers test-cluster lint format check derived lock wheelhouse peers clean
+.PHONY: help setup check run report cluster test test-long test-peers test-cluster lint format check derived lock wheelhouse peers clean
 
-help: ## Show this list
+help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
+	@echo 'With CONFIG=FILE for another config, and ARGS="--cores 1" for options of the command.'
 
-run: $(STAMP) ## Run the workflow on CONFIG (config/embedded.yaml) and make its report
+setup: $(STAMP) ## Install shiftbench and all that it needs into .venv
+
+check: $(STAMP) ## Check CONFIG and list its studies; computes nothing
 	@$(BIN)/python -m shiftbench check "$$CONFIG"
-	@exec $(BIN)/python -m shiftbench warm -- $(BIN)/snakemake --configfile "$$CONFIG" \
-		--report $(REPORT) --report-after-run $(ARGS)
-	@test ! -e $(REPORT) || echo Report: $(REPORT)
 
-cluster: $(STAMP) ## The same on a Slurm cluster, from a login node, and without the report
+run: $(STAMP) ## Compute the results of CONFIG (config/embedded.yaml) and make their pages
+	@exec $(BIN)/python -m shiftbench run "$$CONFIG" -- $(ARGS)
+
+report: $(STAMP) ## Make Snakemake's report of finished results: how each file was made
+	@$(BIN)/snakemake --configfile "$$CONFIG" --report $(RESULTS)/report.html $(ARGS)
+	@echo Report: $(RESULTS)/report.html
+
+cluster: $(STAMP) ## Compute the results of CONFIG on a Slurm cluster, from a login node
 	@exec $(BIN)/python -m shiftbench cluster "$$CONFIG" $(ARGS)
 
 test: $(STAMP) ## Run the tests
@@ -39,21 +46,21 @@ test: $(STAMP) ## Run the tests
 test-long: $(STAMP) ## Run the tests that take long by nature
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "long and not faults" $(ARGS)
 
-test-peers: $(PEERS) ## Run the tests with a browser, validators of others and an S3 server
+test-peers: $(PEERS) ## Run the tests that need a browser, validators or an S3 server
 	@.venv-peers/bin/python -m pytest -q -n 2 --dist worksteal -m peers tests/site tests/publishing \
 		$(ARGS)
 
-test-cluster: $(STAMP) ## Run all tests on a Slurm of two nodes, which apt installs
+test-cluster: $(STAMP) ## Run the tests on a Slurm of two nodes, which apt installs
 	@$(BIN)/python -m pytest -q -m cluster $(ARGS)
 
-lint: $(STAMP) ## Check style, types and rules
+lint: $(STAMP) ## Check style and types of the code
 	@$(BIN)/ruff check $(PYTHON_FILES)
 	@$(BIN)/ruff format --check $(PYTHON_FILES)
 	@$(BIN)/snakefmt --check Snakefile workflow
 	@$(BIN)/mypy
 	@$(BIN)/snakemake --lint --quiet all
 
-format: $(STAMP) ## Format Python and rules
+format: $(STAMP) ## Format the code
 	@$(BIN)/ruff check --fix $(PYTHON_FILES)
 	@$(BIN)/ruff format $(PYTHON_FILES)
 	@$(BIN)/snakefmt Snakefile workflow
@@ -63,7 +70,7 @@ derived: $(STAMP) ## Derive again all committed files that need no training
 
 # publish.in and test.in stay apart: boto3 asks for an old python-dateutil, which pandas has too.
 # Of CUDA's libraries only what the first lock has not: all else has its versions.
-lock: $(STAMP) ## Make envs/requirements.lock and requirements-gpu.lock anew
+lock: $(STAMP) ## Update the locked versions in envs/
 	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
 		--generate-hashes --no-header \
 		envs/requirements.in envs/slurm.in envs/clusters.in envs/dev.in \
@@ -75,7 +82,7 @@ lock: $(STAMP) ## Make envs/requirements.lock and requirements-gpu.lock anew
 		> envs/requirements-gpu.lock
 	@rm envs/gpu.all
 
-wheelhouse: $(STAMP) ## Download all that `make` installs, for machines without a network
+wheelhouse: $(STAMP) ## Download all packages, to install them where there is no network
 	@rm -rf wheelhouse.new
 	@$(BIN)/python -m pip download --quiet --no-deps --require-hashes \
 		--dest wheelhouse.new $(addprefix --requirement ,$(LOCKS))
@@ -84,9 +91,9 @@ wheelhouse: $(STAMP) ## Download all that `make` installs, for machines without 
 	@mv wheelhouse.new wheelhouse
 	@echo "wheelhouse: beside the Makefile of a copy of this folder, \`make\` installs from it"
 
-peers: $(PEERS) ## Install what we compare with, and validators, beside ours, into .venv-peers
+peers: $(PEERS) ## Install packages that we compare with into .venv-peers
 
-clean: ## Remove the environment and caches; data and results stay
+clean: ## Remove .venv and caches; data and results stay
 	rm -rf .venv .venv-peers .pytest_cache .mypy_cache .ruff_cache .snakemake
 	find $(PYTHON_FILES) -name __pycache__ -prune -exec rm -rf {} +
 

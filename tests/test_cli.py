@@ -19,6 +19,7 @@ import pytest
 
 import shiftbench
 from shiftbench import __main__, cli
+from shiftbench.forecast import recorded
 from shiftbench.planning import config, specs
 from shiftbench.store import zarr_zip
 from shiftbench.verbs import stops
@@ -55,7 +56,7 @@ def _stream(*more: str) -> int:
 
 def _run(*more: str) -> int:
     return cli.main(
-        ["run", "toy", "steps", "search", "--seeds", "0-2", "--config", "small.yaml",
+        ["train", "toy", "steps", "search", "--seeds", "0-2", "--config", "small.yaml",
          "--store", "steps.zarr.zip", "--output", "run.zarr.zip", "--cost", "cost.json",
          "--scratch", "scratch", "--log", "logs/run.log", *more]
     )  # fmt: skip
@@ -80,19 +81,7 @@ def test_from_stream_to_artefacts(plan, capsys) -> None:
         assert cli.main(["artefact", "toy", name, "--output", *made, *files]) == 0
         assert all(Path(file).stat().st_size for file in made)
     told = capsys.readouterr()
-    assert told.out == "toy: made/toy-hypotheses.png\n", "the path of the first figure only"
-    assert told.err == ""
-
-
-def test_a_study_without_figures_tells_its_first_table(plan, capsys) -> None:
-    Path("small.yaml").write_text(CONFIG.replace("[score-table, toy-hypotheses]", "[score-table]"))
-    assert _stream() == _run() == 0
-    files = ["--streams", "steps.zarr.zip", "--scores", "scores.zarr.zip", "--summary", "s.csv"]
-    files += ["--config", "small.yaml"]
-    assert cli.main(["summarise", "toy", "--runs", "run.zarr.zip", *files, "--tidy", "t.csv"]) == 0
-    table = ["--output", "made/table.csv", "made/table.md"]
-    assert cli.main(["artefact", "toy", "score-table", *table, *files]) == 0
-    assert capsys.readouterr().out == "toy: made/table.md\n"
+    assert told.out == told.err == ""
 
 
 def test_other_digest_is_refused_and_nothing_is_written(plan, capsys) -> None:
@@ -193,8 +182,13 @@ def test_bad_file_in_every_place_is_one_line(made, capsys, kind) -> None:
 
 
 def test_folder_in_the_place_of_an_output(made, capsys) -> None:
-    job = {"stream": _stream, "run": _run}
-    for verb, option in [("stream", "output"), ("run", "output"), ("run", "cost"), ("run", "log")]:
+    job = {"stream": _stream, "train": _run}
+    for verb, option in [
+        ("stream", "output"),
+        ("train", "output"),
+        ("train", "cost"),
+        ("train", "log"),
+    ]:
         assert job[verb](f"--{option}", "folder") == 2
         told = capsys.readouterr().err
         assert "folder: Is a directory; move the folder away, or name a file" in told
@@ -337,7 +331,7 @@ def test_a_word_that_the_vocabulary_has_not_is_told_before_anything_is_learnt(
     assert cli.main(["stream", "words", *of_stream]) == 0
     capsys.readouterr()
     assert cli.main(
-        ["run", "words", "words", "vbs", "--seeds", "0-0", "--config", "words.yaml",
+        ["train", "words", "words", "vbs", "--seeds", "0-0", "--config", "words.yaml",
          "--store", "words.zarr.zip", "--output", "run.zarr.zip", "--cost", "cost.json",
          "--scratch", "scratch"]
     ) == 2  # fmt: skip
@@ -375,16 +369,52 @@ def test_crash_of_compiled_code_leaves_its_stack_in_the_log(plan, tmp_path) -> N
     assert "Segmentation fault" in told and "in observe" in told
 
 
-def test_the_help_has_the_verbs_of_people_and_names_those_of_jobs(capsys) -> None:
+def test_the_help_lists_the_verbs_of_people_and_no_others(capsys) -> None:
     for option in ("--help", "--version"):
         with pytest.raises(SystemExit) as ended:
             cli.main([option])
         assert ended.value.code == 0
     told = capsys.readouterr().out
-    assert re.search(r"^    check +Checks", told, re.MULTILINE)
-    assert not re.search(r"^    (run|stream|ledger) ", told, re.MULTILINE)
-    assert re.search(r"Verbs of jobs, [^.]*summarise", told)
+    listed = [line.split()[0] for line in told.splitlines() if re.match(r"  [a-z]", line)]
+    assert listed == [verb for group in cli.GROUPS.values() for verb in group]
+    assert not set(listed) & {"train", "stream", "ledger", "warm"}
+    assert re.search(r"^For developers: [a-z, ]*schema", told, re.MULTILINE)
+    assert max(map(len, told.splitlines())) <= 80
     assert told.endswith(f"shiftbench {shiftbench.__version__}\n")
+
+
+def test_an_unknown_verb_is_told_with_the_nearest(capsys) -> None:
+    assert cli.main(["chek", "small.yaml"]) == 2
+    assert capsys.readouterr().err.startswith('unknown verb "chek"; did you mean "check"?')
+
+
+@pytest.mark.parametrize("more", [["steps", "search", "--seeds", "0-2"], ["--cores", "1"]])
+def test_run_takes_a_config_and_the_rest_behind_two_dashes(plan, capsys, more) -> None:
+    assert cli.main(["run", "small.yaml", *more]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f'run: "{more[0]}" is not expected') and "CONFIG -- --cores 1" in said
+
+
+def test_every_rule_calls_a_verb_that_there_is() -> None:
+    text = "".join(path.read_text() for path in recorded.RULES.glob("*.smk"))
+    called = set()
+    for rule in re.findall(r"^rule (\w+):", text, re.MULTILINE):
+        words = recorded.command(rule).split()[1:]
+        while words[0] in __main__.KNOWN:
+            words = words[2:]
+        called.add(__main__.OF_JOBS.get(words[0], words[0]))
+    _, verbs = cli._parser()
+    assert called <= set(verbs.choices)
+    assert {"train", "stream", "ledger"} <= called and "run" not in called
+
+
+def test_a_rule_that_says_run_trains(monkeypatch) -> None:
+    """Rules keep the old name: Snakemake would run again all that another command had made."""
+    asked: list[str] = []
+    monkeypatch.setattr(__main__.orphans, "die_with_parent", lambda parent: None)
+    monkeypatch.setattr(__main__.warm, "request", lambda stack, job: asked.extend(job) or 7)
+    assert __main__.main(["--stack", "light", "run", "toy", "steps", "run"]) == 7
+    assert asked == ["train", "toy", "steps", "run"]
 
 
 def test_completion_is_a_script_of_the_verbs(capsys) -> None:
@@ -406,7 +436,7 @@ def test_environment_older_than_the_lock_is_told_with_the_remedy(plan, capsys, m
     assert _run() == 2
     assert "requirements.lock has it" in (said := capsys.readouterr().err)
     assert "rocrate" in said
-    assert "make run" in said
+    assert "make setup" in said
 
 
 def test_the_files_of_an_artefact_are_named_all(plan, capsys) -> None:

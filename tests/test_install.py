@@ -95,7 +95,10 @@ def test_the_program_and_its_workflow_run_outside_a_checkout(binaries: Path, tmp
     snakefile = called(tmp_path, shiftbench, "snakefile").strip()
     assert Path(snakefile).is_relative_to(binaries.parent)
     command = [binaries / "python", "-m", "snakemake", "--snakefile", snakefile, "--cores", "1"]
-    called(tmp_path, shiftbench, "warm", "--", *command, "--configfile", "mine.yaml")
+    said = called(tmp_path, shiftbench, "run", "mine.yaml", "--", "--cores", "1")
+    assert "toy is done: results/mine/studies/toy/tables/score-table.md" in said.splitlines()
+    assert "Results: results/mine/site/index.html" in said.splitlines()
+    assert "Steps" in (tmp_path / "results/mine/site/studies/mine/toy.html").read_text()
     table = tmp_path / "results/mine/studies/toy/tables/score-table.md"
     assert "steps: 1 of 1 runs" in table.read_text()
     assert "Nothing to be done" in called(tmp_path, *command, "--configfile", "mine.yaml")

@@ -100,7 +100,7 @@ def test_a_run_does_not_compute_with_other_instructions_than_planned(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(_instructions.VARIABLE, "native")
     (tmp_path / "small.yaml").write_text(CONFIG)
-    words = "run toy steps search --seeds 0-2 --config small.yaml --store a --output b --cost c"
+    words = "train toy steps search --seeds 0-2 --config small.yaml --store a --output b --cost c"
     assert cli.main([*words.split(), "--scratch", "d"]) == 2
     assert "planned with native instructions" in caplog.text
 

@@ -126,7 +126,7 @@ def build(folder: Path, stream: str) -> None:
 def command(folder: Path, study: str, learner: str, output: Path) -> list[str]:
     """The run, as the workflow's rule calls it; its files are beside `output`."""
     return [
-        "run", study, study, learner, "--seeds", "0-1", "--config", f"{folder}/kill.yaml",
+        "train", study, study, learner, "--seeds", "0-1", "--config", f"{folder}/kill.yaml",
         "--store", f"{folder}/{study}.zarr.zip", "--output", f"{output}/run.zarr.zip",
         "--cost", f"{output}/cost.json", "--scratch", f"{output}/scratch",
         "--log", f"{output}/run.log",

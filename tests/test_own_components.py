@@ -106,7 +106,8 @@ for study, plan in config.load("mine.yaml").studies.items():
     for name in plan.learners:
         files = ["--store", paths[stream], "--output", paths[name], "--cost", "cost.json"]
         seeds = f"0-{plan.seeds - 1}"
-        verbs.append(["run", study, stream, name, "--seeds", seeds, *files, "--scratch", "scratch"])
+        files += ["--scratch", "scratch"]
+        verbs.append(["train", study, stream, name, "--seeds", seeds, *files])
     made = ["--scores", paths["scores"], "--summary", f"{study}/summary.csv"]
     made += ["--tidy", f"{study}/scores.csv", "--streams"]
     runs = [paths[name] for name in plan.learners]

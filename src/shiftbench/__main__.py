@@ -16,6 +16,8 @@ from shiftbench._compiled import keep_by_source
 
 KNOWN = {"--stack": warm.STACKS, "--instructions": _instructions.KINDS}
 """What may stand before the verb."""
+OF_JOBS = {"run": "train"}
+"""Verbs that rules call by an older name: a rule whose command changes runs again for all."""
 
 
 def main(arguments: list[str]) -> int:
@@ -30,6 +32,7 @@ def main(arguments: list[str]) -> int:
         options[name] = value
     if options["--stack"]:
         orphans.die_with_parent(os.getppid())  # a job of a workflow, which is its parent
+        arguments = [OF_JOBS.get(verb, verb) for verb in arguments[:1]] + arguments[1:]
     _devices.choose("cpu")
     if options["--instructions"] == "native":
         _instructions.choose("native")

@@ -1,4 +1,4 @@
-"""The command line: python -m shiftbench VERB ...; what the rules call, and people."""
+"""The command line: python -m shiftbench VERB ...; for people, and for the rules."""
 
 from __future__ import annotations
 
@@ -11,16 +11,74 @@ from typing import Any
 
 from shiftbench import __version__, file_errors, home, telling
 from shiftbench.errors import UserError
-from shiftbench.verbs import cluster, jobs, overview, people, plan, program, quickstart, warm_up
+from shiftbench.names import unknown
+from shiftbench.verbs import (
+    cluster,
+    jobs,
+    overview,
+    people,
+    plan,
+    program,
+    quickstart,
+    run,
+    warm_up,
+)
 
 HERE = Path("config/embedded.yaml")
 DEFAULT_CONFIG = HERE if HERE.is_file() else home.EMBEDDED
 DEFAULT_RESULTS = Path("results/embedded")
+GROUPS = {
+    "Run": {
+        "quickstart": "write a small project with data to try shiftbench with",
+        "run": "compute the results of a config and make their pages",
+        "check": "check a config, and list the studies in it",
+        "plan": "list what would run, why, and how long it would take",
+        "cluster": "run a config on a Slurm cluster",
+    },
+    "Look up": {
+        "list": "list methods, studies, streams, metrics and other components",
+        "show": "show a method with its settings, or what a study compares",
+    },
+    "Your own components": {
+        "test": "test a folder of components against the contract that ours keep",
+    },
+    "Use results": {
+        "site": "make pages of results, which open without a server",
+        "words": "show when words change their meaning, and their neighbours",
+        "verify": "compare results with the published ones, or check a crate",
+        "publish": "copy results to results/published, or upload them",
+        "crate": "pack results with their code, data and provenance",
+    },
+    "The program": {
+        "completion": "print a script that completes commands in your shell",
+        "snakefile": "print the path of the workflow, for `snakemake --snakefile`",
+    },
+}
+"""The verbs that people type, as the help groups them."""
+
+
+class _Help(argparse.HelpFormatter):
+    """Lists the verbs in their groups, and names the others in a last line."""
+
+    def _format_action(self, action: argparse.Action) -> str:
+        if not isinstance(action, argparse._SubParsersAction):
+            return super()._format_action(action)
+        lines = []
+        for title, verbs in GROUPS.items():
+            lines += [f"\n{title}:", *(f"  {verb:11} {text}" for verb, text in verbs.items())]
+        shown = {verb for verbs in GROUPS.values() for verb in verbs}
+        others = [one.dest for one in action._choices_actions if one.dest not in shown]
+        return "\n".join([*lines, "", f"For developers: {', '.join(others)}", ""])
 
 
 def main(arguments: list[str]) -> int:
     """Runs one verb. 0 if all is well, 1 for a defect, 2 for what the user can mend."""
-    options = _parser().parse_args(arguments)
+    try:
+        options = _parsed(arguments)
+    except UserError as error:
+        telling.open_log(None)
+        telling.tell(str(error))
+        return 2
     try:
         telling.open_log(options.log)
         status = options.verb(options) or 0
@@ -37,10 +95,31 @@ def main(arguments: list[str]) -> int:
             telling.tell_file_error(of_file, options)
             return 2
         if _is_outdated(error):
-            telling.tell(f"{error}, but {home.LOCK} has it: bring .venv up to date with `make run`")
+            telling.tell(
+                f"{error}, but {home.LOCK} has it: bring .venv up to date with `make setup`"
+            )
             return 2
         telling.tell_unexpected(error, options.log)
         return 1
+
+
+def _parsed(arguments: list[str]) -> argparse.Namespace:
+    """The options; what follows "--" after `run` is for snakemake.
+
+    UserError for an unknown verb, and for more than a config after `run`.
+    """
+    parser, verbs = _parser()
+    if arguments and not arguments[0].startswith("-") and arguments[0] not in verbs.choices:
+        people = [verb for group in GROUPS.values() for verb in group]
+        raise UserError(f"{unknown('verb', arguments[0], people)}; `shiftbench --help` explains")
+    if arguments[:1] != ["run"]:
+        return parser.parse_args(arguments)
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    options, unexpected = parser.parse_known_args(arguments[:end])
+    if unexpected:
+        raise UserError(run.MISUSED.format(unexpected[0]))
+    options.snakemake = arguments[end + 1 :]
+    return options
 
 
 def _is_outdated(error: Exception) -> bool:
@@ -50,28 +129,33 @@ def _is_outdated(error: Exception) -> bool:
     return isinstance(error, ModuleNotFoundError) and environment.locked(error.name or "")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> tuple[argparse.ArgumentParser, argparse._SubParsersAction]:
+    """The parser, and its verbs."""
     parser = argparse.ArgumentParser(
         prog="shiftbench",
+        usage="shiftbench VERB ...",
         description="Benchmarks of Bayesian learning under distribution shift.",
+        epilog="`shiftbench VERB --help` explains a verb.",
+        formatter_class=_Help,
     )
     parser.add_argument("--version", action="version", version=f"shiftbench {__version__}")
     verbs = parser.add_subparsers(required=True, metavar="VERB", title="verbs")
     _add_planning(verbs)
     _add_results(verbs)
     _add_program(verbs, parser)
-    shown = set(verbs.choices)
     _add_jobs(verbs)
-    of_jobs = [name for name in verbs.choices if name not in shown]
-    parser.epilog = f"Verbs of jobs, which the workflow calls: {', '.join(of_jobs)}."
-    return parser
+    return parser, verbs
 
 
 def _add_planning(verbs: argparse._SubParsersAction) -> None:
-    """Looking at configs, methods and components."""
+    """Running configs, and looking at configs, methods and components."""
     starting = _add(verbs, "quickstart", quickstart.quickstart)
     starting.add_argument("folder", type=Path, nargs="?", default=Path("quickstart"))
-    _add(verbs, "check", people.check, ("config",))
+    running = _add(verbs, "run", run.run)
+    running.usage = "shiftbench run [CONFIG] [-- OPTIONS OR TARGETS OF SNAKEMAKE]"
+    running.add_argument("config", type=Path, nargs="?", default=DEFAULT_CONFIG)
+    checking = _add(verbs, "check", people.check)
+    checking.add_argument("config", type=Path, nargs="?", default=DEFAULT_CONFIG)
     listing = _add(verbs, "list", people.list_names)
     listing.add_argument("kind", choices=["methods", *_kinds(), "studies", "claims"])
     listing.add_argument("--for", dest="stream", help="only what fits this stream of the config")
@@ -90,7 +174,7 @@ def _add_planning(verbs: argparse._SubParsersAction) -> None:
 
 
 def _add_jobs(verbs: argparse._SubParsersAction) -> None:
-    """What the rules call; the list of verbs does not describe them."""
+    """What the rules call; the help does not list it."""
     _add(verbs, "fetch", jobs.fetch, ("dataset", "file"), paths=("output",), of_job=True)
     _add_job(verbs, "stream", jobs.stream, ("name",), ("raw", "output"))
     _add_job(verbs, "stream-words", jobs.stream_words, ("name",), ("raw", "output"))
@@ -101,8 +185,8 @@ def _add_jobs(verbs: argparse._SubParsersAction) -> None:
     _add_job(verbs, "stream-merge", jobs.stream_merge, ("name",), ("words", "output"), ("parts",))
     running = _add_job(
         verbs,
-        "run",
-        jobs.run,
+        "train",
+        jobs.train,
         ("study", "stream", "variant"),
         ("store", "output", "cost", "scratch"),
     )
@@ -220,7 +304,7 @@ def _add(
     """A verb, with positional arguments and required options that are one path, or several."""
     said = function.__doc__ or ""
     listed: dict[str, Any] = {} if of_job else {"help": said.partition("\n")[0]}
-    parser = verbs.add_parser(name, description=said, **listed)
+    parser = verbs.add_parser(name, description=said, prog=f"shiftbench {name}", **listed)
     parser.set_defaults(verb=function, log=None)
     for argument in positional:
         parser.add_argument(argument)

@@ -24,6 +24,7 @@ from shiftbench.orphans import die_with_parent
 from shiftbench.warm import exit_status
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+CLEAR_LINE = "\r\x1b[K"
 GRACE_SECONDS = 30.0
 """Jobs act on a signal between two steps; what still runs after this time is killed."""
 ECHO_SECONDS = 1.0
@@ -139,4 +140,6 @@ def _kill(command: subprocess.Popen) -> None:
 
 def _say(line: str) -> None:
     with suppress(OSError):  # the terminal may be gone
-        print(line, file=sys.stderr, flush=True)
+        # On a terminal the command may show its progress in the line that the cursor is in.
+        begin = CLEAR_LINE if sys.stderr.isatty() else ""
+        print(begin + line, file=sys.stderr, flush=True)

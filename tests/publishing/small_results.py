@@ -36,7 +36,7 @@ def make(folder: Path) -> Path:
             stem = f"{results}/runs/toy/steps/{learner}/{block}"
             runs.append(f"{stem}.zarr.zip")
             _do(
-                "run", "toy", "steps", learner, "--seeds", block, *config, "--store", stream,
+                "train", "toy", "steps", learner, "--seeds", block, *config, "--store", stream,
                 "--output", runs[-1], "--cost", f"{stem}.cost.json",
                 "--scratch", str(folder / "scratch"),
             )  # fmt: skip

@@ -57,6 +57,21 @@ def test_equal_results_make_equal_bytes(made: Path, tmp_path: Path) -> None:
     assert [name for name in first if first[name].read_bytes() != again[name].read_bytes()] == []
 
 
+def test_pages_in_the_folder_of_results_are_no_part_of_them(made: Path, tmp_path: Path) -> None:
+    results = Path(shutil.copytree(made / "results/small", tmp_path / "results/small"))
+    assert cli.main(["publish", str(results)]) == 0
+    before = crate.contents(made / "crate", True)
+    pages = results / "site/studies/small/toy.html"
+    pages.parent.mkdir(parents=True)
+    for path in (pages, results / "site/studies/summary.csv", results / "site/index.html"):
+        path.write_text("of a site")
+    crate.make(results, made / "config/small.yaml", tmp_path / "crate")
+    assert crate.contents(tmp_path / "crate", True).keys() == before.keys()
+    assert cli.main(["publish", str(results), "--dry-run"]) == 0
+    assert status(results) == 0
+    assert not (results.parent / "published/small/site").exists()
+
+
 def test_the_files_of_a_crate_are_a_checkout_and_its_results(made: Path) -> None:
     names = crate.contents(made / "crate").keys()
     assert names >= {

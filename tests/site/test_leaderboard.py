@@ -58,7 +58,7 @@ def made(folder: Path, name: str, text: str) -> Path:
         for learner in planned.learners:
             stem = f"{results}/runs/{study}/{stream}/{learner}/0-{planned.seeds - 1}"
             runs.append(f"{stem}.zarr.zip")
-            job = ["run", study, stream, learner, "--seeds", f"0-{planned.seeds - 1}", *given]
+            job = ["train", study, stream, learner, "--seeds", f"0-{planned.seeds - 1}", *given]
             job += ["--store", store, "--output", runs[-1], "--cost", f"{stem}.cost.json"]
             assert cli.main([*job, "--scratch", str(folder / "scratch")]) == 0
     place = results / "studies" / study

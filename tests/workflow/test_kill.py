@@ -62,8 +62,8 @@ JOBS = 2
 """At a time."""
 PARTS = {
     "make": "make run",
-    "warm": "-m shiftbench warm",
-    "snakemake": "bin/snakemake --configfile",
+    "shiftbench": "-m shiftbench run",
+    "snakemake": "-m snakemake --snakefile",
 }
 """What is in the command line of a process that is killed alone, and of no other one."""
 

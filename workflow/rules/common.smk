@@ -24,7 +24,7 @@ sys.path.insert(0, str(CHECKOUT.resolve() / "src"))
 try:
     from shiftbench import home, lock_owner
     from shiftbench.errors import UserError
-    from shiftbench.forecast import behind
+    from shiftbench.forecast import behind, progress
     from shiftbench.forecast.asked import Asked
     from shiftbench.forecast.plan import estimator
     from shiftbench.planning import (
@@ -125,6 +125,8 @@ onstart:
     limit = workflow.scheduling_settings.max_jobs_per_timespan
     if (limit.max_jobs, limit.timespan) == (100, 1):
         workflow.scheduler.job_rate_limiter = None
+    if "shiftbench" in workflow.output_settings.log_handler_settings:
+        say_what_is_to_do()
 
 
 RAW = place("data/raw")
@@ -145,6 +147,18 @@ wildcard_constraints:
     name=r"[a-z0-9-]+",
     first=r"\d+",
     last=r"\d+",
+
+
+def say_what_is_to_do():
+    """Gives the logger plugin of `shiftbench run` what it shows progress with."""
+    expected = progress.of_jobs(workflow.dag.needrun_jobs(), CONFIG, estimator())
+    cores = workflow.resource_settings.cores or os.cpu_count()
+    first = progress.first_results(CONFIG, place("<bench>"))
+    made = progress.Progress(expected, cores, first)
+    logger.info(
+        f"{made.total} jobs, forecast to take {made.seconds_left():.0f} s",
+        extra={"shiftbench_progress": made},
+    )
 
 
 def all_results():

@@ -143,12 +143,20 @@ def gpu_seconds(planned: Iterable[Planned]) -> float:
 
 
 def wall_seconds(planned: Iterable[Planned], cores: int) -> float:
-    """How long jobs take on a machine: the longest first, each on the cores that it asks for."""
+    """Wall seconds of jobs on a machine."""
+    return makespan(((one.cost.wall, one.job.resources.threads) for one in planned), cores)
+
+
+def makespan(jobs: Iterable[tuple[float, int]], cores: int) -> float:
+    """Seconds until all jobs are done, each given as (seconds, cores that it takes).
+
+    The longest job starts first.
+    """
     free = [0.0] * cores
-    for one in sorted(planned, key=lambda each: -each.cost.wall):
-        taken = [heapq.heappop(free) for _ in range(min(one.job.resources.threads, cores))]
+    for seconds, threads in sorted(jobs, key=lambda job: -job[0]):
+        taken = [heapq.heappop(free) for _ in range(min(threads, cores))]
         for _ in taken:
-            heapq.heappush(free, max(taken) + one.cost.wall)
+            heapq.heappush(free, max(taken) + seconds)
     return max(free)
 
 

@@ -142,7 +142,7 @@ def stream_merge(options: argparse.Namespace) -> None:
 
 
 @sealed(reads=("store", "choice", "warm_up"))
-def run(options: argparse.Namespace) -> int:
+def train(options: argparse.Namespace) -> int:
     """Runs a variant on a stream for a block of seeds; goes on from a saved state."""
     from shiftbench.planning import config, specs
 
@@ -274,11 +274,9 @@ def artefact(options: argparse.Namespace) -> None:
         shown = module.shown(table) if hasattr(module, "shown") else None
         _tables.save(table, stem, module.caption(study), shown)
     artefacts = plan.studies[options.study].artefacts
-    # One a study, to look at while other studies are still running.
-    if options.name == next(filter(_is_figure, artefacts), artefacts[0]):
-        print(f"{options.study}: {options.output[-1]}")
-        if calibrated := study.calibration():
-            print(f"{options.study}: {calibrated}.")
+    is_first = options.name == next(filter(_is_figure, artefacts), artefacts[0])
+    if is_first and (calibrated := study.calibration()):  # once a study
+        print(f"{options.study}: {calibrated}.")
 
 
 def _source(plan: Config, options: argparse.Namespace) -> Path:
@@ -330,7 +328,7 @@ def refuse_other_instructions(planned: str) -> None:
     raise UserError(
         f"this run is planned with {planned} instructions, but the process has"
         f" {_instructions.in_force()} ones; start it as python -m shiftbench"
-        f" --instructions {planned} run ..."
+        f" --instructions {planned} train ..."
     )
 
 

@@ -23,10 +23,9 @@ VERIFIED = {"identical": 0, "rounding": 3, "interval": 4, "different": 5}
 
 def check(options: argparse.Namespace) -> None:
     """Checks a config and prints what it plans, and what of that will stay empty."""
-    from shiftbench.planning import claims, config, fit, specs
+    from shiftbench.planning import claims, fit, specs
 
-    found = config.load(options.config)
-    of_files = _look(found)
+    found, of_files = checked(options.config)
     for name, study in found.studies.items():
         jobs = len(study.streams) * len(study.learners) * len(found.blocks(name))
         judged = len(claims.of_study(found, name))
@@ -37,6 +36,14 @@ def check(options: argparse.Namespace) -> None:
         print(f"{name}: {study.title}; {jobs} runs{shared}, {len(study.artefacts)} artefacts{more}")
     for note in (*of_files, *fit.notes(found)):
         print(f"Note: {note}")
+
+
+def checked(path: Path) -> tuple[Config, list[str]]:
+    """Loads a config; with notes on the user's files. UserError with all that is wrong in them."""
+    from shiftbench.planning import config
+
+    found = config.load(path)
+    return found, _look(found)
 
 
 def _look(plan: Config) -> list[str]:

@@ -1,0 +1,115 @@
+"""Progress of a running workflow: jobs done of all, studies done, and the time left.
+
+The time left is the forecast of the jobs that are not done, times how much longer than forecast
+the last jobs took.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from shiftbench.forecast.estimate import Estimator
+from shiftbench.forecast.plan import LEARNING, LIGHT, makespan
+from shiftbench.planning import components, endings
+from shiftbench.planning.schema import Config
+
+TRUST_SECONDS = 20.0
+"""Weight of the forecast against what was measured: as that of jobs which took so long."""
+HALF_LIFE = 0.1
+"""Share of all forecast time after which a measured job counts half: machines get other work."""
+
+
+class Expected(NamedTuple):
+    """What is known of a job before it runs.
+
+    study: "" where several studies share the job. seconds: forecast wall time.
+    """
+
+    study: str
+    seconds: float
+    threads: int
+
+
+class Progress:
+    """Counts jobs that start and end. expected: by Snakemake's number of the job."""
+
+    def __init__(
+        self,
+        expected: Mapping[int, Expected],
+        cores: int,
+        results: Mapping[str, str],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.total = len(expected)
+        self.done = 0
+        self.results = results
+        """The first figure or table of each study, to be looked at once the study is done."""
+        self._open = dict(expected)
+        self._cores = cores
+        self._clock = clock
+        self._started: dict[int, float] = {}
+        self._of_study = Counter(job.study for job in expected.values())
+        self._forecast = self._measured = TRUST_SECONDS
+        self._half_life = max(HALF_LIFE * sum(job.seconds for job in expected.values()), 1.0)
+
+    def start(self, job: int) -> None:
+        """Notes that a job runs."""
+        self._started[job] = self._clock()
+
+    def finish(self, job: int) -> str | None:
+        """Counts a job as done; the study that is complete with it, if there is one."""
+        if job not in self._open:
+            return None
+        study, seconds, _ = self._open.pop(job)
+        self.done += 1
+        kept = 0.5 ** (seconds / self._half_life)
+        self._forecast = self._forecast * kept + seconds
+        self._measured = self._measured * kept + self._since_start(job)
+        self._of_study[study] -= 1
+        return study if study and not self._of_study[study] else None
+
+    def seconds_left(self) -> float:
+        """Wall seconds until all jobs are done."""
+        slower = self._measured / self._forecast
+        rest = (
+            (max(job.seconds * slower - self._since_start(number), 0.0), job.threads)
+            for number, job in list(self._open.items())  # jobs end while another thread asks
+        )
+        return makespan(rest, self._cores)
+
+    def _since_start(self, job: int) -> float:
+        now = self._clock()
+        return now - self._started.get(job, now)
+
+
+def of_jobs(jobs: Iterable[Any], config: Config, known: Estimator) -> dict[int, Expected]:
+    """What is expected of each of Snakemake's jobs that makes something."""
+    found = {}
+    for job in jobs:
+        if spec := getattr(job.params, "spec", None):
+            learns = job.rule.name in LEARNING
+            seconds = known.of(spec).wall if learns else LIGHT.wall
+            study = getattr(job.wildcards, "study", "").removesuffix(endings.TRIALS)
+            found[job.jobid] = Expected(
+                study if study in config.studies else "", seconds, job.threads
+            )
+    return found
+
+
+def first_results(config: Config, folder: str) -> dict[str, str]:
+    """The path of the first figure of each study, or of its first table."""
+    found = {}
+    for study, plan in config.studies.items():
+        figures = [name for name in plan.artefacts if _is_figure(name)]
+        if figures:
+            found[study] = f"{folder}/studies/{study}/figures/{figures[0]}.png"
+        elif plan.artefacts:
+            found[study] = f"{folder}/studies/{study}/tables/{plan.artefacts[0]}.md"
+    return found
+
+
+def _is_figure(artefact: str) -> bool:
+    return components.constant("artefacts", artefact, "KIND") == "figure"

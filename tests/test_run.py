@@ -1,0 +1,114 @@
+"""The verb `run`: how it calls Snakemake, and what it says at the end."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from shiftbench import cli, home, warm
+from shiftbench.verbs import run
+
+CONFIG = """\
+streams:
+  steps: {family: toy-step, points: 6}
+studies:
+  toy:
+    title: Steps
+    streams: [steps]
+    seeds: 1
+    metrics: [log_predictive]
+    artefacts: [score-table]
+    methods: {plain: [gaussian-mean]}
+"""
+FAILED = {"job": "Running toy: plain on steps, seeds 0 to 0", "log": "results/mine/logs/0-0.log"}
+
+
+@pytest.fixture(autouse=True)
+def handlers():
+    """`run` handles signals as long as its process lives; that of the tests lives on."""
+    before = {number: signal.getsignal(number) for number in run.stopping.SIGNALS}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture
+def snakemake(tmp_path, monkeypatch) -> dict:
+    """A Snakemake that does nothing but to report. What it is to report, and its command."""
+    monkeypatch.chdir(tmp_path)
+    Path("mine.yaml").write_text(CONFIG)
+    known = {"status": 0, "report": {"done": 4, "failed": []}, "command": []}
+
+    def called(command: list[str]) -> int:
+        known["command"] = command
+        if known["report"]:
+            path = Path(command[command.index("--logger-shiftbench-report") + 1])
+            path.write_text(json.dumps(known["report"]))
+        return known["status"]
+
+    monkeypatch.setattr(warm, "run", called)
+    monkeypatch.setattr(run, "_write_pages", lambda config, results: None)
+    return known
+
+
+def test_options_behind_the_dashes_are_those_of_snakemake(snakemake, capsys) -> None:
+    assert cli.main(["run", "mine.yaml", "--", "--cores", "1", "toy"]) == 0
+    command = snakemake["command"]
+    assert command[-3:] == ["--cores", "1", "toy"]
+    assert command[command.index("--snakefile") + 1] == str(home.SNAKEFILE)
+    assert command[command.index("--configfile") + 1] == "mine.yaml"
+    assert capsys.readouterr().out.startswith("mine.yaml: 1 study; results go to results/mine\n")
+
+
+def test_a_config_with_an_error_starts_nothing(snakemake, capsys) -> None:
+    Path("mine.yaml").write_text(CONFIG.replace("toy-step", "toy-stepp"))
+    assert cli.main(["run", "mine.yaml"]) == 2
+    assert 'did you mean "toy-step"?' in capsys.readouterr().err
+    assert not snakemake["command"]
+
+
+def test_the_last_lines_say_where_to_look_and_how_long_it_took(snakemake, capsys) -> None:
+    study = Path("results/mine/studies/toy")
+    study.mkdir(parents=True)
+    (study / "summary.csv").touch()
+    assert cli.main(["run", "mine.yaml"]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[-2] == "Results: results/mine/site/index.html"
+    assert told[-1] == "Took 0 s; the whole log is in .snakemake/log"
+    assert not any("failed" in line for line in told)
+
+
+def test_what_failed_is_listed_and_there_are_no_pages_of_nothing(snakemake, capsys) -> None:
+    snakemake |= {"status": 1, "report": {"done": 1, "failed": [FAILED]}}
+    assert cli.main(["run", "mine.yaml"]) == 1
+    told = capsys.readouterr().out
+    assert f"\n1 job failed:\n  {FAILED['job']}; its log: {FAILED['log']}\n" in told
+    assert "Results:" not in told
+
+
+def test_a_signal_ends_it_while_pages_are_made_too(snakemake, monkeypatch) -> None:
+    study = Path("results/mine/studies/toy")
+    study.mkdir(parents=True)
+    (study / "summary.csv").touch()
+    monkeypatch.setattr(run, "_write_pages", lambda *_: signal.raise_signal(signal.SIGTERM))
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["run", "mine.yaml"])
+    assert ended.value.code == 143
+
+
+@pytest.mark.parametrize("status", [0, 1, 130, 143])
+def test_without_a_report_nothing_is_added(snakemake, capsys, status) -> None:
+    """As after --dry-run or --unlock, where Snakemake found an error, or was stopped."""
+    snakemake |= {"status": status, "report": None}
+    assert cli.main(["run", "mine.yaml"]) == status
+    assert capsys.readouterr().out.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(7, "7 s"), (99, "99 s"), (1440, "24 min"), (7500, "2 h 5 min")]
+)
+def test_time_is_told_in_units_that_suit_it(seconds, words) -> None:
+    assert run._span(seconds) == words
