@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -47,7 +48,7 @@ def main(arguments):
 """
 DOORS = (
     "__init__", "__main__", "_compiled", "_devices", "_instructions", "crash", "errors", "orphans",
-    "stopping", "warm", "warm_server",
+    "signals", "stopping", "warm", "warm_server",
 )  # fmt: skip
 
 PATIENCE_SECONDS = 300
@@ -73,7 +74,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def environment(package: Path):
+def environment(package: Path, signals_act: None):
     """The environment of jobs below `warm --`, with its servers running."""
     plain = os.environ | {"PYTHONPATH": str(package), "PYTHONWARNINGS": "ignore", "COLOUR": "blue"}
     code = (
@@ -163,10 +164,9 @@ def _until(condition) -> None:
 
 def _is_running(process: int) -> bool:
     try:
-        os.kill(process, 0)
-    except ProcessLookupError:
+        return psutil.Process(process).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
         return False
-    return True
 
 
 def test_sigterm_of_the_client_reaches_the_child(environment, tmp_path) -> None:
@@ -174,6 +174,53 @@ def test_sigterm_of_the_client_reaches_the_child(environment, tmp_path) -> None:
     client.send_signal(signal.SIGTERM)
     assert client.wait(timeout=PATIENCE_SECONDS) == 7
     assert not _is_running(child)
+
+
+def test_signal_reaches_the_child_that_does_not_interrupt_the_wait(environment, tmp_path) -> None:
+    """As one that comes just before the client begins to wait: here another thread gets it."""
+    code = (
+        "import signal, sys, threading, time\n"
+        "threading.Thread(target=time.sleep, args=(1e6,), daemon=True).start()\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])\n"
+        "from shiftbench.__main__ import main; sys.exit(main(sys.argv[1:]))"
+    )
+    path = tmp_path / "child"
+    command = [sys.executable, "-c", code, *_command("wait", str(path))[3:]]
+    client = subprocess.Popen(command, env=environment)
+    _until(lambda: path.exists() and path.read_text())
+    client.terminate()
+    assert client.wait(timeout=PATIENCE_SECONDS) == 7
+
+
+def test_a_signal_to_all_processes_leaves_the_server_to_its_jobs(environment, tmp_path) -> None:
+    """As a cluster sends it at the end of the time."""
+    client, child = _start_waiting(environment, tmp_path / "child")
+    server = psutil.Process(child).parent()
+    for number in (signal.SIGINT, signal.SIGUSR1, signal.SIGHUP, signal.SIGTERM):
+        server.send_signal(number)
+    client.terminate()
+    assert client.wait(timeout=PATIENCE_SECONDS) == 7
+    assert _run(environment, "tell", input="").stderr == f"err {server.pid}\n"
+
+
+def test_signal_that_follows_the_job_at_once_is_not_lost(environment, tmp_path) -> None:
+    """It ends the job before its handler is there, or the handler acts."""
+    for attempt in range(10):
+        arguments = ["wait", str(tmp_path / str(attempt))]
+        job = json.dumps([arguments, os.getcwd(), environment]).encode()
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(PATIENCE_SECONDS)
+            client.connect(f"{environment[warm.FOLDER]}/light")
+            head = len(job).to_bytes(warm.LENGTH, "big")
+            socket.send_fds(client, [head], [0, 1, 2])
+            client.sendall(job + bytes([signal.SIGTERM]))
+            assert client.recv(1)[0] in (7, 128 + signal.SIGTERM)
+
+
+def test_interrupt_of_a_job_without_a_handler_shows_no_traceback(environment) -> None:
+    done = _run(environment, "die", str(int(signal.SIGINT)))
+    assert done.returncode == 128 + signal.SIGINT
+    assert "ended by SIGINT" in done.stderr and "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -239,7 +286,7 @@ def test_child_dies_with_its_killed_server(environment, tmp_path) -> None:
     _until(lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text())
     child = psutil.Process(int((tmp_path / "child").read_text()))
     child.parent().kill()
-    assert not psutil.wait_procs([child], timeout=PATIENCE_SECONDS)[1]
+    _until(lambda: not _is_running(child.pid))
     assert "the warm server ended" in process.communicate(timeout=PATIENCE_SECONDS)[1]
     assert process.returncode == 1
 
@@ -256,6 +303,7 @@ def test_client_tells_that_the_server_ended(tmp_path, monkeypatch, capfd) -> Non
         try:
             assert warm.request("light", ["exit", "0"]) == 1
         finally:
+            signal.set_wakeup_fd(-1)
             for number, handler in saved.items():
                 signal.signal(number, handler)
         server.join()

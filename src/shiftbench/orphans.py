@@ -1,4 +1,4 @@
-"""No orphans: a process that dies with its parent, however the parent dies (Linux)."""
+"""No orphans: a process that ends with its parent, however the parent ends (Linux)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import ctypes
 import os
 import signal
 import sys
+from collections.abc import Iterable
+from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
 """From linux/prctl.h."""
@@ -21,3 +23,22 @@ def die_with_parent(parent: int, number: int = signal.SIGKILL) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
     if os.getppid() != parent:  # it died before we could ask
         os.kill(os.getpid(), number)
+
+
+def signals_of_make(numbers: Iterable[int]) -> list[int]:
+    """Return those of the signals that have come to the `make` that started this process.
+
+    On SIGINT and SIGHUP `make` waits for its children, but does not tell them: a terminal does.
+    What it no longer handles, it has received. Empty below no `make`, and on other systems.
+    """
+    if "MAKELEVEL" not in os.environ:
+        return []
+    try:
+        status = Path(f"/proc/{os.getppid()}/status").read_text()
+    except OSError:
+        return []
+    fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+    if fields["Name"] not in ("make", "gmake"):
+        return []
+    handled = int(fields["SigCgt"], 16) | int(fields["SigIgn"], 16)
+    return [number for number in numbers if not handled >> (number - 1) & 1]

@@ -5,6 +5,9 @@ it interrupts may hold. On SIGINT it starts nothing more and waits for its jobs,
 of them. So the command gets a session of its own, out of reach of the terminal and of `make`.
 It is told by one SIGINT, and its jobs, the processes below it that have none below them, by
 SIGTERM. What does not end by itself is killed.
+
+Our own signals are held from before the command starts, and a loop acts on them, so none comes
+while a process is being started that nobody knows yet.
 """
 
 from __future__ import annotations
@@ -20,7 +23,8 @@ from functools import partial
 
 import psutil
 
-from shiftbench.orphans import die_with_parent
+from shiftbench.orphans import die_with_parent, signals_of_make
+from shiftbench.signals import Signals
 from shiftbench.warm import exit_status
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -30,15 +34,18 @@ GRACE_SECONDS = 30.0
 ECHO_SECONDS = 1.0
 """`make` passes SIGTERM on to us after its group, with us in it, has had it."""
 TICK_SECONDS = 0.5
-"""How often to look for jobs that were just being started when the signal came."""
+"""How often to look for jobs that were just being started when the signal came, and at `make`."""
 
 
-def run(command: list[str], environment: Mapping[str, str]) -> int:
-    """Runs the command; its exit status, or 128 + the signal that stopped it.
+def run(command: list[str], environment: Mapping[str, str], signals: Signals | None = None) -> int:
+    """Run the command; return its exit status, or 128 + the signal that stopped it.
 
-    When it is over, whatever it left running is killed. Sets signal handlers.
+    When it is over, whatever it left running is killed. signals: SIGNALS and SIGCHLD, where the
+    caller has something to lose before; otherwise their handlers are set here.
     """
-    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # until somebody handles them
+    signals = signals or Signals(*SIGNALS, signal.SIGCHLD)
+    if "MAKELEVEL" in os.environ:  # a `make` that is killed stops its run
+        die_with_parent(os.getppid(), signal.SIGTERM)
     child = subprocess.Popen(
         command,
         env=environment,
@@ -46,22 +53,15 @@ def run(command: list[str], environment: Mapping[str, str]) -> int:
         preexec_fn=partial(_begin, os.getpid()),
     )
     stop = _Stop(child)
-    for number in SIGNALS:
-        if signal.getsignal(number) != signal.SIG_IGN:  # as it is below nohup
-            signal.signal(number, stop.ask)
-    if "MAKELEVEL" in os.environ:  # a `make` that is killed stops its run
-        die_with_parent(os.getppid(), signal.SIGTERM)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-    status = child.wait()
-    for number in (signal.SIGALRM, *SIGNALS):  # what is left to do takes a moment
-        signal.signal(number, signal.SIG_IGN)
+    while child.poll() is None:
+        stop.act(signals.wait(TICK_SECONDS))
     _kill(child)
-    stop.tell_end(status)
-    return 128 + stop.number if stop.number else exit_status(status)
+    stop.tell_end(child.returncode)
+    return 128 + stop.number if stop.number else exit_status(child.returncode)
 
 
 class _Stop:
-    """How far the stopping of a command has come; its methods are signal handlers."""
+    """How far the stopping of a command has come."""
 
     def __init__(self, command: subprocess.Popen) -> None:
         self.command = command
@@ -71,28 +71,27 @@ class _Stop:
         self.killed = False
         self.told: set[psutil.Process] = set()
 
-    def ask(self, number: int, _frame: object) -> None:
-        """Stops the command at the first signal, and kills it at the second."""
+    def act(self, came: list[int]) -> None:
+        """Stop the command at the first signal; go on with that at every later call."""
+        asked = [number for number in came if number in SIGNALS]
         if not self.number:
-            self.number, self.since = number, time.monotonic()
-            _say(
-                f"stopping: running jobs save their state, for {GRACE_SECONDS:.0f} s at most;"
-                " once more ends them at once"
-            )
-            running = _jobs(self.command)
-            self.command.send_signal(signal.SIGINT)
-            self.tell(running)
-            signal.signal(signal.SIGALRM, self.look)
-            signal.setitimer(signal.ITIMER_REAL, TICK_SECONDS, TICK_SECONDS)
-        elif time.monotonic() - self.since > ECHO_SECONDS:
-            self.kill()
-
-    def look(self, _number: int, _frame: object) -> None:
-        """Tells the jobs that are new, and ends all when the time is over."""
-        if time.monotonic() - self.since > GRACE_SECONDS:
+            for number in (asked or signals_of_make(SIGNALS))[:1]:
+                self.begin(number)
+        elif time.monotonic() - self.since > (ECHO_SECONDS if asked else GRACE_SECONDS):
             self.kill()
         else:
             self.tell(_jobs(self.command) - self.told)
+
+    def begin(self, number: int) -> None:
+        """Ask the command and its jobs to end."""
+        _say(
+            f"stopping: running jobs save their state, for {GRACE_SECONDS:.0f} s at most;"
+            " once more ends them at once"
+        )
+        running = _jobs(self.command)
+        self.command.send_signal(signal.SIGINT)
+        self.tell(running)
+        self.number, self.since = number, time.monotonic()
 
     def tell(self, jobs: set[psutil.Process]) -> None:
         self.told |= jobs
@@ -115,7 +114,6 @@ class _Stop:
 def _begin(parent: int) -> None:
     """In the child, before it becomes the command."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's background jobs ignore it
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     die_with_parent(parent)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -21,11 +22,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from shiftbench import crash
+from shiftbench.signals import Signals
 
 FOLDER = "SHIFTBENCH_WARM"
 STACKS = ("light", "tensorflow")
 HOME = "home"
 """The file in that folder that says of which package and environment the servers are."""
+PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
+"""The signals that reach a job through its client."""
 LENGTH = 8
 """Bytes of the number that says how long a job's description is."""
 
@@ -34,11 +38,12 @@ def run(command: list[str]) -> int:
     """Runs a command with warm servers around it; its exit status (see stopping.py)."""
     from shiftbench import stopping  # not above: a job has no use for psutil
 
+    signals = Signals(*stopping.SIGNALS, signal.SIGCHLD)
     folder = Path(tempfile.mkdtemp(prefix="shiftbench-"))
     (folder / HOME).write_text(_home())
     server = _start_server(folder)
     try:
-        return stopping.run(command, os.environ | {FOLDER: str(folder)})
+        return stopping.run(command, os.environ | {FOLDER: str(folder)}, signals)
     finally:
         if server:
             server.stdin.close()  # type: ignore[union-attr]  # the sign for the server to end
@@ -47,10 +52,12 @@ def run(command: list[str]) -> int:
 
 
 def request(stack: str, arguments: list[str]) -> int | None:
-    """Lets a server run the job; the exit status, or None if there is no server.
+    """Let a server run the job; return its exit status, or None if there is no server.
 
-    That of another checkout is none: it would run other code, as where a module is of there. Nor
-    is one outside the container of the job.
+    Servers of another checkout or outside the job's container do not count. Sets signal handlers
+    before it sends the job: a signal that comes before ends this process, and there is no job; one
+    that comes later goes to the job, as soon as that exists. A job that has not installed handlers
+    yet ends by the signal, as it would without a server: it has nothing to save that is not saved.
     """
     folder = os.environ.get(FOLDER)
     if not folder:
@@ -65,13 +72,11 @@ def request(stack: str, arguments: list[str]) -> int | None:
         return None
     status = b""
     with connection, suppress(ConnectionError):
+        signals = Signals(*PASSED_ON)
         job = json.dumps([arguments, os.getcwd(), dict(os.environ)]).encode()
         socket.send_fds(connection, [len(job).to_bytes(LENGTH, "big")], [0, 1, 2])
         connection.sendall(job)
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
-            if signal.getsignal(number) != signal.SIG_IGN:  # else it is not for us to pass on
-                signal.signal(number, lambda number, _: _pass_on(connection, number))
-        status = connection.recv(1)
+        status = _status(connection, signals)
     if not status:
         print("the warm server ended; start the workflow again", file=sys.stderr)
         return 1
@@ -90,9 +95,14 @@ def _home() -> str:
     return f"{Path(__file__).resolve().parent}\n{sys.prefix}"
 
 
-def _pass_on(connection: socket.socket, number: int) -> None:
-    with suppress(OSError):  # the job is over
-        connection.sendall(bytes([number]))
+def _status(connection: socket.socket, signals: Signals) -> bytes:
+    """Pass signals on until the job is over; the byte with its status, none if the server died."""
+    while True:
+        ready, _, _ = select.select([connection.fileno(), signals.fileno()], [], [])
+        if connection.fileno() in ready:
+            return connection.recv(1)
+        with suppress(OSError):  # the job has just ended
+            connection.sendall(bytes(signals.take()))
 
 
 def _start_server(folder: Path) -> subprocess.Popen | None:

@@ -3,7 +3,10 @@
 A child is as good as a fresh process: it imports shiftbench itself, and it dies with the
 client that asked for it, and with the server. The server of the heavy stack is a fork of that
 of the light one, made when it is first asked for. Standard input is a pipe that ends when the
-server shall.
+server shall, and nothing else ends it: a cluster sends signals to all processes when the time
+is over, and jobs need their server while they save their state. So the server blocks these
+signals. A child begins with the same mask and unblocks them when it can act on them; a signal
+that came before is held until then.
 """
 
 # ruff: noqa: F401  (imports only for their effect: that they need not be repeated)
@@ -26,10 +29,13 @@ from shiftbench.orphans import die_with_parent
 from shiftbench.warm import LENGTH, exit_status
 
 STDIN, STDERR = 0, 2
+HELD = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
+"""Signals that are for jobs, not for the server."""
 
 
 def serve(light: int, tensorflow: int) -> None:
     """Serves two listening sockets (descriptors) until standard input is closed."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, HELD)
     ready, _, _ = select.select([light, tensorflow, STDIN], [], [])
     if STDIN not in ready:
         _preload_light()
@@ -172,12 +178,17 @@ def _receive(connection: socket.socket) -> tuple[list, list[int]]:
     """The job [arguments, folder, environment] and the client's standard streams."""
     head, streams, _, _ = socket.recv_fds(connection, LENGTH, 3)
     length, body = int.from_bytes(head, "big"), b""
-    while len(body) < length:
-        part = connection.recv(length - len(body))
-        if not part:
-            raise ValueError("the job is incomplete")
-        body += part
-    return json.loads(body), streams
+    try:
+        while len(body) < length:
+            part = connection.recv(length - len(body))  # not beyond: signals follow the job
+            if not part:
+                raise ValueError("the job is incomplete")
+            body += part
+        return json.loads(body), streams
+    except (OSError, ValueError):
+        for descriptor in streams:
+            os.close(descriptor)
+        raise
 
 
 def _work(job: list, streams: list[int]) -> NoReturn:
@@ -188,6 +199,7 @@ def _work(job: list, streams: list[int]) -> NoReturn:
         for target, descriptor in enumerate(streams):
             os.dup2(descriptor, target)
             os.close(descriptor)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD)
         os.chdir(folder)
         os.environ.clear()
         os.environ.update(environment)
@@ -196,6 +208,8 @@ def _work(job: list, streams: list[int]) -> NoReturn:
         status = cli.main(arguments)
     except SystemExit as error:  # argparse
         status = error.code if isinstance(error.code, int) else 1
+    except KeyboardInterrupt:
+        status = 128 + signal.SIGINT
     except BaseException:
         traceback.print_exc()
     finally:

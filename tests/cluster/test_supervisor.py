@@ -33,7 +33,8 @@ def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(supervisor, "LOOK_SECONDS", 0.1)
     monkeypatch.setattr(supervisor, "HUNG_SECONDS", 0.6)
-    before = {number: signal.getsignal(number) for number in supervisor.SIGNALS}
+    numbers = (*supervisor.SIGNALS, signal.SIGCHLD)
+    before = {number: signal.getsignal(number) for number in numbers}
 
     def run(first, then="sys.exit(0)", queue=None):
         monkeypatch.setattr(slurm, "queue", lambda *_: queue)
@@ -42,6 +43,7 @@ def run(tmp_path, monkeypatch):
         return supervisor.run([], "name")
 
     yield run
+    signal.set_wakeup_fd(-1)
     for number, handler in before.items():
         signal.signal(number, handler)
 
@@ -112,3 +114,11 @@ def test_a_signal_ends_it_and_it_says_what_goes_on(run, tmp_path, capsys, number
     assert "2 jobs go on in the queue; the same command takes over" in told
     assert "scancel --name=name" in told
     assert told.count("\n") == 1
+
+
+def test_a_signal_that_only_make_got_ends_it(run, tmp_path, monkeypatch):
+    began = (tmp_path / "starts").exists
+    monkeypatch.setattr(
+        supervisor, "signals_of_make", lambda known: [*known][:1] if began() else []
+    )
+    assert run(SILENT, queue={"7": "key"}) == 128 + supervisor.SIGNALS[0]

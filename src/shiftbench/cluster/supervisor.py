@@ -2,7 +2,8 @@
 
 A Snakemake that was killed, or that hangs, is started again, and takes its jobs over. When the
 supervisor itself is told to end, by Ctrl-C or with the login, they go on, and the same command
-takes them over.
+takes them over. Its signals are held, and a loop acts on them, so that none comes while a Snakemake
+is being started that nobody knows yet.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from functools import partial
 from pathlib import Path
 
 from shiftbench import slurm
-from shiftbench.orphans import die_with_parent
+from shiftbench.orphans import die_with_parent, signals_of_make
+from shiftbench.signals import Signals
 
 DEATHS = 10
 """So often is a Snakemake that was killed, or hung, started again."""
@@ -33,16 +35,16 @@ def run(arguments: list[str], name: str) -> int:
 
     name: of its jobs in Slurm, the same for all who are to take them over.
     """
-    for number in SIGNALS:
-        if signal.getsignal(number) != signal.SIG_IGN:  # as it is below nohup
-            signal.signal(number, _stop)
+    signals = Signals(*SIGNALS, signal.SIGCHLD)
+    if "MAKELEVEL" in os.environ:
+        die_with_parent(os.getppid(), signal.SIGTERM)
     status = 0
     for _ in range(DEATHS):
         # In a session of its own: Ctrl-C would have it cancel its jobs.
         begin = partial(die_with_parent, os.getpid())
         main = subprocess.Popen([*MAIN, name, *arguments], start_new_session=True, preexec_fn=begin)
         try:
-            status = _wait(main, _Progress(name))
+            status = _wait(main, signals, _Progress(name))
         except _Stopped as stopped:
             main.kill()
             main.wait()
@@ -82,21 +84,17 @@ class _Stopped(Exception):
         self.number = number
 
 
-def _stop(number: int, _frame: object) -> None:
-    for other in SIGNALS:
-        signal.signal(other, signal.SIG_IGN)  # what is left to do takes a moment
-    raise _Stopped(number)
-
-
-def _wait(main: subprocess.Popen, progress: _Progress) -> int:
-    """The exit status of Snakemake, which is killed where it hangs."""
-    while True:
-        try:
-            return main.wait(LOOK_SECONDS)
-        except subprocess.TimeoutExpired:
-            if progress.has_stopped():
-                _say(f"Snakemake has done nothing for {HUNG_SECONDS / 60:.0f} min")
-                main.kill()
+def _wait(main: subprocess.Popen, signals: Signals, progress: _Progress) -> int:
+    """The exit status of Snakemake, which is killed where it hangs. Raises _Stopped."""
+    while main.poll() is None:
+        came = signals.wait(LOOK_SECONDS)
+        for number in came or signals_of_make(SIGNALS):
+            if number in SIGNALS:
+                raise _Stopped(number)
+        if not came and progress.has_stopped():
+            _say(f"Snakemake has done nothing for {HUNG_SECONDS / 60:.0f} min")
+            main.kill()
+    return main.returncode
 
 
 def _last_written() -> float:

@@ -1,0 +1,55 @@
+"""A signal may come at any line of a start: it ends us before there is a job, or it reaches it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests import interrupting
+
+pytestmark = pytest.mark.usefixtures("signals_act")
+
+FUNCTIONS = ["run_client", "run_stopping", "run_warm", "run_supervisor"]
+
+
+def interrupted(name: str, number: int, step: int, *deep: str) -> list[interrupting.Outcome]:
+    """The outcomes of a signal at the lines of a function, in the order of the lines."""
+    command = [sys.executable, "-m", "tests.interrupting", name, str(int(number)), str(step), *deep]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = [interrupting.Outcome(*one) for one in json.loads(done.stdout)]
+    assert not found.pop().place, "all lines were tried"
+    return found
+
+
+def check(name: str, number: int, outcomes: list[interrupting.Outcome]) -> None:
+    """Ended by the signal up to a line, with nothing started; stopped in good order after it."""
+    stopped = interrupting.ANSWER if name == "run_client" else 128 + number
+    taken_over = [one.status for one in outcomes].index(stopped)
+    assert taken_over > 0
+    assert {one.status for one in outcomes[:taken_over]} == {-number}
+    assert {one.status for one in outcomes[taken_over:]} == {stopped}
+    if name == "run_client":
+        assert all(one.sent == [-1] for one in outcomes[:taken_over])
+        passed_on = [number in one.sent for one in outcomes[taken_over:]]
+        assert passed_on == sorted(passed_on, reverse=True), "until the job has ended"
+        assert any(passed_on)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_signal_at_many_lines(name: str) -> None:
+    check(name, signal.SIGTERM, interrupted(name, signal.SIGTERM, 4))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_signal_at_every_line(name: str, number: signal.Signals) -> None:
+    """Those of the standard library that start processes, too."""
+    outcomes = interrupted(name, number, 1, "deep")
+    assert len({one.place for one in outcomes}) > 60
+    check(name, number, outcomes)
