@@ -19,11 +19,18 @@ from pathlib import Path
 from typing import Any
 
 from shiftbench import cli
+from tests import interrupting
 
 PATIENCE_SECONDS = 300
 """For what happens sooner or later on any machine."""
 STALL_AT = 3
 """The task, and the generation of the checkpoint, at which a job stalls."""
+WATCHED = (
+    "running/attempts.py", "running/harness.py", "running/position.py", "running/stops.py",
+    "store/checkpoint.py", "store/claim.py", "store/finished.py", "store/scratch.py",
+    "store/seal.py", "store/zarr_zip.py", "verbs/jobs.py", "verbs/stops.py",
+)  # fmt: skip
+"""The modules at whose lines a signal is sent."""
 
 _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload(["numba", "pydantic", "xarray", "zarr"])
@@ -62,6 +69,27 @@ def stop_when(reached: Callable[[], bool], arguments: list[str]) -> tuple[int, f
     process.join(PATIENCE_SECONDS)
     assert process.exitcode is not None
     return process.exitcode, time.monotonic() - told
+
+
+def signal_at(target: int, arguments: list[str]) -> tuple[str, int]:
+    """Runs a verb that gets SIGTERM, again and again, from one of its lines on (see WATCHED).
+
+    The line, empty if the verb has not so many of them, and its exit status.
+    """
+    ours, theirs = _processes.Pipe(duplex=False)
+    process = _processes.Process(target=_interrupted, args=(arguments, target, theirs))
+    process.start()
+    theirs.close()
+    process.join(PATIENCE_SECONDS)
+    assert process.exitcode is not None
+    return ours.recv() if ours.poll() else "", process.exitcode
+
+
+def _interrupted(arguments: list[str], target: int, meeting: Connection) -> None:
+    """In the process: the verb, traced."""
+    files = [str(Path(cli.__file__).parent / name) for name in WATCHED]
+    sys.settrace(interrupting.Interrupter(files, target, signal.SIGTERM, meeting.send, again=20))
+    _work(arguments, "", None)
 
 
 def _work(arguments: list[str], point: str, meeting: Connection | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -135,11 +136,21 @@ def command(folder: Path, study: str, learner: str, output: Path) -> list[str]:
 
 def check(folder: Path, study: str, learner: str, point: str, tmp_path: Path) -> str:
     """Compares a run that is killed and run again with one that is not; the log of the first."""
+    stalling.kill_at(point, made(folder, study, learner, tmp_path))
+    return goes_on(folder, study, learner, tmp_path)
+
+
+def made(folder: Path, study: str, learner: str, output: Path) -> list[str]:
+    """The command of a run whose stream is there, and that was done once without a kill."""
     build(folder, study)
-    whole, killed = folder / f"{study}-{learner}", tmp_path
-    if not whole.exists():
+    if not (whole := folder / f"{study}-{learner}").exists():
         stalling.run(command(folder, study, learner, whole))
-    stalling.kill_at(point, command(folder, study, learner, killed))
+    return command(folder, study, learner, output)
+
+
+def goes_on(folder: Path, study: str, learner: str, killed: Path) -> str:
+    """Runs a run again, and compares it with the one without a kill; the log of the run."""
+    whole = folder / f"{study}-{learner}"
     stalling.run(command(folder, study, learner, killed))
     assert (whole / "run.zarr.zip").read_bytes() == (killed / "run.zarr.zip").read_bytes()
     left = [sorted(path.name for path in folder.iterdir()) for folder in (whole, killed)]
@@ -193,3 +204,16 @@ def test_a_signal_stops_a_task_that_would_take_hours(folder: Path, tmp_path: Pat
         status, seconds = stalling.stop_when(said, command(folder, "hours", "map", tmp_path))
         assert status == stops.STOPPED
         assert seconds < 10
+
+
+@pytest.mark.long
+def test_signals_from_any_line_on_save_the_run_or_leave_it(folder: Path, tmp_path: Path) -> None:
+    """One after another from that line on; at every 25th line, as each takes a second."""
+    for target in range(0, 10_000, 25):
+        output = tmp_path / str(target)
+        place, status = stalling.signal_at(target, made(folder, "steps", "beam", output))
+        assert status in (0, stops.STOPPED, -signal.SIGTERM), place
+        goes_on(folder, "steps", "beam", output)
+        if not place:
+            break
+    assert target > 200

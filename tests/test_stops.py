@@ -10,6 +10,7 @@ import pytest
 
 from shiftbench import slurm
 from shiftbench.running import attempts
+from shiftbench.running.stops import Stopped, Stops
 from shiftbench.verbs import stops
 
 
@@ -47,6 +48,32 @@ def test_where_slurm_does_not_answer_it_ends(end, monkeypatch, caplog):
 def test_one_that_gets_no_further_is_not_requeued(end, caplog):
     end(advanced=False)
     assert "no further than before" in caplog.text
+
+
+@pytest.fixture
+def received():
+    """Stops of a run with so many minutes, and their handlers for the time of a test."""
+    before = {number: signal.getsignal(number) for number in stops.SIGNALS}
+    yield Stops
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", stops.SIGNALS)
+def test_a_signal_raises_once_and_none_interrupts_the_saving(received, number):
+    with received(60) as stopping:
+        with pytest.raises(Stopped, match=signal.Signals(number).name):
+            signal.raise_signal(number)
+        for second in stops.SIGNALS:
+            signal.raise_signal(second)
+        assert stopping.reason().startswith("signal SIG")
+
+
+def test_after_the_time_limit_no_signal_interrupts_the_saving(received):
+    with received(0) as stopping:
+        assert "is over" in stopping.reason()
+        signal.raise_signal(signal.SIGTERM)
+        assert stopping.reason() == "signal SIGTERM"
 
 
 @pytest.mark.parametrize("number", stops.SIGNALS)

@@ -20,12 +20,16 @@ class Stopped(Exception):
 
 
 class Stops:
-    """While it is entered, by the main thread, signals to stop raise Stopped there."""
+    """From when it is entered, by the main thread, a signal to stop raises Stopped there, once.
+
+    What comes later, also after the time limit, is noted but raises nothing, as the state is being
+    saved by then. The handlers stay, for the time in which the results are written.
+    """
 
     def __init__(self, minutes: float) -> None:
         self._end = time.monotonic() + SHARE_OF_TIME_LIMIT * 60 * minutes
         self._over = f"{SHARE_OF_TIME_LIMIT:.0%} of the limit of {minutes:g} min is over"
-        self._received = ""
+        self._received, self._told = "", False
 
     def __enter__(self) -> Stops:
         self._reads, self._writes = os.pipe()
@@ -51,8 +55,12 @@ class Stops:
                     self._received = f"signal {signal.Signals(number).name}"
         except BlockingIOError:  # nothing new
             pass
-        return self._received or (self._over if time.monotonic() > self._end else "")
+        found = self._received or (self._over if time.monotonic() > self._end else "")
+        self._told = self._told or bool(found)
+        return found
 
     def _stop(self, number: int, _frame: object) -> None:
         self._received = f"signal {signal.Signals(number).name}"
-        raise Stopped(self._received)
+        if not self._told:
+            self._told = True
+            raise Stopped(self._received)

@@ -65,7 +65,7 @@ def _take(place: Path) -> IO[str] | None:
         os.utime(turn.fileno())
         if place.exists() and _lives(place, os.fstat(turn.fileno()).st_mtime):
             return None
-        new = place.with_name(f"{place.name}.{platform.node()}-{os.getpid()}")
+        new = place.with_name(f"{place.name}.{platform.node()}")  # replaces that of a killed one
         file = new.open("w")
         fcntl.flock(file, fcntl.LOCK_EX)
         job = os.environ.get(slurm.JOB, "")

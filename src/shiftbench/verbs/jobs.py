@@ -197,6 +197,7 @@ def _learn(options: argparse.Namespace, plan: Config, spec: dict[str, Any], scra
         write_cost(options.cost, cost, started)
         zarr_zip.write(result, options.output)
         seal.write(options.output)  # as long as a kill would not cost the run
+        stops.ignore()
     except harness.Stopped as reason:
         return stops.end(options.output, scratch, str(reason))
     return 0

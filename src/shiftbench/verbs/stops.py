@@ -21,10 +21,15 @@ KILL_SECONDS = 120.0
 """Slurm has ended a job long before, after it has agreed to requeue it."""
 
 
+def ignore() -> None:
+    """Let no signal to stop end this process, as what is left to do takes a moment."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
 def end(output: Path, scratch: Path, reason: str) -> int:
     """The exit status of a run that was stopped and is saved; none if Slurm requeues its job."""
-    for number in SIGNALS:
-        signal.signal(number, signal.SIG_IGN)  # the state is saved
+    ignore()  # the state is saved
     if not attempts.has_advanced(scratch):
         log.warning("%s: stopped again, %s, and no further than before", output, reason)
         return STOPPED
