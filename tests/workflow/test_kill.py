@@ -12,7 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -159,12 +159,23 @@ def test_kill_of_one_ends_all(repository: Path, whole: dict, tmp_path: Path, vic
     goes_on(repository, whole)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signal_to_the_group_ends_all(
-    repository: Path, whole: dict, tmp_path: Path, number: signal.Signals
+@pytest.mark.parametrize(
+    ("number", "send"),
+    [
+        (signal.SIGINT, os.killpg),
+        (signal.SIGTERM, os.killpg),
+        pytest.param(
+            signal.SIGINT,
+            os.kill,
+            marks=pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child"),
+        ),
+    ],
+)
+def test_signal_to_the_group_or_to_make_ends_all(
+    repository: Path, whole: dict, tmp_path: Path, number: signal.Signals, send: Callable
 ) -> None:
     with stalled(repository, tmp_path / "meeting") as (make, processes):
-        os.killpg(make.pid, number)
+        send(make.pid, number)
         said, _ = make.communicate(timeout=PATIENCE_SECONDS)
         assert all_end(processes)
         assert f"stopped by {number.name}, no job is left running; the same command" in said
