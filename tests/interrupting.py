@@ -46,7 +46,8 @@ class Outcome(NamedTuple):
 class Interrupter:
     """A trace function that sends a signal at the first visit of the line with a number.
 
-    report: is told where that is before. again: so many more signals, at other lines that follow.
+    report: is told where that is before. again: so many more signals, at the lines that follow.
+    idle: after so many lines without a new one, it sends the signal anyway, and reports "".
     """
 
     def __init__(
@@ -56,9 +57,11 @@ class Interrupter:
         number: int,
         report: Callable[[str], object],
         again: int = 0,
+        idle: float = float("inf"),
     ) -> None:
         self.files, self.target, self.number, self.report = files, target, number, report
-        self.process, self.idle, self.sent, self.again = os.getpid(), 0, False, again
+        self.again, self.idle = again, idle
+        self.process, self.sent, self.known = os.getpid(), False, 0
         self.seen: set[tuple[str, int]] = set()
 
     def __call__(self, frame: FrameType, event: str, _: object) -> Interrupter | None:
@@ -72,11 +75,11 @@ class Interrupter:
         return self
 
     def visit(self, file: str, line: int) -> None:
-        self.idle = self.idle + 1 if (file, line) in self.seen else 0
+        self.known = self.known + 1 if (file, line) in self.seen else 0
         self.seen.add((file, line))
-        if len(self.seen) > self.target or self.idle > IDLE:
+        if len(self.seen) > self.target or self.known > self.idle:
             self.sent = True
-            self.report("" if self.idle > IDLE else f"{Path(file).name}:{line}")
+            self.report("" if self.known > self.idle else f"{Path(file).name}:{line}")
             os.kill(self.process, self.number)
 
 
@@ -160,7 +163,7 @@ def _once(function: Callable[[], int], target: int, number: int, folder: Path) -
             os.write(report, place.encode())
             os.close(report)
 
-        _call(function, Interrupter(files, target, number, tell))
+        _call(function, Interrupter(files, target, number, tell, idle=IDLE))
     os.close(report)
     os.close(lives)
     sent = server.serve(process, life, reported) if server else []

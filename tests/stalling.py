@@ -82,7 +82,10 @@ def signal_at(target: int, arguments: list[str]) -> tuple[str, int]:
     theirs.close()
     process.join(PATIENCE_SECONDS)
     assert process.exitcode is not None
-    return ours.recv() if ours.poll() else "", process.exitcode
+    try:
+        return ours.recv(), process.exitcode
+    except EOFError:
+        return "", process.exitcode
 
 
 def _interrupted(arguments: list[str], target: int, meeting: Connection) -> None:

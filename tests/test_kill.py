@@ -216,4 +216,4 @@ def test_signals_from_any_line_on_save_the_run_or_leave_it(folder: Path, tmp_pat
         goes_on(folder, "steps", "beam", output)
         if not place:
             break
-    assert target > 200
+    assert target > 400
