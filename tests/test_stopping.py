@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -20,24 +20,27 @@ COMMAND = """
 import os, signal, subprocess, sys
 signal.signal(signal.SIGINT, lambda *_: os.write(1, b"command waits\\n"))
 job = subprocess.Popen([sys.executable, "-c", sys.argv[1]])
-print("job left with", job.wait(), flush=True)
+os.write(1, b"job left with %d\\n" % job.wait())
 sys.exit(1)
 """
+# Lines are written as a whole, since several processes write; and a signal that comes just before
+# a sleep is seen after it, unlike one before signal.pause().
 SAVING = """
-import signal, sys
+import os, signal, sys, time
 def save(*_):
-    print("job saves", flush=True)
+    os.write(1, b"job saves\\n")
     sys.exit(75)
 signal.signal(signal.SIGTERM, save)
-print("job is ready", flush=True)
-signal.pause()
+os.write(1, b"job is ready\\n")
+while True:
+    time.sleep(0.05)
 """
 STUBBORN = """
-import signal
-signal.signal(signal.SIGTERM, lambda *_: print("job goes on", flush=True))
-print("job is ready", flush=True)
+import os, signal, time
+signal.signal(signal.SIGTERM, lambda *_: os.write(1, b"job goes on\\n"))
+os.write(1, b"job is ready\\n")
 while True:
-    signal.pause()
+    time.sleep(0.05)
 """
 
 
@@ -66,6 +69,9 @@ def started(job: str, preparation: str = "", **options) -> Iterator[subprocess.P
         assert process.stdout.readline() == "job is ready\n"
         yield process
     finally:
+        with suppress(psutil.NoSuchProcess):
+            for one in below(process):
+                one.kill()
         process.kill()
         process.communicate()
 

@@ -25,7 +25,7 @@ from shiftbench.cluster import script
 
 # A stand-in for cli.py; the server's children import it instead of ours.
 CLI = """
-import os, signal, sys
+import os, signal, sys, time
 def main(arguments):
     match arguments:
         case ["exit", number]:
@@ -43,8 +43,8 @@ def main(arguments):
         case ["wait", path]:
             signal.signal(signal.SIGTERM, lambda *_: os._exit(7))
             open(path, "w").write(str(os.getpid()))
-            signal.pause()
-            return 1
+            while True:
+                time.sleep(0.05)
 """
 DOORS = (
     "__init__", "__main__", "_compiled", "_devices", "_instructions", "crash", "errors", "orphans",
