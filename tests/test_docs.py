@@ -171,7 +171,7 @@ def test_every_command_of_the_readme(checkout, monkeypatch):
     assert "Results: results/embedded/site/index.html\n" in said["make run"]
     assert "2 of 2 runs" in (results / "embedded/site/studies/embedded/toy-step.html").read_text()
     assert (results / "cpu/studies/toy-step/summary.csv").exists()
-    assert (results / "config/studies/changes/figures/changepoints.png").exists()
+    assert (results / "visits/studies/changes/figures/changepoints.png").exists()
     assert (results / "changes/studies/visits/figures/changepoints.png").exists()
     assert "keeps  learners smoothing" in said[f"{OURS} test mine/my_parts"]
     steps = summary(checkout, "mine", "steps")
@@ -202,7 +202,7 @@ def test_every_command_of_the_docs(checkout):
     assert " of 8 jobs would run" in said[f"{OURS} plan config/embedded.yaml"]
     assert "Nothing to be done" in said[".venv/bin/snakemake toy-step"]
     assert re.search(r"^a-02\n  0 ", said[f"{OURS} words a-02 --study planted-words"], re.MULTILINE)
-    assert (checkout / "results/config/studies/changes/figures/changepoints.png").exists()
+    assert (checkout / "results/series/studies/changes/figures/changepoints.png").exists()
     assert (checkout / "results/changes/studies/prices/tables/changepoint-dates.csv").exists()
     own_words.assert_found(checkout / "results" / "speeches" / "studies" / "speeches")
     verified = said[f"{OURS} verify results/embedded"]

@@ -25,31 +25,33 @@ def test_it_writes_a_project_that_check_accepts_and_says_what_is_next(
     monkeypatch.chdir(tmp_path)
     assert cli.main(["quickstart", "my first"]) == 0
     said = capsys.readouterr().out.splitlines()
-    assert said[-1] == "Next: shiftbench run 'my first/config.yaml'"
+    assert said[-1] == "Next: shiftbench run 'my first/my-first.yaml'"
     lines = Path("my first/series.csv").read_text().splitlines()
     assert lines[:2] == ["date,value", lines[1]] and lines[1].startswith("2024-01-01,")
     assert len(lines) == 1 + quickstart.DAYS
     assert len(quickstart.CONFIG.splitlines()) <= 10
-    assert cli.main(["check", "my first/config.yaml"]) == 0
-    plan = config.load("my first/config.yaml")
+    assert cli.main(["check", "my first/my-first.yaml"]) == 0
+    plan = config.load("my first/my-first.yaml")
     for method in plan.studies["changes"].learners:
         modules = specs.modules_of_run(specs.run(plan, "changes", "illustration", method, (0, 0)))
         assert not any(digest.imports(module, "tensorflow") for module in modules)
 
 
-@pytest.mark.parametrize("name", ["series.csv", "config.yaml"])
+@pytest.mark.parametrize("name", ["series.csv", "mine.yaml"])
 def test_it_leaves_files_of_these_names_alone(tmp_path, capsys, name: str) -> None:
-    (tmp_path / name).write_text("mine")
-    assert cli.main(["quickstart", str(tmp_path)]) == 2
-    assert f"{tmp_path / name} exists and is left as it is; name another" in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == [name]
-    assert (tmp_path / name).read_text() == "mine"
+    file = tmp_path / "mine" / name
+    file.parent.mkdir()
+    file.write_text("mine")
+    assert cli.main(["quickstart", str(file.parent)]) == 2
+    assert f"{file} exists and is left as it is; name another" in capsys.readouterr().err
+    assert list(file.parent.iterdir()) == [file]
+    assert file.read_text() == "mine"
 
 
 @pytest.mark.long
 def test_robust_bocpd_finds_the_two_changes_and_bocpd_the_outliers_too(tmp_path) -> None:
-    quickstart.write(tmp_path)
-    study = own_data.study(tmp_path / "config.yaml", tmp_path)
+    _, written = quickstart.write(tmp_path / "mine")
+    study = own_data.study(written, tmp_path / "mine")
     runs = {name: study.run("illustration", name) for name in study.learners}
     (robust,), (plain,) = (segmentation.changepoints(run) or [] for run in runs.values())
     true = list(quickstart.LEVELS)[1:]

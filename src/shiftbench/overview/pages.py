@@ -26,7 +26,6 @@ MARKER = re.compile(
 TYPED = re.compile(r"\d (?:percentage )?points?\b|\[-?\d*\.\d+, -?\d*\.\d+\]")
 """Differences and intervals: in a page with markers they stand between these only."""
 OPENED = re.compile(r"<!-- /?(?:finding|table)\b")
-MIXED = "mixed"
 CONFIGS = ("embedded", "cpu", "paper")
 
 
@@ -84,8 +83,8 @@ def _content(
 def papers(root: Path, published: Published) -> str:
     """Verdicts by paper: a claim once, in brackets the rows of the ledger that judge it."""
     rows = published.ledger()
-    judged = rows.groupby(["paper", "claim"], sort=False)["verdict"].agg(_of_claim).reset_index()
-    kinds = [*verdicts.VERDICTS[:3], MIXED, *verdicts.VERDICTS[3:]]
+    judged = rows.groupby(["paper", "claim"], sort=False)["verdict"].agg(verdicts.of_claim).reset_index()
+    kinds = [*verdicts.VERDICTS[:3], verdicts.MIXED, *verdicts.VERDICTS[3:]]
     lines = []
     for paper in [*dict.fromkeys(rows["paper"]), "all"]:
         claims, of_paper = (
@@ -99,16 +98,9 @@ def papers(root: Path, published: Published) -> str:
     )
 
 
-def _of_claim(found: pd.Series) -> str:
-    """One verdict of several: those at a sufficient budget count, and may be mixed."""
-    kinds = set(found)
-    decided = kinds - {verdicts.TOO_LITTLE, verdicts.NOT_RUN} or kinds
-    return decided.pop() if len(decided) == 1 else MIXED
-
-
 def _counted(claims: pd.DataFrame, rows: pd.DataFrame, kind: str) -> str:
     number, judgements = ((table["verdict"] == kind).sum() for table in (claims, rows))
-    if kind in (MIXED, verdicts.NOT_RUN):
+    if kind in (verdicts.MIXED, verdicts.NOT_RUN):
         return str(number)
     return f"{number} ({judgements})"
 

@@ -107,7 +107,7 @@ def _results(study: Path, spec: Mapping[str, Any], scores: xr.Dataset) -> StudyR
         cells=spec.get("cells") or {},
         scores=xr.DataTree.from_dict({"/scores": scores}),
         summary=pd.read_csv(study / "summary.csv"),
-        streams={name: _NO_STREAM for name in scores["stream"].values.tolist()},
+        streams=dict.fromkeys(scores["stream"].values.tolist(), _NO_STREAM),
         seeds=seeds.group().strip().rstrip(".") if seeds else "",
         shares=_shares(study, claims),
         by_metric=by_metric(scores),

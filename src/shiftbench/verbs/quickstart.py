@@ -3,19 +3,17 @@
 The series is an illustration, made by a formula. docs/quickstart.png is the figure of this project:
 
     shiftbench quickstart
-    shiftbench run quickstart/config.yaml
-    cp results/config/studies/changes/figures/changepoints.png docs/quickstart.png
+    shiftbench run quickstart/quickstart.yaml
+    cp results/quickstart/studies/changes/figures/changepoints.png docs/quickstart.png
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 from pathlib import Path
 
-import numpy as np
-
-from shiftbench import seeds
 from shiftbench.errors import UserError
 
 DAYS = 400
@@ -41,15 +39,18 @@ studies:
 
 def quickstart(options: argparse.Namespace) -> None:
     """Writes a small project: a series with two changes and two outliers, and its config."""
-    for path in write(options.folder):
-        print(f"wrote {path}")
-    config = shlex.quote(str(options.folder / "config.yaml"))
-    print(f"Next: shiftbench run {config}")
+    series, config = write(options.folder)
+    print(f"Wrote {series} and {config}")
+    print(f"Next: shiftbench run {shlex.quote(str(config))}")
 
 
 def write(folder: Path) -> list[Path]:
-    """The files, which are new. UserError where the folder has one of the same name."""
-    texts = {folder / "series.csv": series(), folder / "config.yaml": CONFIG}
+    """Write the series and the config, which has the folder's name, as results are named after it.
+
+    Returns their paths. Raises UserError if one of the files exists.
+    """
+    name = re.sub(r"[^\w.-]+", "-", folder.resolve().name)
+    texts = {folder / "series.csv": series(), folder / f"{name}.yaml": CONFIG}
     for path in texts:
         if path.exists():
             raise UserError(f"{path} exists and is left as it is; name another folder")
@@ -61,6 +62,10 @@ def write(folder: Path) -> list[Path]:
 
 def series() -> str:
     """A CSV of dates and values: levels, normal noise and the outliers."""
+    import numpy as np  # not above: other verbs have no use for it
+
+    from shiftbench import seeds
+
     day = np.arange(DAYS)
     starts = np.array(list(LEVELS))
     level = np.array(list(LEVELS.values()))[np.searchsorted(starts, day, side="right") - 1]
