@@ -19,7 +19,7 @@ FROM := $(if $(wildcard wheelhouse),--no-index --find-links wheelhouse)
 RESULTS := "results/$$(basename "$${CONFIG%.*}")"
 PYTHON_FILES := src tests benchmarks
 
-.PHONY: help setup check run report cluster test test-long test-peers test-cluster lint format check derived lock wheelhouse peers clean
+.PHONY: help setup check run report cluster test test-long test-peers test-cluster lint format derived lock wheelhouse peers clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile

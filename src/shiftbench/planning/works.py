@@ -29,7 +29,7 @@ def works() -> Mapping[str, Work]:
     text = Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")
     return {
         key: Work(**{**entry, "authors": tuple(entry["authors"])})
-        for key, entry in yaml.safe_load(text).items()
+        for key, entry in yaml.load(text, yaml.CSafeLoader).items()
     }
 
 
