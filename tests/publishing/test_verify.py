@@ -187,7 +187,7 @@ def test_a_gpu_is_named(results: Path, capsys) -> None:
     cost = results / "runs/nile/nile/a/0-4.cost.json"
     on_gpu = {"device": "gpu", "gpu": "Pretended GPU", "wall_seconds": 7200.0}
     cost.write_text(json.dumps(COST | on_gpu))
-    told = publish.provenance(results, "nile")
+    told = publish.provenance(results, "nile", "abc")
     assert told["gpus"] == ["Pretended GPU"] and told["gpu_hours"] == 2.0
     change(results, "mean", 0.5 + 1e-9)
     assert status(results) == people.VERIFIED["rounding"]
@@ -209,7 +209,11 @@ def test_a_git_revision_is_a_reference(results: Path, monkeypatch) -> None:
         subprocess.run([*git, *words], check=True)
     small = Path("results/small")
     change(small, "mean", 0.59)
+    write(small, "overview/ledger.csv", "claim,verdict\n")
     publish.publish(small, published(small))
+    for place in ("studies/nile", "overview"):  # the second is written when the first has changed
+        origin = json.loads((published(small) / place / files.PROVENANCE).read_text())
+        assert origin["commit"] and not origin["commit"].endswith("-dirty")
     assert status(small) == 0
     assert status(small, "--revision", "HEAD") == people.VERIFIED["interval"]
     assert status(small, "--revision", "nowhere") == 2

@@ -35,8 +35,9 @@ def publish(results: Path, target: Path, dry_run: bool = False) -> dict[str, str
             " and start the workflow again. Nothing was published."
         )
     news = [name for name in names if not _is_published(results, target, name)]
+    code = commit()  # before anything is written: what is published is tracked by git too
     for name in [] if dry_run else news:
-        _publish_study(results, target, name)
+        _publish_study(results, target, name, code)
     for name in [] if dry_run else names:
         _write_costs(results, name, files.place(target, name) / records.TABLE)
     return {name: "published" if name in news else "unchanged" for name in names}
@@ -50,7 +51,7 @@ def _is_published(results: Path, target: Path, study: str) -> bool:
     return complete and ours == theirs
 
 
-def _publish_study(results: Path, target: Path, study: str) -> None:
+def _publish_study(results: Path, target: Path, study: str, code: str) -> None:
     made, place = files.of_study(results, study), files.place(target, study)
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{study}.", dir=place.parent) as scratch:
@@ -59,7 +60,7 @@ def _publish_study(results: Path, target: Path, study: str) -> None:
             (new / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, new / name)
         (new / files.CHECKSUMS).write_text(files.checksums(made), encoding="utf-8")
-        _write_provenance(results, study, new / files.PROVENANCE)
+        _write_provenance(results, study, code, new / files.PROVENANCE)
         if place.exists():
             place.rename(Path(scratch, "old"))
         new.rename(place)
@@ -72,25 +73,26 @@ def _write_costs(results: Path, study: str, target: Path) -> None:
         records.write(target, found)
 
 
-def _write_provenance(results: Path, study: str, target: Path) -> None:
+def _write_provenance(results: Path, study: str, code: str, target: Path) -> None:
     """Where a study comes from; what was published once keeps the provenance that it has."""
     told = files.place(results, study) / files.PROVENANCE
     if told.exists():
         shutil.copyfile(told, target)
         return
-    origin = json.dumps(provenance(results, study), indent=1, sort_keys=True)
+    origin = json.dumps(provenance(results, study, code), indent=1, sort_keys=True)
     target.write_text(origin + "\n", encoding="utf-8")
 
 
-def provenance(results: Path, study: str) -> dict[str, Any]:
+def provenance(results: Path, study: str, code: str) -> dict[str, Any]:
     """Commit of the code; how many runs, when, on which processors and GPUs, and versions.
 
     Of a study also the spec of its scores: methods with all settings, metrics, digest of the code.
+    code: the commit, see `commit`.
     """
     costs = files.costs(results, study)
     all_costs = [*costs, *files.costs_of_warm_ups(results, study)]
     return {
-        "commit": commit(),
+        "commit": code,
         "runs": len(costs),
         "core_hours": round(sum(cost["cpu_seconds"] for cost in all_costs) / 3600, 3),
         "processors": sorted({cost["processor"] for cost in all_costs}),
