@@ -30,11 +30,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.name not in LONGEST)
 
 
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
+
+
+@pytest.fixture(autouse=True)
+def signals_as_before() -> Iterator[None]:
+    """Undoes what a job that runs in this process sets: processes of later tests inherit it."""
+    before = {number: signal.getsignal(number) for number in STOPPING}
+    yield
+    for number, action in before.items():
+        signal.signal(number, action)
+
+
 @pytest.fixture(scope="module")
 def signals_act() -> Iterator[None]:
-    """SIGINT and SIGHUP end what they are sent to, also below nohup and in the background."""
-    actions = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}
-    before = {number: signal.signal(number, action) for number, action in actions.items()}
+    """Signals end what they are sent to, also below nohup and in the background."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in STOPPING}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     for number, action in before.items():
         signal.signal(number, action)
