@@ -93,8 +93,8 @@ def papers(root: Path, published: Published) -> str:
         lines.append([paper, *(_counted(claims, of_paper, kind) for kind in kinds)])
     table = _table(["paper", *kinds], lines)
     return (
-        f"{table}\n\nClaims, in brackets judgements: one for each study and stream. Mixed: judged"
-        " differently by several."
+        f"{table}\n\n2 (18): 2 claims have this verdict, and so have 18 of the comparisons that test"
+        " claims. Mixed: the comparisons of a claim disagree."
     )
 
 
