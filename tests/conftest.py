@@ -33,13 +33,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 
 
-@pytest.fixture(autouse=True)
-def signals_as_before() -> Iterator[None]:
-    """Undoes what a job that runs in this process sets: processes of later tests inherit it."""
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Iterator[None]:
+    """Undoes what a job in this process sets, as the processes of later tests would inherit it.
+
+    A fixture would come too late: jobs run in fixtures of modules, too.
+    """
     before = {number: signal.getsignal(number) for number in STOPPING}
-    yield
+    result = yield
     for number, action in before.items():
-        signal.signal(number, action)
+        if signal.getsignal(number) not in (signal.SIG_DFL, signal.default_int_handler):
+            signal.signal(number, action)
+    return result
 
 
 @pytest.fixture(scope="module")

@@ -184,7 +184,7 @@ def test_bad_input_is_named():
     with pytest.raises(LearnerError, match="stream promised 2"):
         learnt(2, 1, data(1, 1))
     with pytest.raises(LearnerError, match="needs real targets and a design"):
-        bayes_linear.build(bayes_linear.Settings(), Problem("regression", (3,), 1, 1, 5))
+        bayes_linear.build(bayes_linear.Settings(), Problem("regression", (3,), 2, 1, 5))
 
 
 def test_a_beam_over_it_weighs_histories_as_brute_force_does():

@@ -24,7 +24,9 @@ TYPED = re.compile(r"\d\.\d|\d ?%|\d points|\d-fold")
 WORDS = {
     re.compile(r"\bleads?\b|\bahead of\b|\bbeats?\b|\bbetter than\b"): {"leads", "counts"},
     re.compile(r"\balike\b|\btrials\b"): {"trials"},
-    re.compile(r"\bsignificant\b|\bresolved\b|\btell apart\b|\btold apart\b|\bbeyond the noise\b"): {
+    re.compile(
+        r"\bsignificant\b|\bresolved\b|\btell apart\b|\btold apart\b|\bbeyond the noise\b"
+    ): {
         "unresolved",
         "counts",
     },

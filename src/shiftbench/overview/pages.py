@@ -83,7 +83,9 @@ def _content(
 def papers(root: Path, published: Published) -> str:
     """Verdicts by paper: a claim once, in brackets the rows of the ledger that judge it."""
     rows = published.ledger()
-    judged = rows.groupby(["paper", "claim"], sort=False)["verdict"].agg(verdicts.of_claim).reset_index()
+    judged = (
+        rows.groupby(["paper", "claim"], sort=False)["verdict"].agg(verdicts.of_claim).reset_index()
+    )
     kinds = [*verdicts.VERDICTS[:3], verdicts.MIXED, *verdicts.VERDICTS[3:]]
     lines = []
     for paper in [*dict.fromkeys(rows["paper"]), "all"]:
@@ -93,8 +95,8 @@ def papers(root: Path, published: Published) -> str:
         lines.append([paper, *(_counted(claims, of_paper, kind) for kind in kinds)])
     table = _table(["paper", *kinds], lines)
     return (
-        f"{table}\n\n2 (18): 2 claims have this verdict, and so have 18 of the comparisons that test"
-        " claims. Mixed: the comparisons of a claim disagree."
+        f"{table}\n\n2 (18): 2 claims have this verdict, and so have 18 of the comparisons that"
+        " test claims. Mixed: the comparisons of a claim disagree."
     )
 
 

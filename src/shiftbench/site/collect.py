@@ -231,7 +231,6 @@ def _origin(folder: Path) -> dict[str, Any]:
     path = folder / "provenance.json"
     if path.exists():
         return json.loads(path.read_text(encoding="utf-8"))
-    known = publish.provenance(folder.parents[1], folder.name)
-    # That of today, which need not be that of the runs.
-    del known["commit"]
+    known = publish.provenance(folder.parents[1], folder.name, code="")
+    del known["commit"]  # the runs need not be of the code that is here today
     return known
