@@ -14,7 +14,7 @@ PAD = 6.0
 FEWEST = 6
 """Characters of the narrowest line."""
 ROUNDS = 3
-"""How often a figure is laid out and its texts wrapped."""
+"""Number of times that a figure is laid out and its texts wrapped."""
 
 
 def wrap(text: Text, room: float, whole: str = "") -> bool:
@@ -78,7 +78,7 @@ def _labels(axes: Axes) -> list[Text]:
 
 
 def _room(text: Text, axes: Axes, panels: Iterable[Axes]) -> float:
-    """How long a title or label of a panel may be.
+    """Return the longest width of a title or label of a panel.
 
     A text at the side has the height of its panel. One that begins at the left may reach to the
     next panel; one in the middle has half of the gap on both sides, for the neighbours have texts
@@ -105,7 +105,7 @@ def _beside(axes: Axes, panels: Iterable[Axes]) -> tuple[float, float]:
 
 
 def _of_block(text: Text, block: Figure | SubFigure) -> float:
-    """How long a text of a figure may be, such as the title of one of its blocks."""
+    """Return the longest width of a text of a figure, such as the title of a block."""
     own, box = block.bbox, text.get_window_extent()
     if text.get_rotation() % 180:
         return own.height - 2 * PAD

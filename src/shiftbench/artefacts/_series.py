@@ -54,7 +54,7 @@ def unit(store: xr.Dataset) -> str:
 
 
 def drawn(store: xr.Dataset) -> tuple[np.ndarray, str]:
-    """What figures draw of the first realisation, [time, series], and the label of its axis.
+    """Return the values that figures draw, [time, series], and the label of their axis.
 
     In the units of the data, but as learners see them where each of several series has a scale of
     its own.
