@@ -178,7 +178,7 @@ def _add_planning(verbs: argparse._SubParsersAction) -> None:
 
 
 def _add_jobs(verbs: argparse._SubParsersAction) -> None:
-    """What the rules call; the help does not list it."""
+    """Add the verbs that rules call; the help does not list them."""
     _add(verbs, "fetch", jobs.fetch, ("dataset", "file"), paths=("output",), of_job=True)
     _add_job(verbs, "stream", jobs.stream, ("name",), ("raw", "output"))
     _add_job(verbs, "stream-words", jobs.stream_words, ("name",), ("raw", "output"))

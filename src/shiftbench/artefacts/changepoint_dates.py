@@ -2,7 +2,7 @@
 
 A row a change and column, for each learner that decides about changes: the most probable
 segmentation in hindsight, of the first realisation and the first seed. Time is that of the first
-value of the new segment, as the file has it; the number of the task, from 1, where there is none.
+value of the new segment, as the file has it; without times, it is the number of the task, from 1.
 
 probability: of a change within 3 tasks of this one, as the learner knows it at the end of the
 segment that begins here. before, after: means of the column in the segments before and after the
@@ -55,7 +55,7 @@ def shown(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def caption(study: StudyResults) -> str:
-    """What the columns are, on how many runs, and what is cut."""
+    """Describe the columns, the number of runs and the reductions."""
     units = {_unit(store) for store in study.streams.values()}
     unit = f" ({units.pop()})" if len(units) == 1 and "" not in units else ""
     tables = any("value" not in store for store in study.streams.values())
@@ -91,7 +91,7 @@ def _rows(store: xr.Dataset, run: xr.Dataset) -> Iterator[dict[str, Any]]:
 
 
 def _of_series(store: xr.Dataset, change: Change) -> Iterator[dict[str, Any]]:
-    """What changes in each series."""
+    """Return the changes in each series."""
     values, place = _series.values(store), store["position"].values - 1
     start = np.append(place, len(values))[[change.before, change.task, change.end]]
     before, after = values[start[0] : start[1]], values[start[1] : start[2]]
@@ -101,7 +101,7 @@ def _of_series(store: xr.Dataset, change: Change) -> Iterator[dict[str, Any]]:
 
 
 def _of_table(store: xr.Dataset, change: Change) -> Iterator[dict[str, Any]]:
-    """What changes in the target and in how the features predict it."""
+    """Return the changes in the target and in how the features predict it."""
     parts = [
         store["train_rows"].values[0, first:last].ravel()
         for first, last in ((change.before, change.task), (change.task, change.end))

@@ -31,7 +31,7 @@ TALL, LINE = 2.4, 0.3
 """Heights of a series and of a learner's line below it, in inches."""
 COLUMNS = 4
 HEIGHT = 1.15
-"""Of a small panel, in inches."""
+"""Height of a small panel in inches."""
 MARKS = 0.09
 """Share of a panel's height for the changepoints of a learner."""
 
@@ -106,7 +106,7 @@ def _draw_values(panel: Axes, study: StudyResults, stream: str, shown: list[str]
 
 
 def _counts(study: StudyResults, stream: str, shown: list[str]) -> str:
-    """How many changes each learner finds, in words."""
+    """Say how many changes each learner finds."""
     numbers = [len(_found(study, stream, name)) for name in shown]
     words = [
         f"{study.label(name)} finds {number} change{'s' * (number != 1)}"

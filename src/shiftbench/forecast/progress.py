@@ -23,7 +23,7 @@ HALF_LIFE = 0.1
 
 
 class Expected(NamedTuple):
-    """What is known of a job before it runs.
+    """Forecast of a job, made before it runs.
 
     study: "" where several studies share the job. seconds: forecast wall time.
     """
@@ -86,7 +86,7 @@ class Progress:
 
 
 def of_jobs(jobs: Iterable[Any], config: Config, known: Estimator) -> dict[int, Expected]:
-    """What is expected of each of Snakemake's jobs that makes something."""
+    """Return the forecast of each job of Snakemake that has a spec, by its number."""
     found = {}
     for job in jobs:
         if spec := getattr(job.params, "spec", None):

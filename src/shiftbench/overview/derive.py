@@ -49,7 +49,7 @@ def update(root: Path) -> list[str]:
 
 
 def check(root: Path, of_studies: bool = True, figures: bool = False) -> list[str]:
-    """What is out of date in a checkout, one line each; nothing is written there.
+    """List what is out of date in a checkout, one line each; write nothing there.
 
     of_studies, figures: as of `derive`.
     """

@@ -35,11 +35,11 @@ Scores = dict[str, np.ndarray]
 
 
 class Disagreement(Exception):
-    """What is published is not what the sentence says; in words."""
+    """Raised with the reason if published results do not support a sentence."""
 
 
 class Row(BaseModel):
-    """What a sentence rests on: where, and exactly one statement."""
+    """Evidence for a sentence: a place in the published results and one statement."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -61,7 +61,7 @@ class Row(BaseModel):
 
     @property
     def kind(self) -> str:
-        """The statement of the row. UserError where there is none, or more than one."""
+        """The statement of the row. Raises UserError unless there is exactly one."""
         kinds = [name for name in KINDS if getattr(self, name) is not None]
         if len(kinds) != 1:
             raise UserError(f"a row has one of {', '.join(KINDS)}; here: {', '.join(kinds)}")
@@ -69,7 +69,7 @@ class Row(BaseModel):
 
 
 class Answer(NamedTuple):
-    """What a sentence shows of a row: a number, its 95 % interval, or of several streams a range.
+    """The part of a row that a sentence shows: a number, an interval or a range of streams.
 
     In a template `{NAME}` is the number; `{NAME.interval}`, `{NAME.low}` and the others the rest.
     """
@@ -150,7 +150,7 @@ class Published:
 
 
 class Pair(NamedTuple):
-    """How much better one method is than another on a stream, and the corrected p."""
+    """Return the lead of one method over another on a stream, and the corrected p."""
 
     difference: Interval
     p: float
@@ -162,7 +162,7 @@ class Pair(NamedTuple):
 
 
 def _pairs(published: Published, row: Row, one: str, other: str) -> dict[str, Pair]:
-    """How much better one method is than the other, by stream."""
+    """Return the lead of one method over the other, by stream."""
     for scores in published.of(row).values():
         _method(scores, one, row)
         _method(scores, other, row)

@@ -32,7 +32,7 @@ WORDS = {
     },
     re.compile(r"\bbest\b|\bhighest\b|\blowest\b"): {"best"},
 }
-"""What a sentence says, and the kinds of rows of which it needs one."""
+"""Words of a sentence, and the kinds of rows that may support them."""
 
 
 class Finding(BaseModel):
@@ -75,7 +75,7 @@ def sentence(name: str, finding: Finding, published: Published) -> str:
 
 
 def _unsupported(finding: Finding) -> str:
-    """What the words of a finding lack; empty for nothing."""
+    """Return the support that the words of a finding lack, or an empty text."""
     words = re.sub(r"\{.*?\}", "N", finding.says)
     long = [one for one in re.split(r"(?<=[.;:])\s", words) if len(one.split()) > LONGEST]
     if long:
