@@ -17,7 +17,7 @@ PEERS := .venv-peers/.installed
 # Where the folder is there, nothing is asked of a network.
 FROM := $(if $(wildcard wheelhouse),--no-index --find-links wheelhouse)
 RESULTS := "results/$$(basename "$${CONFIG%.*}")"
-PYTHON_FILES := src tests benchmarks
+PYTHON_FILES := src tests perf
 
 .PHONY: help setup check run report cluster test test-long test-peers test-cluster lint format derived lock wheelhouse peers clean
 

@@ -1,4 +1,4 @@
-"""Wheels carry, inside the package, what it needs of the checkout (see src/shiftbench/home.py)."""
+"""Wheels carry, inside the package, what it needs of the checkout (see src/shiftbench/core/checkout.py)."""
 
 from __future__ import annotations
 

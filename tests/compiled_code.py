@@ -21,17 +21,17 @@ from pathlib import Path
 import numpy as np
 from numba.extending import is_jitted
 
-from shiftbench import _compiled, seeds
-from shiftbench.combinators import run_length
-from shiftbench.interface import Batch, Learner, Problem
-from shiftbench.learners import bayes_linear
-from shiftbench.online.losses import CODES, Loss
-from shiftbench.planning import components
-from shiftbench.streams import _count_store, n_grams, running_text
-from shiftbench.streams._corpora import UN_ARCHIVE
-from tests.streams.word_counts import archive, speeches
+from shiftbench.config import components
+from shiftbench.core import compiled_cache, seeds
+from shiftbench.core.interface import Batch, Learner, Problem
+from shiftbench.data.text import _count_store, n_grams, running_text
+from shiftbench.data.text._corpora import UN_ARCHIVE
+from shiftbench.methods.combinators import run_length
+from shiftbench.methods.learners import bayes_linear
+from shiftbench.methods.online.losses import CODES, Loss
+from tests.data.text.word_counts import archive, speeches
 
-PACKAGE = Path(_compiled.__file__).parent
+PACKAGE = Path(compiled_cache.__file__).parents[1]
 ROOT = Path(__file__).parents[1]
 CLASSES = Problem("classification", (3,), 2, 12, 1)
 KEY = seeds.block(range(2), "compiled-code")
@@ -106,9 +106,11 @@ def digest(part: str) -> str:
 def signatures() -> dict[str, list[str]]:
     """The signatures that this process knows of each compiled function of the package."""
     found = {}
-    for file in [f for name in _compiled.FOLDERS for f in sorted((PACKAGE / name).glob("*.py"))]:
+    files = [f for name in compiled_cache.FOLDERS for f in sorted((PACKAGE / name).rglob("*.py"))]
+    for file in files:
         if "from numba import" in file.read_text(encoding="utf-8"):
-            module = importlib.import_module(f"shiftbench.{file.parent.name}.{file.stem}")
+            dotted = ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts)
+            module = importlib.import_module(dotted)
             for name, function in vars(module).items():
                 if is_jitted(function) and function.__module__ == module.__name__:
                     found[f"{module.__name__}.{name}"] = [str(s) for s in function.signatures]

@@ -27,10 +27,10 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from shiftbench import _instructions
+from shiftbench.config import components
 from shiftbench.contract.problems import CASES, Parts, key, settings
-from shiftbench.interface import Batch, Learner, Problem
-from shiftbench.planning import components
+from shiftbench.core import instructions
+from shiftbench.core.interface import Batch, Learner, Problem
 
 FILE = Path(__file__).with_name("golden.json")
 TASKS, BLOCKS = 2, 8
@@ -177,9 +177,9 @@ def remedy() -> str:
     versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "tensorflow", "numba"))
     return (
         "If the numbers were meant to change: python -m tests.golden, and commit golden.json. If"
-        f" not: this is {_instructions.processor()} with {_instructions.in_force()} instructions,"
+        f" not: this is {instructions.processor()} with {instructions.in_force()} instructions,"
         f" {versions}, {' '.join(platform.libc_ver())}; which instructions are pinned, and what"
-        " reads them, is in src/shiftbench/_instructions.py"
+        " reads them, is in src/shiftbench/core/instructions.py"
     )
 
 

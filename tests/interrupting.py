@@ -21,8 +21,8 @@ from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
-from shiftbench import orphans, signals, slurm, stopping, warm
-from shiftbench.cluster import supervisor
+from shiftbench.runtime import forkserver_client, graceful_stop, parent_death, signals, slurm
+from shiftbench.runtime.cluster import supervisor
 
 PATIENCE_SECONDS = 60.0
 IDLE = 200
@@ -85,12 +85,12 @@ class Interrupter:
 
 def run_stopping() -> int:
     """A command below `stopping`."""
-    return stopping.run(FOREVER, os.environ)
+    return graceful_stop.run(FOREVER, os.environ)
 
 
 def run_warm() -> int:
     """A command with a stand-in for warm servers."""
-    return warm.run(FOREVER)
+    return forkserver_client.run(FOREVER)
 
 
 def run_supervisor() -> int:
@@ -100,16 +100,16 @@ def run_supervisor() -> int:
 
 def run_client() -> int:
     """A job of a warm server."""
-    status = warm.request("light", ["verb"])
+    status = forkserver_client.request("light", ["verb"])
     assert status is not None
     return status
 
 
 FILES = {
-    run_stopping: [stopping, orphans, signals],
-    run_warm: [warm, stopping, orphans, signals],
-    run_supervisor: [supervisor, orphans, signals],
-    run_client: [warm, signals],
+    run_stopping: [graceful_stop, parent_death, signals],
+    run_warm: [forkserver_client, graceful_stop, parent_death, signals],
+    run_supervisor: [supervisor, parent_death, signals],
+    run_client: [forkserver_client, signals],
 }
 """Where the lines of each function are."""
 
@@ -135,7 +135,7 @@ def main(name: str, number: int, step: int, deep: bool) -> None:
 
 def _stand_in() -> None:
     """Puts quick things in the place of slow ones."""
-    stopping.TICK_SECONDS = supervisor.LOOK_SECONDS = 0.0001
+    graceful_stop.TICK_SECONDS = supervisor.LOOK_SECONDS = 0.0001
     slurm.queue = lambda *_: {}
     supervisor.DEATHS = 2
     supervisor.MAIN = [
@@ -143,7 +143,9 @@ def _stand_in() -> None:
         "-c",
         '[ -e "$HOME/died" ] && exec sleep 1000; : > "$HOME/died"; kill -9 $$',
     ]
-    warm._start_server = lambda _: subprocess.Popen(["cat"], stdin=-1, start_new_session=True)
+    forkserver_client._start_server = lambda _: subprocess.Popen(
+        ["cat"], stdin=-1, start_new_session=True
+    )
 
 
 def _once(function: Callable[[], int], target: int, number: int, folder: Path) -> Outcome:
@@ -193,7 +195,7 @@ class _Server:
     """A warm server that says which signals have reached it."""
 
     def __init__(self, folder: Path) -> None:
-        os.environ[warm.FOLDER] = str(folder)
+        os.environ[forkserver_client.FOLDER] = str(folder)
         (folder / "light").unlink(missing_ok=True)
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(f"{folder}/light")
@@ -210,7 +212,7 @@ class _Server:
         connection, _ = self.listener.accept()
         with self.listener, connection:
             connection.settimeout(PATIENCE_SECONDS)
-            head, streams, _, _ = socket.recv_fds(connection, warm.LENGTH, 3)
+            head, streams, _, _ = socket.recv_fds(connection, forkserver_client.LENGTH, 3)
             for stream in streams:
                 os.close(stream)
             if not head:

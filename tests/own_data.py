@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from shiftbench.planning import components, config, specs
-from shiftbench.planning.schema import Config
-from shiftbench.running import assembly, run_store
-from shiftbench.running.cost import Meter
-from shiftbench.running.harness import advance, start
-from shiftbench.scoring import results, summarise
-from shiftbench.scoring.results import StudyResults
-from shiftbench.store import zarr_zip
+from shiftbench.config import components, config_file, specs
+from shiftbench.config.schema import Config
+from shiftbench.data.store import zarr_zip
+from shiftbench.evaluation.running import build_run, run_store
+from shiftbench.evaluation.running.cost import Meter
+from shiftbench.evaluation.running.harness import advance, start
+from shiftbench.evaluation.scoring import results, summarise
+from shiftbench.evaluation.scoring.results import StudyResults
 
 
 def study(path: Path, folder: Path) -> StudyResults:
     """The results of the only study of a config, which are written to a folder."""
-    plan = config.load(path)
+    plan = config_file.load(path)
     (name,) = plan.studies
     streams = {stream: _stream(plan, stream) for stream in plan.studies[name].streams}
     runs = [
@@ -44,7 +44,7 @@ def _stream(plan: Config, name: str):
 
 
 def _run(spec, stream):
-    run = assembly.run(spec, stream)
+    run = build_run.run(spec, stream)
     position, meter = start(run), Meter()
     while position.next_task < run.problem.n_tasks:
         position = advance(run, position, meter)

@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from shiftbench import cli
+from shiftbench.cli.main import main
 from tests import interrupting
 
 PATIENCE_SECONDS = 300
@@ -26,9 +26,11 @@ PATIENCE_SECONDS = 300
 STALL_AT = 3
 """The task, and the generation of the checkpoint, at which a job stalls."""
 WATCHED = (
-    "running/attempts.py", "running/harness.py", "running/position.py", "running/stops.py",
-    "store/checkpoint.py", "store/claim.py", "store/finished.py", "store/scratch.py",
-    "store/seal.py", "store/zarr_zip.py", "verbs/jobs.py", "verbs/stops.py",
+    "evaluation/running/restart_guard.py", "evaluation/running/harness.py",
+    "evaluation/running/run_state.py", "evaluation/running/stop_signals.py",
+    "data/store/checkpoint.py", "data/store/completed_outputs.py", "data/store/scratch.py",
+    "data/store/checksum.py", "data/store/zarr_zip.py", "runtime/scratch_lock.py", "cli/jobs.py",
+    "cli/requeue.py",
 )  # fmt: skip
 """The modules at whose lines a signal is sent."""
 
@@ -90,19 +92,19 @@ def signal_at(target: int, arguments: list[str]) -> tuple[str, int]:
 
 def _interrupted(arguments: list[str], target: int, meeting: Connection) -> None:
     """In the process: the verb, traced."""
-    files = [str(Path(cli.__file__).parent / name) for name in WATCHED]
+    files = [str(Path(main.__file__).parents[1] / name) for name in WATCHED]
     sys.settrace(interrupting.Interrupter(files, target, signal.SIGTERM, meeting.send, again=20))
     _work(arguments, "", None)
 
 
 def _work(arguments: list[str], point: str, meeting: Connection | None) -> None:
     """In the process: the verb, with the point made a place to stall."""
-    from shiftbench.running import harness
+    from shiftbench.evaluation.running import harness
 
     harness.SECONDS_BETWEEN_CHECKPOINTS, harness.SHARE_OF_CHECKPOINTS = 0.0, float("inf")
     if meeting:
         POINTS[point](lambda: _stall(point, meeting))
-    sys.exit(cli.main(arguments))
+    sys.exit(main.main(arguments))
 
 
 def _stall(point: str, meeting: Connection) -> None:
@@ -124,7 +126,7 @@ def _before(owner: Any, name: str, stall: Callable, reached: Callable[..., bool]
 
 
 def _learning(stall: Callable) -> None:
-    from shiftbench.running import harness
+    from shiftbench.evaluation.running import harness
 
     _before(harness, "advance", stall, lambda run, now, meter: now.next_task == STALL_AT)
 
@@ -135,14 +137,14 @@ def _saving(stall: Callable) -> None:
 
 
 def _saved(stall: Callable) -> None:
-    from shiftbench.store import checkpoint
+    from shiftbench.data.store import checkpoint
 
     last = f"{STALL_AT:08d}.npz"
     _before(checkpoint, "_sync", stall, lambda folder: (folder / last).exists())
 
 
 def _packing(stall: Callable) -> None:
-    from shiftbench.store import zarr_zip
+    from shiftbench.data.store import zarr_zip
 
     _before(zarr_zip, "_pack", stall, lambda folder, target: True)
 
@@ -152,30 +154,30 @@ def _placing(stall: Callable) -> None:
 
 
 def _sealing(stall: Callable) -> None:
-    from shiftbench.store import seal
+    from shiftbench.data.store import checksum
 
-    _before(seal, "write", stall, lambda *paths: True)
+    _before(checksum, "write", stall, lambda *paths: True)
 
 
 def _written(stall: Callable) -> None:
-    from shiftbench.store import checkpoint
+    from shiftbench.data.store import checkpoint
 
     _before(checkpoint, "remove", stall, lambda folder: True)
 
 
 def _inside(stall: Callable) -> None:
-    from shiftbench import within_task
-    from shiftbench.running import position
+    from shiftbench.core import loop_checkpoint
+    from shiftbench.evaluation.running import run_state
 
-    within_task.SECONDS_BETWEEN_LOOKS = within_task.SECONDS_BETWEEN_CHECKPOINTS = 0.0
-    within_task.SHARE_OF_CHECKPOINTS = float("inf")
+    loop_checkpoint.SECONDS_BETWEEN_LOOKS = loop_checkpoint.SECONDS_BETWEEN_CHECKPOINTS = 0.0
+    loop_checkpoint.SHARE_OF_CHECKPOINTS = float("inf")
     saves = itertools.count(1)
 
     def third(*arguments: Any) -> bool:
         standings = arguments[3] if len(arguments) > 3 else None
         return bool(standings) and next(saves) == 3
 
-    _before(position, "save", stall, third)
+    _before(run_state, "save", stall, third)
 
 
 POINTS = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shiftbench import _instructions
+from shiftbench.core import instructions
 from tests import compiled_code
 
 LOSSES = """
@@ -45,12 +45,12 @@ def test_all_compiled_code_side_by_side(tmp_path) -> None:
         assert len(known) == 1, function
 
 
-@pytest.mark.skipif(not _instructions.available(), reason="all instructions are native here")
+@pytest.mark.skipif(not instructions.available(), reason="all instructions are native here")
 def test_each_kind_of_instructions_has_a_folder_of_its_own() -> None:
     code = "import os, sys; from shiftbench import __main__; "
     code += "__main__.main(['--instructions', sys.argv[1], 'list', 'models']); "
     code += "print(os.environ['NUMBA_CACHE_DIR'])"
     source = compiled_code.PACKAGE.parent
-    found = compiled_code.side_by_side(source, [["-c", code, k] for k in _instructions.KINDS])
+    found = compiled_code.side_by_side(source, [["-c", code, k] for k in instructions.KINDS])
     portable, native = (output.splitlines()[-1] for _, output in found)
     assert Path(portable).parent == Path(native).parent and portable != native

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from shiftbench import _devices
-from shiftbench.errors import UserError
-from shiftbench.running.cost import Meter
-from shiftbench.verbs import devices, jobs
+from shiftbench.cli import device_choice, jobs
+from shiftbench.core import devices
+from shiftbench.core.errors import UserError
+from shiftbench.evaluation.running.cost import Meter
 
 DRIVER = """\
 #include <stdio.h>
@@ -50,7 +50,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     (folder / "cuda.c").write_text(DRIVER)
     command = [compiler or "cc", "-shared", "-fPIC", "-o", "libcuda.so.1", "cuda.c"]
     subprocess.run(command, cwd=folder, check=True)
-    others = {k: v for k, v in os.environ.items() if k not in (_devices.VISIBLE, _devices.BEFORE)}
+    others = {k: v for k, v in os.environ.items() if k not in (devices.VISIBLE, devices.BEFORE)}
     return others | {"LD_LIBRARY_PATH": str(folder), "CALLS": str(folder / "calls")}
 
 
@@ -58,10 +58,10 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def same_afterwards(monkeypatch: pytest.MonkeyPatch):
     """The environment of the tests, with nothing said of GPUs."""
     monkeypatch.setattr(os, "environ", os.environ.copy())
-    for name in (_devices.VISIBLE, _devices.BEFORE, *_devices.SETTINGS):
+    for name in (devices.VISIBLE, devices.BEFORE, *devices.SETTINGS):
         os.environ.pop(name, None)
     yield
-    _devices.choose("cpu")
+    devices.choose("cpu")
 
 
 def python(code: str, environment: dict[str, str]) -> str:
@@ -73,43 +73,43 @@ def python(code: str, environment: dict[str, str]) -> str:
 @pytest.mark.parametrize("given", [None, "2,3", "", "-1"])
 def test_who_asks_has_again_what_was_hidden(given: str | None) -> None:
     if given is not None:
-        os.environ[_devices.VISIBLE] = given
+        os.environ[devices.VISIBLE] = given
     for _ in range(2):  # as in a job of a workflow that a process of ours has started
-        _devices.choose("cpu")
-        assert os.environ[_devices.VISIBLE] in ("", _devices.HIDDEN)
-    _devices.choose("gpu")
-    assert os.environ.get(_devices.VISIBLE) == given
+        devices.choose("cpu")
+        assert os.environ[devices.VISIBLE] in ("", devices.HIDDEN)
+    devices.choose("gpu")
+    assert os.environ.get(devices.VISIBLE) == given
     assert os.environ["NVIDIA_TF32_OVERRIDE"] == "0"
 
 
 def test_what_a_scheduler_gives_to_a_job_is_not_undone() -> None:
-    _devices.choose("cpu")  # the process that submits
-    os.environ[_devices.VISIBLE] = "1"  # the scheduler
-    _devices.choose("gpu")
-    assert os.environ[_devices.VISIBLE] == "1"
+    devices.choose("cpu")  # the process that submits
+    os.environ[devices.VISIBLE] = "1"  # the scheduler
+    devices.choose("gpu")
+    assert os.environ[devices.VISIBLE] == "1"
 
 
 def test_a_program_sees_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     from shiftbench import __main__ as program
-    from shiftbench import cli
+    from shiftbench.cli.main import main
 
-    monkeypatch.setattr(cli, "main", lambda _: int(os.environ[_devices.VISIBLE] != "-1"))
-    os.environ[_devices.VISIBLE] = "0"
+    monkeypatch.setattr(main, "main", lambda _: int(os.environ[devices.VISIBLE] != "-1"))
+    os.environ[devices.VISIBLE] = "0"
     assert program.main(["list", "methods"]) == 0
 
 
 def test_a_run_that_asks_in_vain_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_devices, "names", list)
+    monkeypatch.setattr(devices, "names", list)
     with pytest.raises(UserError, match=r"asks for a GPU .* has none for it: give the job one"):
-        devices.take({"device": "gpu", "stack": "tensorflow"})
-    monkeypatch.setattr(_devices, "names", lambda: ["Pretended GPU"])
-    monkeypatch.setattr(devices, "_seen_by_tensorflow", lambda: False)
+        device_choice.take({"device": "gpu", "stack": "tensorflow"})
+    monkeypatch.setattr(devices, "names", lambda: ["Pretended GPU"])
+    monkeypatch.setattr(device_choice, "_seen_by_tensorflow", lambda: False)
     with pytest.raises(UserError, match=r"\(Pretended GPU\): install CUDA's libraries"):
-        devices.take({"device": "gpu", "stack": "tensorflow"})
-    devices.take({"device": "gpu", "stack": "light"})
-    assert _devices.record() == {"device": "gpu", "gpu": "Pretended GPU"}
-    devices.take({"stack": "tensorflow"})
-    assert _devices.record() == {"device": "cpu"}
+        device_choice.take({"device": "gpu", "stack": "tensorflow"})
+    device_choice.take({"device": "gpu", "stack": "light"})
+    assert devices.record() == {"device": "gpu", "gpu": "Pretended GPU"}
+    device_choice.take({"stack": "tensorflow"})
+    assert devices.record() == {"device": "cpu"}
 
 
 def test_the_cost_of_a_run_says_its_device(tmp_path: Path) -> None:

@@ -20,9 +20,9 @@ import pytest
 import xarray as xr
 import yaml
 
-from shiftbench.planning import config, works
-from shiftbench.scoring import summarise, tidy
-from shiftbench.store import zarr_zip
+from shiftbench.config import bibliography, config_file
+from shiftbench.data.store import zarr_zip
+from shiftbench.evaluation.scoring import summarise, tidy
 from tests import own_words
 
 ROOT = Path(__file__).parents[1]
@@ -122,7 +122,7 @@ def checkout(tmp_path) -> Path:
     copy = tmp_path / "shiftbench"
     shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns("tests", *made))
     (copy / "tests").mkdir()
-    shutil.copy(ROOT / "tests" / "test_seeds.py", copy / "tests")
+    shutil.copy(ROOT / "tests" / "core" / "test_seeds.py", copy / "tests")
     (copy / ".venv").symlink_to(sys.prefix)
     os.utime(copy / "envs" / "requirements.lock", (0, 0))  # the set-up is done
     for path in (copy / "config").glob("*.yaml"):
@@ -299,7 +299,7 @@ def test_the_columns_of_a_summary_are_explained():
 def test_the_page_of_studies_has_those_of_the_configs(name):
     items = re.findall(r"^- `(.*?)` \((.*?)\): ", STUDIES, re.MULTILINE)
     found = {study: of.split(", ") for study, of in items}
-    there = config.load(ROOT / "config" / f"{name}.yaml").studies
+    there = config_file.load(ROOT / "config" / f"{name}.yaml").studies
     tuned = {study.removesuffix("-tuning") for study in there if study.endswith("-tuning")}
     plain = {study for study in there if not study.endswith("-tuning")} - tuned
     assert {study for study, of in found.items() if f"{name} tuned" in of} == tuned
@@ -341,6 +341,6 @@ def test_the_files_of_contributing_are_found_and_run(checkout):
 def test_the_citation_names_the_five_works():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["authors"] == [{"name": "The shiftbench developers"}]
-    links = {work.title.replace("β", "beta"): work.link for work in works.works().values()}
+    links = {work.title.replace("β", "beta"): work.link for work in bibliography.works().values()}
     cited = {one["title"]: one.get("url", "") for one in citation["references"]}
     assert len(cited) == 5 and cited.items() <= links.items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shiftbench import _instructions
+from shiftbench.core import instructions
 from tests import golden
 
 GOLDEN = golden.read()
@@ -26,7 +26,7 @@ def test_every_run_has_golden_bytes() -> None:
     ],
 )
 def test_a_run_gives_the_golden_bytes(name: str) -> None:
-    portable = _instructions.in_force() == "portable"
+    portable = instructions.in_force() == "portable"
     said = golden.difference(GOLDEN[name], golden.arrays(name), 0.0 if portable else ROUNDING)
     assert not said, f"{name}: {said}\n{golden.remedy()}"
 
@@ -72,5 +72,5 @@ def test_other_arrays_types_and_shapes_are_named(run) -> None:
 
 def test_the_remedy_names_the_command_and_the_machine() -> None:
     said = golden.remedy()
-    assert "python -m tests.golden" in said and _instructions.processor() in said
-    assert f"numpy {np.__version__}" in said and _instructions.in_force() in said
+    assert "python -m tests.golden" in said and instructions.processor() in said
+    assert f"numpy {np.__version__}" in said and instructions.in_force() in said

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shiftbench.verbs import stops
+from shiftbench.cli.main import requeue
 from tests import stalling
 
 CONFIG = """
@@ -202,7 +202,7 @@ def test_a_signal_stops_a_task_that_would_take_hours(folder: Path, tmp_path: Pat
             return log.exists() and words in log.read_text()
 
         status, seconds = stalling.stop_when(said, command(folder, "hours", "map", tmp_path))
-        assert status == stops.STOPPED
+        assert status == requeue.STOPPED
         assert seconds < 10
 
 
@@ -212,7 +212,7 @@ def test_signals_from_any_line_on_save_the_run_or_leave_it(folder: Path, tmp_pat
     for target in range(0, 10_000, 40):
         output = tmp_path / str(target)
         place, status = stalling.signal_at(target, made(folder, "steps", "beam", output))
-        assert status in (0, stops.STOPPED, -signal.SIGTERM), place
+        assert status in (0, requeue.STOPPED, -signal.SIGTERM), place
         goes_on(folder, "steps", "beam", output)
         if not place:
             break

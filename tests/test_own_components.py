@@ -27,7 +27,7 @@ import numpy as np
 from annotated_types import Gt
 from scipy.special import softmax
 
-from shiftbench.interface import Batch, Categorical, Info, Learner, Problem, State
+from shiftbench.core.interface import Batch, Categorical, Info, Learner, Problem, State
 
 NEEDS: tuple[str, ...] = ()
 MODEL = False

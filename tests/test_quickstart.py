@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shiftbench import cli
-from shiftbench.artefacts import _style, changepoints
-from shiftbench.planning import config, digest, specs
-from shiftbench.scoring import segmentation
-from shiftbench.verbs import quickstart
+from shiftbench.cli import quickstart
+from shiftbench.cli.main import main
+from shiftbench.config import config_file, digest, specs
+from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.artefacts import changepoints
+from shiftbench.evaluation.scoring import segmentation
 from tests import own_data
 
 PICTURE = Path(__file__).parents[1] / "docs" / "quickstart.png"
@@ -23,15 +24,15 @@ def test_it_writes_a_project_that_check_accepts_and_says_what_is_next(
     tmp_path, monkeypatch, capsys
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert cli.main(["quickstart", "my first"]) == 0
+    assert main.main(["quickstart", "my first"]) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[-1] == "Next: shiftbench run 'my first/my-first.yaml'"
     lines = Path("my first/series.csv").read_text().splitlines()
     assert lines[:2] == ["date,value", lines[1]] and lines[1].startswith("2024-01-01,")
     assert len(lines) == 1 + quickstart.DAYS
     assert len(quickstart.CONFIG.splitlines()) <= 10
-    assert cli.main(["check", "my first/my-first.yaml"]) == 0
-    plan = config.load("my first/my-first.yaml")
+    assert main.main(["check", "my first/my-first.yaml"]) == 0
+    plan = config_file.load("my first/my-first.yaml")
     for method in plan.studies["changes"].learners:
         modules = specs.modules_of_run(specs.run(plan, "changes", "illustration", method, (0, 0)))
         assert not any(digest.imports(module, "tensorflow") for module in modules)
@@ -42,7 +43,7 @@ def test_it_leaves_files_of_these_names_alone(tmp_path, capsys, name: str) -> No
     file = tmp_path / "mine" / name
     file.parent.mkdir()
     file.write_text("mine")
-    assert cli.main(["quickstart", str(file.parent)]) == 2
+    assert main.main(["quickstart", str(file.parent)]) == 2
     assert f"{file} exists and is left as it is; name another" in capsys.readouterr().err
     assert list(file.parent.iterdir()) == [file]
     assert file.read_text() == "mine"
@@ -62,4 +63,6 @@ def test_robust_bocpd_finds_the_two_changes_and_bocpd_the_outliers_too(tmp_path)
 
     found = "illustration: Robust BOCPD finds 2 changes, BOCPD finds 6 changes. "
     assert changepoints.caption(study).startswith(found)
-    assert _style.described(PICTURE).startswith(found), "see quickstart.py on how to draw it anew"
+    assert figure_style.described(PICTURE).startswith(found), (
+        "see quickstart.py on how to draw it anew"
+    )

@@ -1,115 +1,112 @@
-"""The rooms of the house: which may read which, and that learners/ holds methods only."""
+"""Which package may import which, and what the folders of components hold."""
 
 from __future__ import annotations
 
 import pytest
 
-from shiftbench import _compiled
-from shiftbench.planning import components, digest
+from shiftbench.config import components, digest
+from shiftbench.core import compiled_cache
 
-ARROWS = {
-    "verbs": {
-        "site",
-        "cluster",
-        "contract",
-        "forecast",
-        "overview",
-        "artefacts",
-        "scoring",
-        "running",
-        "publishing",
-        "planning",
-        "store",
-    },
-    "site": {"overview", "artefacts", "publishing", "scoring", "planning", "store"},
-    "overview": {"artefacts", "publishing", "scoring", "planning", "store"},
-    "artefacts": {"scoring", "theory", "posteriors", "planning"},
-    "scoring": {"theory", "online", "words", "planning", "store"},
-    "theory": {"online", "posteriors", "planning"},
-    "running": {"combinators", "planning", "store"},
-    "combinators": {"online", "words"},
-    "learners": {"networks", "online", "words", "posteriors", "models"},
-    "words": {"networks", "posteriors"},
-    "networks": {"posteriors", "models"},
-    "online": {"posteriors"},
-    "posteriors": set(),
-    "models": set(),
-    "streams": {"store"},
-    "contract": {"models", "online", "planning", "store"},
-    "publishing": {"forecast", "scoring", "running", "planning", "store"},
-    "forecast": {"running", "planning", "store"},
-    "cluster": {"planning"},
-    "planning": {"store"},
-    "store": set(),
+BELOW = {
+    "cli": {"contract", "publish", "forecast", "evaluation", "runtime", "config", "data", "core"},
+    "contract": {"methods", "config", "data", "core"},
+    "publish": {"forecast", "evaluation", "config", "data", "core"},
+    "forecast": {"evaluation", "config", "data", "core"},
+    "evaluation": {"methods", "config", "data", "core"},
+    "runtime": {"config", "core"},
+    "config": {"data", "core"},
+    "data": {"core"},
+    "methods": {"core"},
+    "core": set(),
 }
-"""The rooms that each room may read, beside itself and the modules that are in no room."""
+"""The house: each package with those that it may import. docs/extend.md draws the same."""
 
-ENTRANCES = {"cli", "__main__", "warm_server"}
-"""What starts processes: nothing imports the command line but these, and they may import all."""
+LIGHT = ("config", "data", "forecast", "publish", "runtime")
+LIGHT_PARTS = ("evaluation.artefacts", "evaluation.overview", "evaluation.scoring")
+"""Packages that must start without TensorFlow."""
 
 
-def _modules(room: str) -> list[str]:
-    """Dotted names of all modules of a room."""
-    files = (components.PACKAGE / room).rglob("*.py")
+def _modules(package: str) -> list[str]:
+    """Return the dotted names of all modules of a package."""
+    files = (components.PACKAGE / package.replace(".", "/")).rglob("*.py")
     names = [".".join(file.relative_to(digest.SOURCE).with_suffix("").parts) for file in files]
     return [name.removesuffix(".__init__") for name in names]
 
 
-def _room(module: str) -> str | None:
-    """The room of a module; None of the package itself and of modules in no room."""
-    first = module.split(".")[1] if "." in module else ""
-    return first if first in ARROWS else None
+def _package(module: str) -> str:
+    """Return the package of a module; empty for the root."""
+    return module.split(".")[1] if "." in module else ""
 
 
-def test_every_folder_is_a_room() -> None:
-    folders = {path.parent.name for path in components.PACKAGE.glob("*/__init__.py")}
-    assert folders == set(ARROWS)
+def test_every_folder_is_a_package_of_the_house() -> None:
+    assert {path.parent.name for path in components.PACKAGE.glob("*/__init__.py")} == set(BELOW)
+    files = {path.stem for path in components.PACKAGE.glob("*.py")}
+    assert files == {"__init__", "__main__"}
 
 
-@pytest.mark.parametrize("room", ARROWS)
-def test_arrows_go_one_way(room) -> None:
+@pytest.mark.parametrize("package", BELOW)
+def test_arrows_go_down_only(package) -> None:
     wrong = [
         f"{module} imports {other}"
-        for module in _modules(room)
+        for module in _modules(package)
         for other in digest._imported(module)[0]
-        if _room(other) not in {room, None, *ARROWS[room]} or other == "shiftbench.cli"
+        if _package(other) not in {"", package, *BELOW[package]}
     ]
     assert not wrong
 
 
-def test_no_two_rooms_read_each_other() -> None:
-    """However indirectly: rooms can be taken out one after the other, each without readers."""
-    left = dict(ARROWS)
+@pytest.mark.parametrize("package", BELOW)
+def test_every_arrow_is_used(package) -> None:
+    used = {
+        _package(other) for module in _modules(package) for other in digest._imported(module)[0]
+    }
+    assert used - {"", package} == BELOW[package]
+
+
+def test_packages_are_in_order() -> None:
+    """Each imports only what stands below it in the table."""
+    order = list(BELOW)
+    for package, below in BELOW.items():
+        assert below <= set(order[order.index(package) + 1 :]), package
+
+
+def test_no_two_sub_packages_import_each_other() -> None:
+    """However indirectly: they can be taken out one after the other, each without readers."""
+    left: dict[str, set[str]] = {}
+    for package in BELOW:
+        for module in _modules(package):
+            here = module.rpartition(".")[0] if _is_file(module) else module
+            read = left.setdefault(here, set())
+            for other in digest._imported(module)[0]:
+                if _is_file(other):
+                    read.add(other.rpartition(".")[0])
+    left = {here: read - {here} for here, read in left.items()}
     while left:
         unread = set(left) - set().union(*left.values())
         assert unread, f"a circle among {sorted(left)}"
-        left = {room: read for room, read in left.items() if room not in unread}
+        left = {here: read for here, read in left.items() if here not in unread}
 
 
-def test_what_is_in_no_room_reads_none() -> None:
-    for file in components.PACKAGE.glob("[!_]*.py"):
-        if file.stem not in ENTRANCES:
-            imported = digest._imported(f"shiftbench.{file.stem}")[0]
-            assert not {other for other in imported if _room(other)}, file.stem
-            assert "shiftbench.cli" not in imported
+def _is_file(module: str) -> bool:
+    """Return whether a module is a file other than an `__init__`."""
+    return (digest.SOURCE / module.replace(".", "/")).with_suffix(".py").exists()
 
 
-def test_the_room_of_learners_holds_methods_and_nothing_else() -> None:
-    files = {path.stem for path in (components.PACKAGE / "learners").iterdir() if path.is_file()}
+def test_the_folder_of_learners_holds_methods_and_nothing_else() -> None:
+    folder = components.PACKAGE / "methods" / "learners"
+    files = {path.stem for path in folder.iterdir() if path.is_file()}
     names = components.names("learners")
     assert files == {"__init__", *(name.replace("-", "_") for name in names)}
     assert all(components.defines("learners", name, "build") for name in names)
 
 
-@pytest.mark.parametrize(
-    "room", ["artefacts", "overview", "planning", "scoring", "store", "streams", "theory"]
-)
-def test_what_does_not_learn_starts_without_tensorflow(room) -> None:
-    assert not [name for name in _modules(room) if digest.imports(name, "tensorflow")]
+@pytest.mark.parametrize("package", [*LIGHT, *LIGHT_PARTS])
+def test_what_does_not_learn_starts_without_tensorflow(package) -> None:
+    assert not [name for name in _modules(package) if digest.imports(name, "tensorflow")]
 
 
-@pytest.mark.parametrize("room", ARROWS)
-def test_compiled_code_is_kept_by_all_its_sources(room) -> None:
-    """numba's cache is keyed by the files of some rooms; no other one may have compiled code."""
-    compiled = [name for name in _modules(room) if "numba" in digest._imported(name)[1]]
-    assert not compiled or room in _compiled.FOLDERS
+@pytest.mark.parametrize("package", BELOW)
+def test_compiled_code_is_cached_by_all_its_sources(package) -> None:
+    """numba's cache is keyed by the files of some packages; no other one may compile."""
+    compiled = [name for name in _modules(package) if "numba" in digest._imported(name)[1]]
+    assert package in compiled_cache.FOLDERS or compiled in ([], ["shiftbench.cli.forkserver"])

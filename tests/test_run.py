@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from shiftbench import cli, home, warm
-from shiftbench.verbs import run
+from shiftbench.cli.main import main, run
+from shiftbench.core import checkout
+from shiftbench.runtime import forkserver_client
 
 CONFIG = """\
 streams:
@@ -49,23 +50,23 @@ def snakemake(tmp_path, monkeypatch) -> dict:
             path.write_text(json.dumps(known["report"]))
         return known["status"]
 
-    monkeypatch.setattr(warm, "run", called)
+    monkeypatch.setattr(forkserver_client, "run", called)
     monkeypatch.setattr(run, "_write_pages", lambda config, results: None)
     return known
 
 
 def test_options_behind_the_dashes_are_those_of_snakemake(snakemake, capsys) -> None:
-    assert cli.main(["run", "mine.yaml", "--", "--cores", "1", "toy"]) == 0
+    assert main.main(["run", "mine.yaml", "--", "--cores", "1", "toy"]) == 0
     command = snakemake["command"]
     assert command[-3:] == ["--cores", "1", "toy"]
-    assert command[command.index("--snakefile") + 1] == str(home.SNAKEFILE)
+    assert command[command.index("--snakefile") + 1] == str(checkout.SNAKEFILE)
     assert command[command.index("--configfile") + 1] == "mine.yaml"
     assert capsys.readouterr().out.startswith("mine.yaml: 1 study; results go to results/mine\n")
 
 
 def test_a_config_with_an_error_starts_nothing(snakemake, capsys) -> None:
     Path("mine.yaml").write_text(CONFIG.replace("toy-step", "toy-stepp"))
-    assert cli.main(["run", "mine.yaml"]) == 2
+    assert main.main(["run", "mine.yaml"]) == 2
     assert 'did you mean "toy-step"?' in capsys.readouterr().err
     assert not snakemake["command"]
 
@@ -74,7 +75,7 @@ def test_the_last_lines_say_where_to_look_and_how_long_it_took(snakemake, capsys
     study = Path("results/mine/studies/toy")
     study.mkdir(parents=True)
     (study / "summary.csv").touch()
-    assert cli.main(["run", "mine.yaml"]) == 0
+    assert main.main(["run", "mine.yaml"]) == 0
     told = capsys.readouterr().out.splitlines()
     assert told[-2] == "Results: results/mine/site/index.html"
     assert told[-1] == "Took 0 s; the whole log is in .snakemake/log"
@@ -83,7 +84,7 @@ def test_the_last_lines_say_where_to_look_and_how_long_it_took(snakemake, capsys
 
 def test_what_failed_is_listed_and_there_are_no_pages_of_nothing(snakemake, capsys) -> None:
     snakemake |= {"status": 1, "report": {"done": 1, "failed": [FAILED]}}
-    assert cli.main(["run", "mine.yaml"]) == 1
+    assert main.main(["run", "mine.yaml"]) == 1
     told = capsys.readouterr().out
     assert f"\n1 job failed:\n  {FAILED['job']}; its log: {FAILED['log']}\n" in told
     assert "Results:" not in told
@@ -95,7 +96,7 @@ def test_a_signal_ends_it_while_pages_are_made_too(snakemake, monkeypatch) -> No
     (study / "summary.csv").touch()
     monkeypatch.setattr(run, "_write_pages", lambda *_: signal.raise_signal(signal.SIGTERM))
     with pytest.raises(SystemExit) as ended:
-        cli.main(["run", "mine.yaml"])
+        main.main(["run", "mine.yaml"])
     assert ended.value.code == 143
 
 
@@ -103,7 +104,7 @@ def test_a_signal_ends_it_while_pages_are_made_too(snakemake, monkeypatch) -> No
 def test_without_a_report_nothing_is_added(snakemake, capsys, status) -> None:
     """As after --dry-run or --unlock, where Snakemake found an error, or was stopped."""
     snakemake |= {"status": status, "report": None}
-    assert cli.main(["run", "mine.yaml"]) == status
+    assert main.main(["run", "mine.yaml"]) == status
     assert capsys.readouterr().out.count("\n") == 1
 
 

@@ -16,10 +16,10 @@ import pandas as pd
 import pytest
 import yaml
 
-from shiftbench import cli
-from shiftbench.planning import components
-from shiftbench.planning.schema import Study, StudyFile
-from tests.planning.test_parts import forget
+from shiftbench.cli.main import main
+from shiftbench.config import components
+from shiftbench.config.schema import Study, StudyFile
+from tests.config.test_user_components import forget
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted(
@@ -98,7 +98,7 @@ def test_check_accepts(block: Block, folder: Path, capsys: pytest.CaptureFixture
     for stream in streams(yaml.safe_load(text)):
         if "path" in stream:
             give(stream, place.parent / stream["path"])
-    assert cli.main(["check", str(place)]) == 0, capsys.readouterr().err
+    assert main.main(["check", str(place)]) == 0, capsys.readouterr().err
 
 
 def test_blocks_are_found() -> None:

@@ -2,13 +2,13 @@
 
 import os
 
-from shiftbench import _instructions
-from shiftbench._compiled import keep_by_source
+from shiftbench.core import instructions
+from shiftbench.core.compiled_cache import keep_by_source
 
 __version__ = "0.1.0"
 
 # Before anything numerical is imported, in this process or in one that it starts.
-_instructions.choose("portable")
+instructions.choose("portable")
 for _name, _value in {
     "TF_USE_LEGACY_KERAS": "1",  # tensorflow-probability needs Keras 2
     "TF_CPP_MIN_LOG_LEVEL": "3",  # else every job complains that there is no GPU

@@ -11,10 +11,11 @@ from __future__ import annotations
 import os
 import sys
 
-from shiftbench import _devices, _instructions, orphans, warm
-from shiftbench._compiled import keep_by_source
+from shiftbench.core import devices, instructions
+from shiftbench.core.compiled_cache import keep_by_source
+from shiftbench.runtime import forkserver_client, parent_death
 
-KNOWN = {"--stack": warm.STACKS, "--instructions": _instructions.KINDS}
+KNOWN = {"--stack": forkserver_client.STACKS, "--instructions": instructions.KINDS}
 """What may stand before the verb."""
 OF_JOBS = {"run": "train"}
 """Verbs that rules call by an older name: a rule whose command changes runs again for all."""
@@ -31,19 +32,19 @@ def main(arguments: list[str]) -> int:
             return 2
         options[name] = value
     if options["--stack"]:
-        orphans.die_with_parent(os.getppid())  # a job of a workflow, which is its parent
+        parent_death.die_with_parent(os.getppid())  # a job of a workflow, which is its parent
         arguments = [OF_JOBS.get(verb, verb) for verb in arguments[:1]] + arguments[1:]
-    _devices.choose("cpu")
+    devices.choose("cpu")
     if options["--instructions"] == "native":
-        _instructions.choose("native")
+        instructions.choose("native")
         keep_by_source()
     elif options["--stack"]:
-        status = warm.request(options["--stack"], arguments)
+        status = forkserver_client.request(options["--stack"], arguments)
         if status is not None:
             return status
-    from shiftbench import cli
+    from shiftbench.cli.main import main as run_verb
 
-    return cli.main(arguments)
+    return run_verb(arguments)
 
 
 def entry() -> None:

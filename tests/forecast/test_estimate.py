@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shiftbench.forecast import records, work
+from shiftbench.forecast import cost_model, records
 from shiftbench.forecast.estimate import LEAST_SECONDS, UNKNOWN_RATE, Estimator, factors
 
 IMAGES = {
@@ -36,35 +36,38 @@ def _record(cpu: float, spec: dict, processor: str = "here") -> records.Record:
 def test_the_work_of_a_run_is_counted_in_multiplications() -> None:
     width = 64 * 50 + 50 * 10
     steps = 10 * 5 * 2
-    assert work.of_run(_spec()) == steps * (work.FIXED + 30 * width)
-    assert work.of_run(_spec(seeds=4)) == steps * (work.FIXED + 4 * 30 * width)
-    assert work.of_run(_spec(epochs=10)) == 2 * work.of_run(_spec())
-    assert work.of_run(_spec(draws=3)) == steps * (work.FIXED + 3 * 30 * width)
+    assert cost_model.of_run(_spec()) == steps * (cost_model.FIXED + 30 * width)
+    assert cost_model.of_run(_spec(seeds=4)) == steps * (cost_model.FIXED + 4 * 30 * width)
+    assert cost_model.of_run(_spec(epochs=10)) == 2 * cost_model.of_run(_spec())
+    assert cost_model.of_run(_spec(draws=3)) == steps * (cost_model.FIXED + 3 * 30 * width)
 
 
 def test_hypotheses_cost_side_by_side_less_than_one_by_one() -> None:
-    side = work.of_run(_spec(combinators=(["beam", {"size": 3, "fits": "batched"}],)))
-    apart = work.of_run(_spec(combinators=(["beam", {"size": 3, "fits": "sequential"}],)))
-    assert apart == 6 * work.of_run(_spec())
-    assert work.of_run(_spec()) < side < apart
+    side = cost_model.of_run(_spec(combinators=(["beam", {"size": 3, "fits": "batched"}],)))
+    apart = cost_model.of_run(_spec(combinators=(["beam", {"size": 3, "fits": "sequential"}],)))
+    assert apart == 6 * cost_model.of_run(_spec())
+    assert cost_model.of_run(_spec()) < side < apart
 
 
 def test_a_convolution_costs_its_filters_at_every_place() -> None:
-    sizes = work.Sizes(1, 1, 1, 0, 3072, 10)
+    sizes = cost_model.Sizes(1, 1, 1, 0, 3072, 10)
     first = 32 * 32 * 9 * (3 * 32 + 32 * 32)
     second = 16 * 16 * 9 * (32 * 64 + 64 * 64)
     dense = 8 * 8 * 64 * 10
-    assert work.multiplications(["convnet", {"filters": [32, 64]}], sizes) == first + second + dense
+    assert (
+        cost_model.multiplications(["convnet", {"filters": [32, 64]}], sizes)
+        == first + second + dense
+    )
 
 
 def test_weights_drawn_once_a_minibatch_save_products_of_a_convolution_alone() -> None:
     spec = _spec(estimator="sample", draws=2)
-    assert work.of_run(spec) == work.of_run(_spec(draws=2))
+    assert cost_model.of_run(spec) == cost_model.of_run(_spec(draws=2))
     spec["model"] = ["convnet", {"filters": [32, 64]}]
     flipout = spec | {"learner": [["mfvi", MFVI | {"estimator": "flipout"}]]}
-    products = work.of_run(flipout) - 100 * work.FIXED
-    sampled = 100 * work.FIXED + 2 * work.SAMPLED * products
-    assert work.of_run(spec) == pytest.approx(sampled)
+    products = cost_model.of_run(flipout) - 100 * cost_model.FIXED
+    sampled = 100 * cost_model.FIXED + 2 * cost_model.SAMPLED * products
+    assert cost_model.of_run(spec) == pytest.approx(sampled)
 
 
 def test_the_same_run_costs_the_same_again_and_more_seeds_more() -> None:
@@ -72,14 +75,14 @@ def test_the_same_run_costs_the_same_again_and_more_seeds_more() -> None:
     again = known.of(_spec(seeds=2))
     assert (again.cpu, again.basis, again.like) == (20.0, "same", "images/digits/vcl")
     more = known.of(_spec(seeds=6))
-    ratio = work.of_run(_spec(seeds=6)) / work.of_run(_spec(seeds=2))
+    ratio = cost_model.of_run(_spec(seeds=6)) / cost_model.of_run(_spec(seeds=2))
     assert more.cpu == pytest.approx(LEAST_SECONDS + (20.0 - LEAST_SECONDS) * ratio)
     assert not more.guess
 
 
 def test_far_from_all_that_was_recorded_the_rate_of_all_that_is_published_counts() -> None:
     spec = _spec(seeds=100, epochs=10**6, draws=1000)
-    neutral = UNKNOWN_RATE * work.of_run(spec)
+    neutral = UNKNOWN_RATE * cost_model.of_run(spec)
     for cpu in (2.0, 200.0):
         assert Estimator([_record(cpu, _spec())], "here").of(spec).cpu == pytest.approx(
             neutral, 0.5
@@ -87,11 +90,11 @@ def test_far_from_all_that_was_recorded_the_rate_of_all_that_is_published_counts
 
 
 def test_a_method_that_never_ran_takes_its_nearest_relative_and_says_so() -> None:
-    usual = LEAST_SECONDS + UNKNOWN_RATE * work.of_run(_spec())
+    usual = LEAST_SECONDS + UNKNOWN_RATE * cost_model.of_run(_spec())
     known = Estimator([_record(usual, _spec())], "here")
     beam = known.of(_spec(combinators=(["beam", {"size": 3}],)))
     assert (beam.basis, beam.guess) == ("learner", True)
-    counted = work.of_run(_spec(combinators=(["beam", {"size": 3}],)))
+    counted = cost_model.of_run(_spec(combinators=(["beam", {"size": 3}],)))
     assert beam.cpu == pytest.approx(LEAST_SECONDS + UNKNOWN_RATE * counted)
     assert known.of(_spec(epochs=10)).basis == "pipeline"
     assert Estimator([], "here").of(_spec()).basis == "nothing"

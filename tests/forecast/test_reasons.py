@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from shiftbench.forecast import behind, jobs
+from shiftbench.config import config_file, digest, specs
+from shiftbench.forecast import digest_manifest, jobs
 from shiftbench.forecast.reasons import Reason, apart
-from shiftbench.planning import config, digest, specs
-from tests.planning.test_config import GOOD
+from tests.config.test_config_file import GOOD
 
 
 def _spec(folder: Path, text: str = GOOD) -> dict:
     path = folder / "some.yaml"
     path.write_text(text)
-    return specs.run(config.load(path), "toy", "steps", "beam", (0, 1))
+    return specs.run(config_file.load(path), "toy", "steps", "beam", (0, 1))
 
 
 def test_what_differs_has_the_name_that_configs_have_for_it(tmp_path) -> None:
@@ -35,10 +35,10 @@ def test_another_file_of_ones_own_is_data(tmp_path) -> None:
 
 def test_a_function_and_a_package_that_changed_are_named(tmp_path) -> None:
     new = _spec(tmp_path)
-    behind.write(tmp_path)
-    folder = tmp_path / behind.FOLDER
+    digest_manifest.write(tmp_path)
+    folder = tmp_path / digest_manifest.FOLDER
     code = json.loads((folder / f"{new['code']}.json").read_text())
-    module = "shiftbench.combinators.beam"
+    module = "shiftbench.methods.combinators.beam"
     parts = digest.definitions(module)
     (folder / "modules/before.json").write_text(json.dumps(parts | {"build": "another"}))
     (folder / "old.json").write_text(json.dumps(code | {module: "before"}))
@@ -71,7 +71,7 @@ def test_definitions_do_not_see_comments_and_tell_methods_apart(tmp_path, monkey
 def test_jobs_are_planned_after_those_that_they_need(tmp_path) -> None:
     path = tmp_path / "some.yaml"
     path.write_text(GOOD)
-    found = jobs.of_config(config.load(path), Path("results/some"), "some")
+    found = jobs.of_config(config_file.load(path), Path("results/some"), "some")
     seen: set[str] = set()
     for job in found:
         assert not {file for file in job.inputs if file.startswith("results")} - seen

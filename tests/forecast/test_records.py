@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 
 from shiftbench.forecast import records
-from shiftbench.publishing import publish
+from shiftbench.publish import publish
 from tests.forecast.test_estimate import _spec
 
 COST = {

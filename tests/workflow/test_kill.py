@@ -70,7 +70,7 @@ PARTS = {
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The copy; nothing has run in it."""
     folder = copies.repository(tmp_path_factory.mktemp("kill") / "repository", CONFIG)
-    with (folder / "src/shiftbench/running/harness.py").open("a") as harness:
+    with (folder / "src/shiftbench/evaluation/running/harness.py").open("a") as harness:
         harness.write(PLACE_TO_STALL)
     (folder / "installed").touch()
     return folder

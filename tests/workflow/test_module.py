@@ -91,9 +91,9 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = folder / "src/shiftbench"
     (source / "__main__.py").write_text(FAKE)
     settings = "class Settings:\n"
-    toy = (source / "streams/toy_step.py").read_text()
+    toy = (source / "data/series/toy_step.py").read_text()
     with_path = toy.replace(settings, f"{settings}    path: str\n")
-    (source / "streams/own_file.py").write_text(with_path)
+    (source / "data/series/own_file.py").write_text(with_path)
     return folder
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from shiftbench import cli
+from shiftbench.cli.main import main
 from tests import own_words
 from tests.workflow.copies import ROOT
 
@@ -93,8 +93,8 @@ def test_from_pictures_to_a_figure_and_only_another_content_runs_again(tmp_path:
 def test_check_looks_at_texts_before_anything_runs(tmp_path, capsys, name, content, told) -> None:
     own_words.write(tmp_path / "texts")
     (tmp_path / "mine.yaml").write_text(TEXTS)
-    assert cli.main(["check", str(tmp_path / "mine.yaml")]) == 0
+    assert main.main(["check", str(tmp_path / "mine.yaml")]) == 0
     (tmp_path / "texts" / name).write_text(content)
-    assert cli.main(["check", str(tmp_path / "mine.yaml")]) == 2
+    assert main.main(["check", str(tmp_path / "mine.yaml")]) == 2
     error = capsys.readouterr().err
     assert told in error and "stream speeches: " in error and error.count("\n") == 1

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shiftbench.errors import UserError
-from shiftbench.scoring import results, segmentation
-from shiftbench.verbs import people
+from shiftbench.cli import user
+from shiftbench.core.errors import UserError
+from shiftbench.evaluation.scoring import results, segmentation
 from tests.workflow.copies import ROOT
 
 LIMIT = 600
@@ -89,5 +89,5 @@ def test_check_looks_into_the_files(folder):
 def refused() -> str:
     """What `check` says of the config, which it refuses."""
     with pytest.raises(UserError) as error:
-        people.check(argparse.Namespace(config=Path("changes.yaml")))
+        user.check(argparse.Namespace(config=Path("changes.yaml")))
     return str(error.value)

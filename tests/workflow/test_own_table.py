@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shiftbench import cli
-from shiftbench.artefacts import changepoint_dates
+from shiftbench.cli.main import main
+from shiftbench.evaluation.artefacts import changepoint_dates
 from tests import own_data
 
 ROOT = Path(__file__).parents[2]
@@ -91,7 +91,7 @@ def test_the_recipe_finds_the_planted_changes_at_any_scale(folder, noise, scales
 
 
 def test_check_notes_which_columns_are_left_out(folder: Path, capsys) -> None:
-    assert cli.main(["check", str(folder / "changes.yaml")]) == 0
+    assert main.main(["check", str(folder / "changes.yaml")]) == 0
     note = 'Note: stream prices: Column "weekday" has no numbers and is left out\n'
     assert note in capsys.readouterr().out
 
@@ -99,10 +99,10 @@ def test_check_notes_which_columns_are_left_out(folder: Path, capsys) -> None:
 def test_check_notes_that_calibration_is_not_measured(folder: Path, capsys) -> None:
     config = folder / "changes.yaml"
     note = "Note: prices: add interval_coverage to its metrics to see whether predictions are cal"
-    assert cli.main(["check", str(config)]) == 0
+    assert main.main(["check", str(config)]) == 0
     assert note not in capsys.readouterr().out
     config.write_text(config.read_text().replace(", interval_coverage", ""))
-    assert cli.main(["check", str(config)]) == 0
+    assert main.main(["check", str(config)]) == 0
     assert note in capsys.readouterr().out
 
 
@@ -121,6 +121,6 @@ def test_check_tells_what_is_wrong_in_the_file_before_anything_runs(
 ) -> None:
     table = folder / "prices.csv"
     table.write_text(table.read_text().replace(old, new, 1))
-    assert cli.main(["check", str(folder / "changes.yaml")]) == 2
+    assert main.main(["check", str(folder / "changes.yaml")]) == 2
     told = capsys.readouterr().err
     assert words in told and told.count("\n") == 1

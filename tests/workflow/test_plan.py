@@ -23,7 +23,7 @@ LIMIT = 600
 
 def _planned(folder: Path) -> list[dict]:
     """The jobs of `shiftbench plan`, as the copy's own code tells them."""
-    call = "import sys; from shiftbench.cli import main; sys.exit(main(sys.argv[1:]))"
+    call = "import sys; from shiftbench.cli.main import main; sys.exit(main(sys.argv[1:]))"
     done = subprocess.run(
         [sys.executable, "-c", call, "plan", "config/mine.yaml", "--json"],
         cwd=folder, env=os.environ | {"PYTHONPATH": str(folder / "src")},
@@ -55,14 +55,14 @@ def _said(planned: list[dict]) -> set[str]:
 
 
 def test_a_comment_runs_nothing(ours: Path, edit: Callable) -> None:  # noqa: F811
-    edit("src/shiftbench/learners/map.py", COMMENT)
+    edit("src/shiftbench/methods/learners/map.py", COMMENT)
     assert _planned(ours) == []
     assert not _dry(ours)
 
 
 def test_a_function_a_method_and_seeds(ours: Path, edit: Callable) -> None:  # noqa: F811
     edit(
-        "src/shiftbench/learners/map.py",
+        "src/shiftbench/methods/learners/map.py",
         ("\ndef build(", "\ndef added():\n    return 1\n\n\ndef build("),
     )
     edit(
@@ -73,7 +73,7 @@ def test_a_function_a_method_and_seeds(ours: Path, edit: Callable) -> None:  # n
     planned = _planned(ours)
     assert Counter(job["rule"] for job in planned) == _dry(ours)
     assert _said(planned) >= {
-        "code: shiftbench.learners.map.added",
+        "code: shiftbench.methods.learners.map.added",
         "config: beam.size: 6 -> 3",
         "new: never run",
     }

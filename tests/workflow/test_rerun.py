@@ -150,14 +150,14 @@ def test_studies_are_run_in_the_order_of_the_config(finished: Path) -> None:
 
 
 def test_words_and_layout_plan_nothing(finished: Path, edit: Callable) -> None:
-    edit("src/shiftbench/learners/map.py", COMMENT)
-    edit("src/shiftbench/interface.py", COMMENT, ('"""The one', '"""This is the one'))
+    edit("src/shiftbench/methods/learners/map.py", COMMENT)
+    edit("src/shiftbench/core/interface.py", COMMENT, ('"""The one', '"""This is the one'))
     edit("config/mine.yaml", ("    seeds: 4\n", "    seeds: 4  # enough\n    minutes: 3\n"))
     assert _plan(finished) == set()
 
 
 def test_learner_plans_its_runs_and_what_depends_on_them(finished: Path, edit: Callable) -> None:
-    edit("src/shiftbench/learners/map.py", CODE)
+    edit("src/shiftbench/methods/learners/map.py", CODE)
     assert _nameless(_plan(finished)) == IMAGES_AFTER_RUNS | {
         "Warming up image-study: map on images, seeds 0 to 1",
         "Running image-study: lp on images, seeds 0 to 1",
@@ -192,8 +192,8 @@ def test_new_settings_of_the_learner_plan_a_warm_up(finished: Path, edit: Callab
 
 
 def test_combinator_plans_its_variants_and_figure_itself(finished: Path, edit: Callable) -> None:
-    edit("src/shiftbench/combinators/beam.py", CODE)
-    edit("src/shiftbench/artefacts/relative_accuracy.py", CODE)
+    edit("src/shiftbench/methods/combinators/beam.py", CODE)
+    edit("src/shiftbench/evaluation/artefacts/relative_accuracy.py", CODE)
     assert _plan(finished) == TOY_AFTER_RUNS | {
         "Running toy-study: search on steps, seeds 0 to 1",
         "Running toy-study: search on steps, seeds 2 to 3",
@@ -203,7 +203,7 @@ def test_combinator_plans_its_variants_and_figure_itself(finished: Path, edit: C
 
 
 def test_metric_of_whole_runs_plans_no_run(finished: Path, edit: Callable) -> None:
-    edit("src/shiftbench/scoring/metrics/jump_f1.py", CODE)
+    edit("src/shiftbench/evaluation/metrics/jump_f1.py", CODE)
     assert _plan(finished) == TOY_AFTER_RUNS
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import xarray as xr
 
-from shiftbench.store import zarr_zip
-from tests.streams.test_running_text import congress
+from shiftbench.data.store import zarr_zip
+from tests.data.text.test_running_text import congress
 from tests.workflow.copies import ROOT
 from tests.workflow.test_rerun import LIMIT
 

@@ -22,21 +22,22 @@ CHECKOUT = Path(
 )
 sys.path.insert(0, str(CHECKOUT.resolve() / "src"))
 try:
-    from shiftbench import home, lock_owner
-    from shiftbench.errors import UserError
-    from shiftbench.forecast import behind, progress
-    from shiftbench.forecast.asked import Asked
-    from shiftbench.forecast.plan import estimator
-    from shiftbench.planning import (
+    from shiftbench.config import (
         components,
-        devices,
-        endings,
-        given,
-        own_files,
+        config_file,
+        device_checks,
+        module_config,
         specs,
+        tuning,
+        user_files,
     )
-    from shiftbench.planning import config as planning_config
-    from shiftbench.store import raw, seal
+    from shiftbench.core import checkout
+    from shiftbench.core.errors import UserError
+    from shiftbench.data.store import checksum, raw
+    from shiftbench.forecast import digest_manifest, progress
+    from shiftbench.forecast.plan import estimator
+    from shiftbench.forecast.resource_requests import Asked
+    from shiftbench.runtime import stale_lock
 except ModuleNotFoundError as error:
     raise WorkflowError(
         f"{error}; install shiftbench for {sys.executable}: pip install CHECKOUT"
@@ -55,7 +56,7 @@ def place(path):
     return workflow.pathvars.apply(workflow.modifier.modify_path(path))
 
 
-def config_file():
+def chosen_config():
     """The one config file: of a module what the parent gives, else that of the command line."""
     if MODULE:
         return Path(place(f"<results>/{MODULE}/{MODULE}.yaml"))
@@ -66,22 +67,22 @@ def config_file():
     chosen = workflow.config_settings.configfiles
     if len(chosen) > 1:
         raise WorkflowError("name one config file; several are not merged")
-    return Path(chosen[0]) if chosen else home.EMBEDDED
+    return Path(chosen[0]) if chosen else checkout.EMBEDDED
 
 
 def checked_config():
     try:
         if MODULE:
-            return given.load(config, CONFIG_FILE)
-        return planning_config.load(CONFIG_FILE)
+            return module_config.load(config, CONFIG_FILE)
+        return config_file.load(CONFIG_FILE)
     except UserError as error:
         raise WorkflowError(str(error)) from None
 
 
-CONFIG_FILE = config_file()
+CONFIG_FILE = chosen_config()
 CONFIG = checked_config()
 TRIALS = {
-    study + endings.TRIALS for study, plan in CONFIG.studies.items() if plan.tuning
+    study + tuning.TRIALS for study, plan in CONFIG.studies.items() if plan.tuning
 }
 # The config's order of studies is the order of the work.
 PRIORITY = {
@@ -90,9 +91,9 @@ PRIORITY = {
 
 if not workflow.output_settings.dryrun:
     if MODULE:
-        given.write(config, CONFIG_FILE)
+        module_config.write(config, CONFIG_FILE)
     elif workflow.exec_mode == ExecMode.DEFAULT:  # no job of a cluster takes a lock
-        lock_owner.enter(Path(".snakemake"), logger.warning)
+        stale_lock.enter(Path(".snakemake"), logger.warning)
 
 
 def call():
@@ -101,12 +102,14 @@ def call():
         DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method
     )
     python = "python" if in_image else shlex.quote(sys.executable)
-    source = shlex.quote(str(home.PACKAGE.parent))
+    source = shlex.quote(str(checkout.PACKAGE.parent))
     prefix = (
-        "" if home.INSTALLED else f"PYTHONPATH={source}${{PYTHONPATH:+:$PYTHONPATH}} "
+        ""
+        if checkout.INSTALLED
+        else f"PYTHONPATH={source}${{PYTHONPATH:+:$PYTHONPATH}} "
     )
     if workflow.storage_settings.default_storage_provider:
-        prefix += f"{seal.OFF}=1 "  # what a job makes is a copy that comes and goes
+        prefix += f"{checksum.OFF}=1 "  # what a job makes is a copy that comes and goes
     return f"{prefix}{python} -m shiftbench"
 
 
@@ -120,7 +123,7 @@ pathvars:
 # job that ends begins one more such chain, so that after some hundred jobs the main process takes
 # half a processor to look at what it knows.
 onstart:
-    behind.write(Path(place("<bench>")))
+    digest_manifest.write(Path(place("<bench>")))
     ASKED.keep()
     limit = workflow.scheduling_settings.max_jobs_per_timespan
     if (limit.max_jobs, limit.timespan) == (100, 1):
@@ -197,11 +200,11 @@ def study_results(study):
     wanted = [*stores_of_streams(study), *stores_of_runs(study)]
     made = ("scores.zarr.zip", "scores.csv", "summary.csv")
     wanted += [f"{folder}/{name}" for name in made]
-    wanted += choices(study.removesuffix(endings.TRIALS)) if study in TRIALS else []
+    wanted += choices(study.removesuffix(tuning.TRIALS)) if study in TRIALS else []
     for name in CONFIG.studies[study].artefacts:
         kind, suffixes = stems[components.constant("artefacts", name, "KIND")]
         wanted += [f"{folder}/{kind}/{name}.{suffix}" for suffix in suffixes]
-    trials = study + endings.TRIALS
+    trials = study + tuning.TRIALS
     return wanted + (study_results(trials) if trials in TRIALS else [])
 
 
@@ -247,7 +250,7 @@ def warm_up_of_run(wildcards):
 
 def gpus_of_run(wildcards):
     study = CONFIG.studies[wildcards.study]
-    return int(devices.of_run(study, wildcards.variant) == "gpu")
+    return int(device_checks.of_run(study, wildcards.variant) == "gpu")
 
 
 def gpus_of_warm_up(wildcards):
@@ -261,7 +264,7 @@ def choice_spec(wildcards):
 
 def choice(study, stream, learner):
     """The file that says which settings of a learner were best."""
-    return f"<bench>/studies/{study}{endings.TRIALS}/choices/{stream}/{learner}.json"
+    return f"<bench>/studies/{study}{tuning.TRIALS}/choices/{stream}/{learner}.json"
 
 
 def choices(study):
@@ -307,8 +310,8 @@ def raw_files(wildcards):
     Of data that cannot be fetched, those that are there.
     """
     settings = CONFIG.streams[wildcards.stream].settings
-    if named := own_files.named(settings):
-        files = [file for path in named.values() for file in own_files.files(path)]
+    if named := user_files.named(settings):
+        files = [file for path in named.values() for file in user_files.files(path)]
         return [local(str(file)) for file in files]  # no prefix of a module moves them
     dataset = str(settings.get("dataset"))
     folder = Path(RAW) / dataset

@@ -1,6 +1,6 @@
 """Raw files: from SHIFTBENCH_MIRROR or their official address, checked against the table.
 
-The table is src/shiftbench/store/raw_files.yaml.
+The table is src/shiftbench/data/store/raw_files.yaml.
 """
 
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy.special import entr
 
-from shiftbench.contract import chosen
+from shiftbench.config import components, declarations
+from shiftbench.contract import selection
 from shiftbench.contract.problems import CASES, Parts, S, key, kind_of, settings
-from shiftbench.interface import Batch, Broadening, Categorical, Learner, Problem
-from shiftbench.online.rows import RowLearner
-from shiftbench.planning import components, declared
+from shiftbench.core.interface import Batch, Broadening, Categorical, Learner, Problem
+from shiftbench.methods.online.rows import RowLearner
 
 KIND = "learners"
 """Of tests that have a name alone."""
@@ -198,24 +198,24 @@ def test_what_is_declared_is_so(case, request):
     learner, problem = case
     kind, name = request.node.callspec.params["case"]
     made = dataclasses.asdict(settings(kind, name))
-    offers = declared.words(kind, name, "OFFERS", made)
+    offers = declarations.words(kind, name, "OFFERS", made)
     _, (*_, info) = after(learner, problem, 2)
     assert (learner.broaden is not None) == ("broaden" in offers)
     assert {key for word in offers for key in INFO.get(word, ())} <= info.keys()
     if kind == "learners":
         assert ("log_evidence" in info) == ("log_evidence" in offers)
-        predicted = declared.literal(kind, name, "TAKES")[kind_of(name)]
+        predicted = declarations.literal(kind, name, "TAKES")[kind_of(name)]
         state = learner.init(key("init"))
         found = learner.predict(state, batch_of(problem).inputs, key("p"))
         assert type(found).__name__ == PREDICTED[predicted]
 
 
-LIGHT = [n for n in chosen.names(KIND) if not components.constant(KIND, n, "MODEL")]
-HEAVY = [n for n in chosen.names(KIND) if components.constant(KIND, n, "MODEL") is True]
+LIGHT = [n for n in selection.names(KIND) if not components.constant(KIND, n, "MODEL")]
+HEAVY = [n for n in selection.names(KIND) if components.constant(KIND, n, "MODEL") is True]
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), [(n, k) for n in LIGHT for k in declared.literal("learners", n, "TAKES")]
+    ("name", "kind"), [(n, k) for n in LIGHT for k in declarations.literal("learners", n, "TAKES")]
 )
 def test_every_kind_that_is_taken_is_learnt_and_predicted_as_declared(name, kind):
     """Every kind of problem in TAKES is learnt, and predicted as TAKES says, in finite numbers."""
@@ -223,7 +223,7 @@ def test_every_kind_that_is_taken_is_learnt_and_predicted_as_declared(name, kind
     learner = components.load("learners", name).build(settings("learners", name), problem, None)
     state, _ = after(learner, problem, 2)
     predictive = learner.predict(state, batch_of(problem).inputs, key("p"))
-    predicted = declared.literal("learners", name, "TAKES")[kind]
+    predicted = declarations.literal("learners", name, "TAKES")[kind]
     assert type(predictive).__name__ == PREDICTED[predicted]
     assert all(np.isfinite(array).all() for array in predictive if array is not None)
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shiftbench.contract import chosen
+from shiftbench.config import components, declarations
+from shiftbench.contract import selection
 from shiftbench.contract.problems import Parts, S, key
-from shiftbench.interface import Problem
-from shiftbench.planning import components, declared
-from shiftbench.shapes import Shapes
+from shiftbench.core.interface import Problem
+from shiftbench.core.shapes import Shapes
 
 KIND = "models"
 PARTS = Parts()
@@ -22,16 +22,16 @@ def on_problem(name: str, function: str) -> tuple[Any, Problem]:
     if not components.defines(KIND, name, function):
         pytest.skip(f"no function {function}")
     module = components.load(KIND, name)
-    kinds = declared.literal(KIND, name, "TAKES") or ("classes",)
+    kinds = declarations.literal(KIND, name, "TAKES") or ("classes",)
     problem = PARTS.problem(next(iter(kinds)))
     return getattr(module, function)(module.Settings(), problem), problem
 
 
-@pytest.mark.parametrize("name", chosen.names(KIND))
+@pytest.mark.parametrize("name", selection.names(KIND))
 def test_outputs_have_the_shape_of_the_problem(name):
     """What it builds takes rows of the problem, and gives finite outputs, one for each class."""
     model, problem = on_problem(name, "build")
-    from shiftbench.models._model import glorot, point
+    from shiftbench.methods.models._model import glorot, point
 
     inputs = PARTS.batch(problem).inputs[:, None]
     found = np.asarray(model.forward(point(glorot(model, key("init"))), inputs))
@@ -39,7 +39,7 @@ def test_outputs_have_the_shape_of_the_problem(name):
     assert np.isfinite(found).all()
 
 
-@pytest.mark.parametrize("name", chosen.names(KIND))
+@pytest.mark.parametrize("name", selection.names(KIND))
 def test_shapes_lead_from_the_inputs_to_the_outputs(name):
     """What it describes are `Shapes` that end in the problem's outputs."""
     found, problem = on_problem(name, "describe")

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from shiftbench import seeds, shapes
-from shiftbench.contract import chosen
-from shiftbench.interface import Batch, Learner, Problem
-from shiftbench.planning import components, declared
-from shiftbench.prediction_checks import checked
+from shiftbench.config import components, declarations
+from shiftbench.contract import selection
+from shiftbench.core import seeds, shapes
+from shiftbench.core.interface import Batch, Learner, Problem
+from shiftbench.core.prediction_checks import checked
 
 QUICK = {"epochs": 2, "prediction_draws": 3, "elbo_draws": 2, "size": 2, "batch_size": 8}
 QUICK |= {"draws": 40, "burn_in": 10, "chains": 4}
@@ -23,7 +23,7 @@ PREFERRED = (
 """Kinds of problem, in the order in which a learner is tried on one that it takes."""
 TRIED: tuple[dict[str, Any], ...] = ({}, {"beta_rlm": 0.1})
 """Settings of a learner, of which the first is taken with which it offers what is needed."""
-CASES = [(kind, name) for kind in ("learners", "combinators") for name in chosen.names(kind)]
+CASES = [(kind, name) for kind in ("learners", "combinators") for name in selection.names(kind)]
 PREDICTS = "Predictions have the types and shapes that the interface names."
 """The promise that a malformed prediction breaks."""
 S = 2
@@ -113,7 +113,7 @@ class Parts:
         forward_calls grows by one at each trace of a model.
         """
         module, made = components.load("learners", name), settings("learners", name, **fields)
-        heads = "heads" in declared.possible("learners", name, "REQUIRES")
+        heads = "heads" in declarations.possible("learners", name, "REQUIRES")
         problem = self.problem(kind_of(name), heads)
         wanted = components.constant("learners", name, "MODEL")
         if not wanted:
@@ -129,8 +129,8 @@ class Parts:
 
     def combined(self, name: str, **fields: Any) -> tuple[Learner, Problem]:
         """The combinator with these settings over a learner that it takes."""
-        if declared.literal("combinators", name, "GIVES"):
-            (kind,) = declared.literal("combinators", name, "TAKES")
+        if declarations.literal("combinators", name, "GIVES"):
+            (kind,) = declarations.literal("combinators", name, "TAKES")
             return self.warmed_up(name), self.problem(kind)
         inner, given = inside(name)
         learner, problem = self.learner(inner, **given)
@@ -173,23 +173,23 @@ class Parts:
 
 def kind_of(learner: str) -> str:
     """The kind of problem on which a learner is tried."""
-    takes = declared.literal("learners", learner, "TAKES")
+    takes = declarations.literal("learners", learner, "TAKES")
     return next(kind for kind in PREFERRED if kind in takes)
 
 
 def inside(combinator: str) -> tuple[str, dict[str, Any]]:
     """The learner on which a combinator is tried, with its settings: the first that it can take."""
-    gives = declared.literal("combinators", combinator, "GIVES")
-    needed = declared.words("combinators", combinator, "INSIDE", {})
+    gives = declarations.literal("combinators", combinator, "GIVES")
+    needed = declarations.words("combinators", combinator, "INSIDE", {})
     # Ours: what is wrong with a user's learner is not the combinator's fault.
     ours = components.files("learners", components.OURS)
     for kind, name in product([gives] if gives else PREFERRED, ours):
-        if kind_of(name) != kind or declared.possible("learners", name, "REQUIRES"):
+        if kind_of(name) != kind or declarations.possible("learners", name, "REQUIRES"):
             continue
         for tried in TRIED:
             fields = {k: v for k, v in tried.items() if k in components.fields("learners", name)}
             made = components.check("learners", name, fields)
-            if needed <= declared.words("learners", name, "OFFERS", made):
+            if needed <= declarations.words("learners", name, "OFFERS", made):
                 return name, fields
     raise LookupError(f"no learner offers what {combinator} needs inside")
 

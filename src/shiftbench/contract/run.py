@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from shiftbench.contract import chosen
-from shiftbench.errors import UserError
-from shiftbench.planning import components
+from shiftbench.config import components
+from shiftbench.contract import selection
+from shiftbench.core.errors import UserError
 
 HERE = Path(__file__).parent
 FILES = ("learners.py", "models.py", "streams.py", "scores.py")
@@ -24,7 +24,7 @@ OPTIONS = (
 
 def failed(package: str) -> bool:
     """Tries all parts of a package, and prints what they keep and what not; whether one fails."""
-    chosen.choose(package)
+    selection.choose(package)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     seen = _Seen()
     options = [one for option in OPTIONS for one in option.split(" ", 1)]

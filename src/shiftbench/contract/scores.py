@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from shiftbench.contract import chosen
-from shiftbench.planning import components, digest, parts
+from shiftbench.config import components, digest, user_components
+from shiftbench.contract import selection
 
 KIND = "metrics"
 """Of tests that have a name alone."""
-CASES = [(kind, name) for kind in ("metrics", "artefacts") for name in chosen.names(kind)]
+CASES = [(kind, name) for kind in ("metrics", "artefacts") for name in selection.names(kind)]
 every_one = pytest.mark.parametrize("case", CASES, ids="-".join)
 
 
@@ -17,7 +17,7 @@ every_one = pytest.mark.parametrize("case", CASES, ids="-".join)
 def test_it_is_imported_and_has_what_its_kind_needs(case):
     """It can be imported, and has the functions that its kind needs."""
     module = components.load(*case)
-    needed = parts.functions(*case)
+    needed = user_components.functions(*case)
     assert not [name for name in needed if not callable(getattr(module, name, None))]
 
 
@@ -33,7 +33,7 @@ def test_it_has_a_summary(case):
     assert components.summary(*case).endswith(".")
 
 
-@pytest.mark.parametrize("name", chosen.names("metrics"))
+@pytest.mark.parametrize("name", selection.names("metrics"))
 def test_the_unit_is_a_text(name):
     """UNIT is a text, such as fraction or nats."""
     assert isinstance(components.constant("metrics", name, "UNIT"), str)

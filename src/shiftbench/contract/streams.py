@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from shiftbench.contract import chosen
-from shiftbench.interface import Batch, Task
-from shiftbench.planning import components, digest
-from shiftbench.store import zarr_zip
+from shiftbench.config import components, digest
+from shiftbench.contract import selection
+from shiftbench.core.interface import Batch, Task
+from shiftbench.data.store import zarr_zip
 
 KIND = "streams"
 OTHERWISE: dict[str, dict[str, Any]] = {}
 """Settings other than the defaults."""
 RAW: dict[str, Callable[[], Path]] = {}
 """Where raw files lie, which the default settings of most streams do not need."""
-STREAMS = [n for n in chosen.names(KIND) if "realisations" in components.fields(KIND, n)]
+STREAMS = [n for n in selection.names(KIND) if "realisations" in components.fields(KIND, n)]
 """Of others their own tests have to hold the same facts."""
 every_stream = pytest.mark.parametrize("name", STREAMS)
 
@@ -72,7 +72,7 @@ def batches(name: str) -> list[Batch]:
     return own + looked_back(name)
 
 
-@pytest.mark.parametrize("name", chosen.names(KIND))
+@pytest.mark.parametrize("name", selection.names(KIND))
 def test_it_never_imports_tensorflow(name):
     """Nothing that it imports needs TensorFlow: it is read in jobs that do not have it."""
     assert not digest.imports(components.module_name(KIND, name), "tensorflow")

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from shiftbench.planning import components, endings, own_files, specs
-from shiftbench.planning.schema import Config, Resources
-from shiftbench.store import raw
+from shiftbench.config import components, specs, tuning, user_files
+from shiftbench.config.schema import Config, Resources
+from shiftbench.data.store import raw
 
 RAW = Path("data/raw")
 STORE = ".zarr.zip"
-TRIALS = endings.TRIALS
+TRIALS = tuning.TRIALS
 
 
 class Job(NamedTuple):
@@ -124,8 +124,8 @@ def _of_stream(made: Layout, name: str) -> Iterator[Job]:
 
 def _raw_files(settings: dict[str, Any], spec: dict[str, Any]) -> tuple[str, ...]:
     """The user's files, or the raw files of a stream's data set."""
-    if named := own_files.named(settings):
-        return tuple(str(file) for path in named.values() for file in own_files.files(path))
+    if named := user_files.named(settings):
+        return tuple(str(file) for path in named.values() for file in user_files.files(path))
     folder = RAW / str(settings.get("dataset"))
     there = sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
     return tuple(f"{folder}/{name}" for name in list(spec["data"]) or there)

@@ -9,18 +9,18 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from shiftbench import _instructions
-from shiftbench.errors import UserError
+from shiftbench.config import config_file as configs
+from shiftbench.config.library import Library
+from shiftbench.config.schema import Config
+from shiftbench.config.yaml_lines import Document, read
+from shiftbench.core import instructions
+from shiftbench.core.errors import UserError
+from shiftbench.core.suggestions import refuse_unknown
+from shiftbench.evaluation.running.stop_signals import SHARE_OF_TIME_LIMIT
 from shiftbench.forecast import jobs, reasons, records
 from shiftbench.forecast.estimate import Estimate, Estimator
 from shiftbench.forecast.jobs import Job
 from shiftbench.forecast.reasons import Reason
-from shiftbench.names import refuse_unknown
-from shiftbench.planning import config as configs
-from shiftbench.planning.library import Library
-from shiftbench.planning.schema import Config
-from shiftbench.planning.yaml_lines import Document, read
-from shiftbench.running.stops import SHARE_OF_TIME_LIMIT
 
 RESULTS = Path("results")
 LEARNING = ("run_learner", "warm_up")
@@ -124,7 +124,7 @@ def estimator() -> Estimator:
     """Estimates from all results that lie here, and from those that are published."""
     folders = [*RESULTS.glob("[!.]*"), *RESULTS.glob("published/*")]
     known = records.collect(path for path in sorted(folders) if path.is_dir())
-    return Estimator(known, _instructions.processor())
+    return Estimator(known, instructions.processor())
 
 
 def cost(job: Job, known: Estimator) -> Estimate:

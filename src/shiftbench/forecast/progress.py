@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from shiftbench.config import components, tuning
+from shiftbench.config.schema import Config
 from shiftbench.forecast.estimate import Estimator
 from shiftbench.forecast.plan import LEARNING, LIGHT, makespan
-from shiftbench.planning import components, endings
-from shiftbench.planning.schema import Config
 
 TRUST_SECONDS = 20.0
 """Weight of the forecast against what was measured: as that of jobs which took so long."""
@@ -92,7 +92,7 @@ def of_jobs(jobs: Iterable[Any], config: Config, known: Estimator) -> dict[int, 
         if spec := getattr(job.params, "spec", None):
             learns = job.rule.name in LEARNING
             seconds = known.of(spec).wall if learns else LIGHT.wall
-            study = getattr(job.wildcards, "study", "").removesuffix(endings.TRIALS)
+            study = getattr(job.wildcards, "study", "").removesuffix(tuning.TRIALS)
             found[job.jobid] = Expected(
                 study if study in config.studies else "", seconds, job.threads
             )

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from shiftbench.forecast import behind, recorded
+from shiftbench.forecast import digest_manifest, snakemake_metadata
 from shiftbench.forecast.jobs import Job
 
 AGAIN = "follows"
@@ -67,10 +67,12 @@ def of_jobs(jobs: list[Job], results: Path) -> dict[str, list[Reason]]:
 
 def broken(jobs: Iterable[Job]) -> list[str]:
     """Files that were changed since a job made them: who reads them would refuse to."""
-    from shiftbench.store import seal
+    from shiftbench.data.store import checksum
 
     files = {file for job in jobs for file in job.outputs}
-    return sorted(file for file in files if _later_than_seal(file) and seal.is_broken(Path(file)))
+    return sorted(
+        file for file in files if _later_than_seal(file) and checksum.is_broken(Path(file))
+    )
 
 
 def _later_than_seal(file: str) -> bool:
@@ -112,19 +114,22 @@ def _missing(job: Job, asked: Iterable[str]) -> Iterator[Reason]:
     gone = [file for file in job.outputs if file in asked and not os.path.exists(file)]
     if not gone:
         return
-    known = any(recorded.of(file) for file in job.outputs)
+    known = any(snakemake_metadata.of(file) for file in job.outputs)
     yield Reason("missing", f"{gone[0]} is gone") if known else Reason("new", "never run")
 
 
 def _changed(job: Job, oldest: Mapping[str, float], results: Path) -> Iterator[Reason]:
     """Why a job runs that was run before, whether or not something asks for it."""
-    if stopped := [file for file in job.outputs if recorded.is_incomplete(file)]:
+    if stopped := [file for file in job.outputs if snakemake_metadata.is_incomplete(file)]:
         yield Reason("killed", f"{stopped[0]} was not finished")
-    records = [record for file in job.outputs if (record := recorded.of(file))]
+    records = [record for file in job.outputs if (record := snakemake_metadata.of(file))]
     if since := oldest.get(job.outputs[0]):
         younger = [file for file in job.inputs if (_time(file) or 0) > since]
         for file in younger:
-            if not all(recorded.is_same(record, file) for record in records) or not records:
+            if (
+                not all(snakemake_metadata.is_same(record, file) for record in records)
+                or not records
+            ):
                 yield Reason("input", f"{file} is another")
     for record in records[:1]:
         yield from _of_record(job, record, results)
@@ -133,14 +138,14 @@ def _changed(job: Job, oldest: Mapping[str, float], results: Path) -> Iterator[R
 def _of_record(job: Job, record: dict[str, Any], results: Path) -> Iterator[Reason]:
     """What differs between what a job was planned with and what it is planned with now."""
     if record.get("params") != [repr(job.spec)]:
-        yield from apart(recorded.spec(record), job.spec, results)
+        yield from apart(snakemake_metadata.spec(record), job.spec, results)
     if record.get("input") is not None and record["input"] != sorted(job.inputs):
         more = sorted(set(job.inputs) - set(record["input"]))
         less = sorted(set(record["input"]) - set(job.inputs))
         words = [f"reads {one} too" for one in more[:3]]
         words += [f"no longer reads {one}" for one in less[:3]]
         yield Reason("input", "; ".join(words))
-    if record.get("code") is not None and record["code"] != recorded.command(job.rule):
+    if record.get("code") is not None and record["code"] != snakemake_metadata.command(job.rule):
         yield Reason("command", f"the command of the rule {job.rule}")
 
 
@@ -155,7 +160,7 @@ def apart(old: dict[str, Any], new: dict[str, Any], results: Path) -> Iterator[R
         ("environment", "packages", "versions of packages (what they were is not kept)"),
     ):
         if kept[key] != new.get(key):
-            words = behind.changed(results, str(kept[key]), new[key]) or [what]
+            words = digest_manifest.changed(results, str(kept[key]), new[key]) or [what]
             yield from (Reason(kind, one) for one in words)
     before, after = _flat(old), _flat(new)
     for place in dict.fromkeys([*after, *before]):

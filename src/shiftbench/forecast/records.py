@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from shiftbench.forecast import work
+from shiftbench.forecast import cost_model
 
 COST, STORE = ".cost.json", ".zarr.zip"
 TABLE = "costs.csv"
@@ -100,12 +100,14 @@ def alike(spec: Mapping[str, Any]) -> str:
     """What decides what a run costs beside the number of its seeds: short, and equal if that is."""
     told = [spec.get("learner") or spec.get("component"), spec["model"], spec["instructions"]]
     source = spec["stream"]
-    return work.fingerprint([source["family"], source["settings"], *told, spec.get("device")])
+    return cost_model.fingerprint([source["family"], source["settings"], *told, spec.get("device")])
 
 
 def amount(spec: Mapping[str, Any]) -> float:
     """The work of a run or of a warm-up."""
-    return work.of_warm_up(dict(spec)) if "component" in spec else work.of_run(dict(spec))
+    return (
+        cost_model.of_warm_up(dict(spec)) if "component" in spec else cost_model.of_run(dict(spec))
+    )
 
 
 def _of(path: Path) -> Iterator[Record]:

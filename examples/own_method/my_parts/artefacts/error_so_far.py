@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from shiftbench.artefacts import _style
-from shiftbench.scoring.results import StudyResults
+from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.scoring.results import StudyResults
 
 KIND = "figure"
 USES = ("squared_error",)
@@ -16,7 +16,7 @@ WINDOW = 10
 
 def draw(study: StudyResults) -> Figure:
     """One panel a stream, one line a method."""
-    figure = _style.figure(3.0, caption(study), study.budget())
+    figure = figure_style.figure(3.0, caption(study), study.budget())
     panels = figure.subplots(1, len(study.streams), squeeze=False)[0]
     for panel, stream in zip(panels, study.streams, strict=True):
         for learner in study.learners:
@@ -24,7 +24,7 @@ def draw(study: StudyResults) -> Figure:
             means = np.convolve(errors, np.ones(WINDOW) / WINDOW, "valid")
             rows = np.arange(len(means)) + WINDOW
             panel.plot(
-                rows, means, label=study.label(learner), **_style.look(study, learner), markevery=40
+                rows, means, label=study.label(learner), **figure_style.look(study, learner), markevery=40
             )
         panel.set(title=stream, xlabel="row", ylabel="squared error", yscale="log")
         panel.legend()

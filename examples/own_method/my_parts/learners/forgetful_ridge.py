@@ -15,7 +15,7 @@ import numpy as np
 from annotated_types import Gt, Interval
 from my_parts.gaussians import moments
 
-from shiftbench.interface import Batch, Gaussian, Info, Learner, Problem, State
+from shiftbench.core.interface import Batch, Gaussian, Info, Learner, Problem, State
 
 NEEDS: tuple[str, ...] = ()
 MODEL = False

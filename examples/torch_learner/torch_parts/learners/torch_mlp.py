@@ -1,6 +1,6 @@
 """A network trained online in PyTorch: a few steps of SGD with momentum on each task.
 
-It builds the study's network from its shapes (`shiftbench.shapes`); TensorFlow is not imported.
+It builds the study's network from its shapes (`shiftbench.core.shapes`); TensorFlow is not imported.
 Each repetition has a network of its own, whose start is drawn from its seed.
 
 State: weights and momentum [S, 1, P], the parameters of all layers one after the other.
@@ -16,9 +16,9 @@ import numpy as np
 import torch
 from annotated_types import Ge, Gt, Interval
 
-from shiftbench.interface import Batch, Categorical, Info, Learner, Problem, State
-from shiftbench.seeds import generator
-from shiftbench.shapes import Shapes
+from shiftbench.core.interface import Batch, Categorical, Info, Learner, Problem, State
+from shiftbench.core.seeds import generator
+from shiftbench.core.shapes import Shapes
 
 NEEDS: tuple[str, ...] = ()
 MODEL = "shapes"

@@ -1,0 +1,52 @@
+"""The verb that runs the workflow on a cluster."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import shutil
+from pathlib import Path
+
+from shiftbench.core import checkout
+from shiftbench.core.errors import UserError
+
+PROFILE = checkout.HOME / "profiles" / "slurm"
+
+
+def cluster(options: argparse.Namespace) -> int:
+    """Runs the workflow on a Slurm cluster, until it is done; takes over jobs in the queue."""
+    from shiftbench.config import config_file
+    from shiftbench.runtime.cluster import limits, supervisor
+
+    if not shutil.which("sbatch"):
+        raise UserError("no sbatch here: start it where Slurm's commands are, on a login node")
+    plan = config_file.load(options.config)
+    limits.refuse_beyond(plan, options.profile / "config.yaml")
+    status = supervisor.run(
+        [
+            "--snakefile", str(checkout.SNAKEFILE), "--configfile", str(options.config),
+            "--workflow-profile", str(options.profile), "--slurm-pass-command-as-script",
+            *options.snakemake,
+        ],
+        _name(options.config),
+    )  # fmt: skip
+    results = Path("results") / options.config.stem
+    runs = [
+        results / "runs" / study / stream / variant / f"{first}-{last}.zarr.zip"
+        for study, one in plan.studies.items()
+        for stream in one.streams
+        for variant in one.learners
+        for first, last in plan.blocks(study)
+    ]
+    done = sum(path.is_file() for path in runs)
+    print(
+        f"{done} of {len(runs)} runs are done, {len(runs) - done} are not;"
+        f" logs: {results}/logs and .snakemake/slurm_logs"
+    )
+    return status
+
+
+def _name(config: Path) -> str:
+    """Of the jobs of a config in this folder."""
+    place = f"{Path.cwd()}\n{config.resolve()}"
+    return f"shiftbench-{hashlib.sha256(place.encode()).hexdigest()[:8]}"

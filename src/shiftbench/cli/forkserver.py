@@ -1,0 +1,219 @@
+"""The server behind warm.py: one loop that forks a child a job, without threads.
+
+A child is as good as a fresh process: it imports shiftbench itself, and it dies with the
+client that asked for it, and with the server. The server of the heavy stack is a fork of that
+of the light one, made when it is first asked for. Standard input is a pipe that ends when the
+server shall, and nothing else ends it: a cluster sends signals to all processes when the time
+is over, and jobs need their server while they save their state. So the server blocks these
+signals. A child begins with the same mask and unblocks them when it can act on them; a signal
+that came before is held until then.
+"""
+
+# ruff: noqa: F401  (imports only for their effect: that they need not be repeated)
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import select
+import selectors
+import signal
+import socket
+import sys
+import traceback
+from contextlib import suppress
+from typing import NoReturn
+
+from shiftbench.runtime.forkserver_client import LENGTH, exit_status
+from shiftbench.runtime.parent_death import die_with_parent
+
+STDIN, STDERR = 0, 2
+HELD = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
+"""Signals that are for jobs, not for the server."""
+
+
+def serve(light: int, tensorflow: int) -> None:
+    """Serves two listening sockets (descriptors) until standard input is closed."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, HELD)
+    ready, _, _ = select.select([light, tensorflow, STDIN], [], [])
+    if STDIN not in ready:
+        _preload_light()
+        _Server(socket.socket(fileno=light), socket.socket(fileno=tensorflow)).loop()
+
+
+def _preload_light() -> None:
+    """Imports what jobs import, but nothing of shiftbench: it may change meanwhile."""
+    import matplotlib.backends.backend_agg
+    import matplotlib.backends.backend_svg
+    import matplotlib.figure
+    import numba
+    import pandas
+    import psutil
+    import pydantic
+    import scipy.optimize
+    import scipy.stats
+    import seaborn
+    import sklearn.datasets
+    import sklearn.svm
+    import tqdm
+    import xarray
+    import zarr
+
+
+def _preload_tensorflow() -> None:
+    """Runs no operation: TensorFlow's threads would not live on in a fork."""
+    # Before its log has a level, TensorFlow tells everybody who has no GPU so.
+    screen, nowhere = os.dup(STDERR), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, STDERR)
+    try:
+        import tensorflow
+        import tensorflow_probability
+    finally:
+        os.dup2(screen, STDERR)
+        os.close(screen)
+        os.close(nowhere)
+
+
+class _Server:
+    """Watches the sockets and the children of one stack; `heavier` is the other's socket."""
+
+    def __init__(self, listener: socket.socket, heavier: socket.socket | None = None) -> None:
+        self.listener, self.heavier = listener, heavier
+        self.children: dict[socket.socket, int] = {}
+        self.selector = selectors.DefaultSelector()
+        self.selector.register(STDIN, selectors.EVENT_READ, self.end)
+        self.selector.register(listener, selectors.EVENT_READ, self.accept)
+        if heavier:
+            self.selector.register(heavier, selectors.EVENT_READ, self.branch)
+        gc.collect()
+        gc.freeze()  # keeps the collector of a child off the pages that it shares
+
+    def loop(self) -> NoReturn:
+        while True:
+            # One at a time: handling an event may close what the next one is about.
+            self.selector.select()[0][0].data()
+
+    def end(self) -> NoReturn:
+        for child in self.children.values():
+            _send(child, signal.SIGKILL)
+        os._exit(0)
+
+    def branch(self) -> None:
+        """Forks the server of the heavy stack, and leaves its socket to it."""
+        assert self.heavier
+        if os.fork() == 0:
+            self._forget(keep=(STDIN, self.heavier))
+            _preload_tensorflow()
+            _Server(self.heavier).loop()
+        self.selector.unregister(self.heavier)
+        self.heavier.close()
+
+    def accept(self) -> None:
+        """Forks a child for a job."""
+        connection, _ = self.listener.accept()
+        try:
+            job, streams = _receive(connection)
+        except (OSError, ValueError):  # the client died at once
+            connection.close()
+            return
+        alive, ended = os.pipe()
+        server, child = os.getpid(), os.fork()
+        if child == 0:
+            die_with_parent(server)
+            os.setpgid(0, 0)
+            # `ended` stays open, unused, for as long as the child lives.
+            os.close(alive)
+            connection.close()
+            self._forget()
+            _work(job, streams)
+        os.setpgid(child, child)
+        for descriptor in (ended, *streams):
+            os.close(descriptor)
+        self.children[connection] = child
+        self.selector.register(connection, selectors.EVENT_READ, lambda: self.hear(connection))
+        self.selector.register(
+            alive, selectors.EVENT_READ, lambda: self.finish(connection, child, alive)
+        )
+
+    def hear(self, connection: socket.socket) -> None:
+        """Passes on the signals that the client got; kills the child of a dead client."""
+        try:
+            numbers = connection.recv(64)
+        except ConnectionError:
+            numbers = b""
+        if not numbers:
+            self.selector.unregister(connection)
+        for number in numbers or [signal.SIGKILL]:
+            _send(self.children[connection], number)
+
+    def finish(self, connection: socket.socket, child: int, alive: int) -> None:
+        """Tells the client the exit status of its child."""
+        _, status = os.waitpid(child, 0)
+        del self.children[connection]
+        self.selector.unregister(alive)
+        os.close(alive)
+        with suppress(KeyError):  # the client died
+            self.selector.unregister(connection)
+        with connection, suppress(OSError):
+            connection.send(bytes([exit_status(os.waitstatus_to_exitcode(status))]))
+
+    def _forget(self, keep: tuple = ()) -> None:
+        """In a fork: closes what belongs to the server and to its other clients."""
+        kept = [key.fileobj for key in self.selector.get_map().values()]
+        self.selector.close()
+        for thing in [thing for thing in kept if thing not in keep]:
+            if isinstance(thing, socket.socket):
+                thing.close()
+            else:
+                os.close(thing)  # type: ignore[arg-type]
+
+
+def _send(child: int, number: int) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(child, number)
+
+
+def _receive(connection: socket.socket) -> tuple[list, list[int]]:
+    """The job [arguments, folder, environment] and the client's standard streams."""
+    head, streams, _, _ = socket.recv_fds(connection, LENGTH, 3)
+    length, body = int.from_bytes(head, "big"), b""
+    try:
+        while len(body) < length:
+            part = connection.recv(length - len(body))  # not beyond: signals follow the job
+            if not part:
+                raise ValueError("the job is incomplete")
+            body += part
+        return json.loads(body), streams
+    except (OSError, ValueError):
+        for descriptor in streams:
+            os.close(descriptor)
+        raise
+
+
+def _work(job: list, streams: list[int]) -> NoReturn:
+    """In a child: becomes the process that the client stands for."""
+    status = 1
+    try:
+        arguments, folder, environment = job
+        for target, descriptor in enumerate(streams):
+            os.dup2(descriptor, target)
+            os.close(descriptor)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD)
+        os.chdir(folder)
+        os.environ.clear()
+        os.environ.update(environment)
+        from shiftbench.cli.main import main
+
+        status = main(arguments)
+    except SystemExit as error:  # argparse
+        status = error.code if isinstance(error.code, int) else 1
+    except KeyboardInterrupt:
+        status = 128 + signal.SIGINT
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(status)

@@ -1,0 +1,46 @@
+"""Verbs about the program itself: where its workflow is, what editors and shells need."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+from shiftbench.core import checkout
+from shiftbench.core.errors import UserError
+
+SHELLS = ("bash", "zsh", "tcsh")
+
+
+def snakefile(_: argparse.Namespace) -> None:
+    """Prints the path of the workflow, as in: snakemake -s "$(shiftbench snakefile)"."""
+    print(checkout.SNAKEFILE)
+
+
+def schema(_: argparse.Namespace) -> None:
+    """Prints the JSON schema of a config, for editors (config/schema.json)."""
+    from shiftbench.config import json_schema
+
+    print(json_schema.text(), end="")
+
+
+def completion(options: argparse.Namespace) -> None:
+    """Prints what completes commands in a shell, as in: eval "$(shiftbench completion bash)"."""
+    try:
+        import shtab
+    except ModuleNotFoundError:
+        raise UserError("completion: shtab is missing; pip install shtab") from None
+
+    for parser in _parsers(options.parser):
+        for action in parser._actions:
+            if action.type is Path:
+                action.complete = shtab.FILE  # type: ignore[attr-defined]
+    print(shtab.complete(options.parser, options.shell))
+
+
+def _parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """A parser, and those of its verbs."""
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            yield from action.choices.values()

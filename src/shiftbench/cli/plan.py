@@ -1,0 +1,30 @@
+"""The verb `plan`: what would run, why, and what that would cost."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+
+from shiftbench.core.errors import UserError
+
+
+def plan(options: argparse.Namespace) -> None:
+    """Tells what would run, why, and what it would cost; runs nothing."""
+    from shiftbench.forecast import plan, render
+
+    cores = options.cores or os.cpu_count() or 1
+    if cores < 1:
+        raise UserError("--cores: at least 1")
+    if options.budget:
+        compared = plan.at_budget(options.config, options.budget, plan.estimator())
+        print(*render.budgets(compared, options.budget), sep="\n")
+        return
+    made = plan.make(options.config)
+    if options.json:
+        print(json.dumps(render.as_data(made, cores), indent=1))
+    elif options.why:
+        found = plan.of_method(made, options.why)
+        print(*(render.in_full(found) if found else ["Nothing of it would run."]), sep="\n")
+    else:
+        print(*render.lines(made, cores), sep="\n")

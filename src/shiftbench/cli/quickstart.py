@@ -1,0 +1,76 @@
+"""The verb `quickstart`: a small project with a series and the config that finds its changes.
+
+The series is an illustration, made by a formula. docs/quickstart.png is the figure of this project:
+
+    shiftbench quickstart
+    shiftbench run quickstart/quickstart.yaml
+    cp results/quickstart/studies/changes/figures/changepoints.png docs/quickstart.png
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+from pathlib import Path
+
+from shiftbench.core.errors import UserError
+
+DAYS = 400
+FIRST_DAY = "2024-01-01"
+LEVELS = {0: 50.0, 150: 56.0, 290: 47.0}
+"""The level from each day on; the noise has a standard deviation of NOISE."""
+NOISE = 2.0
+OUTLIERS = {80: 30.0, 220: -30.0}
+"""What is added on single days: far more than noise explains."""
+
+CONFIG = """\
+# For a series of your own, change the file and the name of its column of time.
+studies:
+  changes:
+    title: When does the level of the series change?
+    streams: {illustration: {family: series-file, path: series.csv, time: date}}
+    methods: [robust-bocpd, bocpd]
+    metrics: [n_changepoints, interval_coverage]
+    artefacts: [changepoints, changepoint-dates]
+    seeds: 1
+"""
+
+
+def quickstart(options: argparse.Namespace) -> None:
+    """Writes a small project: a series with two changes and two outliers, and its config."""
+    series, config = write(options.folder)
+    print(f"Wrote {series} and {config}")
+    print(f"Next: shiftbench run {shlex.quote(str(config))}")
+
+
+def write(folder: Path) -> list[Path]:
+    """Write the series and the config, which has the folder's name, as results are named after it.
+
+    Returns their paths. Raises UserError if one of the files exists.
+    """
+    name = re.sub(r"[^\w.-]+", "-", folder.resolve().name)
+    texts = {folder / "series.csv": series(), folder / f"{name}.yaml": CONFIG}
+    for path in texts:
+        if path.exists():
+            raise UserError(f"{path} exists and is left as it is; name another folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    for path, text in texts.items():
+        path.write_text(text, encoding="utf-8")
+    return list(texts)
+
+
+def series() -> str:
+    """A CSV of dates and values: levels, normal noise and the outliers."""
+    import numpy as np  # not above: other verbs have no use for it
+
+    from shiftbench.core import seeds
+
+    day = np.arange(DAYS)
+    starts = np.array(list(LEVELS))
+    level = np.array(list(LEVELS.values()))[np.searchsorted(starts, day, side="right") - 1]
+    value = level + NOISE * seeds.generator(seeds.fold("quickstart")).standard_normal(DAYS)
+    for place, size in OUTLIERS.items():
+        value[place] += size
+    dates = np.datetime64(FIRST_DAY) + day
+    return "date,value\n" + "".join(f"{a},{b:.1f}\n" for a, b in zip(dates, value, strict=True))

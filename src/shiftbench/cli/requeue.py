@@ -1,0 +1,43 @@
+"""The end of a job that was stopped: it goes back into the queue, and that is no failure."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import time
+from pathlib import Path
+
+from shiftbench.evaluation.running import restart_guard
+from shiftbench.evaluation.running.stop_signals import SIGNALS
+from shiftbench.runtime import slurm
+
+log = logging.getLogger("shiftbench")
+
+STOPPED = 75
+"""Exit status of a job that saved its state and wants to be run again (EX_TEMPFAIL)."""
+PATIENCE_SECONDS, ASK_SECONDS = 120.0, 2.0
+"""A restart of slurmctld takes less; what is left of the job's time may end it before."""
+KILL_SECONDS = 120.0
+"""Slurm has ended a job long before, after it has agreed to requeue it."""
+
+
+def ignore() -> None:
+    """Let no signal to stop end this process, as what is left to do takes a moment."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def end(output: Path, scratch: Path, reason: str) -> int:
+    """The exit status of a run that was stopped and is saved; none if Slurm requeues its job."""
+    ignore()  # the state is saved
+    if not restart_guard.has_advanced(scratch):
+        log.warning("%s: stopped again, %s, and no further than before", output, reason)
+        return STOPPED
+    until = time.monotonic() + PATIENCE_SECONDS
+    while (requeued := slurm.requeue()) is None and time.monotonic() < until:
+        time.sleep(ASK_SECONDS)
+    if requeued:
+        log.info("%s: stopped, %s; its job is back in the queue", output, reason)
+        time.sleep(KILL_SECONDS)
+    log.warning("%s: stopped, %s; start it again to go on", output, reason)
+    return STOPPED

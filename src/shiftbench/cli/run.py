@@ -1,0 +1,96 @@
+"""The verb `run`: from a config to its results pages."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from shiftbench.core import checkout
+from shiftbench.runtime import forkserver_client, graceful_stop
+
+SITE = "site"
+"""Folder of the results pages, in results/CONFIG."""
+LOGS = ".snakemake/log"
+MISUSED = (
+    'run: "{}" is not expected. Name one config; options and targets of snakemake follow "--", as'
+    " in `shiftbench run CONFIG -- --cores 1 STUDY`. The verb that rules call to run one method is"
+    " now `train`"
+)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Computes what is missing of the results in results/CONFIG, and makes their pages.
+
+    0 if all is well, 1 if a job failed, 2 if the config is wrong, 128 + the signal that stopped it.
+    """
+    from shiftbench.cli import user
+
+    begun = time.monotonic()
+    heard = [one for one in graceful_stop.SIGNALS if signal.getsignal(one) != signal.SIG_IGN]
+    _end_by(heard)
+    config, notes = user.checked(options.config)
+    number = len(config.studies)
+    results = Path("results") / options.config.stem
+    studies = f"{number} {'study' if number == 1 else 'studies'}"
+    print(f"{options.config}: {studies}; results go to {results}", flush=True)
+    for note in notes:
+        print(f"Note: {note}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="shiftbench-") as folder:
+        report = Path(folder, "report.json")
+        status = forkserver_client.run(_command(options, report))
+        _end_by(heard)  # while the command ran, they were for the command
+        if status > 128 or not report.exists():  # stopped, or only asked something
+            return status
+        done = json.loads(report.read_text(encoding="utf-8"))
+    return _close(options.config, done, status, begun)
+
+
+def _command(options: argparse.Namespace, report: Path) -> list[str]:
+    # -P: modules in the working directory are none of Snakemake's.
+    return [
+        sys.executable, "-P", "-m", "snakemake", "--snakefile", str(checkout.SNAKEFILE),
+        "--configfile", str(options.config), "--logger", "shiftbench",
+        "--logger-shiftbench-report", str(report), *options.snakemake,
+    ]  # fmt: skip
+
+
+def _end_by(numbers: Iterable[int]) -> None:
+    """Lets signals end this process as they would a shell's, after it has tidied up."""
+    for number in numbers:
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
+
+
+def _close(config: Path, done: dict[str, Any], status: int, begun: float) -> int:
+    """Makes the pages, and says where to look, what failed and how long all of it took."""
+    failed = done["failed"]
+    if failed:
+        print(f"\n{len(failed)} {'job' if len(failed) == 1 else 'jobs'} failed:")
+        print(*(f"  {one['job']}; its log: {one['log']}" for one in failed), sep="\n")
+        print("Remove the cause and give the same command again; finished jobs do not run again.")
+    results = Path("results") / config.stem
+    if any(results.glob("studies/*/summary.csv")):
+        print("Making the results pages", flush=True)
+        _write_pages(config, results)
+        print(f"Results: {results / SITE / 'index.html'}")
+    print(f"Took {_span(time.monotonic() - begun)}; the whole log is in {LOGS}", flush=True)
+    return status
+
+
+def _write_pages(config: Path, results: Path) -> None:
+    from shiftbench.publish.site import pages
+
+    pages.write(results, results / SITE, [config])
+
+
+def _span(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"

@@ -1,0 +1,53 @@
+"""The works that code, configs and captions cite by key (works.yaml beside this file)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import yaml
+
+from shiftbench.core.suggestions import refuse_unknown
+
+
+class Work(NamedTuple):
+    """A paper or thesis; link: doi or arXiv address, empty where unknown."""
+
+    authors: tuple[str, ...]
+    year: int
+    title: str
+    venue: str
+    short: str
+    link: str = ""
+
+
+@cache
+def works() -> Mapping[str, Work]:
+    """All works by key, in the order of the file."""
+    text = Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")
+    return {
+        key: Work(**{**entry, "authors": tuple(entry["authors"])})
+        for key, entry in yaml.load(text, yaml.CSafeLoader).items()
+    }
+
+
+def short(key: str) -> str:
+    """How captions name a work, such as "Li et al. (2021)"; UserError for an unknown key."""
+    refuse_unknown("work", key, works())
+    return works()[key].short
+
+
+def bibliography() -> str:
+    """All works as a list in Markdown, sorted by key."""
+    return "\n".join(
+        f"- `{key}`: {', '.join(work.authors)} ({work.year}). {_linked(work)}. {work.venue}."
+        for key, work in sorted(works().items())
+    )
+
+
+def _linked(work: Work) -> str:
+    # A bracket in an address would end the link.
+    address = work.link.replace("(", "%28").replace(")", "%29")
+    return f"[{work.title}]({address})" if address else work.title

@@ -1,0 +1,333 @@
+"""What of a config does not fit together, found from what components declare, before any run.
+
+Pipelines have to fit streams (`fit_pipelines`); metrics and artefacts need something of the
+streams, of all predictions, and of what one learner offers. Every message has the reason and the
+remedy (`fit_reasons`). Places are as in `yaml_lines`. What has another error, such as an unknown
+name, is left to `config_checks`. The words: `fit_words`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from itertools import product
+
+from shiftbench.config import components, declarations, random_settings, tuning
+from shiftbench.config.compatibility_reasons import (
+    it_or_them,
+    other_metric,
+    reason_for,
+    silence,
+    spelled,
+    why,
+)
+from shiftbench.config.compatibility_words import CONSTANTS, listed, told
+from shiftbench.config.compatible_pipelines import (
+    Fitted,
+    Given,
+    Part,
+    Peers,
+    any_part,
+    fit_pipeline,
+    fitting_pipelines,
+    given,
+    known_part,
+    misfit_of,
+    part_of,
+    part_of_model,
+    parts_of,
+)
+from shiftbench.config.declarations import When
+from shiftbench.config.schema import Config, Stream, Study
+from shiftbench.config.tuning import TRIALS
+from shiftbench.config.yaml_lines import Place
+from shiftbench.core.errors import UserError
+
+Problem = tuple[Place, str]
+COVERAGE = "interval_coverage"
+"""The metric that tells whether predictions of real values are calibrated."""
+
+
+def problems(config: Config) -> Iterator[Problem]:
+    """Every misfit as (place, message)."""
+    streams = {name: given(name, stream) for name, stream in config.streams.items()}
+    for name, stream in config.streams.items():
+        yield from _undeclared(("streams", name), name, stream)
+    for name, study in config.studies.items():
+        known = {key: streams[key] for key in study.streams if streams.get(key)}
+        yield from _study(("studies", name), study, known)  # type: ignore[arg-type]
+        if study.tuning is not None:
+            yield from _tuning(("studies", name, "tuning"), study, config)
+        if study.configurations:
+            yield from _configurations(name, study, known)  # type: ignore[arg-type]
+
+
+def notes(config: Config) -> Iterator[str]:
+    """What of a config that fits stays empty all the same."""
+    trials = {name + TRIALS for name, study in config.studies.items() if study.tuning}
+    for name, study in config.studies.items():
+        if name not in trials:
+            yield from _notes(name, study, config)
+
+
+def _notes(name: str, study: Study, config: Config) -> Iterator[str]:
+    streams = {stream: given(stream, config.streams[stream]) for stream in study.streams}
+    for metric in study.metrics:
+        part = any_part("metrics", metric)
+        for stream, now in streams.items():
+            for word in sorted(part.words("BLANK") & now.has.keys()) if now else ():
+                text = f'{part.label} stays empty on stream "{stream}", which has'
+                yield f"{name}: {text} {told([word])}"
+        for key in _absent(part, study):
+            yield f"{name}: {part.label} stays empty without a `{key}`"
+    if _calibration_unknown(study, config, streams):
+        yield f"{name}: add {COVERAGE} to its metrics to see whether predictions are calibrated"
+
+
+def _calibration_unknown(study: Study, config: Config, streams: Mapping[str, Given | None]) -> bool:
+    """Whether a study of a user's own real values could judge predictions by COVERAGE."""
+    judge = any_part("metrics", COVERAGE)
+    own = [now for key, now in streams.items() if now and config.streams[key].settings.get("path")]
+    fitted = [
+        fit_pipeline(parts_of(pipeline), part_of_model(study), now)
+        for pipeline, now in product(study.learners.values(), own)
+    ]
+    predicted = {one.prediction for one in fitted if one is not None}
+    known = bool(predicted) and predicted <= judge.words("JUDGES")
+    return known and COVERAGE not in study.metrics
+
+
+def fitting(kind: str, stream: Given) -> list[str]:
+    """The components of a kind that can be used on a stream, with some settings of theirs."""
+    if kind in ("learners", "combinators"):
+        found = {part.name for pipeline in fitting_pipelines(stream) for part in pipeline}
+        return [name for name in components.names(kind) if name in found]
+    parts = (any_part(kind, name) for name in components.names(kind))
+    if kind == "models":
+        return [part.name for part in parts if misfit_of(part, stream) is None]
+    fitted = list(fitting_pipelines(stream).values())
+    return [part.name for part in parts if _usable(part, stream, fitted)]
+
+
+def refuse_absent_words(
+    config: Config, stream: str, vocabulary: Iterable[object], study: str | None = None
+) -> None:
+    """UserError where a study, or this one, wants to show a word that its stream does not have.
+
+    Only of the first stream of a study: that is the one whose words are shown.
+    """
+    known = dict.fromkeys(map(str, vocabulary))
+    for name, plan in config.studies.items():
+        if study in (None, name) and plan.streams[0] == stream:
+            for word in plan.words:
+                if word not in known:
+                    (nearest,) = get_close_matches(word, known, 1, cutoff=0.0) or ("",)
+                    raise UserError(
+                        f'study {name}: its word "{word}" is not in the vocabulary of stream'
+                        f' {stream}; the nearest is "{nearest}". Change it in `words`, or raise'
+                        " the stream's vocabulary_size"
+                    )
+
+
+def described(kind: str, name: str) -> str:
+    """What a component declares that it fits, in a line; empty for nothing."""
+    parts = []
+    for constant in CONSTANTS:
+        possible = declarations.possible(kind, name, constant)
+        if possible and constant == "TAKES" and kind == "learners":
+            words = [f"`{taken}` (predicts `{what}`)" for taken, what in possible.items()]
+        elif constant == "WRONG":
+            words = [spelled(when) for when in possible.values()]
+        else:
+            words = [_described(word, when) for word, when in possible.items()]
+        if words:
+            parts.append(f"{constant} {', '.join(words)}")
+    return f"Fits: {'; '.join(parts)}." if parts else ""
+
+
+def _described(word: str, when: When) -> str:
+    if when is True:
+        return f"`{word}`"
+    alternatives = [when] if isinstance(when, Mapping) else when
+    assert not isinstance(alternatives, bool)
+    return f"`{word}` ({'; or '.join(spelled(one) for one in alternatives)})"
+
+
+def _undeclared(place: Place, name: str, stream: Stream) -> Iterator[Problem]:
+    part = part_of("streams", (stream.family, stream.settings), f'stream "{name}"')
+    if part is None:
+        return
+    for text in sorted(part.words("WRONG")):
+        yield place, f"{part.label}: {text}"
+    if len(part.words("GIVES")) != 1:
+        yield (*place, "family"), silence(part, "gives", "GIVES")
+
+
+def _study(place: Place, study: Study, streams: Mapping[str, Given]) -> Iterator[Problem]:
+    variants = {}
+    for (variant, pipeline), (name, stream) in product(study.learners.items(), streams.items()):
+        fitted = fit_pipeline(parts_of(pipeline), part_of_model(study), stream)
+        if fitted is None:
+            continue
+        if fitted.misfit is None:
+            variants[name, variant] = fitted
+        else:
+            position, misfit = fitted.misfit
+            yield (*place, "methods", variant, "pipeline", position), reason_for(misfit)
+    for position in range(len(study.words)):
+        if (first := streams.get(study.streams[0])) and first.kind != "counts":
+            words = f"words are those of counts, and {first.giver.label} gives {told([first.kind])}"
+            yield (*place, "words", position), f"{words}; take them out"
+    peers = Peers(streams, variants)
+    yield from _keeping(place, study, peers)
+    for position, metric in enumerate(study.metrics):
+        part = known_part("metrics", metric)
+        for text in (*_judging(part, peers), *_unkept(part, study)):
+            yield (*place, "metrics", position), text
+    for position, artefact in enumerate(study.artefacts):
+        part = known_part("artefacts", artefact)
+        for text in (*_judging(part, peers), *_drawing(part, study), *_unkept(part, study)):
+            yield (*place, "artefacts", position), text
+
+
+def _keeping(place: Place, study: Study, peers: Peers) -> Iterator[Problem]:
+    """Learners whose predictions cannot be kept, since they are not of classes."""
+    found = {name: fit.prediction for (_, name), fit in peers.variants.items()}
+    other = [name for name, prediction in found.items() if prediction != "categorical"]
+    if study.keeps and other:
+        names = listed(f'"{name}"' for name in other)
+        text = f"predictions are kept of {told(['categorical'])}, and {names} predict"
+        yield (*place, "keeps"), f"{text} {told([found[other[0]]])}; take `keeps` out"
+
+
+def _unkept(part: Part | None, study: Study) -> Iterator[str]:
+    """What a metric or an artefact is taken from that the study does not keep."""
+    if part is None:
+        return
+    for word in sorted(part.words("KEEPS") - {*study.keeps}):
+        yield f"{part.label} is taken from the {word} of each row; add `keeps: [{word}]`"
+
+
+def _tuning(place: Place, study: Study, config: Config) -> Iterator[Problem]:
+    """Misfits of single values that are tried, and of the metric that decides."""
+    assert study.tuning is not None
+    changed = {
+        name: tuning.on_trial(stream, study.tuning)
+        for name in study.streams
+        if (stream := config.streams.get(name))
+    }
+    found = {name: given(name, stream) for name, stream in changed.items()}
+    streams = {name: one for name, one in found.items() if one}
+    model = part_of_model(study)
+    variants: dict[tuple[str, str], Fitted] = {}
+    for (learner, pipeline), (name, stream) in product(study.learners.items(), streams.items()):
+        fitted = fit_pipeline(parts_of(pipeline), model, stream)
+        if fitted is None or fitted.misfit:
+            continue
+        variants[name, learner] = fitted
+        for key, values in tuning.space(study, learner).items():
+            if key.partition(".")[0] not in dict(pipeline):
+                continue
+            tried = (parts_of(tuning.applied(pipeline, {key: value})) for value in values)
+            trials = (fit_pipeline(parts, model, stream) for parts in tried)
+            for _, misfit in (one.misfit for one in trials if one and one.misfit):
+                yield (*place, "methods", learner, key), reason_for(misfit)
+    metric = known_part("metrics", study.tuning.metric)
+    for learner in study.learners:
+        own = {key: one for key, one in variants.items() if key[1] == learner}
+        for text in _judging(metric, Peers(streams, own)):
+            yield (*place, "metric"), text
+
+
+def _configurations(name: str, study: Study, streams: Mapping[str, Given]) -> Iterator[Problem]:
+    """Misfits of configurations, of methods that fit as they are; each reason once."""
+    model, seen = part_of_model(study), set[str]()
+    for (variant, pipeline), stream in product(study.learners.items(), streams.values()):
+        fitted = fit_pipeline(parts_of(pipeline), model, stream)
+        if fitted is None or fitted.misfit:
+            continue
+        for seed in range(study.seeds):
+            parts = parts_of(random_settings.learner(name, study, variant, seed))
+            tried = fit_pipeline(parts, model, stream)
+            text = reason_for(tried.misfit[1]) if tried and tried.misfit else ""
+            if text not in {*seen, ""}:
+                yield ("studies", name, "configurations"), f"{variant}, seed {seed}: {text}"
+            seen.add(text)
+
+
+def _judging(part: Part | None, peers: Peers) -> Iterator[str]:
+    """Why a metric or an artefact cannot be had of these streams and learners."""
+    if part is None:
+        return
+    wrong = [why(misfit) for now in peers.streams.values() if (misfit := misfit_of(part, now))]
+    yield from wrong
+    if wrong or not peers.variants:
+        return
+    judges, needed = part.words("JUDGES"), part.words("FROM")
+    other: dict[str, list[str]] = {}
+    for (_, variant), fitted in peers.variants.items():
+        if judges and fitted.prediction not in judges:
+            other.setdefault(fitted.prediction, []).append(variant)
+    for prediction, variants in other.items():
+        names = listed(f'"{name}"' for name in dict.fromkeys(variants))
+        text = f"{part.label} judges {told(sorted(judges), 'or')}, and {names} predict"
+        yield f"{text} {told([prediction])}; {other_metric(part, prediction, peers)}"
+    if needed and not any(needed <= fitted.offers for fitted in peers.variants.values()):
+        yield f"{part.label} needs a learner with {_lacking(part, needed, peers)}"
+
+
+def _lacking(part: Part, needed: frozenset[str], peers: Peers) -> str:
+    """What no learner of the study offers, and who would."""
+    offered = frozenset().union(*(fitted.offers for fitted in peers.variants.values()))
+    words = sorted(needed - offered) or sorted(needed)
+    found = [
+        f'"{name}"{"" if when is True else f" ({spelled(when)})"}'
+        for kind in ("combinators", "learners")
+        for name in components.names(kind)
+        for word in words
+        if (when := _offered(kind, name).get(word))
+    ]
+    use = f"use {listed(dict.fromkeys(found), 'or')}" if found else "add one"
+    return f"{told(words)}, and the study has none; {use}, or take {part.label} out"
+
+
+def _offered(kind: str, name: str) -> Mapping[str, When]:
+    theorems = declarations.possible(kind, name, "THEOREM").values()
+    offers = declarations.possible(kind, name, "OFFERS")
+    return {**offers, "theorem": next(iter(theorems))} if theorems else offers
+
+
+def _drawing(part: Part | None, study: Study) -> Iterator[str]:
+    """What an artefact needs of the study beside streams and learners."""
+    if part is None:
+        return
+    uses = declarations.literal("artefacts", part.name, "USES") or ()
+    if missing := [metric for metric in uses if metric not in study.metrics]:
+        yield f"{part.label} shows {listed(missing)}; add {it_or_them(missing)} to the metrics"
+    if declarations.literal("artefacts", part.name, "AXES") and not study.axes:
+        yield f"{part.label} shows a grid of streams; give the study `axes`, or take it out"
+    drawn = declarations.literal("artefacts", part.name, "CONFIGURATIONS")
+    if drawn and not study.configurations:
+        yield f"{part.label} shows `configurations`; give the study some, or take it out"
+    for key in _absent(part, study):
+        yield (
+            f"{part.label} compares with a {key}, which the study does not name; add"
+            f" `{key}: METHOD`, or take {part.label} out"
+        )
+
+
+def _absent(part: Part, study: Study) -> list[str]:
+    """The keys of what a component compares with that the study does not have."""
+    keys = declarations.literal(part.kind, part.name, "COMPARES") or ()
+    return [key for key in keys if getattr(study, key) is None]
+
+
+def _usable(part: Part, stream: Given, fitted: Sequence[Fitted]) -> bool:
+    """Whether a metric or an artefact can be had of a stream with some learner."""
+    if misfit_of(part, stream) is not None:
+        return False
+    judges, needed = part.words("JUDGES"), part.words("FROM")
+    uses = declarations.literal(part.kind, part.name, "USES") or ()
+    if not all(_usable(any_part("metrics", name), stream, fitted) for name in uses):
+        return False
+    return any((not judges or f.prediction in judges) and needed <= f.offers for f in fitted)

@@ -1,0 +1,219 @@
+"""Why something does not fit, and what to do about it, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from shiftbench.config import components, declarations
+from shiftbench.config.compatibility_words import KINDS, listed, told
+from shiftbench.config.compatible_pipelines import (
+    Given,
+    Lack,
+    Misfit,
+    Part,
+    Peers,
+    any_part,
+    misfit_of,
+)
+from shiftbench.config.declarations import NOT, When
+
+MOST_NAMES = 5
+"""Names in a remedy."""
+
+
+def silence(part: Part, verb: str, constant: str) -> str:
+    file = components.path(part.kind, part.name).name
+    return f'"{part.name}" does not say what it {verb}; declare {constant} in {part.kind}/{file}'
+
+
+def reason_for(misfit: Misfit | Lack) -> str:
+    """Why a pipeline does not fit, and what to do."""
+    return why(misfit) if isinstance(misfit, Misfit) else _why_lacking(misfit)
+
+
+def _why_lacking(lack: Lack) -> str:
+    part, inner, words, learner, _ = lack
+    if "boundary" in words:
+        text = f"{part.label} does not pass on what the protocol reveals, and {learner.label}"
+        return f"{text} needs to be told it; take {part.label} out"
+    text = f"{part.label} needs {told(sorted(words))} inside it, and {inner.label} has none"
+    return f"{text}; {_other_inside(lack)}"
+
+
+def _other_inside(lack: Lack) -> str:
+    """What to put into a combinator that lacks something."""
+    part, _, needed, learner, now = lack
+    if needed <= learner.words("OFFERS"):
+        return f"put {learner.label} directly inside {part.label}"
+    possible = declarations.possible("learners", learner.name, "OFFERS")
+    if needed <= possible.keys():
+        return " and ".join(f"set {spelled(possible[word], learner)}" for word in sorted(needed))
+    found = [
+        name
+        for name in _learners_for(now)
+        if part.words("INSIDE") <= any_part("learners", name).words("OFFERS")
+    ]
+    return _take(found, "inside it") if found else f"take {part.label} out"
+
+
+def why(misfit: Misfit) -> str:
+    """The reason of a misfit and the remedy."""
+    part, now, constant, word = misfit
+    if constant == "WRONG":
+        return f"{part.label}: {word}"
+    if constant == "TAKES":
+        takes = declarations.literal(part.kind, part.name, "TAKES")
+        if takes is None:
+            return silence(part, "takes", "TAKES")
+        text = f"{part.label} takes {told(takes, 'or')}, and {now.giver.label} gives"
+        return f"{text} {told([word])}; {_other_kind(part, takes, now)}"
+    if constant == "REQUIRES":
+        owner = _owner(word, now)
+        text = f"{part.label} needs {told([word])}, which {owner.label} does not have"
+        return f"{text}; {_with_word(word, owner)}"
+    owner = now.has.get(word, now.giver)
+    text = f"{part.label} does not go with {told([word])}, which {owner.label} has"
+    return f"{text}; {_without_word(word, part, owner)}"
+
+
+def _other_kind(part: Part, takes: Iterable[str], now: Given) -> str:
+    """What to do about a component that takes other kinds of problem."""
+    if part.kind == "learners":
+        for name in components.names("combinators"):
+            between = any_part("combinators", name)
+            if between.words("GIVES") & set(takes) and misfit_of(between, now) is None:
+                return f'put "{name}" before it'
+        return _take(_learners_for(now))
+    if part.kind == "models":
+        models = [name for name in components.names("models") if name != part.name]
+        return _take([name for name in models if misfit_of(any_part("models", name), now) is None])
+    return f"take {part.label} out, or take another stream"
+
+
+def _learners_for(now: Given) -> list[str]:
+    """The learners that can be given this, with some settings of theirs."""
+    names = components.names("learners")
+    return [name for name in names if misfit_of(any_part("learners", name), now) is None]
+
+
+def _owner(word: str, now: Given) -> Part:
+    """Who should have a property that is not there: the model where models have it."""
+    names = components.names("models")
+    of_models = any(word in declarations.possible("models", name, "HAS") for name in names)
+    return now.model if of_models and now.model else now.giver
+
+
+def _with_word(word: str, owner: Part) -> str:
+    """How to get a property: by a setting of its owner, or from another one."""
+    when = declarations.possible(owner.kind, owner.name, "HAS").get(word)
+    if when is not None:
+        return f"set {spelled(when, owner)}"
+    others = [
+        (name, possible[word])
+        for name in components.names(owner.kind)
+        if word in (possible := declarations.possible(owner.kind, name, "HAS"))
+    ]
+    if not others:
+        return "no component has it"
+    named = [name if when is True else f"{name} ({spelled(when)})" for name, when in others]
+    what = {"streams": "a stream of ", "models": "the model "}.get(owner.kind, "")
+    return f"take {what}{listed(named, 'or')}"
+
+
+def _without_word(word: str, part: Part, owner: Part) -> str:
+    """How to get rid of a property, or of who minds it."""
+    own = declarations.possible(part.kind, part.name, "REFUSES")[word]
+    if own is not True:
+        return f"set {_negated(own)} of {part.label}"
+    when = _had(owner, word)
+    if when is not True:
+        return f"set {_negated(when)} of {owner.label}"
+    if owner.kind == "combinators":
+        return f"take {owner.label} out"
+    if part.kind == "combinators" and word in KINDS:
+        inner = _between(word)
+        return f"put it behind {listed(inner, 'or')}" if inner else f"take {part.label} out"
+    return f"take {part.label} out, or take another stream"
+
+
+def _had(owner: Part, word: str) -> When:
+    """When its owner has a property, or offers what another part minds."""
+    offers, has = (declarations.possible(owner.kind, owner.name, k) for k in ("OFFERS", "HAS"))
+    return {**offers, **has}.get(word, True)
+
+
+def _between(kind: str) -> list[str]:
+    """Combinators that make another kind of problem of this one."""
+    names = components.names("combinators")
+    return [
+        f'"{name}"'
+        for name in names
+        if kind in (declarations.literal("combinators", name, "TAKES") or ())
+        and declarations.literal("combinators", name, "GIVES")
+    ]
+
+
+def other_metric(part: Part, prediction: str, peers: Peers) -> str:
+    metrics = (any_part("metrics", name) for name in components.names("metrics"))
+    found = [
+        one.name
+        for one in metrics
+        if prediction in one.words("JUDGES")
+        and not any(misfit_of(one, now) for now in peers.streams.values())
+    ]
+    instead = f", and take {listed(found[:MOST_NAMES], 'or')} instead" if found else ""
+    return f"take {part.label} out of the metrics{instead}"
+
+
+def it_or_them(items: Sequence[str]) -> str:
+    return "it" if len(items) == 1 else "them"
+
+
+def _take(names: Sequence[str], where: str = "") -> str:
+    """The advice to take one of these."""
+    if not names:
+        return "no component fits; take another stream"
+    more = ["another one"] if len(names) > MOST_NAMES else []
+    return f"take {listed([*names[:MOST_NAMES], *more], 'or')} {where}".rstrip()
+
+
+def spelled(when: When, part: Part | None = None) -> str:
+    """Settings with which something holds, as a person would write them; unmet ones of a part."""
+    if isinstance(when, bool):
+        return "any settings"
+    first = when if isinstance(when, Mapping) else when[0]
+    settings = part.settings if part else None
+    unmet = [
+        (key, values)
+        for key, values in first.items()
+        if settings is None or not declarations.holds({key: values}, settings)
+    ]
+    return " and ".join(_setting(key, values) for key, values in unmet or first.items())
+
+
+def _negated(when: When) -> str:
+    """A setting with which something no longer holds."""
+    if isinstance(when, bool):
+        return "other settings"
+    first = when if isinstance(when, Mapping) else when[0]
+    key, values = next(iter(first.items()))
+    if key.startswith(NOT):
+        return _setting(key.removeprefix(NOT), values)
+    if all(isinstance(value, bool) for value in values):
+        return _setting(key, tuple(not value for value in values))
+    return _setting(NOT + key, values)
+
+
+def _setting(key: str, values: tuple) -> str:
+    spelled = listed([_value(value) for value in values], "or")
+    if key.startswith(NOT):
+        return f"{key.removeprefix(NOT)} other than {spelled}"
+    return f"{key}: {spelled}"
+
+
+def _value(value: Any) -> str:
+    """A value as it is written in a config."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"[{', '.join(map(_value, value))}]" if isinstance(value, tuple) else str(value) or '""'

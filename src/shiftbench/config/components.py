@@ -1,0 +1,252 @@
+"""Components found by their file name, and described without being imported.
+
+A component `gaussian-mean` of the kind `learners` is the file methods/learners/gaussian_mean.py, of
+this package or of a user's own (`parts` checks those and adds them).
+Its summary, constants and Settings are read from its syntax tree, so that checking a
+config does not import TensorFlow; `load` imports it, and nothing else does.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import importlib
+import importlib.util
+import json
+import sys
+import traceback
+import typing
+from collections.abc import Mapping
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import annotated_types
+from pydantic import ConfigDict, TypeAdapter
+
+from shiftbench.core.errors import UserError
+
+PACKAGE = Path(__file__).parents[1]
+FOLDERS = {
+    "streams": ("data/images", "data/series", "data/tables", "data/text"),
+    "models": ("methods/models",),
+    "learners": ("methods/learners",),
+    "combinators": ("methods/combinators",),
+    "metrics": ("evaluation/metrics",),
+    "artefacts": ("evaluation/artefacts",),
+}
+
+
+OURS = "shiftbench"
+_packages: dict[str, Path] = {OURS: PACKAGE}
+
+
+def packages() -> dict[str, Path]:
+    """The packages that components are found in, ours and those of users, with their folders."""
+    return dict(_packages)
+
+
+def add(package: str, folder: Path) -> None:
+    """Finds the components of a user's package too, from now on."""
+    _packages[package] = folder
+    _files.cache_clear()
+
+
+def remove(package: str) -> None:
+    """Finds the components of a user's package no longer."""
+    del _packages[package]
+    _files.cache_clear()
+
+
+def files(kind: str, package: str) -> dict[str, Path]:
+    """The components of a kind in one package, in the spelling of the config, with their files."""
+    folders = FOLDERS[kind] if package == OURS else (kind,)
+    found = (file for one in folders for file in (_packages[package] / one).glob("[!_]*.py"))
+    return dict(sorted((name_of(kind, file), file) for file in found))
+
+
+def name_of(kind: str, file: Path) -> str:
+    """The name of the component in a file, in the spelling of the config.
+
+    The metric `test_log_density` is in `metric_test_log_density.py`: without the prefix, which
+    any metric may have, its file would look like a test.
+    """
+    if kind == "metrics":
+        return file.stem.removeprefix("metric_")
+    return file.stem.replace("_", "-")
+
+
+def names(kind: str) -> list[str]:
+    """The components of a kind, sorted, in the spelling of the config."""
+    return list(_files(kind))
+
+
+def path(kind: str, name: str) -> Path:
+    """The file of a component. UserError for a name that does not exist."""
+    if name not in _files(kind):
+        raise UserError(f"there is no {name!r} among the {kind}: {', '.join(names(kind))}")
+    return _files(kind)[name][1]
+
+
+def package_of(kind: str, name: str) -> str:
+    """The package that a component lies in. UserError for a name that does not exist."""
+    path(kind, name)
+    return _files(kind)[name][0]
+
+
+def module_name(kind: str, name: str) -> str:
+    """The dotted name under which the component would be imported."""
+    package = package_of(kind, name)
+    inside = path(kind, name).relative_to(_packages[package])
+    return ".".join([package, *inside.with_suffix("").parts])
+
+
+def load(kind: str, name: str) -> ModuleType:
+    """Imports a component. UserError where a user's own cannot be imported."""
+    package, module = package_of(kind, name), module_name(kind, name)
+    if package == OURS:
+        return importlib.import_module(module)
+    folder = _packages[package]
+    try:
+        _import_package(package, folder)
+        return importlib.import_module(module)
+    except Exception as error:
+        place = _line_in(folder, error) or str(path(kind, name))
+        raise UserError(f"{place}: {type(error).__name__}: {error}") from error
+
+
+def summary(kind: str, name: str) -> str:
+    """The first line of the component's docstring."""
+    return (ast.get_docstring(_tree(kind, name)) or "").partition("\n")[0]
+
+
+def constant(kind: str, name: str, constant_name: str, default: Any = None) -> Any:
+    """The value of a literal constant of the component's module."""
+    for statement in _tree(kind, name).body:
+        match statement:
+            case (
+                ast.Assign(targets=[ast.Name(id=found)], value=ast.expr() as value)
+                | ast.AnnAssign(target=ast.Name(id=found), value=ast.expr() as value)
+            ) if found == constant_name:
+                return ast.literal_eval(value)
+    return default
+
+
+@functools.cache
+def settings(kind: str, name: str) -> type:
+    """The component's Settings, executed alone: no keys but their fields, numbers are finite."""
+    node = _settings_node(kind, name)
+    namespace: dict[str, Any] = {"__name__": module_name(kind, name)}
+    namespace |= {"dataclass": dataclasses.dataclass, "field": dataclasses.field}
+    namespace |= {key: getattr(typing, key) for key in typing.__all__}
+    namespace |= {key: getattr(annotated_types, key) for key in annotated_types.__all__}
+    code = compile(ast.Module([node], []), str(path(kind, name)), "exec", dont_inherit=True)
+    exec(code, namespace)
+    found = namespace[node.name]
+    found.__pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
+    return found
+
+
+def check(kind: str, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings with all defaults filled in; pydantic's ValidationError if they are wrong."""
+    # Through JSON, where a list stands for a tuple and an integer for a real number, but
+    # nothing else is converted.
+    checked = _adapter(kind, name).validate_json(json.dumps(values, default=str), strict=True)
+    return json.loads(json.dumps(dataclasses.asdict(checked)))
+
+
+def configured(kind: str, name: str, values: Mapping[str, Any]) -> Any:
+    """The Settings of the imported component with these values, as its `build` takes them."""
+    checked = _adapter(kind, name).validate_json(json.dumps(values), strict=True)
+    return load(kind, name).Settings(**vars(checked))
+
+
+@functools.cache
+def fields(kind: str, name: str) -> dict[str, tuple[str, Any, str]]:
+    """Type as written, default (MISSING if required) and documentation of each setting."""
+    body = _settings_node(kind, name).body
+    documents = {}
+    for statement, following in zip(body, [*body[1:], ast.Pass()], strict=True):
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            documents[statement.target.id] = (ast.unparse(statement.annotation), _text(following))
+    return {
+        field.name: (documents[field.name][0], field.default, documents[field.name][1])
+        for field in dataclasses.fields(settings(kind, name))
+    }
+
+
+def defines(kind: str, name: str, function: str) -> bool:
+    """Whether the component's module has a function of this name."""
+    body = _tree(kind, name).body
+    return any(isinstance(part, ast.FunctionDef) and part.name == function for part in body)
+
+
+def syntax_tree(file: Path) -> ast.Module:
+    """The syntax tree of a Python file. UserError if it is missing or no Python."""
+    try:
+        return ast.parse(file.read_text(encoding="utf-8"))
+    except OSError:
+        raise UserError(f"{file} does not exist, but a job needs it") from None
+    except SyntaxError as error:
+        raise UserError(f"{file}, line {error.lineno}: {error.msg}") from None
+
+
+@functools.cache
+def _files(kind: str) -> dict[str, tuple[str, Path]]:
+    """Package and file of each component of a kind, sorted by name."""
+    found = {
+        name: (package, file)
+        for package in _packages
+        for name, file in files(kind, package).items()
+    }
+    return dict(sorted(found.items()))
+
+
+def _import_package(package: str, folder: Path) -> None:
+    """Imports a user's package from its folder, whatever else of this name a search would find."""
+    if package in sys.modules:
+        return
+    start = folder / "__init__.py"
+    spec = ModuleSpec(package, None, is_package=True)
+    if start.exists():
+        spec = importlib.util.spec_from_file_location(package, start) or spec
+    spec.submodule_search_locations = [str(folder)]
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[package] = module
+    if spec.loader:
+        spec.loader.exec_module(module)
+
+
+def _line_in(folder: Path, error: Exception) -> str:
+    """File and line of a folder in which an error arose; empty if that was elsewhere."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}, line {error.lineno}"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if Path(frame.filename).is_relative_to(folder)]
+    return f"{own[-1].filename}, line {own[-1].lineno}" if own else ""
+
+
+@functools.cache
+def _adapter(kind: str, name: str) -> TypeAdapter[Any]:
+    return TypeAdapter(settings(kind, name))
+
+
+@functools.cache
+def _tree(kind: str, name: str) -> ast.Module:
+    return syntax_tree(path(kind, name))
+
+
+def _settings_node(kind: str, name: str) -> ast.ClassDef:
+    for statement in _tree(kind, name).body:
+        if isinstance(statement, ast.ClassDef) and statement.name == "Settings":
+            return statement
+    raise UserError(f"{path(kind, name)}: a component of this kind needs a dataclass Settings")
+
+
+def _text(statement: ast.stmt) -> str:
+    match statement:
+        case ast.Expr(value=ast.Constant(value=str(text))):
+            return " ".join(text.split())
+    return ""

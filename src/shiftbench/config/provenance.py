@@ -1,0 +1,40 @@
+"""What a store says about itself: the spec it was made from, and the reader of its stream."""
+
+from __future__ import annotations
+
+import json
+from types import ModuleType
+from typing import Any
+
+import xarray as xr
+
+from shiftbench.config import components, declarations
+
+
+def spec(store: xr.Dataset | xr.DataTree) -> dict[str, Any]:
+    """The spec in the attributes of a run or stream store."""
+    return json.loads(store.attrs["spec"])
+
+
+def offering(run: xr.Dataset, word: str) -> dict[str, Any] | None:
+    """Settings of the outermost component of the run's learner that declares to offer this.
+
+    None if none does. So a component is told by what it declares, whatever it is called.
+    """
+    *outer, inmost = spec(run)["learner"]
+    for kind, parts in (("combinators", outer), ("learners", [inmost])):
+        for name, given in parts:
+            known = name in components.names(kind)
+            if known and word in declarations.words(kind, name, "OFFERS", given):
+                return given
+    return None
+
+
+def dataset(stream: xr.Dataset) -> str | None:
+    """The raw data set that a stream was made from; None for a generated stream."""
+    return spec(stream)["settings"].get("dataset")
+
+
+def reader(stream: xr.Dataset) -> ModuleType:
+    """The module of the stream's family, with `task` and `problem`."""
+    return components.load("streams", spec(stream)["family"])

@@ -1,0 +1,236 @@
+"""The reference of every config key, written from the models and the components."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing
+from collections.abc import Iterator
+
+import annotated_types
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from shiftbench.config import compatibility, compatibility_words, components
+from shiftbench.config.claim_schema import ClaimEntry, Finding, Holds
+from shiftbench.config.schema import ConfigFile, Method, Stream, Study, StudyFile, Tuning
+
+HEAD = """\
+# Config reference
+
+<!-- Made by `make derived` from the code; a test compares them. Do not edit. -->
+
+A config is a YAML file that picks studies and a budget; `config/embedded.yaml` is the default,
+another one is chosen with `make run CONFIG=config/OTHER.yaml` or `snakemake --configfile
+config/OTHER.yaml`. Its stem (letters, digits, hyphens, dots and underscores; not `published`)
+names the folder in `results/`. The studies are files in `studies/` and the methods in `methods/`,
+beside the config or here. All of it is checked before anything runs, with `python -m shiftbench
+check CONFIG` too. Names have small letters, digits and hyphens, at most 100; they mean nothing to
+the code. `shiftbench show NAME` prints a method with every setting and where it comes from, or
+what a study compares, its budget and what it cost.
+"""
+
+NAMES = """\
+A study of your own is written out, or starts from one of ours:
+
+```yaml
+studies:
+  mine: {from: permuted-digits, methods: [independent, vcl, ewc], seeds: 1}
+```
+
+`from` takes each name that `shiftbench list studies` prints. The study then has the budget and the
+reductions that it has in `config/embedded.yaml`. With `budget: cpu`, `from` takes the files in
+`studies/` that have this budget, and the studies of `config/cpu.yaml`, such as
+`permuted-mnist-full`.
+
+The keys beside `from` replace those of the study. A list of methods picks from those of the study,
+with the settings that they have there; it may also name others. Name the study's `reference` and
+`baseline` as well, or set them to `null`. `check` says which metrics and artefacts the methods do
+not support.
+
+A study that is written out changes no settings: its methods have those that `shiftbench show
+METHOD` prints. The results pages have such a config on the page of each method:
+
+```yaml
+studies:
+  my-study:
+    title: VCL on permuted-digits
+    streams:
+      permuted-digits: {family: permuted-images, dataset: digits, tasks: 5}
+    model: {mlp: {hidden: [100, 100]}}
+    methods: [vcl]
+    metrics: [accuracy, acc]
+    artefacts: [score-table]
+    seeds: 1
+```
+"""
+
+FITS = """\
+Components declare what they fit, in constants at the top of their files. `check` refuses what
+does not fit, and `python -m shiftbench list KIND --for STREAM` shows what does. Below, each
+component has a line of what it declares; in brackets, with which settings.
+"""
+AXES = """\
+With `axes` the study's one stream becomes a grid of streams, one for each combination of values,
+as if they were written out. An axis is a setting of the stream's family with its values; or, where
+settings move together, a name with several of them, each with as many values:
+
+```yaml
+streams:
+  digits: {family: transformed-images, tasks: 24}
+axes:
+  rows: {train_per_task: [25, 100], warm_up_size: [50, 200]}
+  strength: [0.5, 1.0]
+```
+
+A stream of the grid is named by its values, of settings that move together by that of the first:
+`digits-25-0p5`, where `0p5` is 0.5 and `m3` would be -3. The artefacts `regime-...` show the grid.
+Budgets and configs replace `axes` as a whole, and `axes: {}` takes them away. A study with axes
+judges no claims.
+"""
+CLAIMS = """\
+By name in a file of `claims/`, whose own name is the key of the work in `docs/papers.md`, or
+begins with it and a hyphen. A study judges a claim where it has a stream, the metrics and the
+methods that the claim is about; of several variants of a method, the first counts. It then has
+the table `claims`, with a verdict computed from its scores, and `results/CONFIG/overview/ledger`
+has the verdicts of all studies. `python -m shiftbench list claims` shows which studies judge
+which.
+"""
+WORDS = {
+    "kind of problem": compatibility_words.KINDS,
+    "prediction": compatibility_words.PREDICTIONS,
+    "what a stream, a model or a combinator has": compatibility_words.PROPERTIES,
+    "what a learner or a combinator offers": compatibility_words.OFFERS,
+}
+
+TITLES = {
+    "streams": "Stream families",
+    "models": "Models",
+    "learners": "Learners",
+    "combinators": "Combinators",
+    "metrics": "Metrics",
+    "artefacts": "Artefacts",
+}
+
+
+def text() -> str:
+    """The whole page, in Markdown."""
+    parts = [
+        HEAD,
+        "## A config\n",
+        _model_table(ConfigFile),
+        NAMES,
+        "## A study\n",
+        "In `studies/NAME.yaml`, or under `studies` in a config.\n",
+        _model_table(Study),
+        "Beside these:\n",
+        _model_table(StudyFile),
+        AXES,
+        "## A stream\n",
+        "Beside `family` stand the settings of the family, listed below.\n",
+        _model_table(Stream),
+        "## A method\n",
+        "By name in a file of `methods/`, one for a paper or a family of papers.\n",
+        _model_table(Method),
+        "## Tuning\n",
+        _model_table(Tuning),
+        "## A claim\n",
+        CLAIMS,
+        _model_table(ClaimEntry),
+        "`holds` has one of these predicates, with what goes with it:\n",
+        _model_table(Holds),
+        "Under `findings` stands a list of what is wrong in a paper or in its code:\n",
+        _model_table(Finding),
+        *_vocabulary(),
+        *_components(),
+    ]
+    return "\n".join(parts)
+
+
+def _vocabulary() -> Iterator[str]:
+    yield "## What fits\n"
+    yield FITS
+    yield "| constant | what it says |\n|---|---|"
+    yield "".join(
+        f"| `{name}` | {text} |\n" for name, text in compatibility_words.CONSTANTS.items()
+    )
+    for title, words in WORDS.items():
+        yield f"| {title} | |\n|---|---|"
+        yield "".join(f"| `{word}` | {text} |\n" for word, text in words.items())
+
+
+def _components() -> Iterator[str]:
+    for kind, title in TITLES.items():
+        yield f"## {title}\n"
+        for name in components.names(kind):
+            yield f"### `{name}`\n"
+            yield components.summary(kind, name) + "\n"
+            needs = components.constant(kind, name, "NEEDS", ())
+            if needs:
+                yield f"Needs the study to reveal: {', '.join(needs)}.\n"
+            if fits := compatibility.described(kind, name):
+                yield fits + "\n"
+            if kind not in ("metrics", "artefacts"):
+                yield _settings_table(kind, name)
+
+
+def _model_table(model: type[BaseModel]) -> str:
+    rows = [
+        (field.alias or name, _type(field), _default(field), field.description or "")
+        for name, field in model.model_fields.items()
+    ]
+    return _table(rows)
+
+
+def _settings_table(kind: str, name: str) -> str:
+    fields = components.fields(kind, name)
+    if not fields:
+        return "No settings.\n"
+    rows = [
+        (key, f"`{written}`", _literal(default), document)
+        for key, (written, default, document) in fields.items()
+    ]
+    return _table(rows)
+
+
+def _table(rows: list[tuple[str, str, str, str]]) -> str:
+    lines = ["| key | type | default | meaning |", "|---|---|---|---|"]
+    for key, kind, default, meaning in rows:
+        cells = [f"`{key}`", kind, default, meaning]
+        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    return "\n".join([*lines, ""])
+
+
+def _type(field: FieldInfo) -> str:
+    kind = _words(field.annotation)
+    least = [f"at least {m.ge}" for m in field.metadata if isinstance(m, annotated_types.Ge)]
+    most = [f"at most {m.le:,}" for m in field.metadata if isinstance(m, annotated_types.Le)]
+    return ", ".join([kind, *least, *most])
+
+
+def _words(annotation: typing.Any) -> str:
+    """A type as a reader of YAML would say it."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    simple = {int: "integer", str: "text", typing.Any: "anything", type(None): "nothing"}
+    if annotation in simple:
+        return simple[annotation]
+    if origin is typing.Literal:
+        return " or ".join(f"`{value}`" for value in arguments)
+    if origin is list:
+        return "list"
+    if origin is dict or isinstance(annotation, type):
+        return "mapping"
+    if origin is typing.Annotated:
+        return _words(arguments[0])
+    inner = [_words(argument) for argument in arguments if argument is not type(None)]
+    return inner[0] if origin is not tuple else "component"
+
+
+def _default(field: FieldInfo) -> str:
+    return _literal(dataclasses.MISSING if field.is_required() else field.default)
+
+
+def _literal(value: typing.Any) -> str:
+    if value is dataclasses.MISSING:
+        return "required"
+    return "" if value is None else f"`{json.dumps(value)}`"

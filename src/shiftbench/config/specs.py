@@ -1,0 +1,400 @@
+"""One spec a job: all that its result depends on, and nothing else.
+
+A spec is a dict that JSON can write. It is the only param of its rule, so a job runs again
+exactly when its spec changes; its digest names the folder of checkpoints. Threads, memory
+and time limits are no part of it; a GPU is, since it gives other bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from shiftbench.config import (
+    claims,
+    components,
+    declarations,
+    device_checks,
+    digest,
+    environment,
+    random_settings,
+    tuning,
+    user_files,
+    warm_ups,
+)
+from shiftbench.config.schema import Config, Study
+from shiftbench.config.tuning import TRIALS
+from shiftbench.core import instructions
+from shiftbench.core.errors import UserError
+from shiftbench.data.store import raw
+
+Spec = dict[str, Any]
+_behind: dict[str, tuple[tuple[str, ...], str | None]] = {}
+HARNESS = "shiftbench.evaluation.running.harness"
+WARM_UP = "shiftbench.evaluation.running.warm_up"
+SUMMARISE = ("shiftbench.evaluation.scoring.summarise", "shiftbench.evaluation.scoring.tidy")
+CHOOSE = "shiftbench.evaluation.scoring.tuning_choice"
+LEDGER = "shiftbench.evaluation.overview.ledger"
+RANKS = "shiftbench.evaluation.overview.ranks"
+FEWEST_RANKED = 3
+"""Studies, and methods that they share, below which ranks have nothing to test."""
+SHAPES = "shiftbench.core.shapes"
+STORES = "shiftbench.data.store.zarr_zip"
+DRAWING = tuple(
+    f"shiftbench.{name}" for name in ("scoring.results", "artefacts._style", "artefacts._tables")
+)
+
+
+def raw_file(dataset: str, file: str) -> Spec:
+    """The spec of fetching a raw file: its content, wherever it comes from."""
+    return {
+        "kind": "raw",
+        "dataset": dataset,
+        "file": file,
+        "sha256": raw.table()[dataset].files[file].sha256,
+    }
+
+
+def stream(config: Config, name: str) -> Spec:
+    """The spec of building a stream."""
+    return _of_stream(config, name, {"kind": "stream"})
+
+
+def words(config: Config, name: str) -> Spec:
+    """The spec of choosing the vocabulary of a stream that is counted in shards."""
+    return _of_stream(config, name, {"kind": "words"})
+
+
+def part(config: Config, name: str, shard: int) -> Spec:
+    """The spec of counting one shard of a stream."""
+    shards = config.streams[name].settings["shards"]
+    return _of_stream(config, name, {"kind": "part", "shard": shard, "shards": shards})
+
+
+def run(config: Config, study: str, stream: str, variant: str, seeds: tuple[int, int]) -> Spec:
+    """The spec of running one variant on one stream with one block of seeds."""
+    plan = config.studies[study]
+    metrics = [name for name in plan.metrics if stage(name) != "run"]
+    point = random_settings.point(study, plan, variant, seeds[0])
+    pipeline = tuning.applied(plan.learners[variant], point)
+    model = _model(plan, variant)
+    spec = (
+        {
+            "kind": "run",
+            "study": study,
+            "stream": {"name": stream} | _source(config, stream),
+            "variant": variant,
+            "learner": [list(item) for item in pipeline],
+            "model": model,
+            "seeds": list(seeds),
+            "reveals": plan.reveals,
+            "drift": plan.drift,
+            "metrics": metrics,
+            "stack": _stack(_parts(pipeline, model)),
+            "instructions": instructions.wanted() or plan.instructions,
+        }
+        | ({"configuration": point} if point else {})
+        | ({"keeps": plan.keeps} if plan.keeps else {})
+    )
+    return _sealed(_on(device_checks.of_run(plan, variant), spec), *modules_of_run(spec))
+
+
+def modules_of_run(spec: Spec) -> list[str]:
+    """The modules whose code, with all that they import, decides what a run gives."""
+    return [
+        HARNESS,
+        components.module_name("streams", spec["stream"]["family"]),
+        *_parts(spec["learner"], spec["model"]),
+        *(components.module_name("metrics", name) for name in spec["metrics"]),
+    ]
+
+
+def warm_up(config: Config, study: str, stream: str, name: str, seeds: tuple[int, int]) -> Spec:
+    """The spec of a warm-up that runs of a study share on a stream. UserError without such."""
+    known = warm_ups_of(config, study, stream)
+    if name not in known:
+        raise UserError(f"study {study} shares no warm-up {name} on {stream}; start it anew")
+    whole = run(config, study, stream, known[name], seeds)
+    decides = warm_ups.shared(whole)
+    assert decides is not None
+    kind, component, _ = decides["component"]
+    modules = [components.module_name(kind, component)]
+    modules += _modules_of_model(component, decides["model"])
+    spec = {
+        "kind": "warm-up",
+        "name": name,
+        **decides,
+        "stack": _stack(modules),
+        "instructions": whole["instructions"],
+    }
+    return _sealed(
+        _on(whole.get("device", "cpu"), spec),
+        WARM_UP,
+        components.module_name("streams", config.streams[stream].family),
+        *modules,
+    )
+
+
+def warm_ups_of(config: Config, study: str, stream: str) -> dict[str, str]:
+    """The names of the warm-ups that runs of a study share on a stream; a variant of each."""
+    return {name: those[-1] for name, those in sharing(config, study, stream).items()}
+
+
+def sharing(config: Config, study: str, stream: str) -> dict[str, list[str]]:
+    """The names of the warm-ups that runs of a study share on a stream, with all who do."""
+    found: dict[str, list[str]] = {}
+    for variant in config.studies[study].methods:
+        if name := warm_up_name(config, study, stream, variant):
+            found.setdefault(name, []).append(variant)
+    return found
+
+
+def warm_up_name(config: Config, study: str, stream: str, variant: str) -> str | None:
+    """The name of the warm-up that a run shares with others; None where it learns by itself.
+
+    That is so without a warm-up, where tuning finds the settings only later, and where each seed
+    has its own.
+    """
+    source, plan = config.streams[stream], config.studies[study]
+    has = declarations.words("streams", source.family, "HAS", source.settings)
+    worker = warm_ups.worker(plan.learners[variant])
+    varied = plan.tuning is not None or plan.configurations
+    if "warm-up" not in has or varied or worker is None:
+        return None
+    model = _model(plan, variant) if worker.kind == "learners" else None
+    name = warm_ups.name([worker.kind, worker.name, worker.settings], model)
+    return name if device_checks.of_run(plan, variant) == "cpu" else f"{name}-gpu"
+
+
+def choice(config: Config, study: str, stream: str, learner: str) -> Spec:
+    """The spec of choosing the best of a learner's trials on a stream."""
+    plan = config.studies[study]
+    assert plan.tuning is not None
+    metric = plan.tuning.metric
+    return _sealed(
+        {
+            "kind": "choice",
+            "study": study,
+            "stream": stream + TRIALS,
+            "learner": learner,
+            "metric": metric,
+            "higher_is_better": components.constant("metrics", metric, "HIGHER_IS_BETTER"),
+            "trials": dict(tuning.trial_names(study, plan, learner)),
+        },
+        CHOOSE,
+    )
+
+
+def with_choice(spec: Spec, point: dict[str, Any]) -> Spec:
+    """The spec of a tuned run when the settings of the best trial are known."""
+    pipeline = [(name, settings) for name, settings in spec["learner"]]
+    learner = [list(item) for item in tuning.applied(pipeline, point)]
+    changed = {key: value for key, value in spec.items() if key != "digest"}
+    return _signed(changed | {"learner": learner, "tuned": point})
+
+
+def scores(config: Config, study: str) -> Spec:
+    """The spec of summarising a study."""
+    spec = _of_study(config, study, "scores")
+    return _sealed(spec, *modules_of_scores(spec))
+
+
+def modules_of_scores(spec: Spec) -> list[str]:
+    """The modules whose code, with all that they import, decides the scores of a study."""
+    return [*SUMMARISE, *(components.module_name("metrics", name) for name in spec["metrics"])]
+
+
+def artefact(config: Config, study: str, name: str) -> Spec:
+    """The spec of making one figure or table of a study."""
+    plan = config.studies[study]
+    of_claims = components.constant("artefacts", name, "CLAIMS", False)
+    return _sealed(
+        _of_study(config, study, "artefact")
+        | ({"claims": _claims(config, study)} if of_claims else {})
+        | ({"cells": plan.cells} if plan.axes else {})
+        | ({"configurations": drawn} if (drawn := random_settings.points(study, plan)) else {})
+        | {
+            "artefact": name,
+            "title": plan.title,
+            "origin": plan.origin,
+            "cuts": plan.cuts,
+            "words": plan.words,
+            "tuning": tuning.told(plan),
+            "baseline": plan.baseline,
+            "looks": {variant: list(look) for variant, look in plan.looks.items()},
+            "labels": {variant: plan.label(variant) for variant in plan.methods},
+        },
+        *DRAWING,
+        components.module_name("artefacts", name),
+    )
+
+
+def ledger(config: Config, name: str) -> Spec:
+    """The spec of the ledger of a config, by name: all claims, and the studies that judge some."""
+    return _sealed(
+        {
+            "kind": "ledger",
+            "config": name,
+            "claims": [claim.model_dump(exclude_none=True) for claim in config.claims.values()],
+            "studies": judging(config),
+        },
+        *DRAWING,
+        LEDGER,
+    )
+
+
+def ranks(config: Config) -> Spec:
+    """The spec of the ranks of methods, over the studies that tune all of theirs alike."""
+    labels = {
+        name: variant.label
+        for study in ranked(config)
+        for name, variant in config.studies[study].methods.items()
+        if variant.method == name
+    }
+    spec = {"kind": "ranks", "studies": ranked(config), "labels": labels, "bounds": _bounds(config)}
+    return _sealed(spec, *DRAWING, RANKS)
+
+
+def _bounds(config: Config) -> list[str]:
+    """The methods of ranked studies that are given what the others are not."""
+    variants = [one for name in ranked(config) for one in config.studies[name].methods.values()]
+    return sorted({str(variant.method) for variant in variants if variant.bound})
+
+
+def ranked(config: Config) -> list[str]:
+    """The studies whose methods can be ranked, if they are enough and share enough; else none."""
+    judged = {
+        name: one for name, one in config.studies.items() if one.tuning and "acc" in one.metrics
+    }
+    methods = [
+        {method for name, method in study.standing.items() if not study.methods[name].bound}
+        for study in judged.values()
+    ]
+    enough = len(judged) >= FEWEST_RANKED and len(set.intersection(*methods)) >= FEWEST_RANKED
+    return list(judged) if enough else []
+
+
+def judging(config: Config) -> list[str]:
+    """The studies that judge a claim."""
+    return [study for study in config.studies if claims.of_study(config, study)]
+
+
+def stage(metric: str) -> str:
+    """When a metric is taken: before, after or run."""
+    return components.constant("metrics", metric, "STAGE")
+
+
+def refuse_other(spec: Spec, planned: str | None) -> None:
+    """UserError if the spec is not the one that the workflow planned this job with."""
+    if planned is not None and planned != spec["digest"]:
+        raise UserError(
+            "the config or the code changed while the workflow ran; start it again"
+            f" (planned {planned[:12]}, now {spec['digest'][:12]})"
+        )
+
+
+def _parts(pipeline: list[Any], model: list[Any] | None) -> list[str]:
+    """The modules of the combinators, the learner and the model of a run."""
+    *combinators, (learner, _) = pipeline
+    modules = [components.module_name("combinators", name) for name, _ in combinators]
+    modules.append(components.module_name("learners", learner))
+    return modules + _modules_of_model(learner, model)
+
+
+def _modules_of_model(learner: str, model: list[Any] | None) -> list[str]:
+    """What builds the model of a learner, or describes it to a learner that builds its own."""
+    if not model:
+        return []
+    of_shapes = components.constant("learners", learner, "MODEL") == "shapes"
+    if of_shapes and not components.defines("models", model[0], "describe"):
+        return [SHAPES]
+    return [components.module_name("models", model[0])]
+
+
+def _stack(modules: Iterable[str]) -> str:
+    """Which of the two stacks of warm.py a job with these components imports."""
+    heavy = any(digest.imports(module, "tensorflow") for module in modules)
+    return "tensorflow" if heavy else "light"
+
+
+def _model(plan: Study, variant: str) -> list[Any] | None:
+    learner, _ = plan.learners[variant][-1]
+    needs_one = components.constant("learners", learner, "MODEL", False)
+    return list(plan.model) if plan.model and needs_one else None
+
+
+def _of_study(config: Config, study: str, kind: str) -> Spec:
+    plan = config.studies[study]
+    return {
+        "kind": kind,
+        "study": study,
+        "metrics": plan.metrics,
+        "learners": {name: [list(item) for item in plan.learners[name]] for name in plan.learners},
+        "methods": plan.standing,
+        "reference": plan.reference,
+        "streams": plan.streams,
+        "seeds": plan.seeds,
+    }
+
+
+def _claims(config: Config, study: str) -> list[Spec]:
+    """The claims that a study judges, each with the streams on which."""
+    return [
+        config.claims[name].model_dump(exclude_none=True) | {"streams": streams}
+        for name, streams in claims.of_study(config, study).items()
+    ]
+
+
+def _of_stream(config: Config, name: str, kind: Spec) -> Spec:
+    """The spec of a job that makes a stream, or a part of it."""
+    family = components.module_name("streams", config.streams[name].family)
+    return _sealed(kind | {"stream": name} | _source(config, name), family)
+
+
+def _source(config: Config, name: str) -> Spec:
+    """Family, settings and raw files of a stream; how many jobs share its counting is none."""
+    settings = {k: v for k, v in config.streams[name].settings.items() if k != "shards"}
+    data: dict[str, str] = {}
+    if settings.get("dataset"):
+        files = raw.table()[settings["dataset"]].files
+        data = {file: entry.sha256 for file, entry in files.items()}
+    for key, path in user_files.named(settings).items():
+        settings[key] = path.resolve().name
+        data |= {f"{key}/{file}": found for file, found in user_files.checksums(path).items()}
+    return {"family": config.streams[name].family, "settings": settings, "data": data}
+
+
+def _on(device: str, spec: Spec) -> Spec:
+    """The spec of a run or warm-up on a device; on a GPU with the versions of its libraries."""
+    if device == "cpu":
+        return spec
+    cuda = {"cuda": environment.cuda()} if spec["stack"] == "tensorflow" else {}
+    return spec | {"device": device} | cuda
+
+
+def _sealed(spec: Spec, *modules: str) -> Spec:
+    """A spec with what its job runs: the code of the modules, and the packages they need."""
+    # Every job writes or reads stores.
+    needed = json.dumps(environment.versions(*modules, STORES))
+    of_packages = hashlib.sha256(needed.encode()).hexdigest()
+    code = digest.code(*modules)
+    _behind[code], _behind[of_packages] = (modules, None), (modules, needed)
+    return _signed(spec | {"code": code, "environment": of_packages})
+
+
+def behind() -> dict[str, dict[str, Any]]:
+    """What the digests of code and environment stand for, of all specs made so far.
+
+    Of code each module with its own digest, of an environment each package with its versions.
+    """
+    return {
+        name: digest.contents(*modules) if needed is None else json.loads(needed)
+        for name, (modules, needed) in _behind.items()
+    }
+
+
+def _signed(spec: Spec) -> Spec:
+    canonical = json.dumps(spec, sort_keys=True)
+    return spec | {"digest": hashlib.sha256(canonical.encode()).hexdigest()}

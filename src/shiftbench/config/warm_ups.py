@@ -1,0 +1,67 @@
+"""Which runs share a warm-up: data from before a stream, from which several methods learn alike.
+
+Of a pipeline one component does the work of a warm-up, and what is around it asks that one to
+`begin`: the learner, or a combinator that lets what is inside it wait. Combinators say which, in
+a constant WARMS: `inside` (it begins what is inside it), or the settings that its own warm-up
+depends on, and nothing else. Of a learner all settings count, and the model. A combinator
+without WARMS takes the warm-up for a task, and then every run does its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from shiftbench.config import components, declarations
+
+INSIDE = "inside"
+
+
+class Worker(NamedTuple):
+    """The component of a pipeline that does the work of the warm-up.
+
+    place: in the pipeline. settings: those on which its warm-up depends.
+    """
+
+    place: int
+    kind: str
+    name: str
+    settings: dict[str, Any]
+
+
+def worker(pipeline: Sequence[Sequence[Any]]) -> Worker | None:
+    """The worker of a pipeline, outermost first; None where every run does its own warm-up."""
+    for place, (name, settings) in enumerate(pipeline):
+        kind = "learners" if place == len(pipeline) - 1 else "combinators"
+        if components.constant(kind, name, "NEEDS", ()):
+            return None  # what the protocol reveals comes before it learns
+        if kind == "learners":
+            return Worker(place, kind, name, dict(settings))
+        words = declarations.words(kind, name, "WARMS", settings)
+        if not words or (INSIDE in words and components.defines(kind, name, "inner_problem")):
+            return None
+        if INSIDE not in words:
+            return Worker(place, kind, name, {key: settings[key] for key in sorted(words)})
+    return None
+
+
+def shared(spec: dict[str, Any]) -> dict[str, Any] | None:
+    """What of the spec of a run decides its warm-up; None where the run does its own."""
+    found = worker(spec["learner"])
+    if found is None:
+        return None
+    return {
+        "study": spec["study"],
+        "stream": spec["stream"],
+        "component": [found.kind, found.name, found.settings],
+        "model": spec["model"] if found.kind == "learners" else None,
+        "seeds": spec["seeds"],
+    }
+
+
+def name(component: Sequence[Any], model: Sequence[Any] | None) -> str:
+    """The name of a warm-up, the same whatever else a study compares."""
+    decides = json.dumps([component, model], sort_keys=True)
+    return f"{component[1]}-{hashlib.sha256(decides.encode()).hexdigest()[:8]}"

@@ -1,0 +1,1 @@
+"""Interface, seeds, errors and other foundations that every package may import."""

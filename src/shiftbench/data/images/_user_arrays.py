@@ -1,0 +1,143 @@
+"""Reader of images in the arrays of an .npz file; nothing is unpickled."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.lib.npyio import NpzFile
+from PIL import Image
+
+from shiftbench.core.errors import UserError
+from shiftbench.data.images._pictures import Pictures, resized
+
+ARRAYS = (
+    (("images", "labels", "tasks"),),
+    (
+        ("train_images", "train_labels", "train_tasks"),
+        ("test_images", "test_labels", "test_tasks"),
+    ),
+    (("x_train", "y_train", "tasks_train"), ("x_test", "y_test", "tasks_test")),
+)
+"""Names of images, labels and, where they are in tasks, tasks: all together, or split in two."""
+PERMIT = "8-bit levels, whole numbers from 0 to 255, or real ones from 0 to 1"
+BROKEN = (OSError, EOFError, zipfile.BadZipFile, zlib.error)
+
+
+def look(path: Path, by_task: bool) -> None:
+    """UserError where the names of arrays are wrong; none is read."""
+    with _opened(path) as arrays:
+        _layout(path, arrays.files, by_task)
+
+
+def read(path: Path, by_task: bool, size: int, grey: bool) -> Pictures:
+    """The images of a file, each shrunk or stretched to a square of `size`, if that is not 0.
+
+    Colours are kept, unless all shall be grey. UserError, with the array, for what holds no images
+    or labels.
+    """
+    with _opened(path) as arrays:
+        layout = _layout(path, arrays.files, by_task)
+        parts = [_part(path, arrays, names[: 2 + by_task]) for names in layout]
+    shapes = [images.shape[1:] for images, *_ in parts]
+    if len(set(shapes)) > 1:
+        raise UserError(
+            f"{path}: images for training have the shape {shapes[0]}, for test {shapes[1]}."
+        )
+    pixels, labels, *tasks = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    classes, label = np.unique(labels, return_inverse=True)
+    names, task = np.unique(tasks[0] if by_task else [""] * len(label), return_inverse=True)
+    test = np.repeat([False, True], [len(one) for one, *_ in parts]) if len(parts) > 1 else None
+    if size or (grey and pixels.shape[3] > 1):
+        grey = grey or pixels.shape[3] == 1
+        pixels = np.stack([resized(_picture(one), size, grey) for one in pixels])
+    return Pictures(pixels, label, task, test, classes.astype(str).tolist(), names.tolist())
+
+
+def _picture(levels: np.ndarray) -> Image.Image:
+    return Image.fromarray(levels[..., 0] if levels.shape[2] == 1 else levels)
+
+
+def _opened(path: Path) -> NpzFile:
+    """The arrays of a file, to be closed."""
+    if not zipfile.is_zipfile(path):
+        raise UserError(
+            f"{path} is neither a folder of images nor an .npz file. Name such a folder, or write"
+            " images and labels with numpy.savez(path, images=..., labels=...)."
+        )
+    try:
+        return np.load(path, allow_pickle=False)
+    except BROKEN as error:
+        raise UserError(f"{path} is damaged ({error}). Write it anew.") from None
+
+
+def _layout(path: Path, there: Sequence[str], by_task: bool) -> tuple[tuple[str, ...], ...]:
+    """The names under which the images are, of ARRAYS."""
+    wanted = [[name for part in layout for name in part[: 2 + by_task]] for layout in ARRAYS]
+    for layout, names in zip(ARRAYS, wanted, strict=True):
+        if set(names) <= set(there):
+            return layout
+    raise UserError(
+        f"{path} has the arrays {', '.join(there) or 'of no name'}, but must have"
+        f" {'; or '.join(', '.join(names) for names in wanted)}."
+    )
+
+
+def _part(path: Path, arrays: NpzFile, names: Sequence[str]) -> list[np.ndarray]:
+    """Images [n, y, x, channel] uint8, their labels [n] and, where wanted, their tasks [n]."""
+    images, *labels = (_array(path, arrays, name) for name in names)
+    shape = images.shape
+    if images.ndim == 3:
+        images = images[..., np.newaxis]
+    if images.ndim != 4 or images.shape[3] not in (1, 3) or not images.size:
+        raise UserError(
+            f"{path}: {names[0]} has the shape {shape}, but must be"
+            " [image, y, x] or [image, y, x, channel] with 1 or 3 channels."
+        )
+    found = [_of_eight_bits(f"{path}: {names[0]}", images)]
+    for name, array in zip(names[1:], labels, strict=True):
+        flat = array.reshape(len(array), -1) if array.ndim else array.reshape(0, 1)
+        if flat.shape != (len(images), 1):
+            raise UserError(
+                f"{path}: {name} has the shape {array.shape}, but {names[0]} has {len(images)}"
+                " images; each needs one."
+            )
+        if array.dtype.kind not in "buiU":
+            raise UserError(
+                f"{path}: {name} are of type {array.dtype}, but must be whole numbers or words."
+            )
+        found.append(flat[:, 0])
+    return found
+
+
+def _array(path: Path, arrays: NpzFile, name: str) -> np.ndarray:
+    try:
+        return arrays[name]
+    except ValueError:
+        raise UserError(
+            f"{path}: {name} holds Python objects, which are not read. Write it as numbers or words"
+            " of one type."
+        ) from None
+    except BROKEN as error:
+        raise UserError(f"{path}: {name} is damaged ({error}). Write the file anew.") from None
+
+
+def _of_eight_bits(name: str, images: np.ndarray) -> np.ndarray:
+    if images.dtype == np.uint8:
+        return images
+    if images.dtype.kind in "bf":
+        low, high, scale = 0, 1, 255
+    elif images.dtype.kind in "iu":
+        low, high, scale = 0, 255, 1
+    else:
+        raise UserError(f"{name} are of type {images.dtype}, but must be {PERMIT}.")
+    wrong = ~((images >= low) & (images <= high)).all(axis=(1, 2, 3))
+    for first in np.flatnonzero(wrong)[:1]:
+        raise UserError(
+            f"{name} are of type {images.dtype}, and number {first} has levels from"
+            f" {images[first].min():g} to {images[first].max():g}, but they must be {PERMIT}."
+        )
+    return np.rint(images * np.float64(scale)).astype(np.uint8)

@@ -1,0 +1,253 @@
+"""The store of one or more series, and its tasks: what every family of series shares.
+
+A row is one step: targets y [d] and, for each model m of the learner's set, a design matrix
+X_m [d, p], y ~ X_m beta. Designs are made when a task is read. With regressors from the past
+the first value of the series has no row, so that task 0 is the second value; the coordinate
+`position` tells where a task starts, counted from 1 in the values of the series.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from shiftbench.core.errors import UserError
+from shiftbench.core.interface import Batch, Problem, Task
+from shiftbench.data.store import raw as raw_data
+
+BY_TASK = ("realisation", "task")
+TIME = "number, year or date of a value"
+
+
+class Series(NamedTuple):
+    """A data set as it is read.
+
+    value: [realisation, time, series]; time: [time] labels (number, year or date);
+    names: of the series; time_name: what its file calls time.
+    truth: how `changes`, first positions of new segments from 0, are known: `known`,
+    `accepted`, `annotated` or `unknown`.
+    annotations: annotator -> positions, in the values that they saw, one in `every`.
+    look_ahead: what the preparation knows of the whole series; event: (position, words).
+    """
+
+    value: np.ndarray
+    time: np.ndarray
+    names: Sequence[str]
+    units: str
+    truth: str
+    changes: Sequence[int]
+    annotations: Mapping[str, Sequence[int]] = {}
+    every: int = 1
+    look_ahead: str = ""
+    event: tuple[int, str] | None = None
+    time_name: str = ""
+
+
+class View(NamedTuple):
+    """How learners see a series; see the settings of the family `series`."""
+
+    regressors: str
+    scaling: str
+    centre: str
+    rows_per_task: int
+
+
+def stored(name: str, series: Series, view: View, about: raw_data.Dataset) -> xr.Dataset:
+    """The store: value [realisation, time, series] as the learner sees it, shift, position.
+
+    Where values are centred or scaled, origin and scale [realisation, series] bring them back to
+    the units of the data: origin + scale * value. shift, annotation (by people) and event are truth
+    and reach no learner. UserError, with the data's name, where a series does not vary and has no
+    z-score.
+    """
+    value, look_ahead, origin, scale = _prepared(name, series, view)
+    store = _labelled(series, view, about, value, look_ahead)
+    if value is not series.value:
+        shape = (len(value), 1, value.shape[2])
+        for kind, number in (("origin", origin), ("scale", scale)):
+            about_it = described(f"{kind} of the values in the units of the data", series.units)
+            whole = np.broadcast_to(number, shape)[:, 0]
+            store[kind] = (("realisation", "series"), whole, about_it)
+    return store
+
+
+def problem(store: xr.Dataset) -> Problem:
+    """Regression of d values on a design of shape (models, d, regressors)."""
+    d, rows = store.sizes["series"], int(store.attrs["rows_per_task"])
+    models, rings = store.sizes.get("model", 1), store.sizes.get("ring", 0)
+    regressors = {
+        "constant": d,
+        "own-lag": d + 1,
+        "own-level-and-lag": 2 * d,
+        "neighbours": d * (2 + rings),
+    }
+    shape = (models, d, regressors[store.attrs["regressors"]])
+    return Problem("regression", shape, d, rows, store.sizes["task"])
+
+
+def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
+    """The steps of task t: inputs [S, n, M, d, p], targets [S, n, d]; nothing is held out.
+
+    The last task is filled up with masked rows where the series ends within it.
+    """
+    rows = int(store.attrs["rows_per_task"])
+    value = store["value"].values
+    wanted = int(store["position"].values[t]) - 1 + np.arange(rows)
+    inside = wanted < value.shape[1]
+    steps = np.where(inside, wanted, value.shape[1] - 1)
+    chosen = np.asarray(realisations, int)[:, None]
+    targets = value[chosen, steps]
+    # Only a constant design has a row for the first value, and it has no use for the past.
+    inputs = _design(store, value[chosen, np.maximum(steps - 1, 0)])
+    mask = np.broadcast_to(inside, targets.shape[:2])
+    return Task(Batch(inputs, targets, mask), None, None)
+
+
+def described(long_name: str, units: str = "1") -> dict[str, str]:
+    """The attributes of a variable."""
+    return {"long_name": long_name, "units": units}
+
+
+def _named(column: str) -> dict[str, str]:
+    """The attributes of the axis of time; `column` is what a file calls it."""
+    return described(column) | {"column": column} if column else described(TIME)
+
+
+def _prepared(
+    name: str, series: Series, view: View
+) -> tuple[np.ndarray, str, np.ndarray, np.ndarray]:
+    """The values centred and scaled, in words what of the whole series that took, and the scale.
+
+    That is origin and scale, to be broadcast to [realisation, 1, series].
+    """
+    value, used = series.value, [series.look_ahead] if series.look_ahead else []
+    origin, scale = np.zeros((1, 1, 1)), np.ones((1, 1, 1))
+    if view.centre == "first":
+        origin = value[:, :1]
+        value = value - origin
+    if view.centre == "whole-series":
+        origin = value.mean(axis=1, keepdims=True)
+        value = value - origin
+        used.append("mean")
+    if view.scaling != "none":
+        axes = (1,) if view.scaling == "z-score" else (1, 2)
+        scale = value.std(axis=axes, keepdims=True)
+        if not scale.all():
+            raise UserError(
+                f"A series of {name} is constant and has no z-score. Set scaling to none."
+            )
+        mean = value.mean(axis=axes, keepdims=True)
+        value, origin = (value - mean) / scale, origin + mean
+        used.append("mean and standard deviation")
+    return value, ", ".join(used), origin, scale
+
+
+def _labelled(
+    series: Series, view: View, about: raw_data.Dataset, value: np.ndarray, look_ahead: str
+) -> xr.Dataset:
+    """The values with their labels, and the truth on the grid of tasks."""
+    first = 0 if view.regressors == "constant" else 1
+    start = np.arange(first, value.shape[1], view.rows_per_task)
+    shift = np.tile(_flags(series.changes, start), (len(value), 1))
+    units = series.units if view.scaling == "none" else "1"
+    store = xr.Dataset(
+        {
+            "value": (
+                ("realisation", "time", "series"),
+                value,
+                described("observed value, after centring and scaling", units),
+            ),
+            "shift": (BY_TASK, shift, described("whether a new segment starts with this task")),
+        },
+        coords={
+            "realisation": ("realisation", np.arange(len(value)), described("realisation")),
+            "time": ("time", series.time, _named(series.time_name)),
+            "series": ("series", np.array(series.names), described("name of the series")),
+            "task": ("task", np.arange(len(start)), described("number of the task")),
+            "position": ("task", start + 1, described("first value of the task, counted from 1")),
+        },
+        attrs={
+            "title": about.title,
+            "licence": about.licence,
+            "citation": about.citation,
+            "regressors": view.regressors,
+            "rows_per_task": view.rows_per_task,
+            "truth": series.truth,
+            "look_ahead": look_ahead,
+            "warm_up": 0,
+        },
+    )
+    if series.annotations:
+        store = store.merge(_annotated(series, start), combine_attrs="override")
+    if series.event:
+        place, words = series.event
+        store["event"] = ("task", _flags([place], start), described(words))
+    return store
+
+
+def _annotated(series: Series, start: np.ndarray) -> xr.Dataset:
+    """The annotators' changepoints, and where a task stands in the values that they saw."""
+    seen = -(-np.arange(series.value.shape[1]) // series.every)
+    last = (series.value.shape[1] - 1) // series.every
+    marks = [
+        _flags([series.every * point for point in points], start)
+        for points in series.annotations.values()
+    ]
+    return xr.Dataset(
+        {
+            "annotation": (
+                ("annotator", "task"),
+                np.stack(marks),
+                described("whether an annotator sees a new segment start with this task"),
+            ),
+            "annotated_index": (
+                "task",
+                np.minimum(seen[start], last),
+                described("first value from the task's start on that annotators saw, from 0"),
+            ),
+        },
+        coords={
+            "annotator": (
+                "annotator",
+                np.array(list(series.annotations)),
+                described("number of the annotator"),
+            )
+        },
+    )
+
+
+def _flags(positions: Sequence[int], start: np.ndarray) -> np.ndarray:
+    """The tasks [task] bool that hold these positions; never task 0, which nothing precedes."""
+    flags = np.zeros(len(start), bool)
+    holder = np.searchsorted(start, np.asarray(positions, int), side="right") - 1
+    flags[np.maximum(holder, 0)] = True
+    flags[0] = False
+    return flags
+
+
+def _design(store: xr.Dataset, past: np.ndarray) -> np.ndarray:
+    """Designs [S, n, M, d, p] from the values before each row [S, n, d]."""
+    kind, d = store.attrs["regressors"], past.shape[-1]
+    eye = np.eye(d)
+    if kind == "constant":
+        return np.broadcast_to(eye, (*past.shape[:2], 1, d, d))
+    own = past[..., None] * eye
+    if kind == "own-lag":
+        return np.concatenate([np.ones((*past.shape, 1)), own], axis=-1)[:, :, None]
+    if kind == "own-level-and-lag":
+        return np.concatenate([np.broadcast_to(eye, own.shape), own], axis=-1)[:, :, None]
+    sums = np.einsum("mrij,snj->snmir", store["neighbour"].values, past)
+    models, rings = sums.shape[2], sums.shape[-1]
+    around = sums[..., None] * eye[:, None]
+    shape = (*past.shape[:2], models, d, d)
+    return np.concatenate(
+        [
+            np.broadcast_to(eye, shape),
+            np.broadcast_to(own[:, :, None], shape),
+            around.reshape(*shape[:-1], rings * d),
+        ],
+        axis=-1,
+    )

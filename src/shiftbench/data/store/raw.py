@@ -1,0 +1,196 @@
+"""Raw data sets: what they are, where each file comes from, and how it is checked.
+
+The table is raw_files.yaml. Files come from the mirror that SHIFTBENCH_MIRROR names (a
+folder or an http address, with one folder a data set unless the table names another), else
+from the address in the table. Imports little: the workflow reads the table whenever it is parsed.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import shutil
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+import yaml
+
+from shiftbench.core import file_errors
+from shiftbench.core.errors import UserError
+from shiftbench.data.store import scratch
+
+MIRROR = "SHIFTBENCH_MIRROR"
+RETRIES = 2
+CHANGED = (
+    "It was changed after it was fetched; delete it and start the workflow again, which fetches it"
+    " anew."
+)
+
+
+@dataclass(frozen=True)
+class RawFile:
+    """One file of a data set: sha256 (hexadecimal), size (bytes), address.
+
+    folder: where a mirror has it, if not in a folder with the name of the data set.
+    """
+
+    sha256: str
+    size: int
+    address: str
+    folder: str = ""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """One raw data set; `files` is empty where a dependency carries the data."""
+
+    title: str
+    licence: str
+    citation: str
+    files: dict[str, RawFile]
+
+
+@functools.cache
+def table() -> dict[str, Dataset]:
+    """All raw data sets by name."""
+    text = Path(__file__).with_name("raw_files.yaml").read_text(encoding="utf-8")
+    rows = yaml.load(text, yaml.CSafeLoader)  # in C: every job reads this
+    return {name: _dataset(row) for name, row in rows.items()}
+
+
+def fetch(dataset: str, file: str, output: Path) -> None:
+    """Gets one raw file and puts it at `output` once its size and checksum are right.
+
+    UserError where the name is unknown, the file cannot be had or is not the right one;
+    nothing is left behind then.
+    """
+    wanted = _wanted(dataset, file)
+    output = Path(output)
+    with scratch.beside(output) as folder:
+        source = _get(f"{wanted.folder or dataset}/{file}", wanted, folder / file)
+        remedy = (
+            f"Nothing was kept. If {source} is your mirror, replace the file there; else try again,"
+            f" or set {MIRROR} to a folder or an address with the right file."
+        )
+        _check(f"{dataset}/{file}", wanted, folder / file, source, remedy)
+        os.replace(folder / file, output)
+
+
+def refuse_changed(dataset: str | None, folder: Path) -> None:
+    """UserError where a raw file of a data set below `folder` is not the one in the table.
+
+    Files that are missing are the reader's matter; data that cannot be fetched have no checksum.
+    """
+    for file, wanted in table()[dataset].files.items() if dataset else ():
+        path = folder / str(dataset) / file
+        if path.is_file():
+            _check(f"{dataset}/{file}", wanted, path, str(path), CHANGED)
+
+
+def missing(path: Path) -> UserError:
+    """The error of a raw file that is not there."""
+    return UserError(
+        f"Raw file {path} is missing. Run the workflow, or python -m shiftbench fetch."
+    )
+
+
+def wrong(path: Path, reason: str) -> UserError:
+    """The error of a raw file with other content than it should have."""
+    return UserError(
+        f"Raw file {path} is not what it should be: {reason}. Delete it and fetch it again."
+    )
+
+
+def _dataset(row: dict) -> Dataset:
+    files = {
+        name: RawFile(
+            entry["sha256"], entry["size"], row["address"] + name, entry.get("folder", "")
+        )
+        for name, entry in row.get("files", {}).items()
+    }
+    return Dataset(row["title"], row["licence"], row["citation"], files)
+
+
+def _wanted(dataset: str, file: str) -> RawFile:
+    known = table()
+    if dataset not in known:
+        raise UserError(f"Raw data set {dataset!r} is unknown. {_hint(dataset, known)}")
+    files = known[dataset].files
+    if not files:
+        raise UserError(
+            f"Raw data set {dataset!r} has no files to fetch: a dependency carries its data."
+        )
+    if file not in files:
+        raise UserError(f"Raw data set {dataset!r} has no file {file!r}. {_hint(file, files)}")
+    return files[file]
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    near = get_close_matches(name, list(known), n=1)
+    return f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(sorted(known))}."
+
+
+def _get(name: str, wanted: RawFile, target: Path) -> str:
+    """Copies or downloads the file to `target`; the place it came from."""
+    mirror = os.environ.get(MIRROR, "")
+    if mirror and not mirror.startswith(("http://", "https://")):
+        return _copy(name, Path(mirror).expanduser() / name, target)
+    address = f"{mirror.rstrip('/')}/{name}" if mirror else wanted.address
+    return _download(name, address, target)
+
+
+def _copy(name: str, source: Path, target: Path) -> str:
+    try:
+        content = source.open("rb")
+    except OSError as error:
+        raise UserError(
+            f"Raw file {name}: the mirror has no readable {source} ({error.strerror}). Put the"
+            f" file there, or unset {MIRROR} to use the official address."
+        ) from None
+    with content, target.open("wb") as copy:
+        shutil.copyfileobj(content, copy)
+    return str(source)
+
+
+def _download(name: str, address: str, target: Path) -> str:
+    import pooch
+    import requests
+
+    # No checksum is given to pooch: our own check names what was expected and found.
+    store = pooch.create(
+        target.parent,
+        base_url="",
+        registry={target.name: None},
+        urls={target.name: address},
+        retry_if_failed=RETRIES,
+    )
+    downloader = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=60)
+    try:
+        store.fetch(target.name, downloader=downloader)
+    except (requests.RequestException, OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno in file_errors.FULL:
+            raise
+        raise UserError(
+            f"Raw file {name}: {address} could not be fetched ({error}). Try again, or set"
+            f" {MIRROR} to a folder or an address that holds {name}."
+        ) from None
+    return address
+
+
+def _check(name: str, wanted: RawFile, path: Path, source: str, remedy: str) -> None:
+    size = path.stat().st_size
+    if size != wanted.size:
+        raise UserError(
+            f"Raw file {name} from {source}: expected {wanted.size} bytes, found {size}. {remedy}"
+        )
+    with path.open("rb") as content:
+        found = hashlib.file_digest(content, "sha256").hexdigest()
+    if found != wanted.sha256:
+        raise UserError(
+            f"Raw file {name} from {source}: expected sha256 {wanted.sha256}, found {found}."
+            f" {remedy}"
+        )

@@ -1,0 +1,179 @@
+"""What streams of rows of a table share: the rows once, and for each task which of them it shows.
+
+The rows of a part of a task are positions, and -1 where it has fewer than the largest one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from shiftbench.core import seeds
+from shiftbench.core.errors import UserError
+from shiftbench.core.interface import Batch, Problem, Task
+from shiftbench.data.attributes import about
+from shiftbench.data.splits import SPLITS
+
+NONE = -1
+
+
+class Rows(NamedTuple):
+    """Rows as learners see them.
+
+    inputs: [row, feature] float64; target: [row] float64, or int32 numbers of `classes`, which is
+    empty for real values; target_scale: mean and standard deviation by which a real target has
+    been scaled, if it has; units: of the features and the target.
+    """
+
+    inputs: np.ndarray
+    target: np.ndarray
+    features: Sequence[str]
+    classes: Sequence[str] = ()
+    input_units: str = "as in the raw data"
+    target_units: str = "as in the raw data"
+    target_scale: tuple[float, float] | None = None
+
+
+class Time(NamedTuple):
+    """The time of the first row of each task, labels [task], and what the table calls it."""
+
+    column: str
+    labels: np.ndarray
+
+
+def blocks(rows: np.ndarray, size: int) -> np.ndarray:
+    """Rows [n] in tasks of so many, [task, place]; the last may have fewer."""
+    found = np.full(-(-len(rows) // size) * size, NONE)
+    found[: len(rows)] = rows
+    return found.reshape(-1, size)
+
+
+def filled(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Rows of each part [part, place], with NONE up to as many."""
+    found = np.full((len(parts), max(map(len, parts))), NONE)
+    for line, rows in zip(found, parts, strict=True):
+        line[: len(rows)] = rows
+    return found
+
+
+def split(
+    path: Path, orders: np.ndarray, validation_share: float, test_share: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows of training, validation and test [realisation, task, place], drawn within each task.
+
+    orders: all rows of the tasks, [realisation, task, place]. UserError, with the path, where a
+    task has too few rows.
+    """
+    none = np.empty((*orders.shape[:2], 0), int)
+    if not validation_share and not test_share:
+        return orders, none, none
+    drawn = [
+        _drawn(path, orders[r, t], (validation_share, test_share), r, t)
+        for r, t in np.ndindex(*orders.shape[:2])
+    ]
+    train, validation, test = (
+        filled(part).reshape(*orders.shape[:2], -1) for part in zip(*drawn, strict=True)
+    )
+    return train, validation, test
+
+
+def store(
+    rows: Rows,
+    parts: Sequence[np.ndarray],
+    shift: np.ndarray,
+    attrs: Mapping[str, object],
+    time: Time | None = None,
+) -> xr.Dataset:
+    """The store of rows and of the tasks that show them.
+
+    parts: the rows of training, validation and test, [realisation, task, place] each; shift: truth
+    [realisation, task] bool, which reaches no learner.
+    """
+    target = about("number of the class" if rows.classes else "target", rows.target_units)
+    by_part = {
+        f"{name}_rows": (
+            ("realisation", "task", f"{name}_place"),
+            part.astype(np.min_scalar_type(-len(rows.target))),
+            about(f"row in the {name} part of the task; {NONE}: none"),
+        )
+        for name, part in zip(SPLITS, parts, strict=True)
+    }
+    told = about("whether the distribution changed before this task")
+    scale = {}
+    if rows.target_scale:
+        mean, sd = (np.full(len(shift), number) for number in rows.target_scale)
+        by_which = "by which targets are scaled"
+        scale["target_mean"] = ("realisation", mean, about(f"mean {by_which}"))
+        scale["target_sd"] = ("realisation", sd, about(f"standard deviation {by_which}"))
+    found = xr.Dataset(
+        {
+            "inputs": (("row", "feature"), rows.inputs, about("features", rows.input_units)),
+            "target": ("row", rows.target, target),
+            "shift": (("realisation", "task"), shift, told),
+            **by_part,
+            **scale,
+        },
+        coords={
+            "row": ("row", np.arange(len(rows.target)), about("number of the row")),
+            "feature": ("feature", np.array(rows.features, str), about("name of the feature")),
+            "class": ("class", np.array(rows.classes, str), about("name of the class")),
+            "realisation": ("realisation", np.arange(len(shift)), about("realisation")),
+            "task": ("task", np.arange(shift.shape[1]), about("number of the task")),
+        },
+        attrs={"warm_up": 0, **attrs},
+    )
+    if time is None:
+        return found
+    named = about(f"{time.column} of the first row of a task") | {"column": time.column}
+    return found.assign_coords(time=("task", time.labels, named))
+
+
+def problem(store: xr.Dataset) -> Problem:
+    """Rows of features, each of one of several classes or with one real target."""
+    classes, size = store.sizes["class"], store.sizes["train_place"]
+    kind = "classification" if classes else "regression"
+    return Problem(kind, (store.sizes["feature"],), classes or 1, size, store.sizes["task"])  # type: ignore[arg-type]
+
+
+def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
+    """The rows of task t: inputs [S, n, d] float64; 0 and masked where it has fewer.
+
+    targets: labels [S, n] int32, or real values [S, n, 1].
+    """
+    train, validation, test = (_batch(store, realisations, t, name) for name in SPLITS)
+    assert train is not None
+    return Task(train, validation, test)
+
+
+def _drawn(
+    path: Path, rows: np.ndarray, shares: tuple[float, float], realisation: int, t: int
+) -> list[np.ndarray]:
+    """Training, validation and test rows of a task [place], each in their order."""
+    rows = rows[rows != NONE]
+    held_out = [round(share * len(rows)) for share in shares]
+    sizes = [len(rows) - sum(held_out), *held_out]
+    wanted = [True, *(share > 0 for share in shares)]
+    if any(size < 1 for size, part in zip(sizes, wanted, strict=True) if part):
+        raise UserError(
+            f"{path}: task {t} has {len(rows)} rows, which give {sizes[0]} for training,"
+            f" {sizes[1]} for validation and {sizes[2]} for test; give it more rows, or change"
+            " validation_share and test_share"
+        )
+    random = seeds.generator(seeds.fold("table-tasks", "held-out", realisation, t))
+    part_of = random.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    return [rows[part_of == part] for part in range(len(sizes))]
+
+
+def _batch(store: xr.Dataset, realisations: Sequence[int], t: int, part: str) -> Batch | None:
+    values = store.variables  # cheaper than store[...], and read for thousands of tasks
+    rows = values[f"{part}_rows"].values[np.asarray(realisations), t]
+    if not rows.shape[1]:
+        return None
+    seen = rows != NONE
+    inputs = np.where(seen[:, :, np.newaxis], values["inputs"].values[rows], 0)
+    targets = np.where(seen, values["target"].values[rows], 0)
+    return Batch(inputs, targets if store.sizes["class"] else targets[:, :, np.newaxis], seen)

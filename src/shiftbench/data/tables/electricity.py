@@ -1,0 +1,84 @@
+"""The Australian electricity market in time order (Elec2): how cheap each half-hour is.
+
+Source: li2021vbs, version of NeurIPS 2021, and its public code (real_data). The target is the
+share of the 48 half-hours before in which the price was lower, as log-odds, -4 and 4 at its ends.
+Features are the weekday, one of seven, and the seven numbers of the file; learners add a constant.
+The first 4,049 rows are left out: 48 have no such share, and the authors begin later. 41,263 tasks
+of one row are left, of which a learner knows none before the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+import xarray as xr
+from annotated_types import Ge
+
+from shiftbench.core import log_odds
+from shiftbench.core.interface import Problem, Task
+from shiftbench.data.store import raw as raw_data
+from shiftbench.data.tables import _table_tasks, _user_table
+
+GIVES = "number"
+HAS = ("one-row", "unknown-truth", "log-odds")
+AHEAD = {"features are scaled by the whole table, in the file itself": True}
+
+FILE = "electricity-normalized.csv.xz"
+NUMBERS = ("period", "date", "nswprice", "nswdemand", "vicprice", "vicdemand", "transfer")
+WINDOW, LEFT_OUT, WEEKDAYS = 48, 49 + 4000, 7
+
+
+@dataclass(frozen=True)
+class Settings:
+    dataset: Literal["elec2"] = "elec2"
+    """The table; an entry of the table of raw data."""
+    rows: Annotated[int, Ge(0)] = 0
+    """Number of tasks, the first ones; 0 is all."""
+
+
+def build(settings: Settings, raw: Path) -> xr.Dataset:
+    """The store; see `_table_tasks`. UserError where the raw file is wrong."""
+    table = _user_table.read(Path(raw) / FILE, ("day", *NUMBERS)).numbers
+    weekday, others = np.eye(WEEKDAYS)[table[:, 0].astype(int) - 1], table[:, 1:]
+    target = log_odds.of_share(_share_below(others[:, NUMBERS.index("nswprice")]))
+    chosen = slice(LEFT_OUT, LEFT_OUT + settings.rows if settings.rows else None)
+    rows = _table_tasks.Rows(
+        np.hstack([weekday, others])[chosen],
+        target[chosen],
+        [*(f"weekday {number}" for number in range(1, WEEKDAYS + 1)), *NUMBERS],
+        input_units="1",
+        target_units="log-odds",
+    )
+    size = len(rows.target)
+    train, none = np.arange(size).reshape(1, size, 1), np.empty((1, size, 0), int)
+    about = raw_data.table()[settings.dataset]
+    attrs = {
+        "title": about.title,
+        "licence": about.licence,
+        "citation": about.citation,
+        "scaling": "features by the whole table, in the file itself",
+        "change": "none",
+        "truth": "unknown",
+    }
+    return _table_tasks.store(rows, (train, none, none), np.zeros((1, size), bool), attrs)
+
+
+def problem(store: xr.Dataset) -> Problem:
+    """One row a task, with one real target."""
+    return _table_tasks.problem(store)
+
+
+def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
+    """Half-hour t: inputs [S, 1, 14], targets [S, 1, 1]; nothing is held out."""
+    return _table_tasks.task(store, realisations, t)
+
+
+def _share_below(price: np.ndarray) -> np.ndarray:
+    """Share of the half-hours of the day before [row] in which it was cheaper; 0 where unknown."""
+    before = np.lib.stride_tricks.sliding_window_view(price, WINDOW)[:-1]
+    below = (before < price[WINDOW:, np.newaxis]).mean(axis=1)
+    return np.append(np.zeros(WINDOW), below)

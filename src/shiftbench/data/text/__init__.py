@@ -1,0 +1,1 @@
+"""Streams of word counts from texts."""

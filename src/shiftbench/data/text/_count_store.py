@@ -1,0 +1,260 @@
+"""The store of word counts, one group a period, and how it is read.
+
+The root has the words, the number of each in each period, and truth. Below it a group for
+each realisation (a real corpus has one) holds the documents, with the text of those that
+are held out, as word numbers; below that a group for each period holds its counts of pairs in
+training documents, half of a symmetric matrix: `row_start`, `column` and `count` are the
+CSR form of the part with column >= row; n+ = count / units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from shiftbench.core.interface import Batch, Problem, Task
+from shiftbench.data.attributes import about
+from shiftbench.data.text import _counts, _external_merge
+from shiftbench.data.text._counts import SparseRows, Weights
+
+BY_TASK = ("realisation", "task")
+
+
+class Documents(NamedTuple):
+    """Documents of a corpus, in its order, and the text of those that are held out.
+
+    name, task, held_out, tokens (words, known or not): [D]. start [H + 1], text [n]: the words
+    of the held-out ones, one after the other, -1 for a word that is not in the vocabulary.
+    """
+
+    name: np.ndarray
+    task: np.ndarray
+    held_out: np.ndarray
+    tokens: np.ndarray
+    start: np.ndarray
+    text: np.ndarray
+
+
+class Realisation(NamedTuple):
+    """Counts of one corpus: rows of T periods by V words, unigram [T, V], tokens [T]."""
+
+    rows: SparseRows
+    unigram: np.ndarray
+    tokens: np.ndarray
+    documents: Documents | None
+
+
+class HeldOut(NamedTuple):
+    """A held-out document: its period, its pairs [m, 2] and their counts n+ [m], as in a batch."""
+
+    name: str
+    task: int
+    pairs: np.ndarray
+    targets: np.ndarray
+
+
+def tree(
+    words: Sequence[str],
+    first_year: np.ndarray,
+    realisations: Sequence[Realisation],
+    weights: Weights,
+    attrs: Mapping[str, Any],
+    shift: np.ndarray | None = None,
+) -> xr.DataTree:
+    """The store; shift [realisation, task] is truth, where it is known."""
+    attrs = {
+        "units": weights.units,
+        "weights": weights.distance.tolist(),
+        "warm_up": 1,
+        "change": "unknown" if shift is None else "planted",
+        **attrs,
+    }
+    if shift is None:
+        shift = np.zeros((len(realisations), len(first_year)), bool)
+    groups = {"/": _root(words, first_year, realisations, shift, attrs)}
+    for number, one in enumerate(realisations):
+        groups[f"/realisation-{number}"] = _documents(one.documents)
+        for t in range(len(first_year)):
+            groups[f"/{_group(number, t)}"] = _period(one.rows, t, len(words))
+    return xr.DataTree.from_dict(groups)
+
+
+def problem(store: xr.DataTree) -> Problem:
+    """Counts n+ of pairs (word, context); n_outputs is the size of the vocabulary."""
+    rows = int(max(store.dataset["pairs"].values.max(), store.dataset["pairs_of_all"].values.max()))
+    return Problem("counts", (2,), store.sizes["word"], rows, store.sizes["task"])  # type: ignore[arg-type]
+
+
+def task(store: xr.DataTree, realisations: Sequence[int], t: int) -> Task:
+    """The pairs of period t: inputs [S, n, 2] int32 in order, targets [S, n, 1] n+.
+
+    Both (i, j) and (j, i) are there. Task -1, the warm-up, is the sum over all periods. Test
+    data, where documents are held out, are the pairs of those of the period.
+    """
+    if t < 0:
+        width = int(store.dataset["pairs_of_all"].values.max())
+        return Task(_batch([_all(store, r) for r in realisations], store, width), None, None)
+    train = [counts(store, r, t) for r in realisations]
+    batch = _batch(train, store, int(store.dataset["pairs"].values[:, t].max()))
+    width = int(store.dataset["held_out_pairs"].values[:, t].max())
+    if not width:
+        return Task(batch, None, None)
+    test = [held_out_counts(store, r, t) for r in realisations]
+    return Task(batch, None, _batch(test, store, width))
+
+
+def counts(store: xr.DataTree, realisation: int, t: int) -> SparseRows:
+    """The part of a period's matrix with column >= row, in units; training documents."""
+    group = _node(store, _group(realisation, t))
+    return SparseRows(*(group[name].values for name in ("row_start", "column", "count")))
+
+
+def held_out_counts(store: xr.DataTree, realisation: int, t: int) -> SparseRows:
+    """The same of the held-out documents of the period."""
+    group = _node(store, f"realisation-{realisation}")
+    chosen = np.flatnonzero(group["held_out_task"].values == t)
+    return _of_texts(group, chosen, _weights(store), store.sizes["word"])
+
+
+def held_out_documents(store: xr.DataTree, realisation: int = 0) -> Iterator[HeldOut]:
+    """The documents that no training counts know, one after the other; for dating."""
+    group, vocabulary = _node(store, f"realisation-{realisation}"), store.sizes["word"]
+    tasks, names = group["held_out_task"].values, group["document_name"].values
+    names = names[group["document_held_out"].values]
+    for number, (name, t) in enumerate(zip(names.tolist(), tasks.tolist(), strict=True)):
+        rows = _of_texts(group, np.array([number]), _weights(store), vocabulary)
+        pairs, count = _counts.mirrored(rows, vocabulary)
+        yield HeldOut(name, t, pairs, count / store.attrs["units"])
+
+
+def _group(realisation: int, t: int) -> str:
+    return f"realisation-{realisation}/period-{t:03d}"
+
+
+def _node(store: xr.DataTree, path: str) -> xr.Dataset:
+    node = store[path]
+    assert isinstance(node, xr.DataTree)
+    return node.to_dataset(inherit=False)
+
+
+def _weights(store: xr.DataTree) -> Weights:
+    return Weights(np.array(store.attrs["weights"], np.int64), int(store.attrs["units"]))
+
+
+def _all(store: xr.DataTree, realisation: int) -> SparseRows:
+    periods = [counts(store, realisation, t) for t in range(store.sizes["task"])]
+    return _counts.total(periods, store.sizes["word"])
+
+
+def _of_texts(
+    group: xr.Dataset, chosen: np.ndarray, weights: Weights, vocabulary: int
+) -> SparseRows:
+    """The counts of some of the held-out documents together."""
+    start, text = group["text_start"].values, group["text"].values
+    return _of_documents([text[start[h] : start[h + 1]] for h in chosen], weights, vocabulary)
+
+
+def _of_documents(texts: Sequence[np.ndarray], weights: Weights, vocabulary: int) -> SparseRows:
+    joined = _counts.text(texts, np.zeros(len(texts), np.int32), len(weights.distance))
+    return _counts.count(joined, weights, 1, vocabulary)
+
+
+def _batch(halves: Sequence[SparseRows], store: xr.DataTree, width: int) -> Batch:
+    """The whole matrices, filled up to the same number of pairs with masked ones."""
+    inputs = np.zeros((len(halves), width, 2), np.int32)
+    targets = np.zeros((len(halves), width, 1))
+    mask = np.zeros((len(halves), width), bool)
+    for s, half in enumerate(halves):
+        pairs, count = _counts.mirrored(half, store.sizes["word"])
+        inputs[s, : len(pairs)] = pairs
+        targets[s, : len(pairs), 0] = count / store.attrs["units"]
+        mask[s, : len(pairs)] = True
+    return Batch(inputs, targets, mask)
+
+
+def _root(
+    words: Sequence[str],
+    first_year: np.ndarray,
+    realisations: Sequence[Realisation],
+    shift: np.ndarray,
+    attrs: Mapping[str, Any],
+) -> xr.Dataset:
+    unigram = np.stack([one.unigram for one in realisations])
+    tokens = np.stack([one.tokens for one in realisations])
+    sizes = [_sizes(one, len(words), attrs) for one in realisations]
+    pairs, of_all, held_out = (np.array(column) for column in zip(*sizes, strict=True))
+    return xr.Dataset(
+        {
+            "shift": (BY_TASK, shift, about("whether a word changes with this period")),
+            "unigram": (
+                (*BY_TASK, "word"),
+                unigram,
+                about("how often the word is in training text"),
+            ),
+            "tokens": (BY_TASK, tokens, about("words of training text, in the vocabulary or not")),
+            "pairs": (BY_TASK, pairs, about("pairs with a count in training text, both ways")),
+            "pairs_of_all": ("realisation", of_all, about("the same for all periods together")),
+            "held_out_pairs": (BY_TASK, held_out, about("the same for held-out text")),
+        },
+        coords={
+            "realisation": ("realisation", np.arange(len(pairs)), about("number of realisation")),
+            "task": ("task", np.arange(len(first_year)), about("number of the period")),
+            "first_year": ("task", first_year, about("first year of the period", "year")),
+            "word": ("word", np.array(words, str), about("word; its number is its place here")),
+        },
+        attrs=dict(attrs),
+    )
+
+
+def _sizes(
+    one: Realisation, vocabulary: int, attrs: Mapping[str, Any]
+) -> tuple[np.ndarray, int, np.ndarray]:
+    """How many pairs each period has, all together have, and held-out text has."""
+    periods = [_rows(one.rows, t, vocabulary) for t in range(len(one.tokens))]
+    pairs = np.array([_counts.entries(rows) for rows in periods])
+    of_all = _external_merge.entries(periods, vocabulary)
+    held_out = np.zeros_like(pairs)
+    if one.documents is not None:
+        weights = Weights(np.array(attrs["weights"], np.int64), attrs["units"])
+        start, text = one.documents.start, one.documents.text
+        tasks = one.documents.task[one.documents.held_out]
+        for t in np.unique(tasks):
+            texts = [text[start[h] : start[h + 1]] for h in np.flatnonzero(tasks == t)]
+            rows = _of_documents(texts, weights, vocabulary)
+            held_out[t] = _counts.entries(rows)
+    return pairs, of_all, held_out
+
+
+def _rows(rows: SparseRows, t: int, vocabulary: int) -> SparseRows:
+    return _counts.between(rows, t * vocabulary, (t + 1) * vocabulary)
+
+
+def _period(rows: SparseRows, t: int, vocabulary: int) -> xr.Dataset:
+    half = _rows(rows, t, vocabulary)
+    return xr.Dataset(
+        {
+            "row_start": ("edge", half.start, about("first pair of a word, and after the last")),
+            "column": ("pair", half.column, about("number of the other word, not below the word")),
+            "count": ("pair", half.value, about("weighted count of the pair, times units")),
+        }
+    )
+
+
+def _documents(documents: Documents | None) -> xr.Dataset:
+    if documents is None:
+        return xr.Dataset()
+    held_out_task = documents.task[documents.held_out]
+    return xr.Dataset(
+        {
+            "document_name": ("document", documents.name, about("name of the document")),
+            "document_task": ("document", documents.task, about("number of its period")),
+            "document_held_out": ("document", documents.held_out, about("no training text")),
+            "document_tokens": ("document", documents.tokens, about("number of its words")),
+            "held_out_task": ("held_out", held_out_task, about("period of a held-out document")),
+            "text_start": ("text_edge", documents.start, about("first word of a held-out text")),
+            "text": ("token", documents.text, about("number of the word; -1 is not in the list")),
+        }
+    )

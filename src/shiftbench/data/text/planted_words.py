@@ -1,0 +1,225 @@
+"""Generated documents in which some words change their meaning at known periods.
+
+A document has one theme. Its words are drawn one by one: of the common words, which all themes
+share, or of the theme's own. The meaning of a word is its theme. At a known period each
+planted word moves from its theme to another one, and is as frequent there as before, so that
+only the words around it tell. Within a theme, and among the common words, the word of rank r
+has a probability in proportion to 1 / (r + flattening).
+
+Two settings make what real text has and a change of meaning is not. With `drift` the log
+frequency of each common word in each theme is a random walk over the periods, so that its
+contexts are never quite the same. With `burstiness` a document has its own probabilities of
+words, drawn from a Dirichlet distribution around these (Madsen, Kauchak and Elkan 2005).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple
+
+import numpy as np
+import xarray as xr
+from annotated_types import Ge, Gt, Lt
+
+from shiftbench.core import seeds
+from shiftbench.core.errors import UserError
+from shiftbench.data.attributes import about
+from shiftbench.data.text import _count_store, _counts
+from shiftbench.data.text._count_store import (
+    BY_TASK,
+    Documents,
+    Realisation,
+    held_out_documents,
+    problem,
+    task,
+)
+
+GIVES = "counts"
+HAS = {"warm-up": True, "planted": True, "held-out": {"not held_out": (0.0,)}}
+VARIES = ("documents",)
+
+__all__ = ["Settings", "build", "held_out_documents", "problem", "task"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    realisations: Annotated[int, Ge(1)] = 5
+    """Number of independent realisations; seed s uses realisation s modulo this."""
+    first_realisation: Annotated[int, Ge(0)] = 0
+    """Number of the first of them; other numbers are other documents."""
+    periods: Annotated[int, Ge(2)] = 12
+    """Number of periods."""
+    documents: Annotated[int, Ge(2)] = 100
+    """Number of documents in a period."""
+    document_length: Annotated[int, Ge(2)] = 100
+    """Number of words in a document."""
+    themes: Annotated[int, Ge(2)] = 6
+    """Number of themes."""
+    words_per_theme: Annotated[int, Ge(1)] = 20
+    """Number of words that belong to a theme at the start."""
+    common_words: Annotated[int, Ge(1)] = 20
+    """Number of words that all themes share."""
+    common_share: Annotated[float, Ge(0), Lt(1)] = 0.4
+    """Probability that a word of a document is a common one."""
+    flattening: Annotated[float, Gt(0)] = 5.0
+    """How even the frequencies are; 0 would be Zipf's law."""
+    drift: Annotated[float, Ge(0)] = 0.0
+    """Standard deviation of the step from one period to the next that the log frequency of a
+    common word takes in each theme; 0: it stays the same."""
+    burstiness: Annotated[float, Ge(0), Lt(1)] = 0.0
+    """Intraclass correlation of the words of a document: the Dirichlet distribution of its
+    probabilities has the concentration 1 / burstiness - 1; 0: documents of a theme are alike."""
+    changes: Annotated[int, Ge(1)] = 20
+    """Number of planted words, each of which changes once."""
+    window: Annotated[int, Ge(1)] = 4
+    """Greatest distance of two words that count as a pair."""
+    weighting: Literal["linear", "flat", "harmonic"] = "linear"
+    """Weight of a pair at distance d: (window + 1 - d) / window, 1, or 1 / d."""
+    held_out: Annotated[float, Ge(0), Lt(1)] = 0.2
+    """Share of the documents of each period that are held out, rounded."""
+
+
+class Planted(NamedTuple):
+    """What is known of one realisation: theme of each word and period [T, V], changed [T, V].
+
+    The theme of a common word is -1.
+    """
+
+    theme: np.ndarray
+    changed: np.ndarray
+
+
+def build(settings: Settings, raw: Path) -> xr.DataTree:
+    """The store; changed and theme [realisation, task, word] are truth and reach no learner.
+
+    Realisation r is the same however many there are. UserError for more changes than words.
+    """
+    own = settings.themes * settings.words_per_theme
+    if settings.changes > own:
+        raise UserError(
+            f"Stream planted-words: changes is {settings.changes}, but the themes have {own}"
+            " words. Lower changes, or raise themes or words_per_theme."
+        )
+    numbers = range(settings.first_realisation, settings.first_realisation + settings.realisations)
+    drawn = [_realisation(settings, number) for number in numbers]
+    changed = np.stack([planted.changed for planted, _ in drawn])
+    theme = np.stack([planted.theme for planted, _ in drawn])
+    store = _count_store.tree(
+        _words(settings),
+        np.arange(settings.periods),
+        [counted for _, counted in drawn],
+        _counts.weights(settings.weighting, settings.window),
+        {
+            "title": "Generated documents with planted changes of meaning",
+            "licence": "MIT; generated by shiftbench",
+        },
+        shift=changed.any(axis=2),
+    )
+    dims = (*BY_TASK, "word")
+    truth = {
+        "changed": (dims, changed, about("whether the word changes with this period")),
+        "theme": (dims, theme, about("number of the word's theme; -1 is common")),
+    }
+    store.dataset = store.to_dataset().assign(truth)
+    return store
+
+
+def _words(settings: Settings) -> list[str]:
+    """Names by the first theme, such as a-03; common words are the-07."""
+    common = [f"the-{number:02d}" for number in range(settings.common_words)]
+    return common + [
+        f"{_letters(theme)}-{number:02d}"
+        for theme in range(settings.themes)
+        for number in range(settings.words_per_theme)
+    ]
+
+
+def _letters(number: int) -> str:
+    """a to z, aa, ab and so on."""
+    rest, last = divmod(number, 26)
+    return (_letters(rest - 1) if rest else "") + chr(ord("a") + last)
+
+
+def _realisation(settings: Settings, number: int) -> tuple[Planted, Realisation]:
+    random = seeds.generator(seeds.fold("planted-words", number))
+    planted = _planted(settings, random)
+    weight = _frequencies(settings, seeds.generator(seeds.fold("planted-words", number, "drift")))
+    of_theme = random.integers(settings.themes, size=(settings.periods, settings.documents))
+    texts = [
+        _document(settings, planted.theme[t], weight[t, theme], theme, random)
+        for t in range(settings.periods)
+        for theme in of_theme[t]
+    ]
+    return planted, _counted(settings, texts)
+
+
+def _planted(settings: Settings, random: np.random.Generator) -> Planted:
+    """The theme of each word in each period: each planted word moves once."""
+    common, own = settings.common_words, settings.themes * settings.words_per_theme
+    start = np.repeat(
+        np.arange(-1, settings.themes), [common] + [own // settings.themes] * settings.themes
+    )
+    theme = np.tile(start, (settings.periods, 1))
+    words = common + random.choice(own, settings.changes, replace=False)
+    for word in words:
+        when = random.integers(1, settings.periods)
+        theme[when:, word] += random.integers(1, settings.themes)
+        theme[when:, word] %= settings.themes
+    changed = np.diff(theme, axis=0, prepend=theme[:1]) != 0
+    return Planted(theme, changed)
+
+
+def _frequencies(settings: Settings, random: np.random.Generator) -> np.ndarray:
+    """The weight of each word among those of its kind, by period and theme [T, themes, V]."""
+    ranks = [np.arange(settings.common_words)] + settings.themes * [
+        np.arange(settings.words_per_theme)
+    ]
+    weight = 1 / (1 + np.concatenate(ranks) + settings.flattening)
+    weights = np.tile(weight, (settings.periods, settings.themes, 1))
+    shape = settings.periods - 1, settings.themes, settings.common_words
+    walk = np.cumsum(settings.drift * random.standard_normal(shape), axis=0)
+    weights[1:, :, : settings.common_words] *= np.exp(walk)
+    return weights
+
+
+def _document(
+    settings: Settings,
+    themes: np.ndarray,
+    weight: np.ndarray,
+    theme: int,
+    random: np.random.Generator,
+) -> np.ndarray:
+    """The words of a document of one theme, as numbers, drawn one by one."""
+    common, own = weight * (themes == -1), weight * (themes == theme)
+    share = settings.common_share if own.any() else 1.0
+    chance = share * common / common.sum() + (1 - share) * own / max(own.sum(), 1e-300)
+    if settings.burstiness:
+        chance = random.dirichlet((1 / settings.burstiness - 1) * chance)
+    return random.choice(len(weight), settings.document_length, p=chance).astype(np.int32)
+
+
+def _counted(settings: Settings, texts: Sequence[np.ndarray]) -> Realisation:
+    """Counts of the training documents; the last documents of each period are held out."""
+    each, vocabulary = settings.documents, len(_words(settings))
+    task = np.repeat(np.arange(settings.periods), each)
+    held_out = np.arange(len(texts)) % each >= each - round(settings.held_out * each)
+    train = [text for text, out in zip(texts, held_out, strict=True) if not out]
+    weights = _counts.weights(settings.weighting, settings.window)
+    joined = _counts.text(train, task[~held_out], settings.window)
+    unigram = np.zeros((settings.periods, vocabulary), np.int64)
+    np.add.at(
+        unigram, (np.repeat(task[~held_out], settings.document_length), np.concatenate(train)), 1
+    )
+    kept = [text for text, out in zip(texts, held_out, strict=True) if out]
+    documents = Documents(
+        name=np.array([f"{t}-{number}" for t in range(settings.periods) for number in range(each)]),
+        task=task,
+        held_out=held_out,
+        tokens=np.full(len(texts), settings.document_length),
+        start=settings.document_length * np.arange(len(kept) + 1),
+        text=np.concatenate([np.zeros(0, np.int32), *kept]),
+    )
+    rows = _counts.count(joined, weights, settings.periods, vocabulary)
+    return Realisation(rows, unigram, unigram.sum(axis=1), documents)

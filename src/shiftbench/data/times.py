@@ -1,0 +1,67 @@
+"""Labels of time in files of a user's own: numbers, or dates in one form."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from shiftbench.core.errors import UserError
+
+DATE = re.compile(r"\d{4}(-\d\d(-\d\d([ T]\d\d:\d\d(:\d\d)?)?)?)?", re.ASCII)
+Place = Callable[[int], str]
+"""Where the cell of a row stands, for messages."""
+
+
+def labels(cells: Sequence[Any], place: Place, line: Place, repeats: bool = False) -> np.ndarray:
+    """Labels [row] int, float or str of cells in order of time.
+
+    place, line: where a cell stands, with and without file and column. repeats: whether rows that
+    follow each other may have the same time. UserError for what is no time, and for time that
+    decreases.
+    """
+    if all(map(is_number, cells)):
+        order = np.array([float(cell) for cell in cells])
+        found = order.astype(int) if (order == order.round()).all() else order
+    else:
+        order = np.array([_date(str(cell), place, row) for row, cell in enumerate(cells)])
+        found = np.array([str(cell) for cell in cells])
+    wrong = order[1:] < order[:-1] if repeats else order[1:] <= order[:-1]
+    for row in 1 + np.flatnonzero(wrong)[:1]:
+        if order[row] == order[row - 1]:
+            text = f"is the time of {line(row - 1)} too; keep one row of a time"
+        else:
+            before = f"{cells[row - 1]!r} of {line(row - 1)}"
+            text = f"comes after {before}; sort the rows, the oldest first"
+        raise UserError(f"{place(row)}: {cells[row]!r} {text}")
+    return found
+
+
+def is_date(text: str) -> bool:
+    """Whether a text has the form of a date."""
+    return DATE.fullmatch(text) is not None
+
+
+def is_number(content: Any) -> bool:
+    """Whether this is a finite number, or a text that says one."""
+    if isinstance(content, bool) or not isinstance(content, str | int | float):
+        return False
+    try:
+        return math.isfinite(float(content)) and "_" not in str(content)
+    except (ValueError, OverflowError):
+        return False
+
+
+def _date(text: str, place: Place, row: int) -> np.datetime64:
+    try:
+        if is_date(text):
+            return np.datetime64(text, "s")
+    except ValueError:  # such as the thirteenth month
+        pass
+    raise UserError(
+        f"{place(row)}: {text!r} is no time; write numbers, or dates as 2001,"
+        " 2001-12, 2001-12-31 or 2001-12-31 23:59:59, all in one way"
+    )

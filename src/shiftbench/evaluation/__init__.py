@@ -1,0 +1,1 @@
+"""Running, scoring, theory, figures and tables."""

@@ -1,0 +1,134 @@
+"""Average accuracy over tasks, and the numbers that the paper prints on the same data.
+
+Table 1 of li2021vbs: its rows, then the learners of the study that it does not have. sd is
+the paper's three-stage standard deviation, the interval is over seeds.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from shiftbench.config import bibliography
+from shiftbench.evaluation import table_files
+from shiftbench.evaluation.scoring import paper_numbers, shift_matching, statistics
+from shiftbench.evaluation.scoring.results import StudyResults
+
+KIND = "table"
+USES = ("accuracy",)
+
+METRIC = "accuracy"
+
+
+class _Line(NamedTuple):
+    """One line of the table; method: None of a learner that the paper does not have."""
+
+    learner: str
+    method: str | None
+    metric: str
+    label: str
+
+
+def tabulate(study: StudyResults) -> pd.DataFrame:
+    """One row a stream and line of the table; accuracies in percent, rounded to 0.01.
+
+    accuracy, ci_low, ci_high: mean over seeds and its 95 % interval; sd: three-stage, mean over
+    seeds; minus_BASELINE: difference to the study's baseline, paired by seed, with its interval;
+    runs: seeds that count; paper: its number on these data, where it has one. UserError without
+    the metric accuracy.
+    """
+    study.require_metrics("average-accuracy", METRIC)
+    rows = [_row(study, stream, line) for stream in study.streams for line in _lines(study)]
+    frame = pd.DataFrame(rows)
+    # A column that says the same in every row says nothing.
+    alike = [name for name in ("stream", "paper") if frame[name].nunique() == 1]
+    return frame.drop(columns=alike)
+
+
+def caption(study: StudyResults) -> str:
+    """What the table shows, what it leaves out, on how many runs, and what is cut."""
+    paper, shown = _paper(), {(line.method, line.metric) for line in _lines(study)}
+    absent = [row.label for row in paper.rows if (row.method, row.metric) not in shown]
+    missing = f" Not in this study: {', '.join(absent)}." if absent else ""
+    versus = (
+        f"difference to {study.label(study.baseline)}: percentage points, paired by seed, with its "
+        "interval"
+        if study.baseline
+        else "no difference, as the study names no baseline"
+    )
+    return (
+        "Average test accuracy over tasks, %: mean over seeds; ci: its "
+        f"{statistics.described(METRIC)}; sd: standard deviation within segments, "
+        f"averaged over them (of one task: skipped) and seeds; {versus}. "
+        f"Rows of {bibliography.short(paper.paper)}, {paper.table}, whose numbers are "
+        f"shown on its own data sets only: mean ± {paper.spread}.{missing} {study.budget()}"
+    )
+
+
+def _paper() -> paper_numbers.Table:
+    return next(
+        table
+        for table in paper_numbers.tables()
+        if (table.paper, table.table) == ("li2021vbs", "Table 1")
+    )
+
+
+def _lines(study: StudyResults) -> list[_Line]:
+    """The paper's rows that the study has, then its other learners."""
+    standing = {method: learner for learner, method in study.methods.items()}
+    known = [
+        _Line(standing[row.method], row.method, row.metric, row.label)
+        for row in _paper().rows
+        if row.method in standing and row.metric in study.metrics
+    ]
+    listed = {line.learner for line in known}
+    others = [name for name in study.learners if name not in listed]
+    return known + [_Line(name, None, METRIC, study.label(name)) for name in others]
+
+
+def _row(study: StudyResults, stream: str, line: _Line) -> dict[str, object]:
+    score = study.score(stream, line.learner, line.metric)
+    within = statistics.bounds(line.metric)
+    of_seeds = statistics.interval(score, within).times(100)
+    versus = statistics.interval(np.array([]))
+    if study.baseline and line.learner != study.baseline:
+        baseline = study.score(stream, study.baseline, METRIC)
+        versus = statistics.paired_difference(score, baseline, within).times(100)
+    minus = f"minus_{study.baseline}"
+    difference = {
+        minus: _rounded(versus.mean),
+        f"{minus}_low": _rounded(versus.low),
+        f"{minus}_high": _rounded(versus.high),
+    }
+    return {
+        "stream": stream,
+        "method": line.label,
+        "accuracy": _rounded(of_seeds.mean),
+        "ci_low": _rounded(of_seeds.low),
+        "ci_high": _rounded(of_seeds.high),
+        "sd": _rounded(100 * _spread(study, stream, line)),
+        **(difference if study.baseline else {}),
+        "runs": of_seeds.n,
+        "paper": _printed(study.published(stream, line.learner, line.metric)),
+    }
+
+
+def _spread(study: StudyResults, stream: str, line: _Line) -> float:
+    """Three-stage standard deviation, mean over the seeds that did not fail."""
+    run = study.run(stream, line.learner)
+    by_task = run["score"].sel(metric=line.metric).transpose("seed", "task").values
+    true = shift_matching.truth(run, study.streams[stream])
+    spreads = [statistics.three_stage_sd(a, b) for a, b in zip(by_task, true, strict=True)]
+    return statistics.interval(np.array(spreads)).mean
+
+
+def _printed(number: paper_numbers.Number | None) -> str:
+    if number is None or number.shown is None:
+        return number.note if number else ""
+    return table_files.plus_minus(100 * number.mean, 100 * number.spread)
+
+
+def _rounded(value: float) -> float:
+    return round(value, 2)

@@ -1,0 +1,186 @@
+"""The exact beta posterior beside its normal-inverse-gamma approximation, as contours.
+
+Fig. 3 of knoblauch2018robust: draws by Hamiltonian Monte Carlo (solid) and the fitted approximation
+(dashed), for pairs of the first two coefficients and the variance, after the first task and
+after the last.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from scipy.ndimage import gaussian_filter
+
+from shiftbench.config import provenance
+from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.scoring.results import StudyResults
+from shiftbench.methods.posteriors.beta_exact import Approximation
+
+KIND = "figure"
+FROM = ("draws",)
+
+SHARES = (0.5, 0.8, 0.95)
+"""Posterior probability inside a contour."""
+CELLS = 120
+"""Cells of the grid along each axis."""
+BANDWIDTH = 0.2
+"""Of the smoothing of draws, in their standard deviations; they are drawn together before, so
+that it leaves their covariance as it is."""
+REACH = 3.4
+"""Half the width of a panel, in standard deviations of the draws, at most."""
+
+
+class _Pair(NamedTuple):
+    """Two parameters: their place in a draw (0: s2) and their names."""
+
+    x: int
+    y: int
+    x_name: str
+    y_name: str
+
+
+@figure_style.styled
+def draw(study: StudyResults) -> Figure:
+    """One row of panels a stream and task shown; UserError without a learner with draws."""
+    learner = _sampler(study)
+    shown = [(stream, task) for stream in study.streams for task in _tasks(study, stream)]
+    width = max(len(_pairs(study, stream, learner)) for stream in study.streams)
+    drawn = figure_style.figure(2.9 * len(shown) + 0.3, caption(study), study.budget())
+    panels = drawn.subplots(len(shown), width, squeeze=False)
+    letters = figure_style.letters(len(shown))
+    for letter, row, (stream, task) in zip(letters, panels, shown, strict=True):
+        run = study.run(stream, learner).isel(seed=0, task=task, hypothesis=0)
+        draws = run["info_draws"].values
+        fit = Approximation.unpacked(run["info_fit"].values)
+        for panel, pair in zip(row, _pairs(study, stream, learner), strict=False):
+            _draw_pair(panel, draws, fit, pair)
+        rows = _rows(study.streams[stream], task)
+        figure_style.title(row[0], letter, f"{stream}, after {rows} rows")
+        row[-1].set_title(_difference(draws, fit), loc="right", size=8, color=figure_style.MUTED)
+    figure_style.legend_above(drawn, panels[0, 0])
+    return drawn
+
+
+def caption(study: StudyResults) -> str:
+    """What the contours are of, how many draws, how well mixed, and what is cut."""
+    runs = [study.run(stream, _sampler(study)) for stream in study.streams]
+    worst = max(float(run["info_r_hat"].max()) for run in runs)
+    least = min(float(run["info_accepted"].min()) for run in runs)
+    beta = (provenance.offering(runs[0], "draws") or {})["beta_p"]
+    shares = ", ".join(f"{share:.0%}" for share in SHARES)
+    return (
+        f"Contours hold {shares} of the posterior of two parameters, the others integrated out; "
+        f"beta_p = {beta:g}. Solid: {runs[0]['info_draws'].shape[-2]} draws of the exact beta "
+        "posterior by Hamiltonian Monte Carlo, smoothed. Dashed: the normal-inverse-gamma with "
+        "the largest ELBO, exact. At the right: largest differences of their marginal means and "
+        f"standard deviations. Worst R-hat {worst:.3f}, at least {least:.0%} of the proposals "
+        f"accepted. First seed. {study.budget()}"
+    )
+
+
+def _sampler(study: StudyResults) -> str:
+    """The first learner that publishes draws."""
+    stream = next(iter(study.streams))
+    for name in study.learners:
+        if "info_draws" in study.run(stream, name):
+            return name
+    raise study.lacking("beta-contours", "a learner that publishes draws of its posterior")
+
+
+def _tasks(study: StudyResults, stream: str) -> list[int]:
+    """The first task and the last."""
+    return sorted({0, study.streams[stream].sizes["task"] - 1})
+
+
+def _rows(store: xr.Dataset, task: int) -> int:
+    """Rows that are seen after a task."""
+    rows = provenance.reader(store).task
+    return sum(int(rows(store, [0], t).train.mask.sum()) for t in range(task + 1))
+
+
+def _pairs(study: StudyResults, stream: str, learner: str) -> list[_Pair]:
+    """Pairs of s2 and at most two coefficients."""
+    coefficients = study.run(stream, learner)["info_draws"].shape[-1] - 1
+    names = ["variance", "coefficient 1", "coefficient 2"][: 1 + min(coefficients, 2)]
+    if study.streams[stream].attrs.get("regressors") == "own-lag":
+        names[1:] = ["intercept", "lag 1"]
+    # The variance last: it is the one that every figure of this kind has on an upright axis.
+    order = [*range(1, len(names)), 0]
+    return [_Pair(i, j, names[i], names[j]) for i, j in itertools.combinations(order, 2)]
+
+
+def _draw_pair(panel: Axes, draws: np.ndarray, fit: Approximation, pair: _Pair) -> None:
+    chosen = draws[:, [pair.x, pair.y]]
+    edges = [_edges(values) for values in chosen.T]
+    x, y = (0.5 * (edge[1:] + edge[:-1]) for edge in edges)
+    exact = _smoothed(chosen, edges)
+    on_x, on_y = np.meshgrid(x, y, indexing="ij")
+    density = _student_t if pair.y else _with_variance
+    fitted = density(fit, on_x, on_y, pair)
+    for values, color, dashes, label in (
+        (exact, "black", "-", "Hamiltonian Monte Carlo"),
+        (fitted, figure_style.PALETTE[3], "--", "fitted normal-inverse-gamma"),
+    ):
+        panel.contour(x, y, values.T, _levels(values), colors=[color], linestyles=dashes)
+        panel.plot([], [], color=color, ls=dashes, label=label)
+    panel.set(xlabel=pair.x_name, ylabel=pair.y_name)
+    panel.xaxis.set_major_locator(MaxNLocator(6))
+
+
+def _smoothed(draws: np.ndarray, edges: list[np.ndarray]) -> np.ndarray:
+    """Density of draws [K, 2] in each cell of a grid, up to a constant."""
+    mean, sd = draws.mean(axis=0), draws.std(axis=0)
+    together = mean + (draws - mean) / np.sqrt(1 + BANDWIDTH**2)
+    counts = np.histogram2d(together[:, 0], together[:, 1], bins=edges)[0]
+    cell = np.array([edge[1] - edge[0] for edge in edges])
+    return gaussian_filter(counts, BANDWIDTH * sd / cell, mode="constant")
+
+
+def _edges(values: np.ndarray) -> np.ndarray:
+    """Edges of the cells; of a skewed parameter the panel shows where the draws are."""
+    middle, reach = values.mean(), REACH * values.std()
+    low, high = max(middle - reach, values.min()), min(middle + reach, values.max())
+    margin = 0.05 * (high - low)
+    return np.linspace(low - margin, high + margin, CELLS + 1)
+
+
+def _student_t(fit: Approximation, x: np.ndarray, y: np.ndarray, pair: _Pair) -> np.ndarray:
+    """Density of two coefficients under the approximation, up to a constant."""
+    places = [pair.x - 1, pair.y - 1]
+    root = np.linalg.cholesky((fit.root @ fit.root.T)[np.ix_(places, places)])
+    z = np.linalg.solve(root, np.stack([x.ravel(), y.ravel()]) - fit.m[places][:, None])
+    squared = (z**2).sum(axis=0).reshape(x.shape)
+    return (1 + 0.5 * squared / fit.b) ** -(fit.a + 1)
+
+
+def _with_variance(fit: Approximation, x: np.ndarray, s2: np.ndarray, pair: _Pair) -> np.ndarray:
+    """Density of a coefficient and the variance under the approximation."""
+    root = np.linalg.norm(fit.root[pair.x - 1])
+    of_pair = Approximation(fit.a, fit.b, fit.m[[pair.x - 1]], np.array([[root]]))
+    # The margin of the panel may reach below a variance of 0.
+    positive = np.maximum(s2, 1e-12 * fit.b).ravel()
+    log_density = of_pair.log_density(positive, x.reshape(-1, 1)).reshape(x.shape)
+    return np.where(s2 > 0, np.exp(log_density), 0.0)
+
+
+def _levels(values: np.ndarray) -> list[float]:
+    """Densities whose contours hold SHARES of what is on the grid, increasing."""
+    ordered = np.sort(values.ravel())[::-1]
+    held = np.cumsum(ordered) / ordered.sum()
+    return sorted(float(ordered[np.searchsorted(held, share)]) for share in SHARES)
+
+
+def _difference(draws: np.ndarray, fit: Approximation) -> str:
+    """Largest differences of marginal means, in standard deviations, and of these."""
+    mean = np.append(fit.b / (fit.a - 1), fit.m)
+    of_mu = mean[0] * (fit.root**2).sum(axis=1)
+    sd = np.sqrt(np.append(mean[0] ** 2 / (fit.a - 2), of_mu))
+    found = draws.std(axis=0)
+    shift = np.abs(draws.mean(axis=0) - mean) / found
+    return f"means within {shift.max():.2f} sd, sds within {np.abs(sd / found - 1).max():.1%}"

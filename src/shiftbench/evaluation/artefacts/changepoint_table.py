@@ -1,0 +1,123 @@
+"""Cover and F1 of changepoints by series, beside the published table of the benchmark.
+
+vandenburg2020tcpd: the scores of each series with default settings, or, beside a study with
+`configurations`, the best of a grid for each. A series has the mean over seeds, or the best of the
+configurations: that is an oracle, which sees what it is judged on.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from shiftbench.config import bibliography, provenance
+from shiftbench.evaluation.artefacts import _series
+from shiftbench.evaluation.metrics import f1 as f1_metric
+from shiftbench.evaluation.scoring import paper_numbers, segmentation
+from shiftbench.evaluation.scoring.results import StudyResults
+
+KIND = "table"
+REQUIRES = ("series", "shifts")
+REFUSES = ("blocks",)
+FROM = ("changes",)
+USES = ("cover", "f1")
+
+PAPER = "vandenburg2020tcpd"
+ORACLE = "-oracle"
+"""How methods of published.yaml end of which the best of a grid is printed."""
+NONE = "no changepoint"
+SCORES = {"cover": "cover", "f1": "F1"}
+SHOWN = " / "
+
+
+def tabulate(study: StudyResults) -> pd.DataFrame:
+    """One row a series; cover and F1 of our methods, of no changepoint and, in brackets, printed.
+
+    The last row is the mean over those series for which nothing is missing.
+    """
+    rows = [_row(study, stream) for stream in study.streams]
+    frame = pd.DataFrame(rows)
+    scores = frame.columns[2:]
+    frame = frame.drop(columns=[one for one in scores if frame[one].isna().all()])
+    scores = frame.columns[2:]
+    whole = frame[scores].notna().all(axis=1)
+    mean = {"series": f"mean of {whole.sum()}", "values": None}
+    mean |= frame.loc[whole, scores].mean().to_dict()
+    return pd.concat([frame.astype({"values": object}), pd.DataFrame([mean])], ignore_index=True)
+
+
+def shown(table: pd.DataFrame) -> pd.DataFrame:
+    """The same with cover and F1 in one cell."""
+    names = [column.removesuffix(" cover") for column in table if column.endswith(" cover")]
+    cells = {
+        name: [
+            SHOWN.join(_cell(value) for value in pair)
+            for pair in table[[f"{name} {score}" for score in SCORES.values()]].values
+        ]
+        for name in names
+    }
+    return table[["series", "values"]].assign(**cells)
+
+
+def caption(study: StudyResults) -> str:
+    """What the cells are, on how many runs, and what is cut."""
+    of = (
+        f"the best of {len(study.configurations)} settings for each series, which an oracle chooses"
+        " that sees the marks"
+        if study.configurations
+        else "the mean over seeds"
+    )
+    paper = ""
+    if any(column.startswith("[") for column in tabulate(study)):
+        what = "its oracle over a larger grid" if study.configurations else "its default settings"
+        paper = f" In brackets: {bibliography.short(PAPER)}, {what}; -: it has no number."
+    return (
+        f"Cover / F1 with a margin of {f1_metric.MARGIN}, against all annotators, higher is better;"
+        f" {of}. Last row: mean over the series for which every column has a number.{paper}"
+        f" {study.budget()}"
+    )
+
+
+def _row(study: StudyResults, stream: str) -> dict[str, object]:
+    columns = {study.label(one): _ours(study, stream, one) for one in study.learners}
+    columns |= {NONE: _without(study, stream)} | _published(study, stream)
+    scores = {
+        f"{column} {SCORES[metric]}": of_column.get(metric, np.nan)
+        for column, of_column in columns.items()
+        for metric in SCORES
+    }
+    values = study.streams[stream].sizes["time"]
+    return {"series": _series.name(study, stream), "values": values, **scores}
+
+
+def _ours(study: StudyResults, stream: str, learner: str) -> dict[str, float]:
+    """The means over seeds, or the best of the configurations; nothing where all failed."""
+    found = {metric: study.score(stream, learner, metric) for metric in SCORES}
+    best = np.nanmax if study.configurations else np.nanmean
+    return {k: float(best(v)) for k, v in found.items() if not np.isnan(v).all()}
+
+
+def _without(study: StudyResults, stream: str) -> dict[str, float]:
+    """The scores of a segmentation without changes."""
+    runs = [study.run(stream, learner) for learner in study.learners]
+    known = (segmentation.compared(run, study.streams[stream]) for run in runs)
+    for true in (pair.true for pairs in known for pair in pairs or ()):
+        none = np.zeros(true.shape[1], bool)
+        f1 = segmentation.f1(none, true, f1_metric.MARGIN)
+        return {"cover": segmentation.cover(none, true), "f1": f1}
+    return {}
+
+
+def _published(study: StudyResults, stream: str) -> dict[str, dict[str, float]]:
+    """The benchmark's numbers on the same data, by the names of their columns."""
+    dataset, found = str(provenance.dataset(study.streams[stream])), {}
+    for table in paper_numbers.about(study.streams[stream]):
+        for row in table.rows if table.paper == PAPER else ():
+            if row.method.endswith(ORACLE) == bool(study.configurations):
+                number, _ = row.numbers.get(dataset, (np.nan, np.nan))
+                found.setdefault(f"[{row.label}]", {})[row.metric] = number
+    return found
+
+
+def _cell(value: float) -> str:
+    return "-" if np.isnan(value) else f"{value:.3f}"

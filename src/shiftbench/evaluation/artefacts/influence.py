@@ -1,0 +1,87 @@
+"""Influence of one observation on the posterior, against how far it is from what is expected.
+
+Fig. 1A of knoblauch2018robust: the standard posterior lets an observation do more the further away
+it is, a beta posterior lets go of it. Beside it: where the influence is largest, against beta,
+which is how the paper chooses beta_p to start with. From formulas; rests on no run.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.scoring.results import StudyResults
+from shiftbench.evaluation.theory import influence as influences
+
+KIND = "figure"
+
+BETAS = (0.0, 0.05, 0.1, 0.25, 0.5)
+ROWS = 50
+"""Observations behind the posterior of panel a."""
+ROWS_OF_PEAKS = (5, 50, 500)
+DISTANCES = np.linspace(0, 8, 81)
+PEAKS = np.linspace(1.5, 7, 12)
+
+
+@figure_style.styled
+def draw(study: StudyResults) -> Figure:
+    """Two panels, the same for every study."""
+    drawn = figure_style.figure(3.4, caption(study))
+    curves, peaks = drawn.subplots(1, 2)
+    _draw_curves(curves)
+    _draw_peaks(peaks)
+    figure_style.title(curves, "a", f"One observation more, after {ROWS}")
+    figure_style.title(peaks, "b", "Where the influence is largest")
+    return drawn
+
+
+def caption(study: StudyResults) -> str:
+    """What influence means here, and for which model."""
+    return (
+        "Influence: Fisher-Rao distance between the posteriors of mean and variance of a Gaussian "
+        "without and with the observation, exact (0: none, pi/2: nothing in common). Distance: "
+        "from the posterior mean, in standard deviations of the prediction. beta = 0: the standard "
+        f"posterior, without a maximum. Formulas only: no run of the study {study.name} enters."
+    )
+
+
+def _draw_curves(panel: Axes) -> None:
+    for place, beta in enumerate(BETAS):
+        values = influences.influence(DISTANCES, beta, _after(ROWS))
+        color = "black" if beta == 0 else figure_style.PALETTE[place - 1]
+        label = "standard (0)" if beta == 0 else f"{beta:g}"
+        panel.plot(DISTANCES, values, color=color, ls="--" if beta == 0 else "-", label=label)
+        if beta:
+            top = int(values.argmax())
+            panel.plot(
+                DISTANCES[top], values[top], figure_style.MARKERS[place - 1], color=color, ms=5
+            )
+    panel.axhline(np.pi / 2, color=figure_style.MUTED, lw=0.6, ls=":")
+    panel.set(xlabel="distance of the observation (standard deviations)", ylabel="influence")
+    panel.set(xlim=(0, DISTANCES[-1]), ylim=(0, 1.65))
+    panel.legend(title="beta", loc="upper left", alignment="left", bbox_to_anchor=(0.01, 0.95))
+
+
+def _draw_peaks(panel: Axes) -> None:
+    """For each distance the beta whose influence is largest there."""
+    for place, rows in enumerate(ROWS_OF_PEAKS):
+        panel.plot(
+            [influences.initial_beta(distance, _after(rows)) for distance in PEAKS],
+            PEAKS,
+            marker=figure_style.MARKERS[place],
+            ms=3.5,
+            color=figure_style.PALETTE[(4, 5, 7)[place]],
+            label=f"{rows} observations before",
+        )
+    panel.set(xscale="log", xlabel="beta", ylabel="distance of the largest influence")
+    panel.set_xticks([0.05, 0.1, 0.2, 0.5, 1.0], ["0.05", "0.1", "0.2", "0.5", "1"])
+    panel.minorticks_off()
+    panel.set_ylim(0, DISTANCES[-1])
+    panel.legend(loc="upper right")
+
+
+def _after(rows: int) -> influences.Posterior:
+    """The standard posterior of so many observations of variance 1."""
+    return influences.Posterior(a=1 + rows / 2, b=rows / 2, variance=1 / rows)

@@ -1,0 +1,141 @@
+"""How near the fitted normal-inverse-gamma is to the exact beta posterior, against beta_p.
+
+Fig. 2B of knoblauch2018robust: k-hat of the predictive density for several dimensions; beside it
+k-hat of the importance weights alone, and the share of effective draws. From runs of a learner
+that offers them, after the last task that it has learnt before another one came.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from shiftbench.config import bibliography, provenance
+from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.scoring.results import StudyResults
+
+KIND = "figure"
+TAKES = ("design",)
+FROM = ("closeness",)
+
+FORGOTTEN = 0.02
+"""Share learnt below which the posterior is little else than the prior."""
+CLOSE, UNRELIABLE = 0.5, 0.7
+PANELS = {
+    "predictive": "k-hat of the next row's density",
+    "weights": "k-hat of the weights",
+    "effective": "1 - effective draws / draws",
+}
+
+
+@figure_style.styled
+def draw(study: StudyResults) -> Figure:
+    """Three panels over beta_p, one line a stream; UserError without runs of the learner."""
+    runs = _runs(study)
+    drawn = figure_style.figure(3.5, caption(study), study.budget(list(runs)))
+    panels = drawn.subplots(1, 3)
+    for letter, (panel, (field, label)) in enumerate(zip(panels, PANELS.items(), strict=True)):
+        for place, (stream, run) in enumerate(runs.items()):
+            _draw(panel, run, field, place, f"d = {study.streams[stream].sizes['series']}")
+        panel.set(xscale="log", xlabel="beta_p")
+        ticks = _betas(next(iter(runs.values())))
+        panel.set_xticks(ticks, [f"{beta:g}" for beta in ticks])
+        panel.minorticks_off()
+        figure_style.title(panel, "abc"[letter], label)
+    levels = {"close below": CLOSE, "unreliable above": UNRELIABLE}
+    for panel in panels[:2]:
+        panel.set_ylim(-0.3, 1.25)
+        for level in levels.values():
+            panel.axhline(level, color=figure_style.MUTED, lw=0.8, ls=":")
+    look: dict[str, Any] = {"size": 7, "color": figure_style.MUTED, "va": "center"}
+    for words, level in levels.items():
+        # Beside the panel, where there is no bar.
+        panels[1].text(1.01, level, words, transform=panels[1].get_yaxis_transform(), **look)
+    panels[2].set_yscale("log")
+    panels[0].legend(loc="upper left", ncols=2)
+    return drawn
+
+
+def caption(study: StudyResults) -> str:
+    """What k-hat is of, on which rows, and where no point is drawn."""
+    runs = _runs(study)
+    settings = [_settings(run) for run in runs.values()]
+    priors = {tuple(one[k] for k in ("a0", "b0", "prior_variance")) for one in settings}
+    rows = {_rows(study.streams[stream]) for stream in runs}
+    return (
+        f"d autoregressions with a level and a lag each (p = 2d), {_words(rows)} rows; median "
+        f"over data sets, bars from least to largest; {settings[0]['draws']} draws; prior a0, b0, "
+        f"variance: {_words(', '.join(f'{v:g}' for v in prior) for prior in priors)}. a: of the "
+        f"posterior predictive, as in {bibliography.short('knoblauch2018robust')}; b: of the "
+        "importance "
+        "weights alone, the shape of their tail; c: how much they differ. Crosses at the foot: the "
+        "posterior has forgotten the data (a grew by less than "
+        f"{FORGOTTEN:.0%} of its growth without beta). {study.budget(list(runs))}"
+    )
+
+
+def _runs(study: StudyResults) -> dict[str, xr.Dataset]:
+    """The first run of such a learner on each stream."""
+    found = {}
+    for stream in study.streams:
+        for name in study.learners:
+            run = study.run(stream, name)
+            if "info_learnt" in run and stream not in found:
+                found[stream] = run
+    if not found:
+        raise study.lacking(
+            "k-hat", "a learner that says how near its posteriors are to exact ones"
+        )
+    return found
+
+
+def _settings(run: xr.Dataset) -> dict[str, Any]:
+    """Those of the learner."""
+    return provenance.spec(run)["learner"][-1][1]
+
+
+def _betas(run: xr.Dataset) -> np.ndarray:
+    return np.array(_settings(run)["betas"])
+
+
+def _rows(stream: xr.Dataset) -> int:
+    """Rows that the judged approximation has learnt: of all tasks but the last."""
+    task = provenance.reader(stream).task
+    return sum(int(task(stream, [0], t).train.mask.sum()) for t in range(stream.sizes["task"] - 1))
+
+
+def _words(values) -> str:
+    return " or ".join(str(value) for value in sorted(values))
+
+
+def _draw(panel: Axes, run: xr.Dataset, field: str, place: int, label: str) -> None:
+    """One line, medians over seeds, moved aside a little so that bars do not cover each other."""
+    last = run.isel(task=-1).transpose("hypothesis", "seed", ...)
+    values, learnt = last[f"info_{field}"].values, last["info_learnt"].values
+    if field == "effective":
+        values = 1 - values
+    low, middle, high = np.quantile(values, [0, 0.5, 1], axis=1)
+    shown = np.median(learnt, axis=1) > FORGOTTEN
+    at = _betas(run) * 1.04 ** (place - 1.5)
+    panel.errorbar(
+        at[shown],
+        middle[shown],
+        np.stack([middle - low, high - middle])[:, shown],
+        color=figure_style.PALETTE[place],
+        marker=figure_style.MARKERS[place],
+        ms=4,
+        elinewidth=0.8,
+        label=label,
+    )
+    panel.plot(
+        at[~shown],
+        np.full((~shown).sum(), 0.03 * (1 + place % 2)),
+        "x",
+        color=figure_style.PALETTE[place],
+        ms=5,
+        transform=panel.get_xaxis_transform(),
+    )

@@ -1,0 +1,132 @@
+"""Which learners next to each other in the ranking the seeds can tell apart, and which not.
+
+For any study: learners by the mean of its leading metric, best first, and each compared with the
+next, seed by seed.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from shiftbench.config import components
+from shiftbench.evaluation.scoring import comparison, ranking, statistics
+from shiftbench.evaluation.scoring.comparison import ALPHA, Comparison
+from shiftbench.evaluation.scoring.results import StudyResults
+
+KIND = "table"
+
+COLUMNS = (
+    "stream",
+    "learner",
+    "next",
+    "difference",
+    "p",
+    "resolved",
+    "equivalent",
+    "smallest",
+    "seeds",
+)
+
+
+def tabulate(study: StudyResults) -> pd.DataFrame:
+    """One row a pair of neighbours: learner minus next, in percentage points of fractions.
+
+    difference: "mean [95 % interval]"; p: paired t test, by Holm's method over the pairs of the
+    stream; resolved: whether p < 0.05; equivalent: posterior probability that they differ by less
+    than the region; smallest: the difference that as many seeds resolve with power 80 %; seeds:
+    those that both have. UserError for a study without a metric of which more or less is better.
+    """
+    metric = leading(study)
+    rows = [row for stream in study.streams for row in _rows(study, stream, metric)]
+    frame = pd.DataFrame(rows, columns=list(COLUMNS))
+    return frame.drop(columns=["stream"] if len(study.streams) == 1 else [])
+
+
+def caption(study: StudyResults) -> str:
+    """What the columns are, on how many runs, and what is cut."""
+    metric = leading(study)
+    unit = components.constant("metrics", metric, "UNIT")
+    of_fraction = unit == "fraction"
+    return (
+        f"Learners by mean {metric}, best first; each minus the next, paired by seed"
+        f"{', in percentage points' if of_fraction else f' ({unit})' if unit else ''}, with its "
+        f"{_interval_of_difference(metric)}. p: paired t test, Holm's method over the pairs of a "
+        "stream; equivalent: posterior probability (Student t, reference prior) of a difference "
+        f"below {'1 point' if of_fraction else '1 % of the mean over learners'}; smallest: the "
+        "difference that these seeds resolve at 5 % with power 80 %; -: not known of one seed, or "
+        f"where all differences are equal. {_without(study, metric)}{study.budget()}"
+    )
+
+
+def leading(study: StudyResults, artefact: str = "neighbours") -> str:
+    """`acc` where the study has it, else its first metric of which more or less is better.
+
+    UserError, in the name of an artefact, where it has none.
+    """
+    found = ranking.metric(study.metrics)
+    if found is None:
+        raise study.lacking(artefact, "a metric of which more or less is better")
+    return found
+
+
+def ranked(study: StudyResults, stream: str, metric: str) -> dict[str, np.ndarray]:
+    """Scores [seed] of the learners that have some, best mean first."""
+    scores = {name: study.score(stream, name, metric) for name in study.learners}
+    return ranking.best_first(scores, metric)
+
+
+def _rows(study: StudyResults, stream: str, metric: str) -> list[tuple[object, ...]]:
+    scores = ranked(study, stream, metric)
+    within = statistics.bounds(metric)
+    of_fraction = components.constant("metrics", metric, "UNIT") == "fraction"
+    size = ranking.region(metric, np.mean([np.nanmean(values) for values in scores.values()]))
+    pairs = list(pairwise(scores))
+    found = [comparison.compare(scores[one], scores[other], size, within) for one, other in pairs]
+    p = comparison.corrected([each.p for each in found])
+    return [
+        (
+            stream,
+            study.label(one),
+            study.label(other),
+            *_cells(each, float(corrected), 100 if of_fraction else 1),
+        )
+        for (one, other), each, corrected in zip(pairs, found, p, strict=True)
+    ]
+
+
+def _cells(found: Comparison, p: float, factor: int) -> tuple[object, ...]:
+    mean, _, low, high, n = found.difference.times(factor)
+    number = "{:.2f}" if factor > 1 else "{:.3g}"
+    ends = "" if np.isnan(low) else f" [{number.format(low)}, {number.format(high)}]"
+    return (
+        number.format(mean) + ends if n else "",
+        _known(p, "{:.3g}"),
+        "yes" if p < ALPHA else "no",
+        _known(found.equivalent, "{:.2f}"),
+        _known(factor * found.smallest, number),
+        n,
+    )
+
+
+def _known(value: float, form: str) -> str:
+    return "" if np.isnan(value) else form.format(value)
+
+
+def _interval_of_difference(metric: str) -> str:
+    """The interval of a difference has its own bounds: two, or none."""
+    two = None not in statistics.bounds(metric)
+    return statistics.described(metric) if two else "95 % interval (Student t)"
+
+
+def _without(study: StudyResults, metric: str) -> str:
+    """Words about learners that have no score on a stream; empty where all have one."""
+    absent = {
+        study.label(name): None
+        for stream in study.streams
+        for name in study.learners
+        if name not in ranked(study, stream, metric)
+    }
+    return f"Without a score: {', '.join(absent)}. " if absent else ""

@@ -1,0 +1,98 @@
+"""When no single outlier can force a changepoint: the condition of Theorem 1.
+
+Fig. 2A of knoblauch2018robust, for the prior of its Fig. 1B. Left: the lower bound on the log odds
+of no changepoint against the determinant of the prediction's scale; where it is above 0 the theorem
+holds. Then the smallest scale for which it holds, against beta_rlm, for each dimension and for
+each hazard. From formulas; rests on no run.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
+
+from shiftbench.config import bibliography
+from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.scoring.results import StudyResults
+from shiftbench.evaluation.theory import odds_bound
+
+KIND = "figure"
+
+A0, B0 = 3.0, 5.0
+"""Prior of s2 in Fig. 1B."""
+D, HAZARD, BETA = 5, 0.01, 0.15
+"""Series, hazard and beta_rlm of Fig. 1B."""
+STATED = 8.12e-6
+"""Smallest determinant for which the paper states that its theorem holds there."""
+BETAS = (0.1, 0.15, 0.2, 0.3, 0.5)
+DIMENSIONS = (1, 2, 5, 10, 29)
+HAZARDS = (0.1, 0.01, 0.001, 0.0001)
+FINE = np.geomspace(0.02, 1.0, 1000)
+HIGHEST = 100.0
+"""Top of the scale of panels b and c."""
+
+
+@figure_style.styled
+def draw(study: StudyResults) -> Figure:
+    """Three panels, the same for every study."""
+    drawn = figure_style.figure(3.5, caption(study))
+    odds, dimensions, hazards = drawn.subplots(1, 3)
+    _draw_odds(odds)
+    _draw_smallest(dimensions, [(HAZARD, d, f"d = {d}") for d in DIMENSIONS])
+    _draw_smallest(hazards, [(h, D, f"h = 1/{round(1 / h)}") for h in HAZARDS])
+    figure_style.title(odds, "a", f"Lower bound, d = {D}, h = 1/{round(1 / HAZARD)}")
+    figure_style.title(dimensions, "b", f"Smallest scale, h = 1/{round(1 / HAZARD)}")
+    figure_style.title(hazards, "c", f"Smallest scale, d = {D}")
+    return drawn
+
+
+def caption(study: StudyResults) -> str:
+    """What the bound is, whose it is, and what the paper states."""
+    smallest = np.exp(odds_bound.smallest_log_det(BETA, HAZARD, D, A0, B0))
+    return (
+        f"Prior of s2: IG({A0:g}, {B0:g}); |V|: determinant of the scale matrix of the prediction. "
+        "The bound is our own sufficient condition, for any observation, regressors and run "
+        f"length; dotted in a: {STATED:.3g}, from where on "
+        f"{bibliography.short('knoblauch2018robust')} state theirs (Fig. 1B, beta_rlm = {BETA:g}); "
+        f"ours holds there from {smallest:.1e} on. b, c: above a line (shaded: d = {D}, h = "
+        f"1/{round(1 / HAZARD)}) no single outlier can force a changepoint; left of its rise it "
+        "holds for no scale. It depends on the unit of the data. Formulas only: no run of the "
+        f"study {study.name} enters."
+    )
+
+
+def _draw_odds(panel: Axes) -> None:
+    log_det = np.linspace(np.log(1e-14), np.log(1e4), 300)
+    for place, beta in enumerate(BETAS):
+        bound = odds_bound.log_odds_bound(beta, HAZARD, D, log_det, A0, B0)
+        panel.plot(np.exp(log_det), bound, color=figure_style.PALETTE[place], label=f"{beta:g}")
+    panel.axhline(0, color=figure_style.INK, lw=0.8)
+    panel.axvline(STATED, color=figure_style.MUTED, lw=1.0, ls=":")
+    panel.set(xscale="log", ylim=(-8, 5.5), xlabel="|V|", ylabel="lower bound on the log odds")
+    panel.set_xticks([1e-12, 1e-8, 1e-4, 1.0, 1e4])
+    panel.text(1e4, 0.15, "no outlier forces a changepoint", size=7.5, ha="right")
+    panel.legend(title="beta_rlm", loc="lower right", ncols=2)
+
+
+def _draw_smallest(panel: Axes, lines: list[tuple[float, int, str]]) -> None:
+    for place, (hazard, d, label) in enumerate(lines):
+        log_det = odds_bound.smallest_log_det(FINE, hazard, d, A0, B0)
+        scale = np.minimum(np.exp(log_det / d), 10 * HIGHEST)
+        panel.plot(FINE, scale, color=figure_style.PALETTE[place], label=label)
+        if (hazard, d) == (HAZARD, D):
+            panel.fill_between(
+                FINE, scale, HIGHEST, color=figure_style.PALETTE[place], alpha=0.12, lw=0
+            )
+            at = np.exp(odds_bound.smallest_log_det(BETA, HAZARD, D, A0, B0) / D)
+            panel.plot(BETA, at, "o", color=figure_style.PALETTE[place], ms=5)
+            panel.annotate(
+                "Fig. 1B", (BETA, at), (-6, -3), textcoords="offset points", size=7.5, ha="right",
+                path_effects=[withStroke(linewidth=2.2, foreground="white")],
+            )  # fmt: skip
+    panel.set(xscale="log", yscale="log", ylim=(1e-6, HIGHEST), xlim=(FINE[0], FINE[-1]))
+    panel.set(xlabel="beta_rlm", ylabel="smallest |V|$^{1/d}$")
+    panel.set_xticks([0.02, 0.05, 0.1, 0.2, 0.5, 1.0], ["0.02", "0.05", "0.1", "0.2", "0.5", "1"])
+    panel.minorticks_off()
+    panel.legend(loc="upper right")

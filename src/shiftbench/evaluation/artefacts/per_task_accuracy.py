@@ -1,0 +1,106 @@
+"""Accuracy on each task after the last one, and its average.
+
+Fig. 5 of eschenhagen2019vogn, which has a group of bars for each task. Here a task is a column and
+a learner a row, so that up to sixteen learners are told apart by their names.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+
+from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.artefacts import _continual
+from shiftbench.evaluation.scoring import statistics
+from shiftbench.evaluation.scoring.results import StudyResults
+
+KIND = "figure"
+USES = ("accuracy",)
+REQUIRES = ("earlier-tests",)
+
+
+@figure_style.styled
+def draw(study: StudyResults) -> Figure:
+    """The figure, one block a stream; UserError without the accuracies."""
+    _continual.check(study, "per-task-accuracy")
+    height = 1.0 + 0.21 * len(study.learners)
+    drawn = figure_style.figure(height * len(study.streams), caption(study), study.budget())
+    for stream, block in _continual.blocks(drawn, study):
+        _draw_stream(block, study, stream)
+    return drawn
+
+
+def caption(study: StudyResults) -> str:
+    """What the figure shows, on how many runs, and what is cut."""
+    return (
+        "Accuracy on the test data of each task after the last task, and the average over tasks: "
+        f"mean over seeds, bars: {statistics.described(_continual.METRIC)}"
+        f"{_continual.diamonds(study)}{_lines(study)}. "
+        f"{_continual.from_scratch(study)}{study.budget()}"
+    )
+
+
+def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
+    ends = {name: _continual.at_end(study, stream, name) for name in study.learners}
+    tasks = study.streams[stream].sizes["task"]
+    panels = block.subplots(1, tasks + 1, sharey=True, width_ratios=[*[1] * tasks, 1.6])
+    for task, axes in enumerate(panels[:-1]):
+        _draw_column(study, axes, {name: each[:, task] for name, each in ends.items()})
+        axes.set_title(f"task {task + 1}", size=8.5)
+    average = panels[-1]
+    _draw_column(study, average, {name: each.mean(axis=1) for name, each in ends.items()})
+    average.set_title("average", size=8.5, fontweight="bold")
+    paper = _continual.published_averages(study, stream)
+    for place, name in enumerate(study.learners):
+        if name in paper:
+            average.plot(paper[name], place, **_continual.PAPER, ms=4.5, zorder=4)
+    _draw_reference(panels, _reference(study, stream, ends))
+    means = np.concatenate([_mean(values) for values in ends.values()] + [[*paper.values()]])
+    for axes in panels:
+        _continual.scale(axes, "x", means, space=0.28)
+    panels[0].set_yticks(range(len(ends)), [study.label(name) for name in ends])
+    panels[0].set_ylim(len(ends) - 0.5, -0.5)
+    block.supxlabel("accuracy (%), on the logarithm of the error", size=9)
+
+
+def _draw_column(study: StudyResults, axes: Axes, scores: dict[str, np.ndarray]) -> None:
+    """A point at the row of each learner in percent, of its scores [seed]."""
+    within = statistics.bounds(_continual.METRIC)
+    for row, (name, values) in enumerate(scores.items()):
+        of_seeds = statistics.interval(values, within).times(100)
+        reach = [[of_seeds.mean - of_seeds.low], [of_seeds.high - of_seeds.mean]]
+        look = figure_style.look(study, name) | {"ls": "none"}
+        axes.errorbar(of_seeds.mean, row, xerr=reach, **look, ms=3, elinewidth=1)
+    axes.grid(axis="y", color="0.93", lw=0.6)
+    axes.set_axisbelow(True)
+    axes.tick_params(axis="y", length=0)
+
+
+def _reference(study: StudyResults, stream: str, ends: dict[str, np.ndarray]) -> np.ndarray | None:
+    """Mean over seeds [task] of the first learner that starts each task from scratch."""
+    for name, values in ends.items():
+        if len(values) and _continual.forgets(study, stream, name):
+            return _mean(values)
+    return None
+
+
+def _lines(study: StudyResults) -> str:
+    """Words for captions about the vertical lines; empty where there are none."""
+    first = any(
+        _continual.forgets(study, stream, name) and len(study.run(stream, name)["seed"])
+        for stream in study.streams
+        for name in study.learners
+    )
+    return "; vertical lines: the first learner that starts each task from scratch" if first else ""
+
+
+def _draw_reference(panels: np.ndarray, reference: np.ndarray | None) -> None:
+    if reference is not None:
+        for axes, value in zip(panels, [*reference, reference.mean()], strict=True):
+            axes.axvline(value, color=figure_style.MUTED, lw=0.8, ls=":", zorder=0)
+
+
+def _mean(values: np.ndarray) -> np.ndarray:
+    """Mean over seeds of [seed, task] in percent; NaN where there are no seeds."""
+    return 100 * values.mean(axis=0) if len(values) else np.full(values.shape[1], np.nan)

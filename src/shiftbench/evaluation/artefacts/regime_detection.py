@@ -1,0 +1,71 @@
+"""How shifts are found over the cells of a study with axes: recall, precision and delay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from shiftbench.config import components
+from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.artefacts import _regime_lines, _regimes
+from shiftbench.evaluation.artefacts._regime_lines import Row
+from shiftbench.evaluation.artefacts._regimes import DETECTION
+from shiftbench.evaluation.scoring import statistics
+from shiftbench.evaluation.scoring.results import StudyResults
+from shiftbench.evaluation.scoring.statistics import Interval
+
+KIND = "figure"
+AXES = True
+USES = ("shift_recall", "shift_precision")
+
+
+@figure_style.styled
+def draw(study: StudyResults) -> Figure:
+    """The figure, a row of panels for each metric. UserError without axes or metrics."""
+    grid = _regimes.grid(study, "regime-detection")
+    rows = [_row(study, metric) for metric in _shown(study)]
+    return _regime_lines.draw(study, grid, rows, caption(study))
+
+
+def caption(study: StudyResults) -> str:
+    """What the numbers are, on how many runs, and what is cut."""
+    metrics = _shown(study)
+    named = [f"{_title(name)}: {_summary(name)}" for name in metrics]
+    return (
+        f"{'; '.join(named)}. Mean over seeds, and its {statistics.described(*metrics)}; a seed "
+        f"without a number, such as the precision of no shift, is left out. {study.budget()}"
+    )
+
+
+def _shown(study: StudyResults) -> list[str]:
+    study.require_metrics("regime-detection", *USES)
+    return [metric for metric in DETECTION if metric in study.metrics]
+
+
+def _row(study: StudyResults, metric: str) -> Row:
+    scored = [
+        name
+        for name in study.learners
+        if any(not np.isnan(study.score(one, name, metric)).all() for one in study.streams)
+    ]
+    unit = components.constant("metrics", metric, "UNIT")
+    within = (-0.03, 1.03) if unit == "fraction" else None
+    lines = {name: _of(study, metric, name) for name in scored}
+    return Row(_title(metric), unit, lines, within=within)
+
+
+def _of(study: StudyResults, metric: str, name: str) -> Callable[[str], Interval]:
+    """A method's score on a stream."""
+    within = statistics.bounds(metric)
+    return lambda stream: statistics.interval(study.score(stream, name, metric), within)
+
+
+def _summary(metric: str) -> str:
+    text = components.summary("metrics", metric).rstrip(".")
+    return text[0].lower() + text[1:]
+
+
+def _title(metric: str) -> str:
+    return metric.removeprefix("shift_")

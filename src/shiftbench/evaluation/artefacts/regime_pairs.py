@@ -1,0 +1,79 @@
+"""Where looking for changes pays, and where memory does, in a study with axes.
+
+Over the first axis. Above: each method that decides about changes, minus the study's baseline.
+Below: the baseline minus the study's reference, which starts from scratch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from matplotlib.figure import Figure
+
+from shiftbench.config import provenance
+from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.artefacts import _regime_lines, _regimes, neighbours
+from shiftbench.evaluation.artefacts._regime_lines import Row
+from shiftbench.evaluation.scoring import statistics
+from shiftbench.evaluation.scoring.results import StudyResults
+from shiftbench.evaluation.scoring.statistics import Interval
+
+KIND = "figure"
+AXES = True
+COMPARES = ("baseline", "reference")
+
+
+@figure_style.styled
+def draw(study: StudyResults) -> Figure:
+    """The figure. UserError without axes, baseline, reference, or a metric with a direction."""
+    grid, (baseline, reference) = _regimes.grid(study, "regime-pairs"), _compared(study)
+    metric = neighbours.leading(study, "regime-pairs")
+    unit = f"{metric}, points" if _regimes.factor(metric) > 1 else metric
+    deciders = {name: _minus(study, metric, name, baseline) for name in _deciders(study)}
+    memory = {baseline: _minus(study, metric, baseline, reference)}
+    rows = [
+        Row(f"minus {study.label(baseline)}", unit, deciders, zero=True),
+        Row(f"{study.label(baseline)} minus {study.label(reference)}", unit, memory, zero=True),
+    ]
+    return _regime_lines.draw(study, grid, [row for row in rows if row.lines], caption(study))
+
+
+def caption(study: StudyResults) -> str:
+    """What the lines are, on how many runs, and what is cut."""
+    baseline, reference = (study.label(name) for name in _compared(study))
+    names = [study.label(name) for name in _deciders(study)]
+    above = f"Above: {', '.join(names)} minus {baseline}. Below: " if names else ""
+    metric = neighbours.leading(study, "regime-pairs")
+    ends = "" if None in statistics.bounds(metric) else " on the logit scale"
+    return (
+        f"{above}{baseline} minus {reference}, which learns each task from scratch. Differences of "
+        f"{metric}, above 0 is better, paired by seed: mean and 95 % interval (Student t{ends}). "
+        f"{study.budget()}"
+    )
+
+
+def _compared(study: StudyResults) -> tuple[str, str]:
+    for key in ("baseline", "reference"):
+        if getattr(study, key) not in study.learners:
+            raise study.lacking("regime-pairs", f"one of its methods as `{key}`")
+    return str(study.baseline), str(study.reference)
+
+
+def _deciders(study: StudyResults) -> list[str]:
+    """The methods that decide about changes."""
+    stream = next(iter(study.streams))
+    return [
+        name
+        for name in study.learners
+        if provenance.offering(study.run(stream, name), "changes") is not None
+    ]
+
+
+def _minus(study: StudyResults, metric: str, one: str, other: str) -> Callable[[str], Interval]:
+    """How much better one method is than another, on a stream."""
+
+    def difference(stream: str) -> Interval:
+        scores = (study.score(stream, name, metric) for name in (one, other))
+        return _regimes.advantage(metric, *scores).times(_regimes.factor(metric))
+
+    return difference

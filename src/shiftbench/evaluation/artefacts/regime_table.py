@@ -1,0 +1,130 @@
+"""The numbers behind the map of regimes: one row a cell of a study with axes, and a method."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from shiftbench.evaluation import table_files
+from shiftbench.evaluation.artefacts import _regimes, neighbours
+from shiftbench.evaluation.artefacts._regimes import DETECTION
+from shiftbench.evaluation.scoring import comparison, ranking, statistics
+from shiftbench.evaluation.scoring.ranking import Cell
+from shiftbench.evaluation.scoring.results import StudyResults
+from shiftbench.evaluation.scoring.statistics import Interval
+
+KIND = "table"
+AXES = True
+COMPARES = ("baseline",)
+
+DIGITS = 6
+
+
+def tabulate(study: StudyResults) -> pd.DataFrame:
+    """One row a cell and method, best first; scores and differences in the metric's unit.
+
+    The value on each axis; place in the ranking; score, low, high: mean over seeds with its
+    interval; lead...: of the leader over this method, with p (Holm over the others of the cell) and
+    equivalent (probability of a difference that does not matter); lead_over_map_p: of the leader's
+    row, of its lead over all others, by Holm's method over the cells; minus_BASELINE...: of this
+    method, p by Holm's method over the methods of the cell; means of how it finds shifts; seeds.
+    UserError without axes, or a metric of which more or less is better.
+    """
+    _regimes.grid(study, "regime-table")
+    metric = neighbours.leading(study, "regime-table")
+    cells = list(_regimes.cells(study, metric).values())
+    over_map = _regimes.over_map(cells)
+    rows = [
+        row
+        for cell, p in zip(cells, over_map, strict=True)
+        for row in _rows(study, metric, cell, float(p))
+    ]
+    return pd.DataFrame(rows)
+
+
+def shown(table: pd.DataFrame) -> pd.DataFrame:
+    """The table to read: numbers with their intervals in one cell, three digits."""
+    read = table[[name for name in table.columns if not name.endswith(("_low", "_high"))]].copy()
+    for name in read.columns:
+        if f"{name}_low" in table:
+            ends = zip(table[name], table[f"{name}_low"], table[f"{name}_high"], strict=True)
+            read[name] = ["" if np.isnan(of[0]) else table_files.interval(*of) for of in ends]
+        elif pd.api.types.is_float_dtype(read[name]):
+            read[name] = [_short(value) for value in table[name]]
+    return read
+
+
+def caption(study: StudyResults) -> str:
+    """What the columns are, on how many runs, and what is cut."""
+    metric = neighbours.leading(study, "regime-table")
+    return (
+        f"score: mean {metric} over seeds, in brackets its {statistics.described(metric)}. lead: "
+        "of the leader of the cell over this method, paired by seed; p: paired t test, Holm's "
+        "method over the others of the cell; equivalent: posterior probability (Student t, "
+        "reference prior) of a difference below "
+        f"{'1 point' if _regimes.factor(metric) > 1 else '1 % of the mean'}; lead_over_map_p: of "
+        "the lead over all others, by Holm's method over the cells. minus: this method minus the "
+        f"baseline, p over the methods of the cell. {study.budget()}"
+    )
+
+
+def _rows(study: StudyResults, metric: str, cell: Cell, over_map: float) -> list[dict[str, object]]:
+    minus = _minus_baseline(study, metric, cell)
+    return [
+        {
+            **study.cells[cell.stream],
+            "method": name,
+            "place": place,
+            **_with_ends("score", statistics.interval(scores, statistics.bounds(metric))),
+            **_lead(cell, name),
+            "lead_over_map_p": _rounded(over_map if name == cell.leader else np.nan),
+            **minus.get(name, {}),
+            **{one: _mean(study, cell, name, one) for one in DETECTION if one in study.metrics},
+            "seeds": int((~np.isnan(scores)).sum()),
+        }
+        for place, (name, scores) in enumerate(cell.scores.items(), start=1)
+    ]
+
+
+def _lead(cell: Cell, name: str) -> dict[str, object]:
+    """The leader over a method; empty in the leader's own row."""
+    lead = cell.leads.get(name)
+    nothing = Interval(np.nan, np.nan, np.nan, np.nan, 0)
+    return {
+        **_with_ends("lead", lead.over.difference if lead else nothing),
+        "lead_p": _rounded(lead.p if lead else np.nan),
+        "lead_equivalent": _rounded(lead.over.equivalent if lead else np.nan),
+    }
+
+
+def _minus_baseline(study: StudyResults, metric: str, cell: Cell) -> dict[str, dict[str, object]]:
+    """Of each method that the cell has beside the baseline, its columns."""
+    baseline = cell.scores.get(str(study.baseline))
+    if baseline is None:
+        return {}
+    others = [name for name in cell.scores if name != study.baseline]
+    found = [ranking.better(metric, cell.scores[name], baseline) for name in others]
+    p = comparison.corrected([each.p for each in found])
+    key = f"minus_{study.baseline}"
+    return {
+        name: {**_with_ends(key, each.difference), f"{key}_p": _rounded(float(corrected))}
+        for name, each, corrected in zip(others, found, p, strict=True)
+    }
+
+
+def _mean(study: StudyResults, cell: Cell, name: str, metric: str) -> float:
+    """The mean score over seeds, NaN where a metric does not apply."""
+    return _rounded(statistics.interval(study.score(cell.stream, name, metric)).mean)
+
+
+def _with_ends(name: str, of: Interval) -> dict[str, object]:
+    ends = {name: of.mean, f"{name}_low": of.low, f"{name}_high": of.high}
+    return {key: _rounded(value) for key, value in ends.items()}
+
+
+def _rounded(value: float) -> float:
+    return round(value, DIGITS)
+
+
+def _short(value: float) -> str:
+    return "" if np.isnan(value) else f"{value:.3g}"

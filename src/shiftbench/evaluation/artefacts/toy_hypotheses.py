@@ -1,0 +1,251 @@
+"""Hypotheses of a beam on the toy stream, and what its size and its weights are worth.
+
+Fig. 2 of li2021vbs, for the first seed in which the hypothesis that wins in hindsight was
+behind the second for a while; beside it, jump F1, predictive density and agreement with the
+exact most likely jumps against the size of the beam.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from shiftbench.config import bibliography, provenance
+from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.metrics import jump_f1
+from shiftbench.evaluation.scoring import beam_lineage, shift_matching, statistics
+from shiftbench.evaluation.scoring.results import StudyResults
+from shiftbench.evaluation.theory import exact_segmentation
+
+KIND = "figure"
+REQUIRES = ("true-level",)
+FROM = ("lineage", "rivals", "level")
+
+LABELS = {
+    "jump_f1": "F1 of jumps\n(± 1 step)",
+    "log_predictive": "log predictive\n(nats per step)",
+    "exact_map_agreement": "share equal to\nthe exact MAP",
+}
+
+
+class _Beam(NamedTuple):
+    learner: str
+    size: int
+    weights: str
+
+
+@figure_style.styled
+def draw(study: StudyResults) -> Figure:
+    """The figure; UserError without a beam of two or more hypotheses over the toy's mean."""
+    stream, beams = next(iter(study.streams)), _beams(study)
+    shown = _shown(study, beams)
+    seed, overtakes = first_overtaking(study.run(stream, shown.learner))
+    metrics = [name for name in LABELS if name in study.metrics]
+    drawn = figure_style.figure(4.6, caption(study), study.budget([stream]))
+    left, *right = drawn.subfigures(
+        1, 2 if metrics else 1, squeeze=False, width_ratios=[2.1, 1][: 2 if metrics else 1]
+    )[0]
+    level, weight = left.subplots(2, 1, sharex=True, height_ratios=[3.4, 1])
+    run = study.run(stream, shown.learner)
+    _draw_level(level, study.streams[stream], run, seed)
+    _draw_weights(weight, run, seed)
+    _mark_overtaking((level, weight), overtakes)
+    number = int(run["seed"].values[seed])
+    figure_style.title(level, "a", f"Seed {number}, {study.label(shown.learner)}")
+    for block in right:
+        panels = block.subplots(len(metrics), 1, sharex=True, squeeze=False)[:, 0]
+        for axes, metric in zip(panels, metrics, strict=True):
+            _draw_sizes(axes, study, beams, metric)
+        figure_style.title(panels[0], "b", f"All {study.cube.sizes['seed']} seeds")
+        _finish_sizes(panels, beams)
+    return drawn
+
+
+def caption(study: StudyResults) -> str:
+    """What the figure shows, on how many runs, and what is cut."""
+    stream, shown = next(iter(study.streams)), _shown(study, _beams(study))
+    run = study.run(stream, shown.learner)
+    seed, overtakes = first_overtaking(run)
+    number = int(run["seed"].values[seed])
+    story = (
+        f"a: seed {number}, the first in which hypothesis 1 (the most likely at the end) was "
+        f"behind hypothesis 2 before; it leads for good from step {overtakes} on."
+        if overtakes is not None
+        else f"a: seed {number}; in no seed was the hypothesis that wins in the end behind."
+    )
+    present = [name for name in LABELS if name in study.metrics]
+    absent = [name for name in LABELS if name not in study.metrics]
+    missing = f" Not among the study's metrics: {', '.join(absent)}." if absent else ""
+    return (
+        f"{story} Lines: posterior mean of each hypothesis after each step, bands ± 1 sd; "
+        f"triangles: its jumps. b: mean over seeds and {statistics.described(*present)}; "
+        f"weights as in {bibliography.short('li2021vbs')} or by Bayes' rule."
+        f"{missing} {study.budget([stream])}"
+    )
+
+
+def first_overtaking(run: xr.Dataset) -> tuple[int, int | None]:
+    """Position of the first seed with an overtaking, and the step of the last overtaking.
+
+    An overtaking: the ancestor of the hypothesis that is second at the end had the largest
+    weight at a step, that of the first had not. (0, None) if no seed has one.
+    """
+    behind = (beam_lineage.lineage(run, 0) != 0) & (beam_lineage.lineage(run, 1) == 0)
+    behind &= np.isfinite(run["info_log_weight"].values[:, -1, 1])[:, None]
+    if not behind.any():
+        return 0, None
+    seed = int(behind.any(axis=1).argmax())
+    return seed, int(np.flatnonzero(behind[seed])[-1]) + 1
+
+
+def _beams(study: StudyResults) -> list[_Beam]:
+    stream, beams = next(iter(study.streams)), []
+    for learner in study.learners:
+        run = study.run(stream, learner)
+        settings = provenance.offering(run, "lineage")
+        if settings is not None and "info_posterior_mean" in run and run.sizes["seed"]:
+            beams.append(_Beam(learner, settings["size"], settings["weights"]))
+    return sorted(beams, key=lambda beam: (beam.weights != "paper", beam.weights, beam.size))
+
+
+def _shown(study: StudyResults, beams: list[_Beam]) -> _Beam:
+    """The beam of panel a: size 2 with the paper's weights, or the nearest to it."""
+    wide = [beam for beam in beams if beam.size > 1]
+    if not wide or not {"value", "level"} <= set(next(iter(study.streams.values()))):
+        raise study.lacking(
+            "toy-hypotheses",
+            "a stream of the family toy-step and a learner `beam` (size 2 or more) over"
+            " `gaussian-mean` with at least one run that did not fail",
+        )
+    return min(wide, key=lambda beam: (beam.weights != "paper", beam.size))
+
+
+def _draw_level(axes: Axes, stream: xr.Dataset, run: xr.Dataset, seed: int) -> None:
+    realisation = int(run["realisation"].values[seed])
+    task = stream["task"].values
+    truth = stream["level"].values[realisation]
+    axes.step(task, truth, where="mid", color="black", lw=1.2, label="true mean")
+    axes.plot(
+        task, stream["value"].values[realisation], ".", color="black", ms=5, label="observations"
+    )
+    for hypothesis in (1, 0):
+        slots = beam_lineage.lineage(run, hypothesis)
+        mean, variance = (
+            beam_lineage.along(run, name, slots)[seed].reshape(len(task), -1)[:, 0]
+            for name in ("posterior_mean", "posterior_variance")
+        )
+        colour, spread = figure_style.PALETTE[hypothesis], np.sqrt(variance)
+        # The second is drawn wider, so that it shows where both have the same past.
+        label = f"hypothesis {hypothesis + 1}"
+        axes.plot(task, mean, color=colour, lw=1.8 + 1.8 * hypothesis, label=label)
+        axes.fill_between(task, mean - spread, mean + spread, color=colour, alpha=0.2, lw=0)
+        jumps = np.flatnonzero(beam_lineage.shifts(run, hypothesis)[seed])
+        height = 0.03 + 0.05 * hypothesis
+        place = axes.get_xaxis_transform()
+        axes.plot(
+            task[jumps], np.full(len(jumps), height), "^", color=colour, ms=6, transform=place
+        )
+    axes.margins(y=0.12)
+    axes.set_ylabel("value")
+    handles, labels = axes.get_legend_handles_labels()
+    order = [0, 1, 3, 2]
+    axes.legend(
+        [handles[i] for i in order],
+        [labels[i] for i in order],
+        ncols=4,
+        loc="lower right",
+        bbox_to_anchor=(1, 0.985),
+        borderaxespad=0,
+    )
+
+
+def _draw_weights(axes: Axes, run: xr.Dataset, seed: int) -> None:
+    for hypothesis in (1, 0):
+        slots = beam_lineage.lineage(run, hypothesis)
+        weight = np.exp(beam_lineage.along(run, "log_weight", slots)[seed])
+        wide = 1.8 + 1.8 * hypothesis
+        axes.plot(run["task"].values, weight, color=figure_style.PALETTE[hypothesis], lw=wide)
+    axes.set(ylim=(-0.05, 1.05), ylabel="weight", xlabel="step")
+
+
+def _mark_overtaking(panels: tuple[Axes, Axes], step: int | None) -> None:
+    if step is None:
+        return
+    for axes in panels:
+        axes.axvline(step, color=figure_style.MUTED, lw=0.9, ls="--", zorder=0)
+    tasks = panels[1].get_xlim()
+    late = step > sum(tasks) / 2
+    panels[1].annotate(
+        f"1 leads from {step} on",
+        (step, 0.06),
+        xytext=(-4 if late else 4, 0),
+        textcoords="offset points",
+        ha="right" if late else "left",
+        va="center",
+        size=8,
+        color=figure_style.MUTED,
+    )
+
+
+def _draw_sizes(axes: Axes, study: StudyResults, beams: list[_Beam], metric: str) -> None:
+    """A metric against the size of the beam, one line a kind of weights."""
+    stream = next(iter(study.streams))
+    kinds = list(dict.fromkeys(beam.weights for beam in beams))
+    for number, kind in enumerate(kinds):
+        chosen = [beam for beam in beams if beam.weights == kind]
+        scores = [study.score(stream, beam.learner, metric) for beam in chosen]
+        of_seeds = [statistics.interval(one, statistics.bounds(metric)) for one in scores]
+        mean = np.array([one.mean for one in of_seeds])
+        reach = [
+            mean - [one.low for one in of_seeds],
+            np.array([one.high for one in of_seeds]) - mean,
+        ]
+        place = [_position(beam, beams) + 0.08 * (number - (len(kinds) - 1) / 2) for beam in chosen]
+        axes.errorbar(
+            place,
+            mean,
+            np.array(reach),
+            color=figure_style.PALETTE[2 + number],
+            marker=figure_style.MARKERS[number % len(figure_style.MARKERS)],
+            ms=4,
+            capsize=2,
+            label=f"{kind} weights",
+        )
+    reference = _exact_f1(study, beams) if metric == "jump_f1" else None
+    if reference is not None:
+        axes.axhline(reference, color=figure_style.MUTED, lw=0.9, ls=":", label="exact MAP")
+    axes.set_ylabel(LABELS[metric])
+
+
+def _position(beam: _Beam, beams: list[_Beam]) -> int:
+    return sorted({one.size for one in beams}).index(beam.size)
+
+
+def _exact_f1(study: StudyResults, beams: list[_Beam]) -> float | None:
+    """Mean F1 of the exact most likely jumps; None unless all beams have one model."""
+    stream = next(iter(study.streams))
+    runs = [study.run(stream, beam.learner) for beam in beams]
+    if len({exact_segmentation.model_of(run) for run in runs}) > 1:
+        return None
+    exact = exact_segmentation.of_run(runs[0], study.streams[stream])
+    if exact is None:
+        return None
+    true = shift_matching.truth(runs[0], study.streams[stream])
+    return statistics.interval(
+        jump_f1.f1(shift_matching.compared(exact, true, jump_f1.MARGIN))
+    ).mean
+
+
+def _finish_sizes(panels: np.ndarray, beams: list[_Beam]) -> None:
+    sizes = sorted({beam.size for beam in beams})
+    panels[-1].set_xticks(range(len(sizes)), [str(size) for size in sizes])
+    panels[-1].set_xlabel("size K of the beam")
+    panels[-1].set_xlim(-0.4, len(sizes) - 0.6)
+    handles, labels = panels[0].get_legend_handles_labels()
+    panels[0].figure.legend(
+        handles, labels, loc="outside lower center", ncols=3, handlelength=1.4, columnspacing=1
+    )

@@ -1,0 +1,26 @@
+"""Covering of the true segments by those found in hindsight, as TCPDBench defines it.
+
+Against annotators, on the values that they saw, or else the true shifts
+(`scoring.segmentation`). NaN for streams whose changes no one knows and for learners that
+make no decisions about them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from shiftbench.evaluation.scoring import segmentation
+
+STAGE = "run"
+UNIT = "fraction"
+BOUNDS = (0.0, 1.0)
+HIGHER_IS_BETTER = True
+REFUSES = ("counts", "blocks")
+FROM = ("changes",)
+BLANK = ("unknown-truth",)
+
+
+def score(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
+    """Covering [seed]."""
+    return segmentation.scored(run, stream, segmentation.cover)

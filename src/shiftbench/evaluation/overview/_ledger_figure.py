@@ -1,0 +1,90 @@
+"""The figure of the ledger: a bar a paper, of how many of its claims have which verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.scoring import verdicts
+
+LOOKS: Mapping[str, dict[str, Any]] = {
+    verdicts.REPRODUCED: {"facecolor": "#01568a"},
+    verdicts.CONTRADICTED: {"facecolor": figure_style.COLOURS["orange"], "hatch": "////"},
+    verdicts.UNRESOLVED: {"facecolor": "#e0aed2"},
+    verdicts.MIXED: {"facecolor": "#e9e3b0", "hatch": "xxxx"},
+    verdicts.TOO_LITTLE: {"facecolor": "0.88"},
+    verdicts.NOT_RUN: {"facecolor": "white"},
+}
+"""Fill of each verdict: from dark to light, so that they stay apart in grey."""
+EDGE = {"edgecolor": "0.35", "linewidth": 0.7}
+BAR = 0.46
+"""Inches a paper."""
+
+
+@figure_style.styled
+def draw(rows: pd.DataFrame, foot: str) -> Figure:
+    """Draw the verdicts on the claims of each paper, of rows of `ledger.collect`."""
+    counts = by_paper(rows)
+    drawn = figure_style.figure(BAR * len(counts) + 1.3, foot)
+    axes = drawn.subplots()
+    left = np.zeros(len(counts))
+    for verdict, look in LOOKS.items():
+        numbers = counts[verdict].to_numpy()
+        bars = axes.barh(range(len(counts)), numbers, left=left, height=0.74, **look, **EDGE)
+        labels = axes.bar_label(bars, [str(n) if n else "" for n in numbers], label_type="center")
+        for label in labels:
+            _legible(label, verdict)
+        left += numbers
+    _finish(axes, counts)
+    handles = [
+        Patch(label=f"{verdict}: {counts[verdict].sum()}", **LOOKS[verdict], **EDGE)
+        for verdict in LOOKS
+    ]
+    figure_style.legend(drawn, handles)
+    return drawn
+
+
+def by_paper(rows: pd.DataFrame) -> pd.DataFrame:
+    """Count the claims of each paper [paper, verdict], papers in the order of their rows."""
+    claims = rows.groupby(["paper", "claim"], sort=False)["verdict"].agg(verdicts.of_claim)
+    counts = claims.groupby(level="paper", sort=False).value_counts().unstack(fill_value=0)
+    return counts.reindex(index=rows["paper"].unique(), columns=list(LOOKS), fill_value=0)
+
+
+def message(counts: pd.DataFrame) -> str:
+    """Say how many claims are reproduced of those that could be judged; counts: of `by_paper`."""
+    total = counts.sum()
+    judged = total.sum() - total[[verdicts.TOO_LITTLE, verdicts.NOT_RUN]].sum()
+    if not judged:
+        return f"None of {total.sum()} claims could be judged"
+    return (
+        f"{judged} of {total.sum()} claims could be judged: {total[verdicts.REPRODUCED]} are"
+        f" reproduced, {total[verdicts.CONTRADICTED]} contradicted"
+    )
+
+
+def _legible(label: Any, verdict: str) -> None:
+    """Set a count's colour, on a plain ground where the bar is hatched."""
+    look = LOOKS[verdict]
+    label.set(size=8.5, color="white" if verdict == verdicts.REPRODUCED else "black")
+    if "hatch" in look:
+        label.set_bbox({"facecolor": look["facecolor"], "edgecolor": "none", "pad": 0.6})
+
+
+def _finish(axes: Axes, counts: pd.DataFrame) -> None:
+    totals = counts.sum(axis=1)
+    names = [f"{paper}  ({total})" for paper, total in totals.items()]
+    axes.set_yticks(range(len(counts)), names, size=9)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.invert_yaxis()
+    axes.set_xlim(0, totals.max() + 0.5)
+    axes.set_xlabel("claims")
+    axes.set_title(message(counts), weight="bold")

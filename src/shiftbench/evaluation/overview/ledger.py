@@ -1,0 +1,105 @@
+"""The ledger: every claim of every paper with its verdict, over all studies of some configs.
+
+From the tables `claims` of the studies. A claim has a row for each study and stream that judges
+it, and one row, *not run*, where none does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from shiftbench.config import bibliography
+from shiftbench.core.errors import UserError
+from shiftbench.evaluation import figure_style, table_files
+from shiftbench.evaluation.artefacts import claims
+from shiftbench.evaluation.overview import _ledger_figure
+from shiftbench.evaluation.scoring import verdicts
+
+FIGURES = (".png", ".svg")
+COLUMNS = (*claims.COLUMNS[:4], "config", "study", *claims.COLUMNS[4:])
+
+
+def collect(
+    claims: Sequence[Mapping[str, Any]], tables: Mapping[tuple[str, str], Path]
+) -> pd.DataFrame:
+    """All claims in the order of their files, as texts, in `COLUMNS`.
+
+    tables: the CSV file of each config and study. UserError for a file that is no table of claims.
+    """
+    judged = [row for place, path in tables.items() for row in _read(path, *place)]
+    rows = [
+        row
+        for claim in claims
+        for row in [row for row in judged if row["claim"] == claim["name"]] or [_not_run(claim)]
+    ]
+    return pd.DataFrame(rows, columns=list(COLUMNS), dtype=object).fillna("")
+
+
+def write(
+    stem: Path,
+    claims: Sequence[Mapping[str, Any]],
+    tables: Mapping[tuple[str, str], Path],
+    figures: bool = True,
+) -> list[Path]:
+    """Write the ledger to STEM.csv and .md, and draw it to STEM.svg and .png; what was written.
+
+    claims, tables: as of `collect`.
+    """
+    rows = collect(claims, tables)
+    table_files.save(rows, stem, caption(rows), shown(rows))
+    if figures:
+        figure_style.save(draw(rows), stem, caption(rows), words=True)
+    return [stem.with_suffix(kind) for kind in (".csv", ".md", *(FIGURES if figures else ()))]
+
+
+def caption(rows: pd.DataFrame) -> str:
+    """How many verdicts there are of each kind, and of what."""
+    counts = ", ".join(f"{number} {name}" for name, number in counted(rows).items())
+    return (
+        f"Claims: {rows['claim'].nunique()}; papers: {rows['paper'].nunique()}. Verdicts of "
+        f"{_configs(rows)}: {counts}. A claim has one for each study and stream that judges it; "
+        "the figure counts each claim once, as mixed where those at a sufficient budget differ. "
+        "The table has every claim with its numbers."
+    )
+
+
+def draw(rows: pd.DataFrame) -> Figure:
+    """A bar a paper, of how many of its claims have which verdict."""
+    return _ledger_figure.draw(rows, caption(rows))
+
+
+def counted(rows: pd.DataFrame) -> dict[str, int]:
+    """How many rows have each verdict."""
+    return {name: int((rows["verdict"] == name).sum()) for name in verdicts.VERDICTS}
+
+
+def shown(rows: pd.DataFrame) -> pd.DataFrame:
+    """What people read of it: what `claims.shown` has, with the study."""
+    return claims.shown(rows).assign(stream=rows["study"] + " " + rows["stream"])
+
+
+def _configs(rows: pd.DataFrame) -> str:
+    names = list(dict.fromkeys(filter(None, rows["config"])))
+    return f"config{'s' * (len(names) > 1)} {', '.join(names)}" if names else "no config"
+
+
+def _read(path: Path, config: str, study: str) -> Iterator[dict[str, Any]]:
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    if missing := [name for name in claims.COLUMNS if name not in table]:
+        raise UserError(
+            f"{path}: the table of claims lacks the column {missing[0]}; delete the file and start"
+            " the workflow again"
+        )
+    for row in table.to_dict("records"):
+        yield row | {"config": config, "study": study}
+
+
+def _not_run(claim: Mapping[str, Any]) -> dict[str, str]:
+    kept = {key: claim[key] for key in ("where", "says", "metric", "code", "ours_may")}
+    about = {"claim": claim["name"], "paper": bibliography.short(claim["work"])}
+    return about | kept | {"printed": claim["paper"], "verdict": verdicts.NOT_RUN}

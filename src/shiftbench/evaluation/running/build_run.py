@@ -1,0 +1,97 @@
+"""The parts of a run, put together from its spec: stream, learner, metrics, seeds."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import ModuleType
+
+import numpy as np
+import xarray as xr
+
+from shiftbench.config import components
+from shiftbench.core import seeds as seeding
+from shiftbench.core.interface import Learner, LearnerError, Problem
+from shiftbench.evaluation.running import pipeline, warm_up
+from shiftbench.evaluation.running.warm_up import Warmed
+
+log = logging.getLogger("shiftbench")
+
+
+@dataclass(frozen=True)
+class Run:
+    """All that a run is made of; nothing of it changes while it runs.
+
+    learner: None if it refused the stream, for the reason in `refused`. numbers: of the S
+    seeds; realisations: which one of the stream each of them has; seeds: [S, 2]. needs: what
+    its learner and combinators ask the protocol to reveal.
+    """
+
+    spec: dict
+    stream: xr.Dataset | xr.DataTree
+    name: str
+    reader: ModuleType
+    problem: Problem
+    metrics: dict[str, ModuleType]
+    learner: Learner | None
+    refused: str
+    needs: frozenset[str]
+    numbers: list[int]
+    realisations: list[int]
+    seeds: np.ndarray
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether all tasks so far are tested, and not the last one alone."""
+        return hasattr(self.reader, "test")
+
+    @property
+    def keeps(self) -> bool:
+        """Whether predictions are kept row by row."""
+        return "predictions" in self.spec.get("keeps", ())
+
+    @property
+    def labels(self) -> xr.Dataset:
+        """What the stream says of its tasks."""
+        stream = self.stream
+        return stream if isinstance(stream, xr.Dataset) else stream.to_dataset()
+
+
+def run(spec: dict, stream: xr.Dataset | xr.DataTree, warmed: Warmed | None = None) -> Run:
+    """The parts of the run that a spec (see config/specs.py) describes.
+
+    warmed: its warm-up, if a job did it for several runs.
+    """
+    name = f"{spec['study']}/{spec['stream']['name']}/{spec['variant']}"
+    reader = components.load("streams", spec["stream"]["family"])
+    problem: Problem = reader.problem(stream)
+    first, last = spec["seeds"]
+    numbers = list(range(first, last + 1))
+    learner, refused = None, ""
+    try:
+        begin = warm_up.beginning(spec, stream, problem, warmed)
+        learner = pipeline.assemble(spec["learner"], spec["model"], problem, begin)
+    except LearnerError as error:
+        refused = f"LearnerError: {error}"
+        log.error("%s: %s", name, error)
+    return Run(
+        spec=spec,
+        stream=stream,
+        name=name,
+        reader=reader,
+        problem=problem,
+        metrics={metric: components.load("metrics", metric) for metric in spec["metrics"]},
+        learner=learner,
+        refused=refused,
+        needs=_needs(spec["learner"]),
+        numbers=numbers,
+        realisations=[number % stream.sizes["realisation"] for number in numbers],
+        seeds=seeding.block(numbers, spec["study"], spec["stream"]["name"], spec["variant"]),
+    )
+
+
+def _needs(pipeline: Sequence) -> frozenset[str]:
+    *outer, (name, _) = pipeline
+    kinds = [("combinators", combinator) for combinator, _ in outer] + [("learners", name)]
+    return frozenset(need for kind in kinds for need in components.constant(*kind, "NEEDS", ()))

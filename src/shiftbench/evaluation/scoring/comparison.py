@@ -1,0 +1,83 @@
+"""Two learners compared seed by seed: what their difference is, and what seeds can resolve.
+
+Everything is of the paired differences [seed], of the seeds that both have. Where there are fewer
+than two of these, or all are equal, seeds say nothing of the spread: what rests on it is NaN, and
+nothing is resolved.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import warnings
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.power import TTestPower
+
+from shiftbench.evaluation.scoring import statistics
+from shiftbench.evaluation.scoring.statistics import Bounds, Interval
+
+ALPHA = 0.05
+POWER = 0.8
+EQUAL = 1e-12
+"""Of the size of scores: a spread of differences below it is rounding."""
+
+
+class Comparison(NamedTuple):
+    """One learner minus another.
+
+    difference: mean over seeds with its interval; p: of the paired t test, two-sided; equivalent:
+    posterior probability that the mean difference is inside the region of practical equivalence
+    (Student t, under the reference prior 1/sd); smallest: the mean difference that this spread
+    and number of seeds resolve at 5 %, two-sided, with power 80 %.
+    """
+
+    difference: Interval
+    p: float
+    equivalent: float
+    smallest: float
+
+
+def compare(
+    values: np.ndarray,
+    others: np.ndarray,
+    region: float,
+    within: Bounds = statistics.UNBOUNDED,
+) -> Comparison:
+    """values minus others, [seed] each, NaN where a seed failed; region: half its width."""
+    difference = statistics.paired_difference(values, others, within)
+    size = np.nanmax(np.abs([values, others]), initial=0.0)
+    if not difference.sd > EQUAL * size:  # neither where it is NaN
+        return Comparison(difference, np.nan, np.nan, np.nan)
+    n = difference.n
+    error = difference.sd / np.sqrt(n)
+    p = 2 * stats.t.sf(abs(difference.mean) / error, n - 1)
+    posterior = stats.t(n - 1, difference.mean, error)
+    equivalent = posterior.cdf(region) - posterior.cdf(-region)
+    return Comparison(difference, float(p), float(equivalent), resolvable_effect(n) * difference.sd)
+
+
+@functools.cache
+def resolvable_effect(n: int) -> float:
+    """The smallest effect, in standard deviations of differences, that n seeds resolve."""
+    # statsmodels says on standard error that it changes solvers where n is very small.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = TTestPower().solve_power(nobs=n, alpha=ALPHA, power=POWER)
+    return float(np.squeeze(found))
+
+
+def corrected(p: Sequence[float]) -> np.ndarray:
+    """p-values of one family by Holm's method; NaN stays, and is no member of the family."""
+    values = np.array(p, dtype=float)
+    known = ~np.isnan(values)
+    if known.any():
+        # statsmodels collects garbage each time, which takes far longer than all the rest.
+        gc.freeze()
+        values[known] = multipletests(values[known], method="holm")[1]
+        gc.unfreeze()
+    return values

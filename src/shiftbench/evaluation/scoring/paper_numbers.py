@@ -1,0 +1,142 @@
+"""The numbers that the papers print (`published.yaml`), for a method on a paper's stream.
+
+A number is shown beside ours where the study has the method of that name under the paper's
+protocol: the stream's family, data set and settings. Where a study trains on less than `LEAST` of
+what the paper trains on, the number is withheld, and the reason stands in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import xarray as xr
+import yaml
+
+from shiftbench.config import provenance
+
+LEAST = 0.05
+"""Share of the paper's training below which a comparison says nothing."""
+
+
+class Row(NamedTuple):
+    """One line of a paper's table.
+
+    numbers: data set -> (mean, printed spread or NaN); quoted: where the paper has them from,
+    empty for what it measured itself; epochs: passes over each task, None where neither paper nor
+    public code says how many.
+    """
+
+    method: str
+    metric: str
+    label: str
+    numbers: dict[str, tuple[float, float]]
+    quoted: str = ""
+    epochs: float | None = None
+
+
+class Table(NamedTuple):
+    """One table of a paper, about the streams of one family; rows in the paper's order.
+
+    where: settings that a stream must have for the numbers to be about it. trained: data set ->
+    training rows of all tasks together, in the paper.
+    """
+
+    paper: str
+    table: str
+    title: str
+    family: str
+    spread: str
+    rows: tuple[Row, ...]
+    trained: Mapping[str, int]
+    where: Mapping[str, Any] = MappingProxyType({})
+
+
+class Number(NamedTuple):
+    """A printed number: its mean, its spread or NaN, who measured it, and what differs in ours.
+
+    share: of the paper's rows times epochs, at most 1; of its rows alone where its epochs are not
+    known.
+    """
+
+    mean: float
+    spread: float
+    quoted: str
+    share: float
+
+    @property
+    def shown(self) -> float | None:
+        """The mean; None where it is withheld."""
+        return self.mean if self.share >= LEAST else None
+
+    @property
+    def note(self) -> str:
+        """What differs, in words; empty where the training is the paper's."""
+        if self.share >= 1:
+            return ""
+        words = f"{self.share:.2g} of the paper's training"
+        return words if self.shown is not None else f"withheld: {words}, less than {LEAST:g}"
+
+
+@cache
+def tables() -> tuple[Table, ...]:
+    """All published tables."""
+    content = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+    return tuple(
+        Table(**{**entry, "rows": tuple(Row(**row) for row in entry["rows"])})
+        for entry in content["tables"]
+    )
+
+
+def number(stream: xr.Dataset, run: xr.Dataset, method: str | None, metric: str) -> Number | None:
+    """What a paper prints for a method and metric on the stream of a run; None for nothing."""
+    dataset = provenance.dataset(stream)
+    for table in about(stream):
+        for row in table.rows:
+            if (row.method, row.metric) == (method, metric) and dataset in row.numbers:
+                mean, spread = row.numbers[dataset]
+                share = _share(stream, run, table.trained[dataset], row.epochs)
+                return Number(mean, spread, row.quoted, share)
+    return None
+
+
+def share(stream: xr.Dataset, run: xr.Dataset, paper: str, method: str) -> float:
+    """Our share of what a paper trains a method on, at most 1; of its rows alone where its epochs
+    are not known, and 1 where nothing is known of the stream. On data that the paper does not have
+    it is of the data set on which the paper trains least.
+    """
+    dataset = provenance.dataset(stream)
+    of_paper = [one for one in about(stream) if one.paper == paper]
+    tables = [one for one in of_paper if dataset in one.trained] or of_paper
+    known = [(one, row.epochs) for one in tables for row in one.rows if row.method == method]
+    for table, epochs in (*known, *((one, None) for one in tables)):
+        trained = table.trained.get(str(dataset), min(table.trained.values()))
+        return _share(stream, run, trained, epochs)
+    return 1.0
+
+
+def about(stream: xr.Dataset) -> list[Table]:
+    """The tables about streams of this family and with these settings."""
+    spec = provenance.spec(stream)
+    return [
+        table
+        for table in tables()
+        if table.family == spec["family"] and table.where.items() <= spec["settings"].items()
+    ]
+
+
+def _share(stream: xr.Dataset, run: xr.Dataset, trained: int, epochs: float | None) -> float:
+    problem = provenance.reader(stream).problem(stream)
+    share = problem.n_train * problem.n_tasks / trained
+    if epochs is not None:
+        share *= _epochs(run) / epochs
+    return min(share, 1.0)
+
+
+def _epochs(run: xr.Dataset) -> float:
+    """Passes over a task; 1 of learners that have no such setting."""
+    pipeline = provenance.spec(run)["learner"]
+    return max([settings.get("epochs", 1) for _, settings in pipeline])

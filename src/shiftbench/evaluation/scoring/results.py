@@ -1,0 +1,228 @@
+"""What an artefact is drawn from: the scores, the runs and the streams of one study."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from shiftbench.config import provenance
+from shiftbench.config.claim_schema import Claim
+from shiftbench.core.errors import UserError
+from shiftbench.data.store import zarr_zip
+from shiftbench.evaluation.scoring import calibration, caption_notes, paper_numbers, units
+from shiftbench.evaluation.scoring.summarise import COLUMNS, covered, failures, succeeded
+
+STORE_SUFFIX = ".zarr.zip"
+
+
+@dataclass(frozen=True)
+class StudyResults:
+    """The results of one study, all in memory.
+
+    cuts: what is reduced against the paper; origin: where hyper-parameters come from; both
+    may be empty. scores: the tree of `scoring.summarise`. summary: its table. words: on
+    streams of counts, those to be shown. baseline: the learner that others are compared with;
+    reference: the one that starts from scratch. methods: learners that stand for a method, with
+    its name. tuning: how settings were found, in a sentence, or empty. labels: what figures call a
+    learner, where that is not its name; looks: its colour and marker. claims: those that the study
+    judges, each with the streams on which. cells: of a study with axes, its streams, each with its
+    value on every axis. configurations: what each seed has drawn of settings, if it has.
+    """
+
+    name: str
+    title: str
+    cuts: str
+    origin: str
+    scores: xr.DataTree
+    summary: pd.DataFrame
+    streams: Mapping[str, xr.Dataset]
+    words: Sequence[str] = ()
+    baseline: str | None = None
+    reference: str | None = None
+    methods: Mapping[str, str] = field(default_factory=dict)
+    tuning: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    looks: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    claims: Sequence[tuple[Claim, Sequence[str]]] = ()
+    cells: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    configurations: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def cube(self) -> xr.Dataset:
+        """score, score_by_task and status over stream, learner, metric, seed and task."""
+        return _dataset(self.scores, "scores")
+
+    @property
+    def learners(self) -> list[str]:
+        """Names of the learners, in the study's order."""
+        return self.cube["learner"].values.tolist()
+
+    @property
+    def metrics(self) -> list[str]:
+        """Names of the metrics, in the study's order."""
+        return self.cube["metric"].values.tolist()
+
+    def run(self, stream: str, learner: str) -> xr.Dataset:
+        """The run store of a learner on a stream, without the seeds that failed."""
+        return succeeded(_dataset(self.scores, f"runs/{stream}/{learner}"))
+
+    def offering(self, word: str) -> dict[str, dict[str, xr.Dataset]]:
+        """By stream and learner, the runs with a component that offers something; some seeds."""
+        found: dict[str, dict[str, xr.Dataset]] = {}
+        for stream in self.streams:
+            for learner in self.learners:
+                run = self.run(stream, learner)
+                if provenance.offering(run, word) is not None and run.sizes["seed"]:
+                    found.setdefault(stream, {})[learner] = run
+        return found
+
+    def tuned(self, stream: str, learner: str) -> dict[str, Any] | None:
+        """What the best of the learner's trials changed; None where nothing was tried."""
+        whole = _dataset(self.scores, f"runs/{stream}/{learner}")
+        return provenance.spec(whole).get("tuned")
+
+    def score(self, stream: str, learner: str, metric: str) -> np.ndarray:
+        """Scores [seed]; NaN for failed seeds."""
+        place = {"stream": stream, "learner": learner, "metric": metric}
+        return self.cube["score"].sel(place).values
+
+    def label(self, learner: str) -> str:
+        """What figures call a learner."""
+        return self.labels.get(learner, learner)
+
+    def published(self, stream: str, learner: str, metric: str) -> paper_numbers.Number | None:
+        """What a paper prints for the learner's method; None for nothing."""
+        whole = _dataset(self.scores, f"runs/{stream}/{learner}")
+        return paper_numbers.number(self.streams[stream], whole, self.methods.get(learner), metric)
+
+    def share(self, stream: str, method: str, paper: str) -> float:
+        """Our share of what a paper trains a method on, see `published.share`."""
+        whole = _dataset(self.scores, f"runs/{stream}/{self.standing(method)}")
+        return paper_numbers.share(self.streams[stream], whole, paper, method)
+
+    def standing(self, method: str) -> str:
+        """The learner that stands for a method. KeyError where there is none."""
+        return {known: learner for learner, known in self.methods.items()}[method]
+
+    def by_task(self, stream: str, learner: str, metric: str) -> np.ndarray:
+        """Scores [seed, task] over the stream's tasks; NaN for failed seeds."""
+        place = {"stream": stream, "learner": learner, "metric": metric}
+        tasks = self.streams[stream].sizes["task"]
+        return self.cube["score_by_task"].sel(place).isel(task=slice(tasks)).values
+
+    def require_metrics(self, artefact: str, *metrics: str) -> None:
+        """UserError where an artefact shows a metric that the study does not have."""
+        for metric in metrics:
+            if metric not in self.metrics:
+                raise self.lacking(artefact, f"the metric {metric}")
+
+    def lacking(self, artefact: str, what: str) -> UserError:
+        """The error of an artefact that needs what the study does not have."""
+        return UserError(
+            f"study {self.name}: {artefact} needs {what}; add it, or take {artefact} out of the"
+            " study's artefacts"
+        )
+
+    def coverage(self, streams: Sequence[str]) -> str:
+        """How many runs each number on these streams rests on, and why the others failed."""
+        alike: dict[str, list[str]] = {}
+        for stream in streams:
+            alike.setdefault(self._covered(stream), []).append(stream)
+        words = ". ".join(
+            f"{names[0] if len(names) == 1 else f'{len(names)} streams'}: {covered}"
+            for covered, names in alike.items()
+        )
+        return words + failures(self.cube["status"].sel(stream=list(streams)).values)
+
+    def budget(self, streams: Sequence[str] | None = None) -> str:
+        """In words, on these streams (all if None): coverage, calibration, cuts, tuning, what seeds
+        vary, what looks ahead, and the units of errors."""
+        names = list(self.streams) if streams is None else streams
+        told = [self.coverage(names), self.calibration(names), self.cuts.strip().rstrip(".")]
+        told += [self.tuning, *self._repetitions(names)]
+        told += [units.sentence({name: self.streams[name] for name in names}, self.metrics)]
+        return ". ".join(filter(None, told)) + "."
+
+    def calibration(self, streams: Sequence[str] | None = None) -> str:
+        """Whether predictions are calibrated on these streams (all if None); may be empty."""
+        names = list(self.streams) if streams is None else streams
+        return calibration.sentence(self.cube, names, self.labels)
+
+    def _repetitions(self, streams: Sequence[str]) -> tuple[str, str]:
+        """What seeds vary, of several ones, and what looks ahead; empty where there is nothing."""
+        stores = {name: self.streams[name] for name in streams}
+        runs = [
+            _dataset(self.scores, f"runs/{stream}/{learner}")
+            for stream in streams
+            for learner in self.learners
+        ]
+        several = self.cube.sizes["seed"] > 1
+        return caption_notes.varied(stores, runs) if several else "", caption_notes.ahead(stores)
+
+    def _covered(self, stream: str) -> str:
+        status = self.cube["status"].sel(stream=stream)
+        words = {name: covered(status.sel(learner=name).values) for name in self.learners}
+        common = max(words.values(), key=list(words.values()).count)
+        others = [f"{name} {text}" for name, text in words.items() if text != common]
+        return ", but ".join([f"{common} per learner", *others])
+
+
+def load(
+    spec: Mapping[str, Any], scores: Path, summary: Path, streams: Sequence[Path]
+) -> StudyResults:
+    """The results of a study from its files.
+
+    spec: `study`, `title` and, where given, `cuts` and `origin`. streams: the stream
+    stores, named NAME.zarr.zip. UserError for a missing or damaged store or summary.
+    """
+    stores = {
+        Path(path).name.removesuffix(STORE_SUFFIX): zarr_zip.read_any(path) for path in streams
+    }
+    return StudyResults(
+        name=spec["study"],
+        title=spec["title"],
+        cuts=spec.get("cuts") or "",
+        origin=spec.get("origin") or "",
+        words=spec.get("words") or (),
+        baseline=spec.get("baseline"),
+        reference=spec.get("reference"),
+        methods=spec.get("methods") or {},
+        tuning=spec.get("tuning") or "",
+        labels=spec.get("labels") or {},
+        looks=spec.get("looks") or {},
+        claims=[claim(entry) for entry in spec.get("claims") or ()],
+        cells=spec.get("cells") or {},
+        configurations=spec.get("configurations") or (),
+        scores=zarr_zip.read_tree(scores),
+        summary=_summary(summary),
+        streams=stores,
+    )
+
+
+def claim(entry: Mapping[str, Any]) -> tuple[Claim, Sequence[str]]:
+    """A claim of a spec, with its streams."""
+    claim = {key: value for key, value in entry.items() if key != "streams"}
+    return Claim.model_validate(claim), entry["streams"]
+
+
+def _summary(path: Path) -> pd.DataFrame:
+    remedy = "Delete the file and start the workflow again: it is made anew."
+    try:
+        table = pd.read_csv(path)
+    except ValueError as error:  # of pandas, or another encoding
+        raise UserError(f"{path}: this is no summary of a study ({error}). {remedy}") from None
+    if missing := [name for name in COLUMNS if name not in table]:
+        raise UserError(f"{path}: the summary lacks the column {missing[0]}. {remedy}")
+    return table
+
+
+def _dataset(tree: xr.DataTree, path: str) -> xr.Dataset:
+    node = tree[path]
+    assert isinstance(node, xr.DataTree)
+    return node.to_dataset(inherit=False)

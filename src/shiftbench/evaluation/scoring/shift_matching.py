@@ -1,0 +1,66 @@
+"""What the metrics of shift detection share: true and inferred shifts, and their matches."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from shiftbench.evaluation.scoring import segmentation
+
+
+class Counts(NamedTuple):
+    """Numbers of shifts of each seed: matched one to one, inferred, true. All [seed]."""
+
+    matched: np.ndarray
+    inferred: np.ndarray
+    true: np.ndarray
+
+
+def counts(run: xr.Dataset, stream: xr.Dataset, margin: int) -> Counts | None:
+    """Shifts of the most likely history at the end, held against the truth.
+
+    None if the learner makes no decisions about shifts.
+    """
+    inferred = segmentation.inferred(run)
+    return None if inferred is None else compared(inferred, truth(run, stream), margin)
+
+
+def compared(inferred: np.ndarray, true: np.ndarray, margin: int) -> Counts:
+    """The counts of inferred and true shifts, [seed, task] bool each.
+
+    A shift is matched if it lies within `margin` tasks of a true one that no other shift
+    is matched with.
+    """
+    matched = [count_matched(a, b, margin) for a, b in zip(inferred, true, strict=True)]
+    return Counts(np.array(matched, dtype=int), inferred.sum(axis=1), true.sum(axis=1))
+
+
+def truth(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
+    """True shifts [seed, task] bool of the realisations that the seeds of a run saw."""
+    return stream["shift"].values[run["realisation"].values.astype(int)].astype(bool)
+
+
+def count_matched(inferred: np.ndarray, true: np.ndarray, margin: int) -> int:
+    """Size of the largest one-to-one matching of two sets of tasks [task] bool.
+
+    Taking the earliest pair within the margin each time is optimal on a line.
+    """
+    left, right = np.flatnonzero(inferred).tolist(), np.flatnonzero(true).tolist()
+    matched = 0
+    while left and right:
+        if abs(left[0] - right[0]) <= margin:
+            matched += 1
+            left.pop(0)
+            right.pop(0)
+        elif left[0] < right[0]:
+            left.pop(0)
+        else:
+            right.pop(0)
+    return matched
+
+
+def ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """part / whole [seed]; NaN where whole is 0."""
+    return np.where(whole > 0, part / np.maximum(whole, 1), np.nan)

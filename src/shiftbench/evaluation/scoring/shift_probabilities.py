@@ -1,0 +1,111 @@
+"""How probable a run holds it that a task began with a shift, and whether such words hold.
+
+Right after the task: the weights of the hypotheses with s = 1 for it (beams), or with run length
+0 (run lengths), all as the learner normalises them over what it keeps. In hindsight: the weights
+at the end of the hypotheses whose history has s = 1 for it; of beams alone, since a run length at
+the end tells of one shift only. A beam of one hypothesis is certain either way.
+
+The first task has no past that it could have shifted from, and is left out: [seed, task - 1].
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+from scipy import stats
+
+from shiftbench.evaluation.scoring import beam_lineage, segmentation
+
+LEVEL = 0.95
+
+
+def filtered(run: xr.Dataset) -> np.ndarray | None:
+    """P(shift before the task | tasks up to it) [seed, task - 1]; None of a run without weights.
+
+    UserError where run lengths count rows, and tasks have several.
+    """
+    if "info_log_weight" not in run or segmentation.inferred(run) is None:
+        return None
+    name, value = ("shift", 1) if beam_lineage.decides(run) else ("run_length", 0)
+    shifted = _info(run, name) == value
+    return np.where(shifted, np.exp(_info(run, "log_weight")), 0.0).sum(axis=2)[:, 1:]
+
+
+def smoothed(run: xr.Dataset) -> np.ndarray | None:
+    """P(shift before the task | all tasks) [seed, task - 1]; None of a run without a lineage."""
+    if "info_log_weight" not in run or not beam_lineage.decides(run):
+        return None
+    weight = np.exp(_info(run, "log_weight")[:, -1])
+    histories = np.stack([beam_lineage.shifts(run, k) for k in range(weight.shape[1])], axis=2)
+    return np.where(histories, weight[:, None], 0.0).sum(axis=2)[:, 1:]
+
+
+class Reliability(NamedTuple):
+    """Shifts beside their probabilities, in the bins that hold any, [bin] each.
+
+    predicted: mean probability; observed: share of tasks with a shift, low and high: its Wilson
+    interval at 95 %; count: tasks.
+    """
+
+    predicted: np.ndarray
+    observed: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    count: np.ndarray
+
+
+def reliability(probability: np.ndarray, shifted: np.ndarray, bins: int) -> Reliability:
+    """The curve of probabilities and of what happened, any shape, in bins of equal width."""
+    p, happened = probability.ravel(), shifted.ravel().astype(float)
+    p = np.clip(p, 0, 1)  # a sum of weights may pass 1 by its last bit
+    within = {"bins": bins, "range": (0, 1)}
+    count, _, place = stats.binned_statistic(p, p, "count", **within)
+    used = np.unique(place) - 1
+    predicted, observed, found = (
+        stats.binned_statistic(p, values, how, **within).statistic[used]
+        for values, how in ((p, "mean"), (happened, "mean"), (happened, "sum"))
+    )
+    ends = [
+        stats.binomtest(int(k), int(n)).proportion_ci(LEVEL, "wilson")
+        for k, n in zip(found, count[used], strict=True)
+    ]
+    low, high = np.array(ends).reshape(-1, 2).T
+    return Reliability(predicted, observed, low, high, count[used].astype(int))
+
+
+class Parts(NamedTuple):
+    """Of the Brier score: reliability - resolution + uncertainty (Murphy 1973), up to what
+    probabilities differ within a bin."""
+
+    reliability: float
+    resolution: float
+    uncertainty: float
+
+
+def parts(curve: Reliability) -> Parts:
+    """How far off probabilities are, how much they tell apart, and what the base rate leaves."""
+    share = curve.count / curve.count.sum()
+    base = float(share @ curve.observed)
+    return Parts(
+        float(share @ (curve.predicted - curve.observed) ** 2),
+        float(share @ (curve.observed - base) ** 2),
+        base * (1 - base),
+    )
+
+
+def brier(probability: np.ndarray | None, shifted: np.ndarray) -> np.ndarray:
+    """Mean squared difference [seed] of probability and shifted [seed, task - 1]; NaN of None."""
+    if probability is None:
+        return np.full(len(shifted), np.nan)
+    # Takes half a second, and no run without probabilities needs it.
+    from sklearn.metrics import brier_score_loss
+
+    pairs = zip(shifted, np.clip(probability, 0, 1), strict=True)
+    return np.array([brier_score_loss(true, p, labels=[False, True]) for true, p in pairs], float)
+
+
+def _info(run: xr.Dataset, name: str) -> np.ndarray:
+    """An info [seed, task, hypothesis]."""
+    return run[f"info_{name}"].transpose("seed", "task", "hypothesis").values

@@ -1,0 +1,232 @@
+"""From the runs of a study to its labelled cube of scores and its summary table.
+
+The tree of scores: `/scores` with score[stream, learner, metric, seed] (means over tasks,
+or the metric of the whole run), score_by_task[..., task] (NaN for metrics of whole runs)
+and status[stream, learner, seed]; `/runs/STREAM/LEARNER` with the run stores, all seeds
+together. A failed seed keeps its status; its scores are NaN and enter no mean.
+
+On streams that judge a learner on all tasks so far after each task (runs with `tested`), a
+score is the one after the last task: it is of all tasks, those before of fewer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from textwrap import shorten
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from shiftbench.config import components, provenance
+from shiftbench.core.errors import UserError
+from shiftbench.evaluation.scoring import paper_numbers, statistics
+
+COLUMNS = (
+    "study",
+    "stream",
+    "learner",
+    "metric",
+    "mean",
+    "sd",
+    "ci_low",
+    "ci_high",
+    "n",
+    "published",
+    "published_note",
+    "status",
+)
+
+MAX_REASONS = 3
+"""Reasons of failed runs that are told in one place."""
+
+
+def summarise(
+    spec: Mapping[str, Any],
+    streams: Mapping[str, xr.Dataset | xr.DataTree],
+    runs: Sequence[xr.Dataset],
+) -> tuple[xr.DataTree, pd.DataFrame]:
+    """The tree of scores and the summary (one row a stream, learner and metric) of a study.
+
+    spec: names `study`, and in their order `streams`, `learners`, `metrics`; `methods`, the
+    learners that stand for a method, with its name; `reference`, which starts from scratch, or
+    None. runs: the run stores, one a block of seeds, in any order. UserError where a learner has
+    no run.
+    """
+    grouped = {
+        (stream, learner): _joined(spec["study"], stream, learner, runs)
+        for stream in spec["streams"]
+        for learner in spec["learners"]
+    }
+    scores = _cube(spec, streams, grouped)
+    children = {f"/runs/{stream}/{name}": run for (stream, name), run in grouped.items()}
+    tree = xr.DataTree.from_dict({"/scores": scores} | children)
+    return tree, _table(spec, streams, grouped, scores)
+
+
+def succeeded(run: xr.Dataset) -> xr.Dataset:
+    """The seeds of a run that did not fail."""
+    return run.isel(seed=run["status"].values == "ok")
+
+
+def coverage(status: np.ndarray) -> str:
+    """Words for the statuses [seed] of a learner's runs: how many there are, what failed."""
+    return covered(status) + failures(status)
+
+
+def covered(status: np.ndarray) -> str:
+    """Of how many runs the numbers are, in words."""
+    known = [text for text in np.asarray(status, dtype=str) if text]
+    return f"{known.count('ok')} of {len(known)} runs"
+
+
+def failures(status: np.ndarray) -> str:
+    """How many runs of any shape failed, and why, in words that begin with "; "; or nothing.
+
+    Each reason once, the most frequent first, long and rare ones cut: the logs have them all.
+    """
+    failed = [text for text in np.ravel(np.asarray(status, dtype=str)) if text not in ("", "ok")]
+    reasons = Counter(shorten(text.removeprefix("failed: "), 160) for text in failed)
+    if len(reasons) < 2:
+        return "".join(f"; {number} failed: {reason}" for reason, number in reasons.items())
+    common = reasons.most_common(MAX_REASONS)
+    told = [f"{reason} ({number} run{'s' * (number > 1)})" for reason, number in common]
+    if len(reasons) > MAX_REASONS:
+        told.append(f"{len(reasons) - MAX_REASONS} more reasons, which the logs tell")
+    return f"; {len(failed)} failed: {'; '.join(told)}"
+
+
+def _joined(study: str, stream: str, learner: str, runs: Sequence[xr.Dataset]) -> xr.Dataset:
+    """The blocks of seeds of one learner on one stream as one run, by seed."""
+    blocks = [run for run in runs if _about(run) == (stream, learner)]
+    if not blocks:
+        raise UserError(
+            f"study {study}: no run of learner {learner} on stream {stream} among the files "
+            "given; run the workflow, which makes them all"
+        )
+    whole = xr.concat(
+        blocks, "seed", data_vars="minimal", coords="minimal", compat="override", join="outer",
+        combine_attrs="override",
+    ).sortby("seed")  # fmt: skip
+    seeds = [int(whole["seed"].min()), int(whole["seed"].max())]
+    return whole.assign_attrs(spec=json.dumps(provenance.spec(blocks[0]) | {"seeds": seeds}))
+
+
+def _about(run: xr.Dataset) -> tuple[str, str]:
+    spec = provenance.spec(run)
+    return spec["stream"]["name"], spec["variant"]
+
+
+def _cube(
+    spec: Mapping[str, Any],
+    streams: Mapping[str, xr.Dataset],
+    grouped: Mapping[tuple[str, str], xr.Dataset],
+) -> xr.Dataset:
+    """score, score_by_task and status of all runs, under common labels."""
+    by_stream = []
+    for stream in spec["streams"]:
+        peers = {name: succeeded(grouped[stream, name]) for name in spec["learners"]}
+        parts = [
+            _scored(
+                grouped[stream, learner],
+                streams[stream],
+                spec["metrics"],
+                peers.get(spec["reference"]),
+            )
+            for learner in spec["learners"]
+        ]
+        labels = pd.Index(list(spec["learners"]), name="learner")
+        by_stream.append(_stacked(parts, labels))
+    cube = _stacked(by_stream, pd.Index(list(spec["streams"]), name="stream"))
+    cube["status"] = cube["status"].astype(str)
+    order = ("stream", "learner", "metric", "seed", "task")
+    cube = cube.transpose(*order).assign_attrs(study=spec["study"])
+    cube["metric"].attrs = {"long_name": "name of the metric"}
+    cube["score"].attrs = {"long_name": "score of a run", "units": "those of the metric"}
+    cube["score_by_task"].attrs = {"long_name": "score of a task", "units": "those of the metric"}
+    return cube
+
+
+def _stacked(parts: Sequence[xr.Dataset], labels: pd.Index) -> xr.Dataset:
+    return xr.concat(
+        parts, labels, data_vars="all", coords="minimal", compat="override", join="outer",
+        fill_value={"score": np.nan, "score_by_task": np.nan, "status": ""},
+    )  # fmt: skip
+
+
+def _scored(
+    run: xr.Dataset,
+    stream: xr.Dataset,
+    metrics: Sequence[str],
+    reference: xr.Dataset | None,
+) -> xr.Dataset:
+    """score [metric, seed], score_by_task [metric, seed, task] and status [seed] of a run.
+
+    reference: the run of the study's reference on this stream, without the seeds that failed.
+    """
+    good = succeeded(run)
+    blank = xr.DataArray(
+        np.full((run.sizes["seed"], run.sizes["task"]), np.nan),
+        {"seed": run["seed"].values, "task": run["task"].values},
+        ("seed", "task"),
+    )
+    score, by_task = [], []
+    for metric in metrics:
+        if components.constant("metrics", metric, "STAGE") == "run":
+            values = _of_run(metric, good, stream, reference)
+            one = xr.DataArray(values, {"seed": good["seed"].values}, ("seed",))
+            tasks = blank
+        else:
+            tasks = good["score"].sel(metric=metric, drop=True).reindex_like(blank)
+            one = tasks.isel(task=-1, drop=True) if _of_all(run, metric) else tasks.mean("task")
+        score.append(one.reindex(seed=blank["seed"]))
+        by_task.append(tasks.transpose("seed", "task"))
+    labels = pd.Index(list(metrics), name="metric")
+    return xr.Dataset(
+        {
+            "score": xr.concat(score, labels, coords="minimal", compat="override"),
+            "score_by_task": xr.concat(by_task, labels, coords="minimal", compat="override"),
+            "status": ("seed", run["status"].values.astype(object)),
+        }
+    )
+
+
+def _of_run(
+    metric: str, run: xr.Dataset, stream: xr.Dataset, reference: xr.Dataset | None
+) -> np.ndarray:
+    """A metric of a whole run [seed], with the study's reference if it compares with that."""
+    module = components.load("metrics", metric)
+    if "reference" in components.constant("metrics", metric, "COMPARES", ()):
+        return module.score(run, stream, reference)
+    return module.score(run, stream)
+
+
+def _of_all(run: xr.Dataset, metric: str) -> bool:
+    """Whether a task's score is the mean over all tasks so far."""
+    return "tested" in run and metric in run["after_metric"].values
+
+
+def _table(
+    spec: Mapping[str, Any],
+    streams: Mapping[str, xr.Dataset],
+    grouped: Mapping[tuple[str, str], xr.Dataset],
+    scores: xr.Dataset,
+) -> pd.DataFrame:
+    rows = []
+    for stream in spec["streams"]:
+        for learner in spec["learners"]:
+            status = coverage(scores["status"].sel(stream=stream, learner=learner).values)
+            for metric in spec["metrics"]:
+                place = {"stream": stream, "learner": learner, "metric": metric}
+                of_seeds = statistics.interval(
+                    scores["score"].sel(place).values, statistics.bounds(metric)
+                )
+                about = streams[stream], grouped[stream, learner], spec["methods"].get(learner)
+                paper = paper_numbers.number(*about, metric)
+                beside = (paper.shown, paper.note) if paper else (None, "")
+                rows.append((spec["study"], *place.values(), *of_seeds, *beside, status))
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    return table.astype({"published": float, "n": int})

@@ -1,0 +1,138 @@
+"""The best fixed linear predictor of a stream in hindsight: what regret is measured against.
+
+Its score is <theta, x> with theta in [-bound, bound]^d; it is chosen with all rows at hand.
+Solved by libraries: linear programs for the hinge and the absolute loss (HiGHS through
+scipy), bounded least squares for the squared one; with a quadratic penalty scikit-learn's
+linear support vector machines, or linear programs again where the box binds.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+from scipy import sparse
+from scipy.optimize import linprog, lsq_linear
+
+from shiftbench.methods.online.losses import Kind, Loss
+
+TOLERANCE = 1e-6
+"""Relative, of the minimum in a box that binds and with a penalty."""
+MOST_TANGENTS = 100
+
+
+class Examples(NamedTuple):
+    """Rows in the order of a stream: x [T, d], y [T] (-1 and +1, or real values)."""
+
+    x: np.ndarray
+    y: np.ndarray
+
+
+def rows(stream: xr.Dataset, realisation: int) -> Examples:
+    """The rows of one realisation of a `tabular` stream, in its order."""
+    order = stream["order"].values[realisation]
+    flipped = stream["flipped"].values[realisation]
+    target = stream["target"].values[order].astype(float)
+    if stream.attrs["kind"] == "classification":
+        target = 2 * target - 1
+    return Examples(stream["inputs"].values[order], np.where(flipped, -target, target))
+
+
+def sorted_rows(ordered: Examples) -> Examples:
+    """The same rows in an order of their own, so that equal sets are equal arrays."""
+    order = np.lexsort([ordered.y, *ordered.x.T])
+    return Examples(ordered.x[order], ordered.y[order])
+
+
+def smallest(ordered: Examples, kind: Kind, bound: float, weight: float = 0.0) -> float:
+    """min over theta in the box of the sum of losses + weight / 2 |theta|^2.
+
+    With a weight, the value at the solver's point, which is the minimum to its tolerance and
+    never below it. Orders of the same rows share one solution.
+    """
+    x, y = sorted_rows(ordered)
+    return _smallest(x.tobytes(), y.tobytes(), kind, bound, weight)
+
+
+@lru_cache(maxsize=256)
+def _smallest(x_bytes: bytes, y_bytes: bytes, kind: Kind, bound: float, weight: float) -> float:
+    y = np.frombuffer(y_bytes)
+    x = np.frombuffer(x_bytes).reshape(len(y), -1)
+    if kind == "squared":
+        theta = _least_squares(x, y, bound, weight)
+    elif weight:
+        theta = _support_vectors(x, y, kind, weight)
+        if np.abs(theta).max(initial=0) > bound:
+            theta = _with_penalty_in_box(x, y, kind, bound, weight)
+    else:
+        theta = _linear_program(x, y, kind, bound)
+    return float(Loss(kind).value(y, x @ theta).sum() + 0.5 * weight * theta @ theta)
+
+
+def _least_squares(x: np.ndarray, y: np.ndarray, bound: float, weight: float) -> np.ndarray:
+    d = x.shape[1]
+    penalty = np.sqrt(0.5 * weight) * np.eye(d)
+    return lsq_linear(
+        np.vstack([x, penalty]), np.concatenate([y, np.zeros(d)]), (-bound, bound), tol=1e-12
+    ).x
+
+
+def _linear_program(x: np.ndarray, y: np.ndarray, kind: Kind, bound: float) -> np.ndarray:
+    """theta of: minimise sum slack, slack >= each linear piece of the loss of its row."""
+    n, d = x.shape
+    pieces, limits = _pieces(x, y, kind)
+    cost = np.concatenate([np.zeros(d), np.ones(n)])
+    limit = [(-bound, bound)] * d + [(0, None)] * n
+    return linprog(cost, A_ub=pieces, b_ub=limits, bounds=limit, method="highs").x[:d]
+
+
+def _pieces(x: np.ndarray, y: np.ndarray, kind: Kind) -> tuple[sparse.sparray, np.ndarray]:
+    """A and b of: A (theta, slack) <= b."""
+    slack = -sparse.eye_array(len(y), format="csr")
+    if kind == "hinge":
+        return sparse.hstack([sparse.csr_array(-y[:, None] * x), slack]), -np.ones(len(y))
+    both = [sparse.hstack([sparse.csr_array(sign * x), slack]) for sign in (1, -1)]
+    return sparse.vstack(both), np.concatenate([y, -y])
+
+
+def _with_penalty_in_box(
+    x: np.ndarray, y: np.ndarray, kind: Kind, bound: float, weight: float
+) -> np.ndarray:
+    """theta by linear programs that see theta_j^2 as the largest of its tangents.
+
+    The program's value is a lower bound; a tangent at its solution is added until the two
+    agree. Support vector machines know no box; this is slower, but rarely needed.
+    """
+    n, d = x.shape
+    pieces, limits = _pieces(x, y, kind)
+    rows = [sparse.hstack([pieces, sparse.csr_array((len(limits), d))])]
+    ends = [limits]
+    cost = np.concatenate([np.zeros(d), np.ones(n), np.full(d, 0.5 * weight)])
+    limit = [(-bound, bound)] * d + [(0, None)] * (n + d)
+    theta = np.zeros(d)
+    for _ in range(MOST_TANGENTS):
+        tangent = [sparse.diags_array(2 * theta), sparse.csr_array((d, n)), -sparse.eye_array(d)]
+        rows.append(sparse.hstack(tangent))
+        ends.append(theta**2)
+        found = linprog(
+            cost, A_ub=sparse.vstack(rows), b_ub=np.concatenate(ends), bounds=limit, method="highs"
+        )
+        theta = found.x[:d]
+        gap = 0.5 * weight * float(theta @ theta - found.x[d + n :].sum())
+        if gap <= TOLERANCE * found.fun:
+            break
+    return theta
+
+
+def _support_vectors(x: np.ndarray, y: np.ndarray, kind: Kind, weight: float) -> np.ndarray:
+    from sklearn.svm import LinearSVC, LinearSVR
+
+    fixed = {"C": 1 / weight, "fit_intercept": False, "tol": 1e-8, "max_iter": 100_000}
+    machine = (
+        LinearSVC(loss="hinge", dual=True, random_state=0, **fixed)
+        if kind == "hinge"
+        else LinearSVR(epsilon=0.0, dual=True, random_state=0, **fixed)
+    )
+    return machine.fit(x, y).coef_.ravel()

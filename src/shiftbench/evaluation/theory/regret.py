@@ -1,0 +1,259 @@
+"""Regret of online learners on a stream, and the bounds that theorems put on it.
+
+Source: cherief2019online, Theorems 1 (SVA) and 2 (SVB), with the constants of the paper behind it;
+the bounds of the online gradient algorithm are the textbook ones (its Theorem on OGA). Each bound
+comes in two forms, of which a learner declares its row as THEOREM: gradient (oga), gradient of the
+expected loss (oga-el), 1 (sva), 2 (svb), and 2, strongly convex. With the stream's gradients g_t:
+
+    oga     inf_u {sum l_t(u) + |u|^2 / (2 eta)}                     + eta / 2 sum |g_t|^2
+    oga-el  inf_q {sum Lbar_t(q) + |q - q_1|^2 / (2 eta s^2)}        + eta s^2 / 2 sum |g_t|^2
+    sva     inf_q {sum Lbar_t(q) + KL(q, prior) / eta}               + eta s^2 / 2 sum |g_t|^2
+    svb     inf_u {sum Lbar_t(u, sd_t)} + D^2 sqrt(T) / (2c)         + 1/2 sum c / sqrt(t) |g_t|^2
+    svb, linear (H-strongly convex losses)
+            inf_u {sum Lbar_t(u, sd_t)}                              + sum |g_t|^2 / (H t)
+
+Lbar_t is the expected loss, q = (m, sd); the gradients of svb are those in m alone, because
+its m moves as in online gradient descent with step c / sqrt(t) on Lbar_t(., sd_t). D is the
+diameter of the box. These bound the sum of the expected losses Lbar_t(q_t), and so (Jensen)
+that of l_t(m_t). In the worst case every |g_t| is replaced by a Lipschitz constant L:
+
+    oga  eta L^2 T / 2;  oga-el  eta s^2 L^2 T / 2;  sva  eta s^2 L^2 T, as Theorem 1 prints it;
+    svb  inf_u sum l_t(u) + D^2 sqrt(T) / (2c) + c L^2 sqrt(T), which for c = D / (L sqrt 2) is
+         Theorem 2's D L sqrt(2 T);  svb, linear  inf_u sum l_t(u) + L^2 (1 + log T) / H.
+
+The last two compare with l_t, as printed, and bound the sum of l_t(m_t) alone; they need the
+paper's box, sd <= 1 (with a wide prior there are streams that exceed them). No theorem covers
+ngvi, svb with constant steps, or combinators. An infimum is taken at the point that a solver
+finds: never below the true one, so a bound is never too small by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+from scipy.optimize import minimize
+
+from shiftbench.config import declarations, provenance
+from shiftbench.evaluation.theory import best_fixed
+from shiftbench.evaluation.theory.best_fixed import Examples
+from shiftbench.methods.online.losses import Kind, Loss
+
+OGA, OGA_EL, SVA = "gradient", "gradient of the expected loss", "1"
+SVB, SVB_LINEAR = "2", "2, strongly convex"
+"""What a learner's THEOREM says: the rows of the table above."""
+SMALLEST_SD = 1e-6
+"""Lower end of the search for sd, in units of the prior's."""
+
+
+class Bounds(NamedTuple):
+    """Bounds on the sum of losses over the stream: with its own gradients, and worst case."""
+
+    own: float
+    worst: float
+
+
+class Setting(NamedTuple):
+    """A learner's settings as the theorems name them.
+
+    theorem: as the learner declares it; empty: none. s: prior standard deviation; eta: step size;
+    c: that of svb; h: strong convexity.
+    """
+
+    theorem: str
+    kind: Kind
+    bound: float
+    s: float
+    eta: float
+    c: float
+    h: float
+
+
+def setting(run: xr.Dataset, stream: xr.Dataset) -> Setting | None:
+    """The setting of a run; None if it is no plain learner that declares a loss, on a table."""
+    pipeline = provenance.spec(run)["learner"]
+    given = provenance.offering(run, "loss")
+    if len(pipeline) != 1 or given is None or "order" not in stream:
+        return None
+    theorems = declarations.words("learners", pipeline[0][0], "THEOREM", given)
+    kind: Any = given["loss"]
+    if kind == "auto":
+        kind = "hinge" if stream.attrs["kind"] == "classification" else "squared"
+    step = given.get("step_size", 0.0)
+    return Setting(
+        theorem=next(iter(theorems), ""),
+        kind=kind,
+        bound=given["bound"],
+        s=given["prior_sd"],
+        eta=step or run.sizes["task"] ** -0.5,
+        c=step,
+        h=given["ridge"],
+    )
+
+
+def best(run: xr.Dataset, stream: xr.Dataset, used: Setting) -> np.ndarray:
+    """Sum of losses [seed] of the best fixed predictor on what each seed saw."""
+    weight = used.h * run.sizes["task"]
+    return np.array(
+        [
+            best_fixed.smallest(best_fixed.rows(stream, number), used.kind, used.bound, weight)
+            for number in run["realisation"].values.astype(int)
+        ]
+    )
+
+
+def of_losses(run: xr.Dataset, stream: xr.Dataset, info: str) -> np.ndarray:
+    """Sum of the losses in `info` [seed] minus that of the best fixed predictor."""
+    used = setting(run, stream)
+    if used is None:
+        return np.full(run.sizes["seed"], np.nan)
+    return run[info].isel(hypothesis=0).sum("task").values - best(run, stream, used)
+
+
+def bounds(run: xr.Dataset, stream: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
+    """Both bounds on the regret [seed]; NaN where no theorem applies."""
+    used = setting(run, stream)
+    if used is None or not used.theorem:
+        nothing = np.full(run.sizes["seed"], np.nan)
+        return nothing, nothing
+    numbers = run["realisation"].values.astype(int)
+    sums = [
+        _of_seed(used, best_fixed.rows(stream, number), run.isel(seed=s, hypothesis=0))
+        for s, number in enumerate(numbers)
+    ]
+    # No seed at all, where every one failed, has two empty forms.
+    own, worst = np.array(sums, dtype=float).reshape(-1, 2).T - best(run, stream, used)
+    return own, worst
+
+
+def _of_seed(used: Setting, rows: Examples, run: xr.Dataset) -> Bounds:
+    """The bounds of one seed; run: its infos [task]."""
+    if used.theorem in (SVB, SVB_LINEAR):
+        return _svb(used, rows, run)
+    size = len(rows.y)
+    gradients = float(
+        run["info_squared_gradient_mean"].sum() + run["info_squared_gradient_sd"].sum()
+    )
+    point = used.theorem == OGA
+    largest = lipschitz(used, rows, point) ** 2 * size
+    x, y = best_fixed.sorted_rows(rows)
+    lowest = _smallest_with_penalty(used, x.tobytes(), y.tobytes())
+    if point:
+        half = used.eta / 2
+        return Bounds(lowest + half * gradients, lowest + half * largest)
+    half = used.eta * used.s**2 / 2
+    printed = 2 if used.theorem == SVA else 1
+    return Bounds(lowest + half * gradients, lowest + printed * half * largest)
+
+
+def _svb(used: Setting, rows: Examples, run: xr.Dataset) -> Bounds:
+    t = np.arange(1, len(rows.y) + 1)
+    squares = run["info_squared_gradient_mean"].values
+    largest = lipschitz(used, rows, point=True) ** 2
+    spread = run["info_score_sd"].values
+    arrays = (rows.x.tobytes(), rows.y.tobytes(), spread.tobytes())
+    lowest = _smallest_with_spread(used, *arrays)
+    lowest += 0.5 * used.h * float(run["info_squared_sd"].sum())
+    fixed = best_fixed.smallest(rows, used.kind, used.bound, used.h * len(t))
+    if used.theorem == SVB_LINEAR:
+        worst = fixed + largest * (1 + np.log(len(t))) / used.h
+        return Bounds(lowest + float((squares / (used.h * t)).sum()), worst)
+    diameter = 2 * used.bound * np.sqrt(rows.x.shape[1])
+    start = diameter**2 * np.sqrt(len(t)) / (2 * used.c)
+    own = lowest + start + 0.5 * used.c * float((squares / np.sqrt(t)).sum())
+    return Bounds(own, fixed + start + used.c * largest * np.sqrt(len(t)))
+
+
+def lipschitz(used: Setting, rows: Examples, point: bool) -> float:
+    """A Lipschitz constant of all losses of the stream: in m, and unless `point` in sd too.
+
+    In m: |x| for hinge and absolute loss, whose slope is at most 1; 2 (|y| + bound |x|_1) |x|
+    for the squared one. In sd: the curvature times |sd x^2| is at most max |x_j| times 1 /
+    sqrt(2 pi) for hinge, twice that for the absolute loss, and 2 s |x^2| for the squared one.
+    A ridge H adds H times the largest |(m, sd)|.
+    """
+    norm = np.linalg.norm(rows.x, axis=1)
+    if used.kind == "squared":
+        slope = 2 * (np.abs(rows.y) + used.bound * np.abs(rows.x).sum(axis=1))
+        of_sd = 2 * used.s * np.linalg.norm(rows.x**2, axis=1)
+    else:
+        slope = np.ones(len(norm))
+        of_sd = np.abs(rows.x).max(axis=1) / np.sqrt(2 * np.pi)
+        of_sd = of_sd * (2 if used.kind == "absolute" else 1)
+    of_sd, sd = (0.0, 0.0) if point else (of_sd, used.s)
+    reach = np.sqrt(rows.x.shape[1] * (used.bound**2 + sd**2))
+    return float(np.sqrt((slope * norm) ** 2 + of_sd**2).max() + used.h * reach)
+
+
+# Both forms of a bound, and all orders of the same rows, ask for the same infimum.
+@lru_cache(maxsize=64)
+def _smallest_with_penalty(used: Setting, x: bytes, y: bytes) -> float:
+    """inf_u or inf_q of the sum of losses and the learner's penalty."""
+    rows = _rows(x, y)
+    size, d = rows.x.shape
+    if used.theorem == OGA:
+        weight = 1 / used.eta + used.h * size
+        return best_fixed.smallest(rows, used.kind, used.bound, weight)
+    penalty = _kl if used.theorem == SVA else _distance
+
+    def objective(packed: np.ndarray) -> tuple[float, np.ndarray]:
+        m, sd = packed[:d], packed[d:]
+        tau = np.sqrt(square @ sd**2)
+        value, slope, curvature = Loss(used.kind).expected(rows.y, rows.x @ m, tau)
+        cost, of_m, of_sd = penalty(m, sd, used)
+        ridge = used.h * size
+        total = value.sum() + cost + 0.5 * ridge * packed @ packed
+        of_m = of_m + slope @ rows.x + ridge * m
+        of_sd = of_sd + sd * (curvature @ square + ridge)
+        return total, np.concatenate([of_m, of_sd])
+
+    square = rows.x**2
+    box = [(-used.bound, used.bound)] * d + [(SMALLEST_SD * used.s, used.s)] * d
+    return _minimum(objective, np.concatenate([np.zeros(d), np.full(d, 0.5 * used.s)]), box)
+
+
+def _kl(m: np.ndarray, sd: np.ndarray, used: Setting) -> tuple[float, np.ndarray, np.ndarray]:
+    """KL(N(m, sd^2), N(0, s^2)) / eta and its gradients."""
+    scale = used.eta * used.s**2
+    value = ((m @ m + sd @ sd) / used.s**2 - len(m) - 2 * np.log(sd / used.s).sum()) / 2
+    return value / used.eta, m / scale, sd / scale - 1 / (used.eta * sd)
+
+
+def _distance(m: np.ndarray, sd: np.ndarray, used: Setting) -> tuple[float, np.ndarray, np.ndarray]:
+    """|(m, sd) - (0, s)|^2 / (2 eta s^2) and its gradients."""
+    scale = used.eta * used.s**2
+    away = sd - used.s
+    return (m @ m + away @ away) / (2 * scale), m / scale, away / scale
+
+
+@lru_cache(maxsize=64)
+def _smallest_with_spread(used: Setting, x: bytes, y: bytes, score_sd: bytes) -> float:
+    """inf over u of sum E l(y_t, N(<u, x_t>, score_sd_t^2)) + H T / 2 |u|^2."""
+    rows, spread = _rows(x, y), np.frombuffer(score_sd)
+    size, d = rows.x.shape
+
+    def objective(u: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slope, _ = Loss(used.kind).expected(rows.y, rows.x @ u, spread)
+        ridge = used.h * size
+        return value.sum() + 0.5 * ridge * u @ u, slope @ rows.x + ridge * u
+
+    return _minimum(objective, np.zeros(d), [(-used.bound, used.bound)] * d)
+
+
+def _rows(x: bytes, y: bytes) -> Examples:
+    targets = np.frombuffer(y)
+    return Examples(np.frombuffer(x).reshape(len(targets), -1), targets)
+
+
+def _minimum(
+    objective: Callable[[np.ndarray], tuple[float, np.ndarray]],
+    start: np.ndarray,
+    box: list[tuple[float, float]],
+) -> float:
+    found = minimize(
+        objective, start, jac=True, method="L-BFGS-B", bounds=box, options={"maxiter": 2000}
+    )
+    return float(found.fun)

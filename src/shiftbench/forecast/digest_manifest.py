@@ -1,0 +1,81 @@
+"""What the digests in specs stand for, kept beside the results, so that a change has a name.
+
+In results/CONFIG/code lies a file for each digest of code (module -> its own digest), for each
+environment (package -> versions), and in `modules` for each module as it was (definition -> its
+digest). Files are named by what is in them, so that nothing is written twice.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from shiftbench.config import digest, specs
+
+FOLDER = "code"
+
+
+def write(results: Path) -> None:
+    """Keeps what all specs that were made so far in this process depend on."""
+    place = results / FOLDER
+    for name, told in specs.behind().items():
+        if _write(place / f"{name}.json", told):
+            for module, content in told.items():
+                if isinstance(content, str):  # else versions of a package
+                    file = place / "modules" / f"{content}.json"
+                    if not file.exists():
+                        _write(file, digest.definitions(module))
+
+
+def changed(results: Path, old: str, new: str) -> list[str]:
+    """Words for what differs between two digests, of which `new` is of a spec made here.
+
+    Nothing where the old one was not kept.
+    """
+    before, after = _read(results / FOLDER / f"{old}.json"), specs.behind().get(new)
+    if before is None or after is None:
+        return []
+    words = []
+    for name in sorted(before.keys() | after.keys()):
+        if before.get(name) != after.get(name):
+            words += _of_module(results, name, before.get(name), after.get(name))
+    return words
+
+
+def _of_module(results: Path, name: str, old: Any, new: Any) -> list[str]:
+    """Words for what differs in one module, or in one package."""
+    if isinstance(old or new, list):
+        return [f"{name} {_versions(old)} -> {_versions(new)}"]
+    if old is None or new is None:
+        return [f"{name} ({'no longer' if new is None else 'now'} imported)"]
+    known = _read(results / FOLDER / "modules" / f"{old}.json")
+    if known is None:
+        return [name]
+    here = digest.definitions(name)
+    apart = sorted(key for key in known.keys() | here.keys() if known.get(key) != here.get(key))
+    return [f"{name}.{key}" for key in apart] or [f"{name} (order of its parts)"]
+
+
+def _versions(given: list[str] | None) -> str:
+    return ", ".join(given) if given else "none"
+
+
+def _write(path: Path, told: Mapping[str, Any]) -> bool:
+    """Writes a file at once, unless it is there."""
+    if path.exists():
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    new.write_text(json.dumps(told, indent=0, sort_keys=True) + "\n", encoding="utf-8")
+    new.replace(path)
+    return True
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None

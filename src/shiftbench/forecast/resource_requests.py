@@ -1,0 +1,63 @@
+"""What a job asks a cluster for: what runs of the same settings took, with a margin.
+
+A limit that is near what a job needs lets it start sooner. Too near, it costs an attempt: so the
+second attempt has what the study says. Runs of other settings, and guesses, count for nothing.
+
+Every job of a cluster reads the rules anew while others are still running, and must ask for what
+it was started with. So the process that plans keeps what it asked for, and jobs read that.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from shiftbench.config.schema import Resources
+from shiftbench.core import atomic_files
+from shiftbench.forecast.estimate import Estimate, Estimator
+
+FILE = "asked.json"
+TIMES, LEAST_MINUTES = 2.0, 10
+MEMORY_TIMES, LEAST_MEMORY_MB = 1.5, 1000
+
+
+class Asked:
+    """What jobs of a config ask for; `known` gives the records when they are first needed."""
+
+    def __init__(self, known: Callable[[], Estimator] | None, results: Path) -> None:
+        self._known, self._kept = known, results / FILE
+        self._asked: dict[str, list[int]] = {}
+        if known is None and self._kept.exists():
+            self._asked = json.loads(self._kept.read_text(encoding="utf-8"))
+
+    def minutes(self, name: str, spec: Mapping[str, Any], said: Resources, attempt: int) -> int:
+        """The time limit of a job: near what it took before, then what is said of it."""
+        return self._of(name, spec, said)[0] if attempt == 1 else said.minutes
+
+    def memory_mb(self, name: str, spec: Mapping[str, Any], said: Resources, attempt: int) -> int:
+        """The memory: near what it took before, then what is said, then more at each attempt."""
+        first = attempt == 1
+        return self._of(name, spec, said)[1] if first else said.memory_mb * (attempt - 1)
+
+    def keep(self) -> None:
+        """Writes what was asked for so far, where the jobs find it."""
+        if self._known is not None:
+            atomic_files.write(self._kept, json.dumps(self._asked, indent=0, sort_keys=True) + "\n")
+
+    def _of(self, name: str, spec: Mapping[str, Any], said: Resources) -> list[int]:
+        if name not in self._asked:
+            known = None if self._known is None else self._known()
+            self._asked[name] = near(known.of(spec) if known else None, said)
+        return self._asked[name]
+
+
+def near(cost: Estimate | None, said: Resources) -> list[int]:
+    """Minutes and megabytes for a job of this cost, never more than is said of it."""
+    if cost is None or cost.basis != "same":
+        return [said.minutes, said.memory_mb]
+    minutes = max(LEAST_MINUTES, math.ceil(TIMES * cost.wall / 60))
+    memory = max(LEAST_MEMORY_MB, math.ceil(MEMORY_TIMES * cost.memory / 2**20))
+    return [min(minutes, said.minutes), min(memory, said.memory_mb)]

@@ -1,0 +1,75 @@
+"""What Snakemake has recorded of the files that jobs made: its `.snakemake`, read alone."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+from base64 import urlsafe_b64encode
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from shiftbench.core import checkout
+from shiftbench.data.store import checksum
+
+FOLDER = Path(".snakemake")
+FORMAT = 6
+"""The first format of records that says what the params were."""
+LARGEST = 100_000_000
+"""Bytes of a file whose checksum is compared, as profiles/default says."""
+LONGEST_NAME = 254
+RULES = checkout.HOME / "workflow" / "rules"
+
+
+def of(output: str) -> dict[str, Any]:
+    """What is recorded of a file that a job made; empty where nothing is."""
+    try:
+        found = json.loads(_place("metadata", output).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if found.get("record_format_version", 0) >= FORMAT else {}
+
+
+def is_incomplete(output: str) -> bool:
+    """Whether a job that makes the file was killed before it ended."""
+    return os.path.exists(output) and _place("incomplete", output).exists()
+
+
+def spec(record: dict[str, Any]) -> dict[str, Any]:
+    """The spec that a file was made with; empty where the record has none."""
+    for text in record.get("params") or ():
+        if text.startswith("{"):
+            return ast.literal_eval(text)
+    return {}
+
+
+def is_same(record: dict[str, Any], path: str) -> bool:
+    """Whether a file that a job read has the checksum that it had then."""
+    known = (record.get("input_checksums") or {}).get(path)
+    if known is None or os.path.getsize(path) >= LARGEST:
+        return False
+    return known == f"sha256:{_sha256(path, os.stat(path).st_mtime_ns)}"
+
+
+@cache
+def command(rule: str) -> str:
+    """The shell command of a rule as it is written in workflow/rules."""
+    for file in sorted(RULES.glob("*.smk")):
+        for text in file.read_text(encoding="utf-8").split("\nrule ")[1:]:
+            name, _, body = text.partition(":")
+            if name == rule:
+                return ast.literal_eval(f"({body.partition('    shell:')[2]})")
+    raise AssertionError(f"no rule {rule}")
+
+
+@cache
+def _sha256(path: str, changed: int) -> str:
+    return checksum.sha256(Path(path))
+
+
+def _place(kind: str, path: str) -> Path:
+    """Where Snakemake records something of a file: its name in base64, in pieces if long."""
+    name = urlsafe_b64encode(path.encode()).decode()
+    pieces = [name[start : start + LONGEST_NAME] for start in range(0, len(name), LONGEST_NAME)]
+    return Path(FOLDER, kind, *(f"@{piece}" for piece in pieces[:-1]), pieces[-1])

@@ -1,0 +1,1 @@
+"""Learners, combinators and what they are made of: posteriors, models, networks."""

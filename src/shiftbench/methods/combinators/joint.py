@@ -1,0 +1,69 @@
+"""Train on everything seen so far, from scratch: the upper target of continual learning.
+
+State: those of the learner as base.*; the data seen, inputs [S, 1, capacity, ...],
+targets, and mask, False where nothing has been written yet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from annotated_types import Ge
+
+from shiftbench.core.interface import (
+    Batch,
+    Info,
+    Learner,
+    LearnerError,
+    Predictive,
+    Problem,
+    State,
+    part,
+    prefixed,
+)
+from shiftbench.methods.combinators import _memory
+
+NEEDS: tuple[str, ...] = ()
+HAS = ("mixed",)
+REFUSES = ("counts", "word", "mixed")
+
+
+@dataclass(frozen=True)
+class Settings:
+    capacity: Annotated[int, Ge(0)] = 0
+    """Rows of memory; 0: enough for all tasks and a warm-up of the largest task's size."""
+
+
+def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
+    """The learner, refitted to the union of all tasks whenever one arrives."""
+    capacity = settings.capacity or problem.n_train * (problem.n_tasks + 1)
+
+    def init(seeds: np.ndarray) -> State:
+        memory = _memory.empty(problem, len(seeds), capacity)
+        return memory | prefixed(learner.init(seeds), "base.")
+
+    def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
+        return learner.predict(part(state, "base."), inputs, seeds)
+
+    def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
+        seen = Batch(*(_written(state, batch, name) for name in Batch._fields))
+        base, info = learner.observe(learner.init(seeds), seen, seeds)
+        memory = {name: array[:, None] for name, array in seen._asdict().items()}
+        return memory | prefixed(base, "base."), info
+
+    return Learner(init, predict, observe)
+
+
+def _written(state: State, batch: Batch, name: str) -> np.ndarray:
+    """The memory array [S, capacity, ...] with the batch written behind what is there."""
+    memory, new = state[name][:, 0].copy(), getattr(batch, name)
+    used = state["mask"][:, 0].any(axis=0).sum()
+    if used + new.shape[1] > memory.shape[1]:
+        raise LearnerError(
+            f"joint: {used + new.shape[1]} rows do not fit its memory of {memory.shape[1]}; "
+            "raise its capacity, or leave it at 0"
+        )
+    memory[:, used : used + new.shape[1]] = new
+    return memory

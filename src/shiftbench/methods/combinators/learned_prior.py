@@ -1,0 +1,154 @@
+"""Standard run lengths over bayes-linear that learn a0 and b0 from the evidence.
+
+`run_length` with a gradient step on (log a0, log b0) after every row, up the log of the
+prediction log p(y_t | y_1:t-1), run lengths summed out; its derivative is sum_r w(r) D(r)
+after the row, D the derivatives of the log joints (`_slopes.py`), less the same sum before.
+Source: F. Caron, A. Doucet and R. Gottardo (2012), which knoblauch2018robust uses in its section 5.
+All segments have the same prior, so the histories that go on move with it: a and b of a slot
+change by what a0 and b0 change. Both start at the settings of the learner inside.
+
+State: of run_length as filter.*; a0, b0, count of rows [S, 1]. Info: as run_length, and a0,
+b0 after the row, [S, K], the same in all slots.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Annotated
+
+import numpy as np
+from annotated_types import Ge, Gt, Interval
+from scipy.special import psi
+
+from shiftbench.core.interface import (
+    Batch,
+    Info,
+    Learner,
+    LearnerError,
+    Predictive,
+    Problem,
+    State,
+    StudentT,
+    part,
+    prefixed,
+)
+from shiftbench.methods.combinators import _beta_gradients, run_length
+from shiftbench.methods.online.learnable_betas import RobustLearner
+
+NEEDS: tuple[str, ...] = ()
+REFUSES = ("mixed",)
+INSIDE = ("density",)
+OFFERS = ("changes", "run_length")
+
+PRIOR = ("a0", "b0")
+
+
+@dataclass(frozen=True)
+class Settings:
+    hazard: Annotated[float, Interval(gt=0, lt=1)] = 0.01
+    """Probability that a segment ends before an observation, as in run-length."""
+    keep: Annotated[int, Ge(1)] = 50
+    """Number of (run length, model) pairs that are kept, as in run-length."""
+    rate: Annotated[float, Gt(0)] = 0.01
+    """Step of (log a0, log b0) per unit of the gradient of the log prediction."""
+    largest_step: Annotated[float, Gt(0)] = 0.05
+    """Longest step of log a0 and of log b0."""
+    first: Annotated[int, Ge(0)] = 0
+    """Rows before a0 and b0 are learnt."""
+
+
+def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
+    """Run lengths with a learnt prior over a robust learner with both betas 0: `bayes-linear`.
+
+    LearnerError for another learner, or for a beta above 0: a robust score is no density.
+    """
+    if not isinstance(learner, RobustLearner) or (learner.beta_p, learner.beta_rlm) != (0, 0):
+        raise LearnerError(
+            "learned-prior: needs bayes-linear with beta_p = beta_rlm = 0; the prior is learnt"
+            " from the log density, which the robust version does not have"
+        )
+    inside, keep = learner, settings.keep
+
+    def filter_at(state: State) -> Learner:
+        def fresh(seeds: np.ndarray) -> State:
+            return inside.with_scale(inside.init(seeds), state["a0"], state["b0"])
+
+        lengths = run_length.Settings(settings.hazard, keep)
+        starting = replace(inside, init=fresh)
+        return _beta_gradients.filtered(lengths, problem, starting, partial(_scored, inside), 2)
+
+    def init(seeds: np.ndarray) -> State:
+        a, b = inside.scale(inside.init(seeds))
+        state = {"a0": a[:, :1], "b0": b[:, :1], "count": np.zeros((len(seeds), 1))}
+        return state | prefixed(filter_at(state).init(seeds), "filter.")
+
+    def drift(state: State, seeds: np.ndarray) -> State:
+        base = part(state, "filter.")
+        return state | prefixed(
+            _beta_gradients.drifted(filter_at(state), base, keep, seeds), "filter."
+        )
+
+    def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
+        return filter_at(state).predict(part(state, "filter."), inputs, seeds)
+
+    def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
+        for i in range(batch.mask.shape[1]):
+            row = Batch(*(array[:, i : i + 1] for array in batch))
+            state = drift(state, seeds)
+            base, info = filter_at(state).observe(part(state, "filter."), row, seeds)
+            base, gradient = _beta_gradients.centred(base, info, row.mask)
+            state = _stepped(settings, inside, state, base, gradient, row.mask)
+        return state, info | {name: np.repeat(state[name], keep, axis=1) for name in PRIOR}
+
+    return Learner(init, predict, observe, drift=drift)
+
+
+def _scored(
+    learner: RobustLearner, state: State, row: Batch
+) -> tuple[State, np.ndarray, np.ndarray]:
+    """The state after the row, its log evidence and the derivative of that in (a0, b0)."""
+    no_seeds = np.zeros((len(row.mask), 2), int)  # it draws nothing
+    predictive = learner.predict(state, row.inputs, no_seeds)
+    slope = slopes(predictive, row.targets, learner.scale(state)[1])
+    state, info = learner.observe(state, row, no_seeds)
+    return state, info["log_evidence"], slope
+
+
+def _stepped(
+    settings: Settings,
+    learner: RobustLearner,
+    state: State,
+    base: State,
+    gradient: np.ndarray,
+    seen: np.ndarray,
+) -> State:
+    """The state after a step up the gradient [S, 2] in (a0, b0); base: of the run lengths."""
+    count = state["count"] + seen
+    learning = seen & (count > settings.first)
+    after = {"count": count}
+    for j, name in enumerate(PRIOR):
+        ascent = settings.rate * state[name] * gradient[:, j : j + 1]
+        factor = np.exp(_beta_gradients.clipped(ascent, settings.largest_step))
+        after[name] = np.where(learning, state[name] * factor, state[name])
+    inside, _ = _beta_gradients.of_slots(base)
+    a, b = learner.scale(inside)
+    moved = learner.with_scale(
+        inside, a + (after["a0"] - state["a0"]), b + (after["b0"] - state["b0"])
+    )
+    return state | prefixed(_beta_gradients.with_slots(base, moved), "filter.") | after
+
+
+def slopes(predictive: Predictive, targets: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Derivative [S, H, 2] in (a0, b0) of the log density of one row, targets [S, 1, d].
+
+    a and b [S, H] grow by 1 with a0 and b0; the prediction has df 2 a and scale (b / a) R.
+    """
+    assert isinstance(predictive, StudentT)
+    a, d = 0.5 * predictive.df, targets.shape[-1]
+    residual = targets[:, :, :, None] - predictive.mean[:, :, 0, :, None]
+    solved = np.linalg.solve(predictive.scale[:, :, 0], residual)
+    ratio = (residual * solved).sum(axis=(2, 3)) / predictive.df
+    in_a = psi(a + 0.5 * d) - psi(a) - np.log1p(ratio)
+    in_b = ((a + 0.5 * d) * ratio / (1 + ratio) - 0.5 * d) / b
+    return np.stack([in_a, in_b], axis=-1)

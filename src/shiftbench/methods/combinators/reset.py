@@ -1,0 +1,70 @@
+"""Forget before every task: the independent baselines of li2021vbs, Table 1.
+
+`pretrained` goes back to the posterior after the warm-up (on untransformed data; what the
+authors' code does); `scratch` to the initial prior (what the paper's text implies): it learns
+nothing from a warm-up.
+
+State: those of the learner as base.*; home.*, the state to go back to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from shiftbench.core.interface import (
+    Batch,
+    Info,
+    Learner,
+    Predictive,
+    Problem,
+    State,
+    part,
+    prefixed,
+)
+
+NEEDS: tuple[str, ...] = ()
+REFUSES = ("counts",)
+REQUIRES = {"warm-up": {"to": ("pretrained",)}}
+OFFERS = ("scratch",)
+PASSES = ("mean",)
+WARMS = {"inside": {"to": ("pretrained",)}}
+
+
+@dataclass(frozen=True)
+class Settings:
+    to: Literal["scratch", "pretrained"] = "scratch"
+    """What the learner falls back to before each task."""
+
+
+def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
+    """The learner without a memory beyond the task at hand."""
+
+    def init(seeds: np.ndarray) -> State:
+        home = learner.init(seeds)
+        return _pack(home, home)
+
+    def drift(state: State, seeds: np.ndarray) -> State:
+        home = part(state, "home.")
+        return _pack(learner.drift(home, seeds), home)
+
+    def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
+        return learner.predict(part(state, "base."), inputs, seeds)
+
+    def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
+        base, info = learner.observe(part(state, "base."), batch, seeds)
+        return _pack(base, part(state, "home.")), info
+
+    def warm_up(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
+        if settings.to == "scratch":
+            return state, {}
+        base, info = learner.begin(part(state, "home."), batch, seeds)
+        return _pack(base, base), info
+
+    return Learner(init, predict, observe, drift=drift, warm_up=warm_up)
+
+
+def _pack(base: State, home: State) -> State:
+    return prefixed(base, "base.") | prefixed(home, "home.")

@@ -1,0 +1,289 @@
+"""Hard attention to the task: each task has units of its own, and freezes their weights.
+
+Unit u of a hidden layer passes relu(z) sigmoid(s e_u), with an embedding e for each task that
+is trained along with the weights (Serra et al. 2018; its results are cited by eschenhagen2019vogn).
+In each epoch s rises from 1 / s_max to s_max, where gates are nearly 0 or 1, as in predictions.
+The loss is the mean negative log likelihood plus
+
+    strength sum m (1 - used) / sum (1 - used)
+
+with m the task's gates and used, for each unit, the largest gate of all tasks before: units
+that are in use already cost nothing. A weight's gradient is multiplied by 1 - min(used of the
+unit it leads to, used of the unit it comes from). Plain stochastic gradient descent. Left out
+of the public code: dropout, the choice of the best epoch, and the division of the rate by 3
+when the loss on validation data stalls; here the rate decays by a fixed factor each epoch, or
+stays. Knows: the likelihood, and the task of each row, so it needs a multi-head protocol.
+
+State: mean [S, H, P]; embedding [S, H, tasks, units]; used [S, H, units].
+Info, [S, H]: log_likelihood of the task in nats; capacity, the share of units in use; steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, NamedTuple
+
+import numpy as np
+from annotated_types import Ge, Gt, Le
+
+from shiftbench.core.interface import Batch, Info, Learner, LearnerError, Predictive, Problem, State
+from shiftbench.core.seeds import fold_each, generator
+from shiftbench.methods.models._heads import split
+from shiftbench.methods.models._model import (
+    Layer,
+    Linear,
+    Model,
+    log_likelihood,
+    per_example,
+    point,
+)
+from shiftbench.methods.networks import natural_gradient, parameter_layout, sampling
+from shiftbench.methods.networks.backend import graph, tf
+from shiftbench.methods.networks.task_schedule import heads_in, steps_per_epoch
+from shiftbench.methods.networks.training import Minibatch, epochs, total
+
+NEEDS: tuple[str, ...] = ()
+MODEL = True
+TAKES = {"image": "categorical", "classes": "categorical"}
+REQUIRES = ("heads", "hidden-layer")
+REFUSES = ("mixed",)
+
+FARTHEST = 6.0
+"""Embeddings are kept within this distance of 0."""
+STEEPEST = 50.0
+"""s e counts as no farther from 0 than this where gradients are compensated."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    epochs: Annotated[int, Ge(1)] = 200
+    """Passes over the data of a task (200 at most in the public code, which stops early)."""
+    batch_size: Annotated[int, Ge(1)] = 64
+    """Rows of a minibatch (public code)."""
+    learning_rate: Annotated[float, Gt(0)] = 0.05
+    """Step size (public code)."""
+    decay: Annotated[float, Gt(0), Le(1)] = 1.0
+    """Factor of the rate after each epoch; the public code divides by 3 on plateaus."""
+    strength: Annotated[float, Ge(0)] = 0.75
+    """Factor of the regulariser, lambda (public code; from a grid of .1 to 4)."""
+    s_max: Annotated[float, Gt(1)] = 400.0
+    """Steepest slope of the gates (public code; from a grid of 25 to 800)."""
+    longest_gradient: Annotated[float, Gt(0)] = 10000.0
+    """Gradients with a larger norm are scaled down to it (public code)."""
+
+
+class _Step(NamedTuple):
+    mean: tf.Tensor
+    embedding: tf.Tensor
+    count: tf.Tensor
+
+
+class _Gated(NamedTuple):
+    """A model with the place of each hidden layer's units among all units."""
+
+    model: Model
+    problem: Problem
+    units: dict[Layer, slice]
+
+
+def build(settings: Settings, problem: Problem, model: Model) -> Learner:
+    """The learner for a model; TensorFlow traces one graph for each size of task.
+
+    LearnerError with a single head, and for a model whose layers are no chain with units.
+    """
+    gated = _Gated(model, problem, _units(model))
+    if problem.heads == 1:
+        raise LearnerError("hat: has to know each row's task; give the stream several heads")
+    size = max(where.stop for where in gated.units.values())
+    fit = graph(partial(_fit, settings, gated))
+
+    @graph
+    def moments(mean: tf.Tensor, embedding: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
+        gate = gates(embedding, settings.s_max)
+        outputs = forward(gated, point(mean), gate, inputs[:, tf.newaxis])
+        return sampling.moments(model, outputs)
+
+    def init(seeds: np.ndarray) -> State:
+        shape = (1, problem.heads, size)
+        draws = [generator(s).standard_normal(shape) for s in fold_each(seeds, "embedding")]
+        return {
+            "mean": natural_gradient.fresh(model, seeds),
+            "embedding": np.stack(draws).astype(np.float32),
+            "used": np.zeros((len(seeds), 1, size), np.float32),
+        }
+
+    def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
+        found = partial(moments, state["mean"], state["embedding"])
+        return sampling.predictive(model, found, inputs)
+
+    def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
+        task = heads_in(batch, problem)
+        if (task.sum(axis=1) > 1).any():
+            raise LearnerError(
+                "hat: rows of several tasks at once, but it learns one after the other; train it"
+                " without a combinator that mixes tasks"
+            )
+        arrays = (state[name] for name in ("mean", "embedding", "used"))
+        results = fit(*arrays, task.astype(np.float32), *batch, seeds)
+        mean, embedding, used, log_lik, steps = (a.numpy() for a in results)
+        info = {
+            "log_likelihood": log_lik,
+            "capacity": used.mean(axis=-1),
+            "steps": np.full(log_lik.shape, steps),
+        }
+        return {"mean": mean, "embedding": embedding, "used": used}, info
+
+    return Learner(init, predict, observe)
+
+
+def _units(model: Model) -> dict[Layer, slice]:
+    """Where the units of each hidden layer lie among all units.
+
+    LearnerError where a layer's inputs are not those units, at one or several positions.
+    """
+    hidden, start = {}, 0
+    for layer, following in zip(model.layers, model.layers[1:], strict=False):
+        if following.fan_in % layer.fan_out:
+            raise LearnerError(
+                f"hat: layer {following.name} of the model does not take the units of"
+                f" {layer.name}; use mlp or convnet"
+            )
+        hidden[layer] = slice(start, start := start + layer.fan_out)
+    if not hidden:
+        raise LearnerError("hat: the model has no hidden layer to gate; use mlp or convnet")
+    return hidden
+
+
+def gates(embedding: tf.Tensor, s: tf.Tensor | float) -> tf.Tensor:
+    """Share [S, H, tasks, units] of each unit that each task lets through."""
+    return tf.sigmoid(s * embedding)
+
+
+def forward(gated: _Gated, exact: Linear, gate: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
+    """Outputs [S, H, n, n_outputs]; gate: the gates of all tasks [S, H, tasks, units]."""
+    _, head = split(inputs, gated.problem)
+    of_row = tf.matmul(tf.one_hot(head, gated.problem.heads), gate)
+
+    def linear(layer: Layer, x: tf.Tensor) -> tf.Tensor:
+        out = exact(layer, x)
+        if layer not in gated.units:
+            return out
+        # relu(z) m = relu(z m), since m >= 0; so it is with max-pooling.
+        return out * per_example(of_row[..., gated.units[layer]], out)
+
+    return gated.model.forward(linear, inputs)
+
+
+def freedom(gated: _Gated, used: tf.Tensor) -> tf.Tensor:
+    """Factor [S, H, P] of each weight's gradient, 0 where earlier tasks rely on the weight.
+
+    Inputs of the network are always in use, outputs never: each task has its own.
+    """
+    lead, parts = used.shape[:2], []
+    before = tf.ones([*lead, gated.model.layers[0].fan_in])
+    for layer in gated.model.layers:
+        own = gated.units.get(layer)
+        after = tf.zeros([*lead, layer.fan_out]) if own is None else used[..., own]
+        # Channels come last, so positions repeat the units.
+        into = tf.tile(before, [1, 1, layer.fan_in // before.shape[-1]])
+        both = tf.minimum(into[..., :, tf.newaxis], after[..., tf.newaxis, :])
+        parts += [tf.reshape(both, [*lead, -1]), after]
+        before = after
+    return 1.0 - tf.concat(parts, -1)
+
+
+def compensated(gradient: tf.Tensor, embedding: tf.Tensor, s: tf.Tensor, s_max: float) -> tf.Tensor:
+    """The embeddings' gradient, from that through gates sigmoid(s e).
+
+    Those are flat nearly everywhere where s is large; this is s_max times what sigmoid(e) would
+    pass (Serra et al. 2018).
+    """
+    steep = tf.cosh(tf.clip_by_value(s * embedding, -STEEPEST, STEEPEST)) + 1.0
+    return gradient * s_max / s * steep / (tf.cosh(embedding) + 1.0)
+
+
+def _fit(
+    settings: Settings,
+    gated: _Gated,
+    mean: tf.Tensor,
+    embedding: tf.Tensor,
+    used: tf.Tensor,
+    task: tf.Tensor,
+    inputs: tf.Tensor,
+    targets: tf.Tensor,
+    mask: tf.Tensor,
+    seeds: tf.Tensor,
+) -> tuple[tf.Tensor, ...]:
+    """Mean, embedding and used units after the task, its log likelihood, and the steps."""
+    data, free = (inputs, targets, mask), freedom(gated, used)
+    minibatches = steps_per_epoch(mask, settings.batch_size)
+    longest = tf.maximum(tf.reduce_max(minibatches), 1)
+    lowest = 1 / settings.s_max
+
+    def step(now: _Step, rows: Minibatch, _: tf.Tensor) -> _Step:
+        done = tf.cast(now.count % longest, tf.float32)
+        share = done / tf.cast(tf.maximum(minibatches - 1, 1), tf.float32)
+        s = lowest + (settings.s_max - lowest) * tf.minimum(share, 1.0)[:, None, None, None]
+        in_mean, in_embedding = _gradients(settings, gated, now, used, task, s, rows)
+        in_embedding = compensated(in_embedding, now.embedding, s, settings.s_max)
+        scale = _scale(settings, [in_mean * free, in_embedding])
+        rate = settings.learning_rate * settings.decay ** tf.cast(now.count // longest, tf.float32)
+        # A minibatch without rows [S] changes nothing.
+        rate *= scale * tf.cast(tf.reduce_any(rows.mask > 0, -1), tf.float32)[:, None]
+        moved = now.embedding - rate[..., None, None] * in_embedding
+        return _Step(
+            now.mean - rate[..., None] * free * in_mean,
+            tf.clip_by_value(moved, -FARTHEST, FARTHEST),
+            now.count + 1,
+        )
+
+    first = _Step(mean, embedding, tf.constant(0))
+    last, steps = epochs(step, first, data, seeds, settings.epochs, settings.batch_size)
+    gate = gates(last.embedding, settings.s_max)
+    log_lik = total(partial(_log_likelihood, gated, point(last.mean), gate), data)
+    used = tf.maximum(used, _of_task(gate, task))
+    return last.mean, last.embedding, used, log_lik, steps
+
+
+def _of_task(gate: tf.Tensor, task: tf.Tensor) -> tf.Tensor:
+    """The gates [S, H, units] of the task, which is 1 in task [S, tasks]."""
+    return tf.reduce_sum(gate * task[:, None, :, None], 2)
+
+
+def _gradients(
+    settings: Settings,
+    gated: _Gated,
+    now: _Step,
+    used: tf.Tensor,
+    task: tf.Tensor,
+    s: tf.Tensor,
+    rows: Minibatch,
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Gradients of the loss in mean and embedding."""
+    parts = parameter_layout.pieces(gated.model, now.mean)
+    with tf.GradientTape() as tape:
+        tape.watch([parts, now.embedding])
+        gate = gates(now.embedding, s)
+        log_lik = _log_likelihood(gated, parameter_layout.point(gated.model, parts), gate, rows)
+        count = tf.maximum(tf.reduce_sum(rows.mask, -1), 1.0)[:, None]
+        unused = 1.0 - used
+        taken = tf.reduce_sum(_of_task(gate, task) * unused, -1)
+        cost = tf.math.divide_no_nan(taken, tf.reduce_sum(unused, -1))
+        loss = settings.strength * cost - log_lik / count
+    in_parts, in_embedding = tape.gradient(loss, [parts, now.embedding])
+    return tf.concat(in_parts, -1), in_embedding
+
+
+def _log_likelihood(gated: _Gated, exact: Linear, gate: tf.Tensor, rows: Minibatch) -> tf.Tensor:
+    """Log likelihood [S, H] of some rows."""
+    outputs = forward(gated, exact, gate, rows.inputs)
+    per_row = log_likelihood(gated.model, outputs, rows.targets) * rows.mask[:, None]
+    return tf.reduce_sum(per_row, -1)
+
+
+def _scale(settings: Settings, gradients: list[tf.Tensor]) -> tf.Tensor:
+    """Factor [S, H] that brings the norm of all gradients together down to the longest."""
+    squares = [tf.reduce_sum(tf.square(g), list(range(2, g.shape.rank))) for g in gradients]
+    norm = tf.sqrt(tf.add_n(squares))
+    return tf.minimum(1.0, settings.longest_gradient / tf.maximum(norm, 1e-12))

@@ -1,0 +1,152 @@
+"""Bayesian linear regression with known noise: the exact Gaussian posterior, full covariance.
+
+y = w'x + noise, noise N(0, noise_sd^2), w ~ N(prior_mean, prior_variance I). The posterior of any
+rows is Gaussian, in whatever order and tasks they come; so is every kind of broadening of it
+(`methods/posteriors/full_gaussian.py`), which makes this the exact learner for a beam over a
+regression
+(li2021vbs, in the version of NeurIPS 2021, has it on its real streams). Rows are learnt on a root
+of the covariance, without a matrix to invert (`methods/posteriors/normal_inverse_gamma.py`). Knows:
+the noise level.
+
+State, all [S, H, ...]: mean [P], root [P, P], lower triangular, covariance root root'. P is the
+number of features or of regressors, and one more with a bias, which comes last.
+Info: log_evidence [S, H] of the task's rows together, exact, in nats.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated
+
+import numpy as np
+from annotated_types import Gt
+from numba import cfunc
+
+from shiftbench.core.interface import (
+    Batch,
+    Broadening,
+    Gaussian,
+    Info,
+    LearnerError,
+    Problem,
+    State,
+)
+from shiftbench.methods.online import row_values
+from shiftbench.methods.online.rows import STEP, CompiledRows, RowLearner, learn, pack, unpack
+from shiftbench.methods.posteriors import full_gaussian, normal_inverse_gamma
+
+NEEDS: tuple[str, ...] = ()
+MODEL = False
+TAKES = {"number": "gaussian", "design": "gaussian"}
+OFFERS = ("broaden", "log_evidence")
+
+LOST = 1e10
+"""Of a coefficient, as many times the noise: what rounding leaves of a row is a share of 1e-6."""
+LOG_2_PI = math.log(2 * math.pi)
+
+
+@dataclass(frozen=True)
+class Settings:
+    noise_sd: Annotated[float, Gt(0)] = 1.0
+    """Standard deviation of a target around its prediction."""
+    prior_mean: float = 0.0
+    """Mean of the prior of every coefficient."""
+    prior_variance: Annotated[float, Gt(0)] = 1.0
+    """Prior variance of a coefficient."""
+    bias: bool = True
+    """Whether rows of features get a constant one of 1; a design matrix is taken as it is."""
+
+
+def build(settings: Settings, problem: Problem, model: None = None) -> RowLearner:
+    """The learner of one real target. LearnerError for several, or for other inputs."""
+    bias = settings.bias and len(problem.input_shape) == 1
+    p = _regressors(problem) + bias
+    layout = {"mean": (p,), "root": (p, p)}
+    rows = CompiledRows(
+        check=partial(_checked, bias=bias),
+        pack=partial(pack, layout),
+        unpack=partial(unpack, layout),
+        step=_step,
+        constants=np.array([settings.noise_sd]),
+        scratch=3 * p + 1,
+    )
+
+    def init(seeds: np.ndarray) -> State:
+        size, sd = (len(seeds), 1), math.sqrt(settings.prior_variance)
+        mean = np.full((*size, p), settings.prior_mean, dtype=float)
+        return {"mean": mean, "root": np.tile(sd * np.eye(p), (*size, 1, 1))}
+
+    def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Gaussian:
+        return _prediction(state, _regressors_of(inputs, bias), settings.noise_sd)
+
+    def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
+        learnt, evidence = learn(rows, state, batch)
+        return learnt, {"log_evidence": evidence}
+
+    def broaden(state: State, broadening: Broadening) -> State:
+        prior = settings.prior_mean, settings.prior_variance
+        mean, root = full_gaussian.broaden(state["mean"], state["root"], broadening, *prior)
+        if not np.abs(root).max() < LOST * settings.noise_sd:
+            raise LearnerError(
+                "linear-gaussian: broadening again and again has wound up the variance of what no"
+                " row shows, and rounding would hide what rows do; set broadening to temper-prior"
+                " or geometric, which end at the prior"
+            )
+        return {"mean": mean, "root": root}
+
+    return RowLearner(init, predict, observe, broaden=broaden, rows=rows)
+
+
+def _regressors(problem: Problem) -> int:
+    """How many there are without a bias."""
+    shape, outputs = problem.input_shape, problem.n_outputs
+    design = len(shape) == 3 and shape[0] == 1
+    if problem.kind != "regression" or not (design or len(shape) == 1) or outputs != 1:
+        raise LearnerError(
+            "linear-gaussian: needs one real target a row, with its features or its one design"
+            f" matrix; here a row has {outputs} targets or classes and inputs of shape {shape}."
+            " For several targets take bayes-linear, or a stream of one series"
+        )
+    return math.prod(shape)
+
+
+def _regressors_of(inputs: np.ndarray, bias: bool) -> np.ndarray:
+    """Features or designs as rows of regressors [S, n, P]."""
+    flat = np.asarray(inputs, float).reshape(*inputs.shape[:2], -1)
+    one = np.ones((*flat.shape[:2], 1))
+    return np.concatenate([flat, one], axis=2) if bias else flat
+
+
+def _checked(batch: Batch, bias: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Regressors [S, n, P] and targets [S, n, 1]. LearnerError for missing or infinite values."""
+    x, y = row_values.checked("linear-gaussian", batch, 1)
+    return np.require(_regressors_of(x, bias), float, ["C", "W"]), y
+
+
+def _prediction(state: State, x: np.ndarray, noise_sd: float) -> Gaussian:
+    """Of rows x [S, n, P], in equal parts by each hypothesis."""
+    size = state["mean"].shape[:2]
+    mean = np.einsum("snp,shp->shn", x, state["mean"])
+    spread = x[:, None] @ state["root"]
+    variance = (spread**2).sum(axis=3) + noise_sd**2
+    weights = np.full(size, -math.log(size[1]))
+    return Gaussian(weights, mean[..., None], variance[..., None])
+
+
+@cfunc(STEP, cache=True, error_model="numpy")
+def _step(numbers, x, y, constants, scratch):
+    """Log density of a row's target, then the update, in units of the noise."""
+    p, noise_sd = len(x), constants[0]
+    for j in range(p):
+        scratch[j] = x[j] / noise_sd
+    scratch[p] = y[0] / noise_sd
+    log_det, quadratic = normal_inverse_gamma.learn(
+        scratch[:p].reshape(1, p),
+        scratch[p : p + 1],
+        numbers[:p],
+        numbers[p:].reshape(p, p),
+        scratch[p + 1 :],
+    )
+    return -0.5 * (LOG_2_PI + 2 * math.log(noise_sd) + log_det + quadratic)

@@ -1,0 +1,64 @@
+"""Natural-gradient variational inference, one step a row.
+
+Source: cherief2019online (last slides) and its paper, after Khan and Nielsen (2018): a gradient
+step in the expectation parameters moves the natural ones. For a mean-field Gaussian with precision
+P = 1 / sd^2
+
+    P <- (1 - b) P + b / s^2 + rho grad_sd / sd,    m <- m - (b m / s^2 + rho grad_m) / P.
+
+b is the forgetting towards the prior, rho the step of the loss (b eta in the paper). The
+slides omit the prior and have a sign wrong. The paper says "eta_t = 1" and no b; rho = 1
+without forgetting is what wins on its toy. No regret bound is known: the loss is not convex
+in these parameters. The expected losses here have grad_sd >= 0, so P stays positive.
+
+State and Info: `methods/online/linear.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Gt, Interval
+from numba import cfunc
+
+from shiftbench.core.interface import Learner, Problem
+from shiftbench.methods.online import linear
+
+NEEDS: tuple[str, ...] = ()
+MODEL = False
+TAKES = {"two-classes": "score", "number": "score"}
+REFUSES = {"number": {"loss": ("hinge",)}, "two-classes": {"loss": ("squared", "absolute")}}
+OFFERS = ("broaden", "log_evidence", "loss")
+
+
+@dataclass(frozen=True)
+class Settings:
+    loss: Literal["auto", "hinge", "squared", "absolute"] = "auto"
+    """auto: hinge for two classes, squared for one real target."""
+    rho: Annotated[float, Gt(0)] = 1.0
+    """Step size of the loss."""
+    forgetting: Annotated[float, Interval(ge=0, lt=1)] = 0.0
+    """b, the weight of the prior in each step."""
+    prior_sd: Annotated[float, Gt(0)] = 1.0
+    """Standard deviation s of the prior N(0, s^2 I), where sd starts."""
+    bound: Annotated[float, Gt(0)] = 20.0
+    """The mean is kept in [-bound, bound]^d; 20 in the paper."""
+    ridge: Annotated[float, Ge(0)] = 0.0
+    """H of H / 2 |theta|^2 that is added to every loss and makes it H-strongly convex."""
+
+
+def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
+    """The learner of a linear predictor of problem.input_shape features."""
+    constants = [settings.forgetting, settings.rho, settings.prior_sd**-2]
+    return linear.learner("ngvi", settings, problem, _update, constants)
+
+
+@cfunc(linear.UPDATE, cache=True)
+def _update(mean, sd, extra, gradient, curvature, t, settings):
+    b, rho, prior = settings
+    for j in range(mean.size):
+        precision = (1 - b) / (sd[j] * sd[j]) + b * prior + rho * curvature[j]
+        mean[j] -= (b * prior * mean[j] + rho * gradient[j]) / precision
+        sd[j] = 1 / math.sqrt(precision)

@@ -1,0 +1,58 @@
+"""Online gradient algorithm on the expected loss of a mean-field Gaussian.
+
+Source: Algorithm 3 of the paper behind cherief2019online (OGA-EL in its figures), with the steps in
+units of the prior:
+
+    m <- m - eta s^2 grad_m,    sd <- sd - eta s^2 grad_sd,    then into the box and sd >= 0.
+
+The paper's upper limit of sd, 1, never binds: the losses are convex, so sd only falls.
+
+State and Info: `methods/online/linear.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Gt
+from numba import cfunc
+
+from shiftbench.core.interface import Learner, Problem
+from shiftbench.methods.online import linear
+
+NEEDS: tuple[str, ...] = ()
+MODEL = False
+TAKES = {"two-classes": "score", "number": "score"}
+REFUSES = {"number": {"loss": ("hinge",)}, "two-classes": {"loss": ("squared", "absolute")}}
+OFFERS = ("broaden", "log_evidence", "loss")
+THEOREM = "gradient of the expected loss"
+
+
+@dataclass(frozen=True)
+class Settings:
+    loss: Literal["auto", "hinge", "squared", "absolute"] = "auto"
+    """auto: hinge for two classes, squared for one real target."""
+    step_size: Annotated[float, Ge(0)] = 0.0
+    """eta; 0 is 1 / sqrt(T), the paper's, with T the number of tasks."""
+    prior_sd: Annotated[float, Gt(0)] = 1.0
+    """Standard deviation s of the prior N(0, s^2 I), where sd starts."""
+    bound: Annotated[float, Gt(0)] = 20.0
+    """The mean is kept in [-bound, bound]^d; 20 in the paper."""
+    ridge: Annotated[float, Ge(0)] = 0.0
+    """H of H / 2 |theta|^2 that is added to every loss and makes it H-strongly convex."""
+
+
+def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
+    """The learner of a linear predictor of problem.input_shape features."""
+    eta = (settings.step_size or problem.n_tasks**-0.5) * settings.prior_sd**2
+
+    return linear.learner("oga-el", settings, problem, _update, [eta])
+
+
+@cfunc(linear.UPDATE, cache=True)
+def _update(mean, sd, extra, gradient, curvature, t, settings):
+    eta = settings[0]
+    for j in range(mean.size):
+        mean[j] -= eta * gradient[j]
+        sd[j] = max(sd[j] * (1 - eta * curvature[j]), 0.0)

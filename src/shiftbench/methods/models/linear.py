@@ -1,0 +1,46 @@
+"""Linear (softmax) regression: one layer, the model with exact answers to test against."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import tensorflow as tf
+from annotated_types import Gt
+
+from shiftbench.core.interface import Problem
+from shiftbench.methods.models._heads import headed
+from shiftbench.methods.models._model import Linear, Model, chain
+from shiftbench.methods.models._noise import noisy
+
+HAS = {"learnt-noise": {"noise": ("learnt",)}}
+REFUSES = {
+    "image": {"noise": ("learnt",)},
+    "classes": {"noise": ("learnt",)},
+    "two-classes": {"noise": ("learnt",)},
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    noise_sd: Annotated[float, Gt(0)] = 1.0
+    """Standard deviation of the Gaussian likelihood, where it is learnt its start value;
+    regression only."""
+    noise: Literal["fixed", "learnt"] = "fixed"
+    """learnt: the standard deviation of each output is a parameter of the network, treated like
+    a bias; regression only."""
+
+
+def build(settings: Settings, problem: Problem) -> Model:
+    """outputs = inputs W + b."""
+    size = math.prod(problem.input_shape)
+    layers = chain([("dense1", size, problem.n_outputs)])
+
+    def forward(linear: Linear, inputs: Any) -> Any:
+        rows = tf.reshape(inputs, [*inputs.shape[:3], size])
+        return linear(layers[0], tf.cast(rows, tf.float32))
+
+    likelihood = "categorical" if problem.kind == "classification" else "gaussian"
+    model = Model(layers, forward, likelihood, settings.noise_sd)
+    return headed(noisy(model, problem.n_outputs, settings.noise), problem)

@@ -1,0 +1,168 @@
+"""Per-example gradients of a network under several weight draws, none of them formed.
+
+The K weight draws of a step lie beside the hypotheses, on an axis of H K: a network runs on
+all of them at once. A linear map y = x W + b of one example has the gradient x' delta, so that
+sums over examples and draws of gradients and of their squares are x' delta and (x^2)' (delta^2),
+and the inner product of two gradients is (x_i x_j + 1) (delta_i delta_j). Where all draws see
+the same x, in the first layer, the deltas are added up before the product, which then costs
+no more than for one draw. Maps that act at several positions of an example (convolutions)
+need the sum over positions first; there the gradients of a minibatch are formed.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from shiftbench.methods.models._model import Layer, Linear, Model, log_likelihood, product, unfolded
+from shiftbench.methods.networks.backend import tf
+from shiftbench.methods.networks.training import Minibatch
+
+
+class Signal(NamedTuple):
+    """What passed a layer for K draws: its inputs, and d log likelihood / d outputs.
+
+    x: [S, 1 or H K, n, (positions,) fan_in]; delta: [S, H K, n, (positions,) fan_out].
+    """
+
+    layer: Layer
+    x: tf.Tensor
+    delta: tf.Tensor
+
+
+def signals(model: Model, linear: Linear, rows: Minibatch) -> tuple[tf.Tensor, list[Signal]]:
+    """Log likelihood of the rows [S, H K], and what passed each layer."""
+    passed: dict[Layer, tuple[tf.Tensor, tf.Tensor]] = {}
+
+    def recording(layer: Layer, x: tf.Tensor) -> tf.Tensor:
+        out = linear(layer, x)
+        tape.watch(out)
+        passed[layer] = (x, out)
+        return out
+
+    with tf.GradientTape() as tape:
+        outputs = model.forward(recording, rows.inputs)
+        per_row = log_likelihood(model, outputs, rows.targets) * rows.mask[:, None]
+        total = tf.reduce_sum(per_row)
+    deltas = tape.gradient(total, [out for _, out in passed.values()])
+    seen = zip(passed.items(), deltas, strict=True)
+    found = [Signal(layer, *unfolded(layer, x, delta)) for (layer, (x, _)), delta in seen]
+    return tf.reduce_sum(per_row, -1), sorted(found, key=lambda signal: signal.layer.start)
+
+
+def moments(passed: list[Signal], draws: int) -> tuple[tf.Tensor, tf.Tensor]:
+    """Sums over examples and draws of gradients and of their squares, [S, H, P] each."""
+    parts = [_layer_moments(signal.x, signal.delta, draws) for signal in passed]
+    gradients, squares = zip(*parts, strict=True)
+    return tf.concat(gradients, -1), tf.concat(squares, -1)
+
+
+def _layer_moments(x: tf.Tensor, delta: tf.Tensor, draws: int) -> tuple[tf.Tensor, tf.Tensor]:
+    if delta.shape.rank == 5:
+        return _convolution_moments(x, delta, draws)
+    squares = tf.square(delta)
+    if x.shape[1] == delta.shape[1]:
+        x, delta, squares = (_merged(a, draws) for a in (x, delta, squares))
+    else:
+        delta, squares = (tf.reduce_sum(_split(a, draws), 2) for a in (delta, squares))
+    weights = (
+        tf.matmul(x, delta, transpose_a=True),
+        tf.matmul(tf.square(x), squares, transpose_a=True),
+    )
+    biases = tf.reduce_sum(delta, 2), tf.reduce_sum(squares, 2)
+    first, second = (_flat(w, b) for w, b in zip(weights, biases, strict=True))
+    return first, second
+
+
+def _convolution_moments(x: tf.Tensor, delta: tf.Tensor, draws: int) -> tuple[tf.Tensor, tf.Tensor]:
+    """An example's gradient is a sum over positions, so here it has to be formed."""
+    weights, biases = tf.matmul(x, delta, transpose_a=True), tf.reduce_sum(delta, 3)
+    both = []
+    for function in (tf.identity, tf.square):
+        sums = (tf.reduce_sum(_split(function(a), draws), (2, 3)) for a in (weights, biases))
+        both.append(_flat(*sums))
+    return both[0], both[1]
+
+
+def gram(passed: list[Signal], draws: int) -> tf.Tensor:
+    """Inner products G' G [S, H, K n, K n] of the examples' gradients, draws outermost."""
+    return tf.add_n([_layer_gram(signal.x, signal.delta, draws) for signal in passed])
+
+
+def _layer_gram(x: tf.Tensor, delta: tf.Tensor, draws: int) -> tf.Tensor:
+    if delta.shape.rank == 5:
+        formed = _formed(x, delta, draws)
+        return tf.matmul(formed, formed, transpose_b=True)
+    shared = x.shape[1] != delta.shape[1]
+    x, delta = x if shared else _merged(x, draws), _merged(delta, draws)
+    left = tf.matmul(x, x, transpose_b=True) + 1.0
+    if shared:
+        left = tf.tile(left, [1, 1, draws, draws])
+    return left * tf.matmul(delta, delta, transpose_b=True)
+
+
+def inner_products(passed: list[Signal], vectors: tf.Tensor, draws: int) -> tf.Tensor:
+    """G' V [S, H, K n, r] of the examples' gradients and vectors [S, H, P, r]."""
+    return tf.add_n([_layer_inner(signal, vectors, draws) for signal in passed])
+
+
+def _layer_inner(signal: Signal, vectors: tf.Tensor, draws: int) -> tf.Tensor:
+    layer, x, delta = signal
+    if delta.shape.rank == 5:
+        here = vectors[:, :, layer.start : layer.biases.stop]
+        return tf.matmul(_formed(x, delta, draws), here)
+    s, h, _, r = vectors.shape
+    fan_in, fan_out = layer.fan_in, layer.fan_out
+    weights = tf.reshape(vectors[:, :, layer.weights], [s, h, fan_in, fan_out * r])
+    if x.shape[1] == delta.shape[1]:
+        x = _merged(x, draws)
+    out = tf.reshape(product(x, weights), [s, h, -1, fan_out, r])
+    if out.shape[2] != draws * delta.shape[2]:
+        out = tf.tile(out, [1, 1, draws, 1, 1])
+    out += vectors[:, :, None, layer.biases]
+    merged = _merged(delta, draws)[:, :, :, None]
+    return tf.matmul(merged, out)[:, :, :, 0]
+
+
+def combinations(passed: list[Signal], weights: tf.Tensor, draws: int) -> tf.Tensor:
+    """G V [S, H, P, r]: sums of the examples' gradients with weights [S, H, K n, r]."""
+    return tf.concat([_layer_combinations(signal, weights, draws) for signal in passed], 2)
+
+
+def _layer_combinations(signal: Signal, weights: tf.Tensor, draws: int) -> tf.Tensor:
+    layer, x, delta = signal
+    s, h, _, r = weights.shape
+    if delta.shape.rank == 5:
+        return tf.matmul(_formed(x, delta, draws), weights, transpose_a=True)
+    weighted = _merged(delta, draws)[..., None] * weights[..., None, :]
+    if x.shape[1] == delta.shape[1]:
+        x = _merged(x, draws)
+    else:
+        apart = tf.reshape(weighted, [s, h, draws, x.shape[2], layer.fan_out, r])
+        weighted = tf.reduce_sum(apart, 2)
+    rows = tf.reshape(weighted, [s, h, -1, layer.fan_out * r])
+    of_weights = tf.reshape(tf.matmul(x, rows, transpose_a=True), [s, h, -1, r])
+    return tf.concat([of_weights, tf.reduce_sum(weighted, 2)], 2)
+
+
+def _formed(x: tf.Tensor, delta: tf.Tensor, draws: int) -> tf.Tensor:
+    """The gradients themselves, [S, H, K n, fan_in fan_out + fan_out]."""
+    weights = tf.matmul(x, delta, transpose_a=True)
+    s, hk, n = weights.shape[:3]
+    both = [tf.reshape(weights, [s, hk, n, -1]), tf.reduce_sum(delta, 3)]
+    return _merged(tf.concat(both, -1), draws)
+
+
+def _split(values: tf.Tensor, draws: int) -> tf.Tensor:
+    """[S, H K, ...] as [S, H, K, ...]."""
+    shape = values.shape
+    return tf.reshape(values, [shape[0], shape[1] // draws, draws, *shape[2:]])
+
+
+def _merged(values: tf.Tensor, draws: int) -> tf.Tensor:
+    """[S, H K, n, c] as [S, H, K n, c]."""
+    s, hk, n, c = values.shape
+    return tf.reshape(values, [s, hk // draws, draws * n, c])
+
+
+def _flat(weights: tf.Tensor, biases: tf.Tensor) -> tf.Tensor:
+    return tf.concat([tf.reshape(weights, [*weights.shape[:2], -1]), biases], -1)

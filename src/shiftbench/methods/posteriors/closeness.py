@@ -1,0 +1,56 @@
+"""How near the fitted normal-inverse-gamma is to the exact beta posterior: k-hat.
+
+Source: knoblauch2018robust, Fig. 2B, after Yao et al. (2018): draw from the approximation and weigh
+by exact over approximate density; k-hat is the shape of the Pareto distribution of the largest
+terms of the estimated expectation. Below 0.5 the approximation is close, above 0.7 it is not to
+be relied on.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from arviz import psislw
+
+from shiftbench.methods.posteriors.beta_exact import Approximation, Prior, log_density
+
+
+class Closeness(NamedTuple):
+    """Of one approximation, from importance weights.
+
+    predictive: k-hat of the density of the next row, an expectation, as in the paper. weights:
+    k-hat of the weights alone, which tells the shape of their tail, but not whether they differ
+    at all. effective: effective draws in place of one. learnt: growth of a over n d / 2, its
+    growth without beta; near 0 the posterior is the prior and has forgotten the data.
+    """
+
+    predictive: float
+    weights: float
+    effective: float
+    learnt: float
+
+
+def closeness(
+    prior: Prior,
+    beta: float,
+    fitted: Approximation,
+    x: np.ndarray,
+    y: np.ndarray,
+    draws: int,
+    random: np.random.Generator,
+) -> Closeness:
+    """Of the approximation fitted on all but the last of the rows x [n, d, p], y [n, d]."""
+    s2, mu = fitted.draw(draws, random)
+    exact = log_density(prior, beta, x[:-1], y[:-1], s2, mu)
+    log_weight = exact - fitted.log_density(s2, mu)
+    squared = ((y[-1] - mu @ x[-1].T) ** 2).sum(axis=1)
+    log_next = -0.5 * (y.shape[1] * np.log(2 * math.pi * s2) + squared / s2)
+    weight = np.exp(log_weight - log_weight.max())
+    return Closeness(
+        float(psislw(log_weight + log_next)[1]),
+        float(psislw(log_weight)[1]),
+        float(weight.sum() ** 2 / (weight**2).sum() / draws),
+        (fitted.a - prior.a) / (0.5 * y[:-1].size),
+    )

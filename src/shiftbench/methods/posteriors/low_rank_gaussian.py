@@ -1,0 +1,132 @@
+"""Gaussian with a precision of low rank plus diagonal, U U' + D: N(mean, (U U' + D)^-1).
+
+Source: Mishkin et al. 2018 (SLANG), 3.2; eschenhagen2019vogn, eq. 54 and 57. With A = D^-1/2 U and
+the eigen-decomposition A' A = Q s Q', the covariance is D^-1/2 (I - A Q (1 + s)^-1 Q' A') D^-1/2
+(Woodbury) and its root D^-1/2 (I - A Q f Q' A'), f = (1 - (1 + s)^-1/2) / s: no matrix is larger
+than P x L.
+
+Shapes: mean and diagonal [..., P], low_rank [..., P, L]; leading axes broadcast.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import tensorflow as tf
+
+from shiftbench.core.interface import Broadening
+from shiftbench.methods.posteriors._roots import inverse_sqrt
+
+
+def _spectrum(low_rank: tf.Tensor, diagonal: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """A Q [..., P, L] and s [..., L], the eigenvalues of A A' that can differ from zero."""
+    scaled = low_rank * inverse_sqrt(diagonal)[..., None]
+    values, vectors = tf.linalg.eigh(tf.matmul(scaled, scaled, transpose_a=True))
+    return tf.matmul(scaled, vectors), tf.maximum(values, 0.0)
+
+
+def sample(
+    mean: tf.Tensor, low_rank: tf.Tensor, diagonal: tf.Tensor, noise: tf.Tensor
+) -> tf.Tensor:
+    """Draws [..., K, P] from standard normal noise [..., K, P]."""
+    axes, values = _spectrum(low_rank, diagonal)
+    # (1 - (1 + s)^-1/2) / s without a difference, so that s = 0 needs no care.
+    root = tf.sqrt(1.0 + values)
+    shrink = 1.0 / (root * (1.0 + root))
+    along = tf.matmul(noise, axes) * shrink[..., None, :]
+    white = noise - tf.matmul(along, axes, transpose_b=True)
+    return mean[..., None, :] + white * inverse_sqrt(diagonal)[..., None, :]
+
+
+def covariance_times(low_rank: tf.Tensor, diagonal: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+    """(U U' + D)^-1 times values [..., P, k]."""
+    axes, spectrum = _spectrum(low_rank, diagonal)
+    scale = inverse_sqrt(diagonal)[..., None]
+    scaled = values * scale
+    along = tf.matmul(axes, scaled, transpose_a=True) / (1.0 + spectrum)[..., None]
+    return scale * (scaled - tf.matmul(axes, along))
+
+
+def precision_times(low_rank: tf.Tensor, diagonal: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+    """(U U' + D) times values [..., P, k]."""
+    along = tf.matmul(low_rank, values, transpose_a=True)
+    return tf.matmul(low_rank, along) + diagonal[..., None] * values
+
+
+def log_det_precision(low_rank: tf.Tensor, diagonal: tf.Tensor) -> tf.Tensor:
+    """log |U U' + D| [...]."""
+    _, values = _spectrum(low_rank, diagonal)
+    return tf.reduce_sum(tf.math.log(diagonal), -1) + tf.reduce_sum(tf.math.log1p(values), -1)
+
+
+def log_prob(x: tf.Tensor, mean: tf.Tensor, low_rank: tf.Tensor, diagonal: tf.Tensor) -> tf.Tensor:
+    """Log density [...] in nats at x [..., P]."""
+    square = _square(x - mean, low_rank, diagonal)
+    constant = mean.shape[-1] * np.log(2 * np.pi)
+    return 0.5 * (log_det_precision(low_rank, diagonal) - square - constant)
+
+
+def kl(
+    mean: tf.Tensor,
+    low_rank: tf.Tensor,
+    diagonal: tf.Tensor,
+    prior_mean: tf.Tensor,
+    prior_low_rank: tf.Tensor,
+    prior_diagonal: tf.Tensor,
+) -> tf.Tensor:
+    """KL(q || prior) [...] in nats, exact."""
+    axes, values = _spectrum(low_rank, diagonal)
+    explained = tf.reduce_sum(tf.square(axes) / (1.0 + values)[..., None, :], -1)
+    # Trace of prior precision times covariance, and its part that differs from P.
+    trace = tf.reduce_sum(prior_diagonal / diagonal * (1.0 - explained) - 1.0, -1)
+    spread = covariance_times(low_rank, diagonal, prior_low_rank)
+    trace += tf.reduce_sum(prior_low_rank * spread, (-2, -1))
+    square = _square(mean - prior_mean, prior_low_rank, prior_diagonal)
+    log_ratio = log_det_precision(low_rank, diagonal) - log_det_precision(
+        prior_low_rank, prior_diagonal
+    )
+    return 0.5 * (trace + square + log_ratio)
+
+
+def _square(difference: tf.Tensor, low_rank: tf.Tensor, diagonal: tf.Tensor) -> tf.Tensor:
+    """d' (U U' + D) d [...]."""
+    along = tf.linalg.matvec(low_rank, difference, transpose_a=True)
+    weighted = diagonal * tf.square(difference)
+    return tf.reduce_sum(tf.square(along), -1) + tf.reduce_sum(weighted, -1)
+
+
+def broaden(
+    mean: np.ndarray,
+    low_rank: np.ndarray,
+    diagonal: np.ndarray,
+    broadening: Broadening,
+    prior_mean: float = 0.0,
+    prior_variance: float = 1.0,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean, low-rank part and diagonal of the widened Gaussian; the family is closed.
+
+    As `mean_field_gaussian.broaden`: temper q^beta, temper-prior q^beta N(prior), geometric
+    q^beta N(prior)^(1 - beta), diffuse covariance + D I. Give float64 arrays.
+    """
+    if broadening.kind == "diffuse":
+        return mean, *_diffuse(low_rank, diagonal, broadening.variance)
+    beta = broadening.beta
+    wide = np.sqrt(beta) * low_rank, beta * diagonal
+    prior_precision = broadening.prior_share / prior_variance
+    if not prior_precision:
+        return mean, *wide
+    weighted = beta * diagonal * mean + prior_precision * prior_mean
+    weighted += beta * np.einsum("...pl,...ql,...q->...p", low_rank, low_rank, mean, optimize=True)
+    wide = wide[0], wide[1] + prior_precision
+    return covariance_times(*wide, weighted[..., None]).numpy()[..., 0], *wide
+
+
+def _diffuse(
+    low_rank: np.ndarray, diagonal: np.ndarray, variance: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """(Covariance + variance I)^-1: with covariance D^-1 - W W', Woodbury once more."""
+    axes, values = (a.numpy() for a in _spectrum(low_rank, diagonal))
+    fall = axes / np.sqrt(diagonal)[..., None] / np.sqrt(1.0 + values)[..., None, :]
+    wide = 1.0 / (1.0 / diagonal + variance)
+    scaled = wide[..., None] * fall
+    inner = np.eye(low_rank.shape[-1]) - np.swapaxes(fall, -1, -2) @ scaled
+    return scaled @ np.linalg.cholesky(np.linalg.inv(inner)), wide

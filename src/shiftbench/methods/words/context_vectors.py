@@ -1,0 +1,89 @@
+"""Context vectors of a Bayesian skip-gram, from the counts of all periods together.
+
+log p(n) = sum_ij n+_ij log s(u_i.v_j) + n-_ij log s(-u_i.v_j), with N(0, 1) priors on all u and
+v. Given the other side's means, words and contexts are many independent logistic regressions
+each (`newton.py`); they are fitted in turns, from random contexts on. li2021vbs, C.3, does the
+same by Adam in 10,000 steps.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+
+from shiftbench.methods.networks.backend import graph, tf
+from shiftbench.methods.words import newton
+from shiftbench.methods.words.cooccurrence import Cooccurrence, blocks
+
+log = logging.getLogger("shiftbench")
+
+NODES = 5
+"""Of the quadrature; with the counts of all periods the variances are small."""
+STEPS = 3
+"""Newton steps of a side in its turn, at most: the other side moves as well."""
+ENOUGH = 0.01
+"""Expected gain in nats below which a fit takes no further step."""
+BLOCK = 64
+"""Words that are fitted together; with one hypothesis each, fewer take longer."""
+START_SD = 0.1
+"""Of the random contexts: words are then nearly unknown in the first turn, and both sides grow
+together. Larger ones, or those of a singular value decomposition, end at a larger loss."""
+
+
+def pretrained(
+    counts: Cooccurrence,
+    dimension: int,
+    generator: np.random.Generator,
+    sweeps: int,
+    tolerance: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Context vectors [V, d] float32, and the loss after each sweep, in nats per positive pair.
+
+    The loss is that of the words' posteriors, -ELBO, plus the contexts' prior; sweeps end when
+    it falls by less than `tolerance`.
+    """
+    size = len(counts.mass)
+    pairs = max(counts.positives.sum(), 1.0)
+    contexts = START_SD * generator.standard_normal((size, dimension)).astype(np.float32)
+    words = np.zeros_like(contexts)
+    turned, losses = counts.transposed, [np.inf]
+    for sweep in range(1, sweeps + 1):
+        words, elbo = _side(counts, contexts, words)
+        losses.append((0.5 * np.square(contexts, dtype=float).sum() - elbo) / pairs)
+        log.info(
+            "context vectors: sweep %d of at most %d, %.5f nats per positive pair",
+            sweep,
+            sweeps,
+            losses[-1],
+        )
+        if losses[-2] - losses[-1] < tolerance:
+            break
+        contexts, _ = _side(turned, words, contexts)
+    return contexts, np.array(losses[1:])
+
+
+def _side(
+    counts: Cooccurrence, features: np.ndarray, start: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Posterior means [V, d] of one side given the other's, and their ELBO in nats."""
+    means, total = np.empty_like(start), 0.0
+    for rows, real in blocks(len(start), BLOCK):
+        mask = np.repeat(real[:, None], len(features), axis=1)
+        mean, elbo = _fit(start[rows][:, None], features[None], counts.dense(rows), mask)
+        means[rows[real]] = mean.numpy()[real, 0]
+        total += float(elbo.numpy()[real].sum())
+    return means, total
+
+
+@graph
+def _fit(
+    mean: tf.Tensor, features: tf.Tensor, targets: tf.Tensor, mask: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Posterior means [B, 1, d] from start values, and ELBO [B, 1]."""
+    data = newton.context_counts(features, targets, mask)
+    prior = newton.Normal(tf.zeros_like(mean), tf.ones_like(mean))
+    start = newton.Normal(mean, tf.ones_like(mean))
+    q, _ = newton.fit(prior, start, data, NODES, STEPS, ENOUGH)
+    expected, kl = newton.elbo(prior, q, data, NODES)
+    return q.mean, expected - kl

@@ -1,0 +1,244 @@
+"""The metadata of a crate: what each of its files is, and where it comes from.
+
+Workflow Run RO-Crate: the profiles of processes, of workflows and of the provenance of their
+steps, https://www.researchobject.org/workflow-run-crate. What was done is in crate_actions.py,
+what is cited in crate_sources.py.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from rocrate import rocrate
+
+from shiftbench import __version__
+from shiftbench.config.library import Library
+from shiftbench.config.schema import Config
+from shiftbench.core import atomic_files
+from shiftbench.core.errors import UserError
+from shiftbench.data.store import checksum
+from shiftbench.publish import crate_actions, crate_sources, files, publish
+from shiftbench.publish.crate_sources import Entity, references
+
+NAME = "ro-crate-metadata.json"
+ROCRATE = "1.1"
+"""The version on which these profiles of workflow runs build."""
+PROFILES = {
+    "https://w3id.org/ro/wfrun/process/0.5": "Process Run Crate",
+    "https://w3id.org/ro/wfrun/workflow/0.5": "Workflow Run Crate",
+    "https://w3id.org/ro/wfrun/provenance/0.5": "Provenance Run Crate",
+    "https://w3id.org/workflowhub/workflow-ro-crate/1.0": "Workflow RO-Crate",
+}
+TERMS = {
+    name: f"https://w3id.org/ro/terms/workflow-run#{name}" for name in ("resourceUsage", "sha256")
+}
+"""Words of these profiles that RO-Crate 1.1 lacks."""
+LICENCE = "https://spdx.org/licenses/MIT"
+LOCK = "envs/requirements.lock"
+CODE = "src/"
+README = "README.md"
+PACKAGES = "https://pypi.org/project"
+INPUT, OUTPUT = "#input-config", "#output-summaries"
+TYPES = {
+    ".zip": "application/zip", ".smk": "text/plain", ".rst": "text/x-rst", ".toml": "text/plain",
+    ".yaml": "application/yaml", ".cff": "application/yaml", ".md": "text/markdown",
+    ".csv": "text/csv", ".json": "application/json", ".svg": "image/svg+xml", ".png": "image/png",
+}  # fmt: skip
+"""Media types by suffix; all others are plain text. Those of the system differ by machine."""
+
+
+def write(crate: Path, plan: Config, library: Library, config: str) -> None:
+    """Describes all files that a crate has so far. config: the file of the config, in the crate."""
+    cited = crate_sources.citation(crate)
+    authors, works = crate_sources.authors(cited), crate_sources.cited_works(plan, library)
+    data = [*crate_sources.datasets(plan, plan.streams), *crate_sources.raw_files(plan)]
+    done = crate_actions.done(crate, plan, config)
+    made = rocrate.ROCrate(version=ROCRATE)
+    made.metadata.extra_terms = TERMS
+    _add_files(made, crate)
+    workflow = _add_workflow(made, crate, done)
+    packages = _packages(crate)
+    _set(workflow, {"softwareRequirements": [{"@id": LOCK}, *references(packages)]})
+    parameters = _parameters(crate, config)
+    for parameter in parameters:
+        for example in parameter["workExample"]:
+            _set(made.get(example["@id"]), {"exampleOfWork": {"@id": parameter["@id"]}})
+    context = [*authors, *works, *packages, *parameters, *_around()]
+    for entity in (*data, *context, *done.tools, *done.steps, *done.actions):
+        _add(made, entity)
+    created = [action for action in done.actions if action["@type"] == "CreateAction"]
+    root = {
+        "name": f"shiftbench: results of {Path(config).stem}",
+        "description": _description(crate, cited),
+        "datePublished": _date(crate, cited),
+        "license": {"@id": LICENCE},
+        "author": references(authors),
+        "publisher": references(authors),
+        "citation": references(works),
+        "mentions": references(created),
+        "conformsTo": [{"@id": profile} for profile in PROFILES],
+    }
+    _set(made.root_dataset, root)
+    _set(made.get(README), {"about": {"@id": "./"}})
+    told = made.metadata.generate()
+    told["@graph"] = [_plain(entity) for entity in told["@graph"]]
+    text = json.dumps(told, indent=1, ensure_ascii=False)
+    atomic_files.write(crate / NAME, f"{text}\n")
+
+
+def checksums(crate: Path) -> dict[str, str]:
+    """What the metadata say of the files in the crate, sha256 by name. UserError for others."""
+    try:
+        graph = atomic_files.read_json(crate / NAME)["@graph"]
+        told = {entity["@id"]: entity["sha256"] for entity in graph if "sha256" in entity}
+    except (KeyError, TypeError):
+        raise UserError(f"{crate / NAME}: these are no metadata of a crate") from None
+    return {name: sha256 for name, sha256 in told.items() if "://" not in name and name[0] != "#"}
+
+
+def _add_files(made: Any, crate: Path) -> None:
+    """All files by checksum; the code as one folder."""
+    for path in sorted(path for path in crate.rglob("*") if path.is_file()):
+        name = path.relative_to(crate).as_posix()
+        if not name.startswith(CODE) and name != crate_actions.WORKFLOW:
+            made.add_file(path, name, properties=_file(path, name))
+    code = {
+        "name": "The code of shiftbench",
+        "version": f"{__version__}, commit {publish.commit() or 'unknown'}",
+    }
+    made.add_dataset(crate / CODE, CODE, properties=code)
+
+
+def _add_workflow(made: Any, crate: Path, done: crate_actions.Done) -> Any:
+    """The main entity, with the steps that were done."""
+    path = crate / crate_actions.WORKFLOW
+    engine = re.search(r"^snakemake==(\S+)", (crate / LOCK).read_text(encoding="utf-8"), re.M)
+    version = engine[1] if engine else None
+    workflow = made.add_workflow(
+        path, crate_actions.WORKFLOW, main=True, lang="snakemake", lang_version=version,
+        properties={
+            "@type": ["File", "SoftwareSourceCode", "ComputationalWorkflow", "HowTo"],
+            **_file(path, crate_actions.WORKFLOW),
+        },
+    )  # fmt: skip
+    made.add_jsonld(
+        {
+            "@id": crate_actions.ENGINE,
+            "@type": "SoftwareApplication",
+            "name": "Snakemake",
+            "url": crate_actions.ENGINE,
+            "softwareVersion": version or "unknown",
+        }
+    )
+    told = {
+        "name": "The workflow of shiftbench",
+        "version": publish.commit() or __version__,
+        "license": {"@id": LICENCE},
+        "hasPart": references(done.tools),
+        "step": references(done.steps),
+        "input": [{"@id": INPUT}],
+        "output": [{"@id": OUTPUT}],
+    }
+    _set(workflow, told)
+    return workflow
+
+
+def _around() -> list[Entity]:
+    """The profiles that the crate keeps to, and its licence."""
+    profiles = [
+        {"@id": at, "@type": "CreativeWork", "name": name, "version": at.rpartition("/")[2]}
+        for at, name in PROFILES.items()
+    ]
+    licence = {"@id": LICENCE, "@type": "CreativeWork", "name": "MIT License", "url": LICENCE}
+    return [*profiles, licence]
+
+
+def _parameters(crate: Path, config: str) -> list[Entity]:
+    """What the workflow takes and gives: a config, and a summary of each of its studies."""
+    summaries = [
+        {"@id": (files.place(crate, name) / "summary.csv").relative_to(crate).as_posix()}
+        for name in files.studies(crate)
+    ]
+    return [
+        {
+            "@id": at,
+            "@type": "FormalParameter",
+            "additionalType": "File",
+            "name": name,
+            "workExample": examples,
+        }
+        for at, name, examples in (
+            (INPUT, "config", [{"@id": config}]),
+            (OUTPUT, "summaries", summaries),
+        )
+    ]
+
+
+def _packages(crate: Path) -> list[Entity]:
+    """The packages that results depend on, in the versions that studies were run with."""
+    origins = [
+        atomic_files.read_json(files.place(crate, name) / files.PROVENANCE)
+        for name in files.studies(crate)
+    ]
+    versions = {item for origin in origins for item in origin.get("versions", {}).items()}
+    return [
+        {
+            "@id": f"{PACKAGES}/{name}/{version}",
+            "@type": "SoftwareApplication",
+            "name": name,
+            "url": f"{PACKAGES}/{name}/{version}",
+            "softwareVersion": version,
+        }
+        for name, version in sorted(versions)
+    ]
+
+
+def _file(path: Path, name: str) -> Entity:
+    return {
+        "name": name,
+        "encodingFormat": TYPES.get(path.suffix, "text/plain"),
+        "contentSize": str(path.stat().st_size),
+        "sha256": checksum.sha256(path),
+    }
+
+
+def _add(made: Any, entity: Entity) -> None:
+    """Adds an entity; a file is one of the crate's data, wherever it lies."""
+    properties = {key: value for key, value in entity.items() if key != "@id"}
+    if entity["@type"] == "File":
+        made.add_file(entity["@id"], properties=properties)
+    else:
+        made.add_jsonld(dict(entity))
+
+
+def _set(entity: Any, properties: Entity) -> None:
+    for key, value in properties.items():
+        entity[key] = value
+
+
+def _plain(entity: Entity) -> Entity:
+    """An entity as RO-Crate wants it: one value without a list, none not at all."""
+    single = {
+        key: value[0] if value and len(value) == 1 else value
+        for key, value in entity.items()
+        if isinstance(value, list)
+    }
+    return {key: value for key, value in (entity | single).items() if value not in ([], "")}
+
+
+def _description(crate: Path, cited: Entity) -> str:
+    names = files.studies(crate)
+    return (
+        f"{cited['title']}. Results of {len(names)} studies ({', '.join(names)}), with the code,"
+        " the config and the versions that made them."
+    )
+
+
+def _date(crate: Path, cited: Entity) -> str:
+    """When the last job ended, or else when this version of the software was released."""
+    origins = (files.place(crate, name) / files.PROVENANCE for name in files.studies(crate))
+    ended = [atomic_files.read_json(path).get("ended", "") for path in origins]
+    return max(ended) or str(cited["date-released"])

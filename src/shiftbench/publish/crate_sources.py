@@ -1,0 +1,136 @@
+"""What a crate cites: its authors, the works behind its methods and claims, the raw data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from shiftbench.config import bibliography, claims, user_files
+from shiftbench.config.bibliography import Work
+from shiftbench.config.library import Library
+from shiftbench.config.schema import Config
+from shiftbench.data.store import raw
+
+Entity = dict[str, Any]
+"""An entity of JSON-LD, with @id and @type."""
+
+
+def references(entities: Iterable[Entity]) -> list[Entity]:
+    """What stands for entities where others name them."""
+    return [{"@id": entity["@id"]} for entity in entities]
+
+
+def citation(crate: Path) -> dict[str, Any]:
+    """What CITATION.cff says."""
+    return yaml.safe_load((crate / "CITATION.cff").read_text(encoding="utf-8"))
+
+
+def authors(cited: dict[str, Any]) -> list[Entity]:
+    """Those of this software, as CITATION.cff names them."""
+    return [_author(number, author) for number, author in enumerate(cited["authors"], 1)]
+
+
+def cited_works(plan: Config, library: Library) -> list[Entity]:
+    """The works that propose the methods of a config, or make the claims that it judges."""
+    methods = {one.method for study in plan.studies.values() for one in study.methods.values()}
+    cited = {
+        key
+        for name in methods & library.methods.keys()
+        for key in library.methods[str(name)].data["cite"]
+    }
+    cited |= {
+        plan.claims[name].work for study in plan.studies for name in claims.of_study(plan, study)
+    }
+    known = bibliography.works()
+    return [_work(key, known[key]) for key in sorted(cited & known.keys())]
+
+
+def datasets(plan: Config, streams: Iterable[str]) -> list[Entity]:
+    """The raw data sets of some streams; those of the user's have no address."""
+    settings = [plan.streams[name].settings for name in streams]
+    own = [_own(path, one) for one in settings for path in user_files.named(one).values()]
+    distinct = {entity["@id"]: entity for entity in own}
+    return [
+        *(_dataset(name, raw.table()[name]) for name in _known(settings)),
+        *(distinct[key] for key in sorted(distinct)),
+    ]
+
+
+def raw_files(plan: Config) -> list[Entity]:
+    """The files of a config's raw data sets, at their official address; none is in a crate."""
+    names = _known([stream.settings for stream in plan.streams.values()])
+    addressed = {
+        file.address: _raw_file(file, raw.table()[name])
+        for name in names
+        for file in raw.table()[name].files.values()
+    }
+    return list(addressed.values())
+
+
+def _known(settings: list[dict[str, Any]]) -> list[str]:
+    """The names of the raw data sets in the settings of streams."""
+    return sorted({str(one["dataset"]) for one in settings if one.get("dataset")})
+
+
+def _author(number: int, author: dict[str, str]) -> Entity:
+    """A person, or a group that has one name."""
+    if name := author.get("name"):
+        return {"@id": f"#author-{number}", "@type": "Organization", "name": name}
+    given, family = author.get("given-names", ""), author.get("family-names", "")
+    return {
+        "@id": author.get("orcid") or f"#author-{number}",
+        "@type": "Person",
+        "name": f"{given} {family}".strip(),
+    }
+
+
+def _work(key: str, work: Work) -> Entity:
+    return {
+        "@id": work.link or f"#{key}",
+        "@type": "ScholarlyArticle",
+        "name": work.title,
+        "creator": list(work.authors),
+        "datePublished": str(work.year),
+        "publisher": work.venue,
+        "identifier": key,
+    }
+
+
+def _dataset(name: str, dataset: raw.Dataset) -> Entity:
+    return {
+        "@id": f"#data-{name}",
+        "@type": "CreativeWork",
+        "name": dataset.title,
+        "identifier": name,
+        "license": dataset.licence,
+        "description": dataset.citation,
+        "hasPart": [{"@id": file.address} for file in dataset.files.values()],
+    }
+
+
+def _raw_file(file: raw.RawFile, dataset: raw.Dataset) -> Entity:
+    return {
+        "@id": file.address,
+        "@type": "File",
+        "name": file.address.rpartition("/")[2],
+        "encodingFormat": "application/octet-stream",
+        "license": dataset.licence,
+        "sha256": file.sha256,
+        "contentSize": str(file.size),
+    }
+
+
+def _own(path: Path, settings: dict[str, Any]) -> Entity:
+    """A file or folder of whoever ran the workflow, by checksum; it is not in the crate."""
+    checksum = user_files.checksum(path)
+    return {
+        "@id": f"#data-{checksum}",
+        "@type": "CreativeWork",
+        "name": path.name,
+        "license": settings.get("licence", "not stated"),
+        "description": settings.get("citation", ""),
+        "sha256": checksum,
+    }

@@ -1,0 +1,1 @@
+"""Pages and tables derived from published results."""

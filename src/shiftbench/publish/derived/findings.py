@@ -1,0 +1,91 @@
+"""Findings: sentences about results whose numbers are computed, from docs/findings.yaml.
+
+A finding is a template and the rows that it rests on (`overview.evidence`). Words that state a
+comparison need a row of that kind: "lead" needs a resolved difference, "trials" equal numbers of
+trials.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from shiftbench.core.errors import UserError
+from shiftbench.publish.derived.evidence import Disagreement, Published, Row
+
+LONGEST = 30
+"""Words of a sentence."""
+TYPED = re.compile(r"\d\.\d|\d ?%|\d points|\d-fold")
+"""Numbers that must be computed; names such as CIFAR-10 and settings such as 25 rows are typed."""
+WORDS = {
+    re.compile(r"\bleads?\b|\bahead of\b|\bbeats?\b|\bbetter than\b"): {"leads", "counts"},
+    re.compile(r"\balike\b|\btrials\b"): {"trials"},
+    re.compile(
+        r"\bsignificant\b|\bresolved\b|\btell apart\b|\btold apart\b|\bbeyond the noise\b"
+    ): {
+        "unresolved",
+        "counts",
+    },
+    re.compile(r"\bbest\b|\bhighest\b|\blowest\b"): {"best"},
+}
+"""Words of a sentence, and the kinds of rows that may support them."""
+
+
+class Finding(BaseModel):
+    """A sentence or two with placeholders, and a row for each placeholder."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    says: str
+    rests_on: dict[str, Row]
+
+
+def load(path: Path) -> dict[str, Finding]:
+    """All findings of a file by name. UserError for a file that has another form."""
+    try:
+        content: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        return {name: Finding.model_validate(entry) for name, entry in content.items()}
+    except (ValidationError, yaml.YAMLError) as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def sentence(name: str, finding: Finding, published: Published) -> str:
+    """The sentence with the numbers of what is published.
+
+    UserError where a row disagrees, or the words state what no row supports.
+    """
+    if problem := _unsupported(finding):
+        raise UserError(f'finding {name}: {problem}. It says: "{finding.says}"')
+    try:
+        answers = {key: published.answer(row) for key, row in finding.rests_on.items()}
+        return finding.says.format_map(answers)
+    except Disagreement as reason:
+        raise UserError(
+            f"finding {name}: published is otherwise: {reason}."
+            f' The prose says: "{finding.says}"; change it in docs/findings.yaml'
+        ) from None
+    except (KeyError, AttributeError) as error:
+        raise UserError(f"finding {name}: no row for the placeholder {error}") from None
+    except UserError as error:
+        raise UserError(f"finding {name}: {error}") from None
+
+
+def _unsupported(finding: Finding) -> str:
+    """Return the support that the words of a finding lack, or an empty text."""
+    words = re.sub(r"\{.*?\}", "N", finding.says)
+    long = [one for one in re.split(r"(?<=[.;:])\s", words) if len(one.split()) > LONGEST]
+    if long:
+        return f"a sentence has more than {LONGEST} words"
+    if typed := TYPED.search(re.sub(r"\{.*?\}", "", finding.says)):
+        return f'the number "{typed.group()}" is typed; compute it from a row'
+    kinds = {row.kind for row in finding.rests_on.values()}
+    for pattern, needed in WORDS.items():
+        if (said := pattern.search(words)) and not kinds & needed:
+            return f'"{said.group()}" needs a row with {" or ".join(sorted(needed))}'
+    unused = [key for key in finding.rests_on if not re.search(rf"\{{{key}[.}}]", finding.says)]
+    shown = [key for key in unused if finding.rests_on[key].kind in ("value", "paper", "costs")]
+    return f"the number of the row {shown[0]} is not shown" if shown else ""

@@ -1,0 +1,128 @@
+"""Markdown pages whose result sentences and tables are written between markers.
+
+<!-- finding: NAME -->the sentence<!-- /finding -->
+<!-- table: NAME -->the table<!-- /table -->
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pandas as pd
+import yaml
+
+from shiftbench.core import atomic_files
+from shiftbench.core.errors import UserError
+from shiftbench.evaluation.scoring import verdicts
+from shiftbench.publish.derived import evidence, findings
+from shiftbench.publish.derived.evidence import Published
+
+MARKER = re.compile(
+    r"(<!-- (?P<kind>finding|table): (?P<name>[\w-]+) -->)(?P<text>.*?)(<!-- /(?P=kind) -->)",
+    re.DOTALL,
+)
+TYPED = re.compile(r"\d (?:percentage )?points?\b|\[-?\d*\.\d+, -?\d*\.\d+\]")
+"""Differences and intervals: in a page with markers they stand between these only."""
+OPENED = re.compile(r"<!-- /?(?:finding|table)\b")
+CONFIGS = ("embedded", "cpu", "paper")
+
+
+def fill(root: Path, published: Published) -> list[str]:
+    """Write what belongs between the markers of all pages of a checkout, in place.
+
+    Returns what could not be written, and why.
+    """
+    known = findings.load(root / "docs" / "findings.yaml")
+    found = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+    return [text for page in found for text in _fill(root, page, known, published)]
+
+
+def _fill(
+    root: Path, page: Path, known: dict[str, findings.Finding], published: Published
+) -> list[str]:
+    text, problems = page.read_text(encoding="utf-8"), []
+    where = page.relative_to(root)
+
+    def written(marker: re.Match[str]) -> str:
+        kind, name = marker["kind"], marker["name"]
+        try:
+            content = _content(kind, name, known, root, published)
+        except UserError as error:
+            problems.append(f"{where}: {error}")
+            return marker[0]
+        # Markdown shows a line that begins with a marker as it is: the sentence has its own.
+        around = "\n\n" if kind == "table" else "\n" * marker["text"].startswith("\n")
+        return f"{marker[1]}{around}{content}{around}{marker[5]}"
+
+    new = MARKER.sub(written, text)
+    if len(OPENED.findall(text)) != 2 * len(MARKER.findall(text)):
+        problems.append(f"{where}: a marker has no end; close it with <!-- /finding --> or /table")
+    if (typed := TYPED.search(MARKER.sub("", text))) and MARKER.search(text):
+        problems.append(
+            f'{where}: the result "{typed.group()}" is typed; write it as a finding'
+            " (docs/findings.yaml) between markers"
+        )
+    if new != text:
+        atomic_files.write(page, new)
+    return problems
+
+
+def _content(
+    kind: str, name: str, known: dict[str, findings.Finding], root: Path, published: Published
+) -> str:
+    names: Mapping[str, object] = TABLES if kind == "table" else known
+    if name not in names:
+        raise UserError(f'no {kind} is called "{name}"; there are {", ".join(names)}')
+    if kind == "table":
+        return TABLES[name](root, published)
+    return findings.sentence(name, known[name], published)
+
+
+def papers(root: Path, published: Published) -> str:
+    """Verdicts by paper: a claim once, in brackets the rows of the ledger that judge it."""
+    rows = published.ledger()
+    judged = (
+        rows.groupby(["paper", "claim"], sort=False)["verdict"].agg(verdicts.of_claim).reset_index()
+    )
+    kinds = [*verdicts.VERDICTS[:3], verdicts.MIXED, *verdicts.VERDICTS[3:]]
+    lines = []
+    for paper in [*dict.fromkeys(rows["paper"]), "all"]:
+        claims, of_paper = (
+            table if paper == "all" else table[table["paper"] == paper] for table in (judged, rows)
+        )
+        lines.append([paper, *(_counted(claims, of_paper, kind) for kind in kinds)])
+    table = _table(["paper", *kinds], lines)
+    return (
+        f"{table}\n\n2 (18): 2 claims have this verdict, and so have 18 of the comparisons that"
+        " test claims. Mixed: the comparisons of a claim disagree."
+    )
+
+
+def _counted(claims: pd.DataFrame, rows: pd.DataFrame, kind: str) -> str:
+    number, judgements = ((table["verdict"] == kind).sum() for table in (claims, rows))
+    if kind in (verdicts.MIXED, verdicts.NOT_RUN):
+        return str(number)
+    return f"{number} ({judgements})"
+
+
+def configs(root: Path, published: Published) -> str:
+    """Studies of each config of ours, how many are published with costs, and what they took."""
+    costs, lines = published.costs(), []
+    for name in CONFIGS:
+        plan = yaml.safe_load((root / "config" / f"{name}.yaml").read_text(encoding="utf-8"))
+        done = costs[costs["config"] == name]
+        took = evidence.hours(published, name) if len(done) else "never run as a whole"
+        runs = f"{done['runs'].sum():,}" if len(done) else "-"
+        lines.append([f"`{name}`", str(len(plan["studies"])), runs, took])
+    return _table(["config", "studies", "runs", "processor time, measured"], lines)
+
+
+TABLES: Mapping[str, Callable[[Path, Published], str]] = {"papers": papers, "configs": configs}
+"""By name, what writes the tables of pages."""
+
+
+def _table(head: list[str], lines: list[list[str]]) -> str:
+    rows = [head, ["---", *["---:"] * (len(head) - 1)], *lines]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)

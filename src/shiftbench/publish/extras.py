@@ -1,0 +1,21 @@
+"""Packages that only uploading needs, imported by the verb that needs them."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+from shiftbench.core.errors import UserError
+
+
+def load(module: str) -> ModuleType:
+    """A module of a package of the extra `publish`. UserError where it is not installed."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        package = module.partition(".")[0]
+        if (error.name or "").partition(".")[0] != package:
+            raise
+        raise UserError(
+            f"this needs the package {package}; install it with `pip install 'shiftbench[publish]'`"
+        ) from None

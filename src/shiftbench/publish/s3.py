@@ -1,0 +1,100 @@
+"""Storage that speaks S3: one object a file, with its checksum in the object's metadata.
+
+The client finds endpoint, region and keys as its documentation says: AWS_ENDPOINT_URL_S3,
+AWS_DEFAULT_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY. An interrupted upload of an object
+leaves none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from shiftbench.core.errors import UserError
+from shiftbench.data.store import checksum
+from shiftbench.publish import crate, extras
+
+CHECKSUM = "sha256"
+"""The key of an object's metadata."""
+REFUSED = ("403", "AccessDenied", "Forbidden", "InvalidAccessKeyId", "SignatureDoesNotMatch")
+REMEDIES = {
+    "NoSuchBucket": "There is no such bucket; make it, or correct its name.",
+    **dict.fromkeys(
+        REFUSED,
+        "The keys do not open it; look at AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and at"
+        " what they may do.",
+    ),
+}
+
+
+class Bucket:
+    """s3://BUCKET/PREFIX; see upload.Place. UserError for another address."""
+
+    def __init__(self, address: str) -> None:
+        parts = urlsplit(address)
+        if parts.scheme != "s3" or not parts.netloc:
+            raise UserError(f"--to {address}: write s3://BUCKET or s3://BUCKET/PREFIX")
+        self.address, self.bucket = address, parts.netloc
+        self.prefix = "".join(f"{part}/" for part in parts.path.split("/") if part)
+        self.errors = extras.load("botocore.exceptions")
+        with self._refusals():
+            # A session of its own: the one that the package shares would keep the first keys.
+            self.client = extras.load("boto3.session").Session().client("s3")
+
+    def files_of(self, folder: Path, scratch: Path) -> dict[str, Path]:
+        """All files of the crate."""
+        return crate.contents(folder, with_checksums=True)
+
+    def lacks(self, contents: dict[str, Path]) -> list[str]:
+        """Files without an object of their size and checksum."""
+        with self._refusals():
+            sizes = dict(self._sizes())
+            return [name for name, path in contents.items() if not self._has(name, path, sizes)]
+
+    def put(self, name: str, path: Path) -> None:
+        """Uploads one file; the client splits large ones, and tries again by itself."""
+        about = {"Metadata": {CHECKSUM: checksum.sha256(path)}}
+        with self._refusals():
+            self.client.upload_file(str(path), self.bucket, self.prefix + name, ExtraArgs=about)
+
+    def _sizes(self) -> Iterator[tuple[str, int]]:
+        """The objects below the prefix, by the rest of their names."""
+        pages = self.client.get_paginator("list_objects_v2")
+        for page in pages.paginate(Bucket=self.bucket, Prefix=self.prefix):
+            for found in page.get("Contents", []):
+                yield found["Key"].removeprefix(self.prefix), found["Size"]
+
+    def _has(self, name: str, path: Path, sizes: dict[str, int]) -> bool:
+        if sizes.get(name) != path.stat().st_size:
+            return False
+        head = self.client.head_object(Bucket=self.bucket, Key=self.prefix + name)
+        return head["Metadata"].get(CHECKSUM) == checksum.sha256(path)
+
+    @contextmanager
+    def _refusals(self) -> Iterator[None]:
+        """What the client raises as errors that a user can mend."""
+        upload_failed = extras.load("boto3.exceptions").S3UploadFailedError
+        try:
+            yield
+        except (self.errors.ClientError, upload_failed) as error:
+            told = str(error).rstrip(".")
+            raise UserError(f"{self.address}: {told}. {_remedy(error)}") from None
+        except (self.errors.NoCredentialsError, self.errors.PartialCredentialsError):
+            raise UserError(
+                f"{self.address}: no keys; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+            ) from None
+        except self.errors.BotoCoreError as error:
+            raise UserError(
+                f"{self.address}: {error}. Look at AWS_ENDPOINT_URL_S3, AWS_DEFAULT_REGION and the"
+                " network."
+            ) from None
+
+
+def _remedy(error: Any) -> str:
+    """What helps, by the code of a refusal; of an upload it stands in the words alone."""
+    code = getattr(error, "response", {}).get("Error", {}).get("Code", "")
+    known = [key for key in REMEDIES if key == code or (not code and f"({key})" in str(error))]
+    return REMEDIES[known[0]] if known else "Try again later."

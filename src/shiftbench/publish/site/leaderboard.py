@@ -1,0 +1,164 @@
+"""The leaderboard: methods of others beside ours, on streams that are ours.
+
+What is ranked is verified, was given what ours were given, and was tuned with as many trials on as
+many seeds; of all else the reason stands where the rank would be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from shiftbench.config import specs
+from shiftbench.evaluation.scoring import ranking, statistics
+from shiftbench.publish.entries import Entry, Setting
+from shiftbench.publish.site import numbers
+from shiftbench.publish.site.collect import Results, Study
+from shiftbench.publish.site.standings import BOUND, Standings
+
+OURS = ""
+"""Where a method is from that is this site's own."""
+
+
+class Line(NamedTuple):
+    """A method on a stream. source: the crate it is from; rank: 0 of one that has none, and why;
+    trials: of settings; seeds: with a score."""
+
+    source: str
+    label: str
+    rank: int
+    reason: str
+    number: str
+    mean: float
+    seeds: int
+    trials: int
+
+
+class Board(NamedTuple):
+    """A stream of one of our studies on which others have results, best first."""
+
+    study: Study
+    stream: str
+    metric: str
+    lines: list[Line]
+
+
+def boards(
+    results: Results, known: Mapping[str, Standings], entries: Sequence[Entry]
+) -> tuple[list[Board], list[Entry]]:
+    """A board for each stream of ours that others have, and the entries that stand on none."""
+    made, placed = [], set()
+    for study in results.studies:
+        metric = known[study.place].metric
+        for stream in study.streams if metric else ():
+            ours = _settings(study, stream)
+            alike = [one for one in entries if one.setting.stream in {own.stream for own in ours}]
+            placed |= {id(one) for one in alike}
+            if alike:
+                made.append(_board(study, stream, str(metric), known[study.place], ours, alike))
+    return made, [one for one in entries if id(one) not in placed]
+
+
+def _settings(study: Study, stream: str) -> set[Setting]:
+    """What our methods were given there."""
+    plan = study.plan.config
+    if stream not in study.planned.streams:
+        return set()
+    code, block = specs.stream(plan, stream)["code"], plan.blocks(study.name)[0]
+    runs = (specs.run(plan, study.name, stream, one, block) for one in study.planned.methods)
+    return {Setting.of(run, code) for run in runs}
+
+
+def _board(
+    study: Study,
+    stream: str,
+    metric: str,
+    standings: Standings,
+    ours: set[Setting],
+    entries: Sequence[Entry],
+) -> Board:
+    seeds = _seeds(study, stream, metric)
+    lines = [
+        _line(
+            metric,
+            OURS,
+            study.label(name),
+            BOUND if name in standings.bounds else "",
+            values,
+            _trials(study),
+        )
+        for name, values in study.by_seed(stream, metric).items()
+    ]
+    lines += [
+        _line(
+            metric,
+            one.crate,
+            f"{one.study}/{one.learner}",
+            _reason(study, metric, ours, seeds, one),
+            _scores(one, metric, seeds),
+            one.trials,
+        )
+        for one in entries
+    ]
+    sign = -1 if ranking.higher_is_better(metric) else 1
+    lines.sort(key=lambda line: (line.reason != "", np.nan_to_num(sign * line.mean, nan=np.inf)))
+    ranked = [
+        line if line.reason else line._replace(rank=rank) for rank, line in enumerate(lines, 1)
+    ]
+    return Board(study, stream, metric, ranked)
+
+
+def _line(
+    metric: str, source: str, label: str, reason: str, values: np.ndarray, trials: int
+) -> Line:
+    """Without its rank."""
+    of_seeds = statistics.interval(values, statistics.bounds(metric))
+    row = {"mean": of_seeds.mean, "ci_low": of_seeds.low, "ci_high": of_seeds.high}
+    number = numbers.with_interval(metric, row)
+    why = reason or ("" if of_seeds.n else "no score")
+    return Line(source, label, 0, why, number, of_seeds.mean, of_seeds.n, trials)
+
+
+def _reason(study: Study, metric: str, ours: set[Setting], seeds: list[int], entry: Entry) -> str:
+    """Why an entry has no rank beside ours; empty where it has one."""
+    return entry.problem or next(_unlike(study, metric, ours, seeds, entry), "")
+
+
+def _unlike(
+    study: Study, metric: str, ours: set[Setting], seeds: list[int], entry: Entry
+) -> Iterator[str]:
+    if entry.setting.protocol not in {one.protocol for one in ours}:
+        yield "another protocol: it is told other things of the stream than ours are"
+    if entry.setting.model not in {one.model for one in ours} | {"null"}:
+        yield "another network than ours"
+    if metric not in entry.scores:
+        yield f"its study has no {metric}"
+        return
+    if lacking := [one for one in seeds if one not in entry.scores[metric].dropna()]:
+        yield f"no score of {len(lacking)} of our {len(seeds)} seeds"
+    if entry.trials != (wanted := _trials(study)):
+        tried = f"tuned with {entry.trials} trials" if entry.trials else "not tuned"
+        yield f"{tried}; ours with {wanted}" if wanted else f"{tried}; ours not"
+
+
+def _scores(entry: Entry, metric: str, seeds: list[int]) -> np.ndarray:
+    """Of our seeds, or of all that it has where these are others."""
+    if metric not in entry.scores:
+        return np.array([np.nan])
+    known = entry.scores[metric].dropna()
+    shared = known[known.index.isin(seeds)]
+    return (shared if len(shared) else known).to_numpy(float)
+
+
+def _seeds(study: Study, stream: str, metric: str) -> list[int]:
+    """The seeds of which any of ours has a score."""
+    if study.scores is None:
+        return []
+    rows = study.scores[(study.scores["stream"] == stream) & (study.scores["metric"] == metric)]
+    return sorted(rows.loc[rows["score"].notna(), "seed"].unique().tolist())
+
+
+def _trials(study: Study) -> int:
+    return study.planned.tuning.trials if study.planned.tuning else 0

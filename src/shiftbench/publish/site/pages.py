@@ -1,0 +1,170 @@
+"""Writes the site: collects, fills the templates, and puts all of it in place at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from shiftbench.core.errors import UserError
+from shiftbench.data.store import raw, scratch
+from shiftbench.evaluation.scoring import verdicts
+from shiftbench.publish.entries import Entry
+from shiftbench.publish.site import (
+    charts,
+    collect,
+    dataset_page,
+    files,
+    leaderboard,
+    matrix,
+    method_page,
+    method_styles,
+    standings,
+    study_page,
+)
+from shiftbench.publish.site.collect import Results, Study
+from shiftbench.publish.site.standings import Standings
+
+TEMPLATES = Path(__file__).with_name("templates")
+ASSETS = ("site.css", "site.js")
+MARK = "assets/site.css"
+"""A folder that has this file is a site, which a new one may replace."""
+VERDICT_MARKS = {
+    verdicts.REPRODUCED: "●",
+    verdicts.CONTRADICTED: "✖",
+    verdicts.UNRESOLVED: "◆",
+    verdicts.TOO_LITTLE: "■",
+    verdicts.NOT_RUN: "□",
+}
+"""Signs before the words."""
+
+
+def write(
+    results: Path, site: Path, configs: Sequence[Path] = (), others: Sequence[Entry] = ()
+) -> Results:
+    """Makes the site of a folder of results; what it is made of.
+
+    others: of crates of somebody else, for the leaderboard. The folder of the site is replaced as
+    a whole. UserError where it is something else, or where there are no results; then nothing is
+    written.
+    """
+    if site.exists() and not (site / MARK).is_file() and (site.is_file() or any(site.iterdir())):
+        raise UserError(f"{site}: is there and is no site; name another place with --to")
+    found = collect.collect(results, configs)
+    with scratch.beside(site) as made:
+        _fill(made / "site", found, others)
+        if site.exists():
+            site.rename(made / "old")
+        os.replace(made / "site", site)
+    return found
+
+
+def _fill(site: Path, results: Results, others: Sequence[Entry]) -> None:
+    environment = _environment()
+    (site / "assets").mkdir(parents=True)
+    for name in ASSETS:
+        shutil.copyfile(TEMPLATES / name, site / "assets" / name)
+    (site / "assets" / "vega.js").write_text(charts.library(), encoding="utf-8")
+    known = {study.place: standings.of(study, results.library) for study in results.studies}
+    findings = {
+        study.place: standings.finding(study, known[study.place]) for study in results.studies
+    }
+    entries = matrix.entries(results, known)
+    datasets = dataset_page.used(results)
+    common = {"results": results, "findings": findings, "entries": entries, "datasets": datasets}
+    common["has_leaderboard"] = bool(others)
+
+    def page(template: str, place: str, **values: Any) -> None:
+        path = site / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        root = "../" * place.count("/")
+        text = environment.get_template(template).render(**common, root=root, here=place, **values)
+        path.write_text(text, encoding="utf-8")
+
+    page("index.html", "index.html", **_start(results, entries, site))
+    if others:
+        boards, unplaced = leaderboard.boards(results, known, others)
+        page("leaderboard.html", "leaderboard.html", boards=boards, unplaced=unplaced)
+    for study in results.studies:
+        page(
+            "study.html",
+            f"studies/{study.place}.html",
+            **_study(study, known[study.place], results, site),
+        )
+    for name in results.library.methods:
+        page("method.html", f"methods/{name}.html", **method_page.of(name, results, known))
+    for name, streams in datasets.items():
+        page(
+            "dataset.html",
+            f"datasets/{name}.html",
+            name=name,
+            dataset=raw.table()[name],
+            streams=streams,
+        )
+
+
+def _start(
+    results: Results, entries: dict[str, dict[str, matrix.Entry]], site: Path
+) -> dict[str, Any]:
+    ranks = "Average ranks of methods over streams, 1 is best; methods under one bar are not apart"
+    return {
+        "blocks": matrix.blocks(results, entries),
+        "ledger": results.ledger.to_dict("records"),
+        "figures": [files.figure(path, site, "figures", ranks) for path in results.figures],
+    }
+
+
+def _study(study: Study, known: Standings, results: Results, site: Path) -> dict[str, Any]:
+    judged = results.ledger
+    judged = judged[(judged["config"] == study.plan.name) & (judged["study"] == study.name)]
+    rows = study_page.rows(study, known, results)
+    return {
+        "study": study,
+        "standings": known,
+        "rows": rows,
+        "claims": judged.to_dict("records"),
+        "metrics": study_page.metrics(study, known),
+        "papers": study_page.papers(rows),
+        "facts": study_page.facts(study),
+        "command": study_page.command(study),
+        "settings": study_page.settings(study),
+        "streams": study_page.streams(study),
+        "tables": list(study_page.tables(study)),
+        "figures": files.figures(study, known, site),
+        "downloads": files.downloads(study, site),
+        "chart": charts.chart(
+            study,
+            known.metric or study.metrics[0],
+            method_styles.of_study(study.planned, study.learners),
+        ),
+    }
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["json"] = _json
+    environment.globals["verdict_marks"] = VERDICT_MARKS
+    environment.globals["distinct"] = _distinct
+    return environment
+
+
+def _json(value: Any) -> str:
+    """For a script element, which no text inside can end."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return text.replace("<", "\\u003c")
+
+
+def _distinct(values: Iterable[str]) -> list[str]:
+    """Each once, in their order, without empty ones."""
+    return [value for value in dict.fromkeys(values) if value]

@@ -1,0 +1,150 @@
+"""How the learners of a study stand: ranks by its leading metric, and what its seeds resolve.
+
+Learners whose method is a bound (it is given what others are not) are shown and not ranked.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from shiftbench.config.compatibility_words import listed
+from shiftbench.config.library import Library
+from shiftbench.evaluation.scoring import ranking
+from shiftbench.evaluation.scoring.ranking import Cell
+from shiftbench.publish.site import numbers
+from shiftbench.publish.site.collect import Study
+
+NAMED = 3
+"""Learners that a sentence names at most, of those that are not told apart."""
+BEST, TIED, BEHIND, UNKNOWN = "best", "not apart", "behind", "not compared"
+BOUND = "bound"
+
+
+class Place(NamedTuple):
+    """Where a learner stands: mean rank over streams, of how many, and what the seeds say of it."""
+
+    rank: float
+    of: int
+    state: str
+
+    @property
+    def shown(self) -> str:
+        """The rank with as many digits as it has."""
+        return "" if np.isnan(self.rank) else f"{self.rank:.2g}"
+
+
+class Standings(NamedTuple):
+    """Of a study. metric: what decides, None where nothing is better than anything; cells: who
+    leads on each stream, of the learners that are ranked; bounds: the others."""
+
+    metric: str | None
+    cells: Mapping[str, Cell]
+    bounds: list[str]
+
+    def place(self, learner: str) -> Place:
+        """Where a learner stands over all streams."""
+        if learner in self.bounds:
+            return Place(np.nan, 0, BOUND)
+        having = [cell for cell in self.cells.values() if learner in cell.scores]
+        if not having:
+            return Place(np.nan, 0, UNKNOWN)
+        ranks = [list(cell.scores).index(learner) + 1 for cell in having]
+        most = max(len(cell.scores) for cell in having)
+        return Place(float(np.mean(ranks)), most, _state(learner, having))
+
+
+def of(study: Study, library: Library) -> Standings:
+    """The standings of a study."""
+    bounds = [name for name in study.learners if _is_bound(library, study.method(name))]
+    metric = ranking.metric(study.metrics)
+    if metric is None:
+        return Standings(None, {}, bounds)
+    cells = {}
+    for stream in study.streams:
+        scores = study.by_seed(stream, metric)
+        ranked = {name: values for name, values in scores.items() if name not in bounds}
+        cells[stream] = ranking.cell(stream, ranked, metric)
+    return Standings(metric, cells, bounds)
+
+
+def finding(study: Study, standings: Standings) -> str:
+    """What came out, in one sentence, from the scores alone."""
+    cells = [cell for cell in standings.cells.values() if cell.scores]
+    if standings.metric is None or not cells:
+        return "No metric here says which method is better; the tables say what was measured."
+    if len(cells) > 1:
+        said = _over_streams(study, standings.metric, cells)
+    else:
+        said = _on_one(study, standings.metric, cells[0])
+    several = any(cell.leads for cell in cells)
+    notes = ["settings not tuned alike"] if several and study.planned.tuning is None else []
+    if standings.bounds:
+        notes.append(f"{listed(map(study.label, standings.bounds))} not ranked")
+    note = "; ".join(notes)
+    return f"{said}{f' ({note})' if note else ''}."
+
+
+def _on_one(study: Study, metric: str, cell: Cell) -> str:
+    best = cell.leader
+    assert best is not None
+    number = numbers.row_text(study, cell.stream, best, metric)
+    if len(cell.scores) == 1:
+        return f"{study.label(best)} has {metric} {number} on {cell.stream}"
+    opening = (
+        f"On {cell.stream}, {study.label(best)} has the best {metric} of {len(cell.scores)} methods"
+        f" ({number})"
+    )
+    return f"{opening}, {_resolved(study, cell)}"
+
+
+def _resolved(study: Study, cell: Cell) -> str:
+    """What the seeds say of the leader of a stream."""
+    seeds = min(int((~np.isnan(values)).sum()) for values in cell.scores.values())
+    if study.scores is None:
+        return "which is compared with none, since scores of single seeds are not published"
+    if seeds < 2:
+        return "which one seed cannot tell from any other"
+    tied = [study.label(name) for name in cell.tied]
+    if not tied:
+        return f"and the {seeds} seeds tell it from all others"
+    if len(tied) == len(cell.leads):
+        return f"and the {seeds} seeds tell it from no other"
+    words = listed(tied) if len(tied) <= NAMED else f"{len(tied)} others"
+    return f"and the {seeds} seeds tell it from all but {words}"
+
+
+def _over_streams(study: Study, metric: str, cells: list[Cell]) -> str:
+    best = Counter(study.label(cell.leader) for cell in cells if cell.leader)
+    (first, times), *others = best.most_common()
+    if not any(cell.leads for cell in cells):
+        means = [float(np.nanmean(cell.scores[cell.leader])) for cell in cells if cell.leader]
+        low, high = (numbers.text(metric, value) for value in (min(means), max(means)))
+        return f"{first} has {metric} {low} to {high} on {len(cells)} streams"
+    also = [f"{name} on {count}" for name, count in others]
+    more = "" if not also else f", {listed(also)}"
+    if len(also) > NAMED:
+        more = f", {len(also)} others on the rest"
+    resolved = sum(cell.resolved for cell in cells)
+    where = {0: "none", len(cells): "all"}.get(resolved, str(resolved))
+    return (
+        f"{first} has the best {metric} on {times} of {len(cells)} streams{more};"
+        f" seeds tell the best from all others on {where} of them"
+    )
+
+
+def _state(learner: str, cells: list[Cell]) -> str:
+    """What the seeds say of a learner on the streams that have it."""
+    if all(cell.leader == learner for cell in cells):
+        return BEST
+    lead = [cell.leads[learner] for cell in cells if learner in cell.leads]
+    if any(one.resolved for one in lead):
+        return BEHIND
+    return UNKNOWN if all(np.isnan(one.p) for one in lead) else TIED
+
+
+def _is_bound(library: Library, method: str | None) -> bool:
+    return method in library.methods and bool(library.methods[method].data.get("bound"))

@@ -1,0 +1,126 @@
+"""A draft on Zenodo, which a person looks at and publishes: https://developers.zenodo.org.
+
+Zenodo has no folders, so a crate is one zip there, and its metadata beside it. The draft is found
+again by its title. ZENODO_TOKEN is the token, with the scope deposit:write; ZENODO_URL another
+server, such as https://sandbox.zenodo.org.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import requests
+
+from shiftbench.core.errors import UserError
+from shiftbench.publish import crate, crate_metadata
+
+TOKEN, SERVER = "ZENODO_TOKEN", "ZENODO_URL"
+OFFICIAL = "https://zenodo.org"
+SECONDS = 60.0
+"""Without an answer, or between two parts of one."""
+MOST = 100
+"""Drafts that are looked through, the newest first."""
+
+
+class Draft:
+    """The draft of a crate; see upload.Place. UserError without a token."""
+
+    def __init__(self, address: str) -> None:
+        if address != "zenodo:":
+            raise UserError(f"--to {address}: write zenodo: alone; {SERVER} names another server")
+        if not os.environ.get(TOKEN):
+            raise UserError(f"--to {address}: no token; make one in your account, and set {TOKEN}")
+        self.depositions = f"{os.environ.get(SERVER, OFFICIAL).rstrip('/')}/api/deposit/depositions"
+        self.session = requests.Session()
+        # Not among the headers of the session: a .netrc would replace it there.
+        self.session.auth = _with_token
+        self.about: dict[str, Any] = {}
+        self.draft: dict[str, Any] | None = None
+
+    def files_of(self, folder: Path, scratch: Path) -> dict[str, Path]:
+        """The crate as a zip, and its metadata."""
+        told = folder / crate_metadata.NAME
+        self.about = _about(json.loads(told.read_text(encoding="utf-8")))
+        packed = scratch / f"{folder.resolve().name}.zip"
+        _pack(crate.contents(folder, with_checksums=True), packed)
+        return {packed.name: packed, told.name: told}
+
+    def lacks(self, contents: dict[str, Path]) -> list[str]:
+        """Files that the draft has not, by the checksum that Zenodo tells; all without a draft."""
+        drafts = self._ask("GET", self.depositions, params={"status": "draft", "size": str(MOST)})
+        alike = [one for one in drafts if one["metadata"].get("title") == self.about["title"]]
+        if not alike:
+            return list(contents)
+        self.draft = alike[0]
+        there = self._ask("GET", f"{self.depositions}/{self.draft['id']}/files")
+        known = {one["filename"]: one["checksum"].removeprefix("md5:") for one in there}
+        return [name for name, path in contents.items() if known.get(name) != _md5(path)]
+
+    def put(self, name: str, path: Path) -> None:
+        """Uploads one file, to a new draft if there is none."""
+        if self.draft is None:
+            self.draft = self._ask("POST", self.depositions, json={"metadata": self.about})
+        with path.open("rb") as content:
+            told = self._ask("PUT", f"{self.draft['links']['bucket']}/{name}", data=content)
+        if told["checksum"].removeprefix("md5:") != _md5(path):
+            raise UserError(f"{name} arrived damaged.")
+
+    def _ask(self, verb: str, address: str, **more: Any) -> Any:
+        """The answer of the server. UserError that says what it refuses, and never the token."""
+        try:
+            answer = self.session.request(verb, address, timeout=SECONDS, **more)
+        except requests.RequestException as error:
+            raise UserError(f"{address}: no answer ({type(error).__name__}).") from None
+        if answer.status_code in (401, 403):
+            raise UserError(
+                f"{address}: the token is refused; {TOKEN} must be one of this server, with the"
+                " scope deposit:write."
+            )
+        if not answer.ok:
+            raise UserError(f"{address}: {answer.status_code}, {_refusal(answer)}.")
+        return answer.json()
+
+
+def _with_token(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    request.headers["Authorization"] = f"Bearer {os.environ[TOKEN]}"
+    return request
+
+
+def _about(metadata: dict[str, Any]) -> dict[str, Any]:
+    """What Zenodo wants to know, from the metadata of a crate."""
+    entities = {entity["@id"]: entity for entity in metadata["@graph"]}
+    root = entities["./"]
+    authors = root["author"] if isinstance(root["author"], list) else [root["author"]]
+    return {
+        "title": root["name"],
+        "upload_type": "dataset",
+        "description": root["description"],
+        "creators": [{"name": entities[author["@id"]]["name"]} for author in authors],
+        "license": "mit",
+    }
+
+
+def _pack(contents: dict[str, Path], target: Path) -> None:
+    """A zip of files by name, under a fixed date: equal content in equal bytes."""
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, path in sorted(contents.items()):
+            entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, path.read_bytes())
+
+
+def _md5(path: Path) -> str:
+    with path.open("rb") as content:
+        return hashlib.file_digest(content, "md5").hexdigest()
+
+
+def _refusal(answer: requests.Response) -> str:
+    try:
+        return str(answer.json()["message"])
+    except (ValueError, KeyError, TypeError):
+        return answer.reason

@@ -1,0 +1,1 @@
+"""Processes, signals, locks and Slurm."""

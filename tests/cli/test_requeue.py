@@ -1,0 +1,83 @@
+"""How a stopped job ends: back in the queue as soon as Slurm answers; no signal ends it before."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from shiftbench.cli.main import requeue
+from shiftbench.evaluation.running import restart_guard
+from shiftbench.evaluation.running.stop_signals import Stopped, Stops
+from shiftbench.runtime import slurm
+
+
+@pytest.fixture
+def end(monkeypatch):
+    """Ends a job that has advanced, or not, to which Slurm gives these answers."""
+    monkeypatch.setattr(requeue, "ASK_SECONDS", 0.01)
+    monkeypatch.setattr(requeue, "KILL_SECONDS", 0.0)
+    before = {number: signal.getsignal(number) for number in requeue.SIGNALS}
+
+    def end(*answers, advanced=True):
+        left = list(answers)
+        monkeypatch.setattr(restart_guard, "has_advanced", lambda _: advanced)
+        monkeypatch.setattr(slurm, "requeue", lambda: left.pop(0))
+        assert requeue.end(Path("output"), Path("scratch"), "reason") == requeue.STOPPED
+        assert not left
+
+    yield end
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_it_asks_until_slurm_answers(end, caplog):
+    with caplog.at_level("INFO"):
+        end(None, None, True)
+    assert "back in the queue" in caplog.text
+
+
+def test_where_slurm_does_not_answer_it_ends(end, monkeypatch, caplog):
+    monkeypatch.setattr(requeue, "PATIENCE_SECONDS", 0.0)
+    end(None)
+    assert "start it again to go on" in caplog.text
+
+
+def test_one_that_gets_no_further_is_not_requeued(end, caplog):
+    end(advanced=False)
+    assert "no further than before" in caplog.text
+
+
+@pytest.fixture
+def received():
+    """Stops of a run with so many minutes, and their handlers for the time of a test."""
+    before = {number: signal.getsignal(number) for number in requeue.SIGNALS}
+    yield Stops
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", requeue.SIGNALS)
+def test_a_signal_raises_once_and_none_interrupts_the_saving(received, number):
+    with received(60) as stopping:
+        with pytest.raises(Stopped, match=signal.Signals(number).name):
+            signal.raise_signal(number)
+        for second in requeue.SIGNALS:
+            signal.raise_signal(second)
+        assert stopping.reason().startswith("signal SIG")
+
+
+def test_after_the_time_limit_no_signal_interrupts_the_saving(received):
+    with received(0) as stopping:
+        assert "is over" in stopping.reason()
+        signal.raise_signal(signal.SIGTERM)
+        assert stopping.reason() == "signal SIGTERM"
+
+
+@pytest.mark.parametrize("number", requeue.SIGNALS)
+def test_a_second_signal_changes_nothing(end, monkeypatch, number):
+    signal.signal(number, lambda *_: pytest.fail("the state was saved already"))
+    monkeypatch.setattr(requeue.log, "warning", lambda *_: os.kill(os.getpid(), number))
+    end(False)

@@ -1,0 +1,117 @@
+"""Every method of the five papers has its row, and shows where its settings come from."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from shiftbench.cli.main import main
+from shiftbench.config import bibliography, catalogue, config_file
+from shiftbench.config.composition import Composition
+from shiftbench.config.library import Library
+from shiftbench.config.schema import Config
+from shiftbench.core.errors import UserError
+
+LIBRARY = Library(Path("config"))
+PUBLISHED = Path("results/published")
+PAPERS = ("li2021vbs", "eschenhagen2019vogn", "cherief2019online", "farquhar2020radial")
+
+
+@cache
+def composed(name: str) -> Composition:
+    """One of our configs."""
+    return config_file.composed(f"config/{name}.yaml")
+
+
+@cache
+def planned(name: str) -> Config:
+    """The same with all defaults."""
+    return config_file.planned(composed(name))
+
+
+def test_a_row_has_papers_in_words_a_summary_and_what_is_lacking():
+    rows = catalogue.methods(LIBRARY)
+    assert rows["ewc"].startswith("Kirkpatrick et al. (2017): Elastic weight consolidation")
+    assert rows["ewc"].endswith(".")
+    assert rows["vogn-coreset"].endswith("(no study yet)")
+    assert "(cannot run yet: a learner; the paper quotes" in rows["vmg"]
+
+
+@pytest.mark.parametrize("paper", [*PAPERS, "knoblauch2018robust"])
+def test_every_paper_has_methods(paper):
+    cited = [method.data["cite"] for method in LIBRARY.methods.values()]
+    assert sum(paper in keys for keys in cited) >= 4
+    assert {key for keys in cited for key in keys} <= set(bibliography.works())
+
+
+def test_labels_tell_methods_of_one_study_apart():
+    for path in ("embedded", "cpu", "paper"):
+        for name, study in planned(path).studies.items():
+            labels = [study.label(variant) for variant in study.methods]
+            assert len(set(labels)) == len(labels), (name, labels)
+
+
+def test_a_method_with_every_setting_and_its_origin():
+    text = catalogue.method(LIBRARY, "ewc")
+    assert text.startswith("ewc: EWC\n  Elastic weight")
+    assert "strength: 100.0                  penalties.yaml: Strength 100 as in the public" in text
+    assert "decay: 1.0                       default. Factor of the old precision" in text
+    with pytest.raises(UserError, match='unknown method "ewk"; did you mean "ewc"'):
+        catalogue.method(LIBRARY, "ewk")
+
+
+def test_a_method_as_a_study_has_it():
+    made = composed("embedded")
+    text = catalogue.variant(made, "permuted-digits", "si")
+    assert "in the study permuted-digits" in text
+    (line,) = [line for line in text.splitlines() if "strength:" in line]
+    written = Path("config/studies/permuted-images.yaml").read_text().splitlines()
+    number = int(line.rsplit(" ", 1)[1])
+    assert "permuted-images.yaml" in line and "map.strength: 0.5" in written[number - 1]
+    renamed = catalogue.variant(made, "nile", "robust-strong")
+    assert renamed.startswith("robust-strong: Robust BOCPD, strong\n  BOCPD with beta")
+    alone = catalogue.variant(composed("cpu"), "annotated-series-oracle", "bocpd-oracle")
+    assert alone.startswith("bocpd-oracle\nin the study annotated-series-oracle\n")
+
+
+def test_a_study_with_what_it_compares_costs_and_needs():
+    made, plan = composed("embedded"), planned("embedded")
+    text = catalogue.study(made, plan, "permuted-digits", PUBLISHED)
+    assert text.startswith(
+        "permuted-digits: Continual learning on permuted digits\n  How much does"
+    )
+    assert "streams   permuted-digits (permuted-images)\n" in text
+    assert "budget    embedded (in permuted-images.yaml)\n" in text
+    assert re.search(r"methods   finetune, ewc, .*,\n {12}\S.* joint\n", text)
+    assert re.search(r"cost      [\d.]+ core-hours, as published\n", text)
+    run = ".venv/bin/snakemake permuted-digits --configfile config/embedded.yaml"
+    assert f"run it    {run}\n" in text
+    assert "reduced   5 tasks of 1,000 digits" in text and "tuning    none" in text
+    elsewhere = catalogue.study(made, plan, "nile", Path("nowhere"))
+    assert "cost      not published" in elsewhere
+
+
+def test_a_tuned_study_tells_its_trials():
+    text = catalogue.study(composed("cpu"), planned("cpu"), "split-digits", PUBLISHED)
+    assert "tuning    6 trials of each method, by acc, with 2 seeds each\n" in text
+    assert re.search(r"cost      [\d.]+ core-hours, [\d.]+ core-hours of trials, as publ", text)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("VOGN", "vogn: VOGN\n"),
+        ("Beta-Closeness", "\n\nbeta-closeness: How near"),
+        ("vcl-raial", 'unknown method or study "vcl-raial"; did you mean "vcl-radial"?\n'),
+        ("zzz", 'unknown method or study "zzz"; the nearest of '),
+        ("well-log", 'has no study "well-log"; add --config config/cpu.yaml\n'),
+    ],
+)
+def test_show_takes_methods_and_studies_of_any_case(name, words, capsys):
+    status = main.main(["show", name])
+    told = capsys.readouterr()
+    assert words in (told.err if status else told.out)
+    assert not status or len(told.err.splitlines()) == 1

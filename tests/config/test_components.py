@@ -1,0 +1,87 @@
+"""Components are described without being imported, and as the imported module would be."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+
+import pytest
+from pydantic import ValidationError
+
+from shiftbench.config import components
+from shiftbench.core.errors import UserError
+
+ALL = [(kind, name) for kind in components.FOLDERS for name in components.names(kind)]
+WITH_SETTINGS = [pair for pair in ALL if pair[0] not in ("metrics", "artefacts")]
+
+
+@pytest.mark.parametrize(("kind", "name"), ALL)
+def test_every_component_has_a_summary(kind: str, name: str) -> None:
+    assert components.summary(kind, name).endswith(".")
+
+
+@pytest.mark.parametrize(("kind", "name"), WITH_SETTINGS)
+def test_every_setting_is_documented(kind: str, name: str) -> None:
+    assert all(document for _, _, document in components.fields(kind, name).values())
+
+
+def test_constants() -> None:
+    for name in components.names("metrics"):
+        assert components.constant("metrics", name, "STAGE") in ("before", "after", "run")
+    for name in components.names("artefacts"):
+        assert components.constant("artefacts", name, "KIND") in ("figure", "table")
+    assert components.constant("learners", "gaussian-mean", "ABSENT", 3) == 3
+
+
+def test_no_file_of_the_package_looks_like_a_test() -> None:
+    """Names of metrics may: theirs are told by a prefix of the file."""
+    assert not [*components.PACKAGE.rglob("test_*.py"), *components.PACKAGE.rglob("*_test.py")]
+    assert components.path("metrics", "test_log_density").stem == "metric_test_log_density"
+    assert components.load("metrics", "test_log_density").STAGE == "after"
+
+
+def test_unknown_name() -> None:
+    with pytest.raises(UserError, match="no 'vogm' among the learners"):
+        components.path("learners", "vogm")
+
+
+def test_settings_equal_those_of_the_imported_module() -> None:
+    module = components.load("streams", "toy-step")
+    extracted = components.settings("streams", "toy-step")
+    assert {f.name: f.default for f in dataclasses.fields(extracted)} == {
+        f.name: f.default for f in dataclasses.fields(module.Settings)
+    }
+    made = components.configured("streams", "toy-step", {"points": 9})
+    assert made == module.Settings(points=9)
+
+
+@pytest.mark.parametrize("values", [{"size": 0}, {"size": 1.5}, {"size": "2"}, {"sise": 1}])
+def test_wrong_settings(values: dict) -> None:
+    with pytest.raises(ValidationError):
+        components.check("combinators", "beam", values)
+
+
+def test_integer_is_a_real_number_and_a_list_is_a_tuple() -> None:
+    assert components.check("combinators", "beam", {"variance": 2})["variance"] == 2.0
+    assert components.check("models", "mlp", {"hidden": [3, 4]})["hidden"] == [3, 4]
+
+
+def test_planning_imports_nothing_heavy() -> None:
+    code = """
+import sys
+from shiftbench.planning import config, specs
+plan = config.load("config/embedded.yaml")
+for study in plan.studies:
+    specs.scores(plan, study)
+    for name in plan.studies[study].artefacts:
+        specs.artefact(plan, study, name)
+    for stream in plan.studies[study].streams:
+        specs.stream(plan, stream)
+        for variant in plan.studies[study].learners:
+            for block in plan.blocks(study):
+                specs.run(plan, study, stream, variant, block)
+heavy = {"tensorflow", "xarray", "numpy", "matplotlib"} & set(sys.modules)
+assert not heavy, heavy
+"""
+    subprocess.check_call([sys.executable, "-c", code])

@@ -1,0 +1,111 @@
+"""A malformed prediction is named with its component, and with what was expected."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shiftbench.core.errors import UserError
+from shiftbench.core.interface import Categorical, Gaussian, Learner, Problem, StudentT
+from shiftbench.core.prediction_checks import checked, fault
+
+S, H, N, D, C = 4, 3, 5, 2, 6
+INPUTS = np.zeros((S, N, 7))
+CLASSES = Problem("classification", (7,), C, N, 1)
+VALUES = Problem("regression", (7,), D, N, 1)
+PAIRS = Problem("counts", (7,), 9, N, 1)
+WORD = Problem("word", (7,), 9, N, 1)
+
+W = np.zeros((S, H))
+ROWS = np.ones((S, H, N))
+OUT = np.ones((S, H, N, D))
+GAUSSIAN = Gaussian(W, OUT, OUT)
+STUDENT = StudentT(W, OUT, np.ones((S, H, N, D, D)), W)
+LABELS = Categorical(W, np.ones((S, H, N, C)))
+TWO = Categorical(W, np.ones((S, H, N, 2)))
+SCORE = Gaussian(W, OUT[..., :1], OUT[..., :1])
+
+
+@pytest.mark.parametrize(
+    ("problem", "found"),
+    [
+        (VALUES, GAUSSIAN),
+        (VALUES, STUDENT),
+        (CLASSES, LABELS),
+        (CLASSES, LABELS._replace(entropy=ROWS)),
+        (CLASSES, LABELS._replace(probabilities=LABELS.probabilities.astype(np.float32))),
+        (CLASSES, LABELS._replace(probabilities=LABELS.probabilities.astype(int))),
+        (CLASSES, SCORE),
+        (PAIRS, TWO),
+        (WORD, TWO),
+    ],
+)
+def test_predictions_of_the_interface_pass(problem, found) -> None:
+    assert fault(found, INPUTS, problem) == fault(found, INPUTS, problem, H) == ""
+
+
+@pytest.mark.parametrize("found", [GAUSSIAN, STUDENT, LABELS._replace(entropy=ROWS)])
+def test_a_task_without_rows_is_predicted(found) -> None:
+    problem = CLASSES if isinstance(found, Categorical) else VALUES
+    empty = [a if a.ndim == 2 else a[:, :, :0] for a in found]
+    assert fault(type(found)(*empty), INPUTS[:, :0], problem) == ""
+
+
+WRONG = {
+    "an array": (VALUES, OUT, "predicts a ndarray, expected a Gaussian or StudentT"),
+    "nothing": (WORD, None, "predicts a NoneType, expected a Categorical"),
+    "classes of values": (VALUES, LABELS, "predicts a Categorical, expected a Gaussian or"),
+    "no hypothesis axis": (
+        VALUES, GAUSSIAN._replace(mean=OUT[:, 0]),
+        "predicts a Gaussian whose mean has the shape (4, 5, 2), expected (4, 3, 5, 2): "
+        "[seed 4, hypothesis 3, row 5, output 2]",
+    ),
+    "one variance for all": (
+        VALUES, GAUSSIAN._replace(variance=OUT[:, :, :1]), "variance has the shape (4, 3, 1, 2)",
+    ),
+    "diagonal scale": (VALUES, STUDENT._replace(scale=OUT), "scale has the shape (4, 3, 5, 2)"),
+    "one df": (VALUES, STUDENT._replace(df=W[0]), "df has the shape (3,), expected (4, 3)"),
+    "other rows": (
+        CLASSES, LABELS._replace(probabilities=LABELS.probabilities[:, :, 1:]),
+        "probabilities has the shape (4, 3, 4, 6), expected (4, 3, 5, 6): "
+        "[seed 4, hypothesis 3, row 5, class 6]",
+    ),
+    "no classes": (CLASSES, TWO._replace(probabilities=OUT[..., :0]), "the shape (4, 3, 5, 0)"),
+    "entropy of classes": (
+        CLASSES, LABELS._replace(entropy=LABELS.probabilities), "entropy has the shape",
+    ),
+    "score of two outputs": (CLASSES, GAUSSIAN, "mean has the shape (4, 3, 5, 2), expected"),
+    "flat weights": (
+        VALUES, GAUSSIAN._replace(log_weights=W[0]), "log_weights has the shape (3,), expected",
+    ),
+    "other seeds": (VALUES, GAUSSIAN._replace(log_weights=W[1:]), "log_weights has the shape"),
+    "no hypotheses": (
+        VALUES, Gaussian(W[:, :0], OUT[:, :0], OUT[:, :0]),
+        "log_weights has the shape (4, 0), expected (4, 1): [seed 4, hypothesis 1]",
+    ),
+    "complex": (
+        VALUES, GAUSSIAN._replace(mean=OUT + 0j), "mean has the type complex128, expected real",
+    ),
+    "objects": (VALUES, GAUSSIAN._replace(mean=OUT.astype(object)), "mean has the type object"),
+    "a list": (VALUES, GAUSSIAN._replace(mean=OUT.tolist()), "mean is a list, expected a NumPy"),
+    "no weights": (VALUES, GAUSSIAN._replace(log_weights=None), "log_weights is a NoneType"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_is_said_with_what_is_expected(case) -> None:
+    problem, found, words = WRONG[case]
+    assert words in fault(found, INPUTS, problem)
+
+
+def _predicting(found, broaden=None) -> Learner:
+    return Learner(lambda seeds: {}, lambda *_: found, lambda *_: ({}, {}), broaden=broaden)
+
+
+def test_a_learner_that_is_broadened_predicts_all_its_hypotheses() -> None:
+    state, one = {"x": W}, Gaussian(W[:, :1], OUT[:, :1], OUT[:, :1])
+    fixed = checked(_predicting(one), VALUES, "learner one")
+    assert fixed.predict(state, INPUTS, W) is one
+    stacked = checked(_predicting(one, lambda state, _: state), VALUES, "learner one")
+    with pytest.raises(UserError, match=r"^learner one: .* shape \(4, 1\), expected \(4, 3\)"):
+        stacked.predict(state, INPUTS, W)

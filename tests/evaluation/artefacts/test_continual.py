@@ -1,0 +1,289 @@
+"""Figures and table of continual learning on made-up accuracy matrices."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from shiftbench.core.errors import UserError
+from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.artefacts import (
+    _continual,
+    accuracy_matrix,
+    continual_table,
+    per_task_accuracy,
+    tasks_learnt,
+)
+from tests.evaluation.scoring import continual_stores, stores
+
+LEARNERS = ("finetune", "ewc", "vogn", "independent", "joint")
+FIGURES = [tasks_learnt, per_task_accuracy, accuracy_matrix]
+STREAM = "permuted-mnist"
+
+
+@pytest.fixture(scope="module")
+def study():
+    return continual_stores.study(LEARNERS)
+
+
+def panel(figure, title):
+    found = [axes for axes in figure.get_axes() if axes.get_title(loc="left") == title]
+    assert len(found) == 1
+    return found[0]
+
+
+def so_far(learner):
+    a = 100 * continual_stores.matrix(learner)
+    return np.array([a[:, t, : t + 1].mean() for t in range(10)])
+
+
+def interval(values):
+    """Ends of the 95 % interval of the mean of percentages [seed]: symmetric in the logit."""
+    mean = values.mean() / 100
+    half = stats.t.ppf(0.975, len(values) - 1) * stats.sem(values / 100) / (mean * (1 - mean))
+    return 100 * stats.logistic.cdf(stats.logistic.ppf(mean) + np.array([-half, half]))
+
+
+def test_tasks_learnt_draws_means_of_the_rows_of_a(study):
+    axes = panel(tasks_learnt.draw(study), "ewc")
+    (own,) = [one for one in axes.get_lines() if one.get_zorder() == 3]
+    assert own.get_ydata() == pytest.approx(so_far("ewc"))
+    assert [text.get_text() for text in axes.texts] == [f"{so_far('ewc')[-1]:.1f}"]
+
+
+def test_the_band_is_the_interval_over_seeds():
+    study = continual_stores.study(LEARNERS, seeds=5)
+    axes = panel(tasks_learnt.draw(study), "vogn")
+    edges = axes.collections[0].get_paths()[0].vertices
+    last = 100 * continual_stores.matrix("vogn", seeds=5)[:, -1].mean(axis=1)
+    assert "band: 95 % interval" in tasks_learnt.caption(study)
+    reach = edges[edges[:, 0] == 10, 1]
+    assert [reach.min(), reach.max()] == pytest.approx(interval(last))
+
+
+def test_few_seeds_are_lines_and_no_band(study):
+    axes = panel(tasks_learnt.draw(study), "vogn")
+    assert not axes.collections
+    colour = figure_style.look(study, "vogn")["color"]
+    lines = [one for one in axes.get_lines() if one.get_color() == colour]
+    ends = sorted(one.get_ydata()[-1] for one in lines if one.get_zorder() != 3)
+    last = 100 * continual_stores.matrix("vogn")[:, -1].mean(axis=1)
+    assert ends == pytest.approx(sorted(last))
+    assert "thin lines: the seeds" in tasks_learnt.caption(study)
+    assert "band" not in tasks_learnt.caption(study)
+
+
+def test_no_seed_of_few_lies_outside_the_axis():
+    seeds = continual_stores.matrix("ewc") - np.array([0, 0, 0.3])[:, None, None]
+    runs = [continual_stores.run(continual_stores.stream(), "ewc", seeds)]
+    axes = panel(tasks_learnt.draw(continual_stores.study(["ewc", "vogn"], runs=runs)), "ewc")
+    assert axes.get_ylim()[0] < 100 * seeds[2, -1].mean() < 70
+
+
+def test_a_long_label_leaves_room_for_the_number(study):
+    long = dataclasses.replace(study, labels={"vogn": "VCL radial, full, wide"})
+    figure = tasks_learnt.draw(long)
+    figure.draw_without_rendering()
+    axes = panel(figure, "VCL radial, full, wide")
+    title, number = axes._left_title.get_window_extent(), axes.texts[0].get_window_extent()
+    assert title.x1 < number.x0
+
+
+def test_ticks_of_a_low_colour_bar_do_not_collide():
+    assert len(_continual.ticks(0.0, 99.9, 0.15)) < len(_continual.ticks(0.0, 99.9, 0.05))
+    places = _continual.to_scale(np.array(_continual.ticks(0.0, 99.9, 0.15)))
+    whole = _continual.to_scale(99.9) - _continual.to_scale(0.0)
+    assert (np.diff(places) / whole >= 0.15).all()
+
+
+def test_a_stream_is_named_once(study):
+    store = study.streams[STREAM]
+    assert figure_style.named("s", store.assign_attrs(title="stream s")) == "s"
+    assert (
+        figure_style.named("s", store.assign_attrs(title="Digits, permuted"))
+        == "s: Digits, permuted"
+    )
+
+
+def test_vertical_lines_are_told_where_they_are(study):
+    assert "vertical lines" in per_task_accuracy.caption(study)
+    without = continual_stores.study(("ewc", "vogn"))
+    assert "vertical lines" not in per_task_accuracy.caption(without)
+
+
+def test_published_numbers_are_drawn_at_the_last_task(study):
+    figure = tasks_learnt.draw(study)
+    for name, number in [("ewc", 84.0), ("vogn", 94.0)]:
+        (marks,) = (one for one in panel(figure, name).get_lines() if one.get_color() == "black")
+        assert [marks.get_xdata()[0], marks.get_ydata()[0]] == pytest.approx([10, number])
+    assert not [one for one in panel(figure, "joint").get_lines() if one.get_color() == "black"]
+
+
+def test_learners_that_forget_are_shown_on_the_task_just_learnt(study):
+    learnt = 100 * np.diagonal(continual_stores.matrix("independent"), axis1=1, axis2=2)
+    colour = figure_style.look(study, "independent")["color"]
+    lines = panel(tasks_learnt.draw(study), "independent").get_lines()
+    (drawn,) = [one for one in lines if one.get_color() == colour and one.get_zorder() == 3]
+    expected = [learnt[:, : t + 1].mean() for t in range(10)]
+    assert drawn.get_ydata() == pytest.approx(expected)
+    for module in (tasks_learnt, per_task_accuracy, continual_table):
+        assert "independent: each task just learnt" in module.caption(study)
+
+
+def test_per_task_accuracy_draws_the_last_row_of_a(study):
+    figure = per_task_accuracy.draw(study)
+    rows = ("finetune", "ewc", "vogn", "independent", "joint")
+    labels = panel(figure, "task 1").get_yticklabels()
+    assert [text.get_text() for text in labels] == list(rows)
+    for title, task in [("task 1", 0), ("task 7", 6)]:
+        axes = panel(figure, title)
+        points = {
+            (round(bars[0].get_ydata()[0], 2)): bars[0].get_xdata()[0] for bars in axes.containers
+        }
+        for place, name in enumerate(rows):
+            a = 100 * continual_stores.matrix(name)[:, :, task].mean(axis=0)
+            end = a[task] if name == "independent" else a[-1]
+            assert points[place] == pytest.approx(end)
+    average = panel(figure, "average").containers[0][0].get_xdata()[0]
+    assert average == pytest.approx(so_far("finetune")[-1])
+
+
+def test_from_scratch_is_a_line_through_its_point(study):
+    axes = panel(per_task_accuracy.draw(study), "task 3")
+    learnt = 100 * continual_stores.matrix("independent")[:, 2, 2].mean()
+    dotted = [one for one in axes.get_lines() if one.get_linestyle() == ":"]
+    assert dotted[0].get_xdata()[0] == pytest.approx(learnt)
+
+
+def test_accuracy_matrix_draws_means_over_seeds(study):
+    figure = accuracy_matrix.draw(study)
+    for name in LEARNERS:
+        (image,) = panel(figure, name).get_images()
+        shown = image.get_array().filled(np.nan)
+        mean = 100 * continual_stores.matrix(name).mean(axis=0)
+        assert shown == pytest.approx(mean, nan_ok=True)
+        assert image.get_extent() == [0.5, 10.5, 10.5, 0.5]
+    titles = [axes.get_title(loc="left") for axes in figure.get_axes()][: len(LEARNERS)]
+    assert titles == list(LEARNERS)
+
+
+def test_few_tasks_have_their_numbers_in_the_map():
+    streams = {"s": continual_stores.stream("s", tasks=3)}
+    axes = panel(accuracy_matrix.draw(continual_stores.study(["vogn"], streams)), "vogn")
+    mean = 100 * continual_stores.matrix("vogn", 3).mean(axis=0)
+    shown = {text.get_position(): text.get_text() for text in axes.texts}
+    assert shown == {
+        (j + 1, t + 1): f"{mean[t, j]:.0f}" for t in range(3) for j in range(t + 1)
+    }  # fmt: skip
+
+
+def test_a_scale_of_accuracies_shows_equal_ratios_of_errors_as_equal():
+    places = _continual.to_scale(np.array([0.0, 90.0, 99.0]))
+    assert np.diff(places) == pytest.approx([1, 1])
+    assert _continual.from_scale(places) == pytest.approx([0, 90, 99])
+    assert np.isfinite(_continual.to_scale(100.0))
+    assert _continual.ticks(55, 99.2, 0.15) == [60, 80, 90, 95, 98, 99]
+    assert _continual.ticks(55, 99.2, 0.2) == [60, 90, 98]
+
+
+def test_table_says_what_the_best_trial_changed():
+    store = continual_stores.stream()
+    points = {"ewc": {"map.strength": 10.0, "map.learning_rate": 0.003}, "vogn": {}}
+    runs = [
+        continual_stores.run(store, name, continual_stores.matrix(name), tuned=point)
+        for name, point in points.items()
+    ]
+    study = continual_stores.study(["ewc", "vogn"], {STREAM: store}, runs=runs)
+    told = continual_table.tabulate(study)["tuned"].tolist()
+    assert told == ["strength: 10.0, learning_rate: 0.003", "as configured"]
+
+
+def test_table_of_a_learner(study):
+    table = continual_table.tabulate(study)
+    assert table["learner"].tolist() == list(LEARNERS) and "tuned" not in table
+    a = 100 * continual_stores.matrix("ewc")
+    end = a[:, -1].mean(axis=1)
+    low, high = interval(end)
+    row = table.iloc[1]
+    assert row["acc"] == f"{end.mean():.2f} [{low:.2f}, {high:.2f}]"
+    learnt = np.diagonal(a, axis1=1, axis2=2)
+    low, high = interval(learnt.mean(axis=1))
+    assert row["learning_accuracy"] == f"{learnt.mean():.2f} [{low:.2f}, {high:.2f}]"
+    assert row["bwt"].startswith(f"{(a[:, -1] - learnt)[:, :-1].mean():.2f} [")
+    scratch = 100 * np.diagonal(continual_stores.matrix("independent"), axis1=1, axis2=2)
+    assert row["fwt"].startswith(f"{(learnt - scratch)[:, 1:].mean():.2f} [")
+    assert row["nll"].startswith(f"{(1 - a[:, -1] / 100).mean():.3f} [")
+    assert row["ece"].startswith(f"{((100 - a[:, -1]) / 10).mean():.2f} [")
+    assert row["runs"] == 3
+
+
+def test_accuracy_on_tasks_just_learnt_is_a_column_of_studies_that_ask_for_it(study):
+    metrics = [name for name in continual_stores.METRICS if name != "learning_accuracy"]
+    without = continual_stores.study(LEARNERS, metrics=metrics)
+    assert "learning_accuracy" not in continual_table.tabulate(without)
+    assert "learning_accuracy" not in continual_table.caption(without)
+    assert "learning_accuracy, accuracy on each task just learnt" in continual_table.caption(study)
+
+
+def test_table_has_published_numbers_and_who_measured_them(study):
+    table = continual_table.tabulate(study)
+    assert table["acc_paper"].tolist() == ["", "84", "94 ± 0.8", "", ""]
+    assert table["source"].tolist()[1] == "quoted: Nguyen et al. 2018"
+    assert table["source"].tolist()[2] == "measured"
+    assert "bwt_paper" not in table  # the paper has none for this stream
+
+
+def test_table_2_of_the_paper():
+    cifar = continual_stores.stream(
+        "split-cifar", "split-images", 6, dataset="cifar-10-100", heads="multi"
+    )
+    table = continual_table.tabulate(continual_stores.study(LEARNERS, {"split-cifar": cifar}))
+    row = table.set_index("learner")
+    assert row.loc["ewc", "fwt_paper"] == "0.17 ± 0.9"
+    assert row.loc["vogn", "bwt_paper"] == "-0.7 ± 0.5"
+    assert row.loc["independent", "acc_paper"] == "73.6 ± 0.4"
+
+
+def test_from_scratch_has_no_transfers_in_the_table(study):
+    row = continual_table.tabulate(study).iloc[3]
+    learnt = 100 * np.diagonal(continual_stores.matrix("independent"), axis1=1, axis2=2)
+    assert row["acc"].startswith(f"{learnt.mean():.2f} [")
+    assert row["bwt"] == row["fwt"] == ""
+    assert row["nll"].startswith(f"{1 - learnt.mean() / 100:.3f} [")
+
+
+def test_without_a_reference_the_caption_says_so():
+    alone = continual_stores.study(["vogn", "ewc"])
+    assert continual_table.tabulate(alone)["fwt"].tolist() == ["", ""]
+    assert "the study names no reference" in continual_table.caption(alone)
+
+
+def test_a_learner_whose_runs_all_failed_is_shown_as_such():
+    stream = continual_stores.stream()
+    matrix = continual_stores.matrix("vogn")
+    failed = continual_stores.run(stream, "vogn", matrix, status=["failed: memory"] * 3)
+    study = continual_stores.study(["ewc", "vogn"], {STREAM: stream}, runs=[failed])
+    for module in FIGURES:
+        module.draw(study)
+        assert "3 failed: memory" in module.caption(study)
+    axes = panel(tasks_learnt.draw(study), "vogn")
+    assert axes.texts[0].get_text() == "failed"
+    assert continual_table.tabulate(study)["acc"][1] == ""
+
+
+@pytest.mark.parametrize("module", FIGURES)
+def test_budget_and_cuts_are_in_every_caption(study, module):
+    caption = module.caption(study)
+    assert "3 of 3 runs per learner" in caption
+    assert "20 epochs a task in place of 100" in caption
+
+
+def test_other_studies_are_refused():
+    for module in FIGURES:
+        with pytest.raises(UserError, match="need the metric accuracy on a stream that judges"):
+            module.draw(stores.image_study())
+    with pytest.raises(UserError, match="continual-table needs the metric acc; add it"):
+        continual_table.tabulate(stores.image_study())

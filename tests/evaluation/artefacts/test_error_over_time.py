@@ -1,0 +1,66 @@
+"""The figure of a score over time: what its lines are, on runs of a beam, and of who failed."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from shiftbench.core.errors import UserError
+from shiftbench.evaluation.artefacts import error_over_time
+from shiftbench.evaluation.scoring import segmentation
+from tests.evaluation.scoring import stores
+
+
+def test_windows_are_means_of_equal_lengths_and_the_last_may_be_shorter(monkeypatch) -> None:
+    monkeypatch.setattr(error_over_time, "WINDOWS", 3)
+    middles, means = error_over_time.windows(np.array([[1.0, 3, 5, 7, 9], [0, 0, 0, 0, 1]]))
+    assert middles.tolist() == [1.5, 3.5, 5]
+    assert means.tolist() == [[2, 6, 9], [0, 0, 1]]
+
+
+def test_lines_are_scores_and_shares_of_shifts() -> None:
+    study = stores.toy_study()
+    so_far, in_windows, shifts = error_over_time.draw(study).get_axes()
+    assert so_far.get_ylabel().startswith("log_predictive")  # jump_f1 is of whole runs
+    for place, learner in enumerate(study.learners):
+        values = study.by_task("toy-step", learner, "log_predictive").mean(axis=0)
+        assert so_far.get_lines()[place].get_ydata()[-1] == pytest.approx(values.mean())
+        assert in_windows.get_lines()[place].get_ydata() == pytest.approx(values)
+        found = segmentation.inferred(study.run("toy-step", learner)).mean(axis=0)
+        assert shifts.get_lines()[place].get_ydata() == pytest.approx(found)
+    assert "windows of 1 task(s)" in error_over_time.caption(study)
+    assert "dotted" in error_over_time.caption(study)
+
+
+def test_the_axis_has_the_dates_of_a_file() -> None:
+    study = stores.toy_study()
+    days = np.datetime64("2024-01-01") + np.arange(study.streams["toy-step"].sizes["task"])
+    time = ("task", np.datetime_as_string(days), {"column": "day"})
+    stream = study.streams["toy-step"].assign_coords(time=time)
+    panels = error_over_time.draw(dataclasses.replace(study, streams={"toy-step": stream}))
+    so_far, in_windows, shifts = panels.get_axes()
+    assert in_windows.get_lines()[0].get_xdata().tolist() == days.tolist()
+    assert so_far.get_lines()[0].get_xdata()[-1] == days[-1]
+    assert shifts.get_xlabel() == "day"
+
+
+def test_who_decides_nothing_has_no_line_and_who_failed_an_empty_one() -> None:
+    stream = stores.online_stream(rows=40)
+    runs = [stores.online_run(stream, stores.sva)]
+    runs[0]["status"][:] = "failed: for a test"
+    study = stores.study("alone", stream, stores.ONLINE_METRICS[:2], runs)
+    so_far, _ = error_over_time.draw(study).get_axes()
+    assert np.isnan(so_far.get_lines()[0].get_ydata()).all()
+    assert "dotted" not in error_over_time.caption(study)
+
+
+def test_test_scores_do_as_well_and_metrics_of_whole_runs_do_not() -> None:
+    study = stores.image_study()
+    assert "accuracy of each task on its test data" in error_over_time.caption(study)
+    runs_alone = stores.toy_study()
+    runs_alone = dataclasses.replace(runs_alone, scores=runs_alone.scores.copy())
+    runs_alone.scores["scores"] = runs_alone.cube.sel(metric=["jump_f1"])
+    with pytest.raises(UserError, match="error-over-time needs a metric of single tasks"):
+        error_over_time.draw(runs_alone)

@@ -1,0 +1,134 @@
+"""The figures on gradients and cut noise, and the growth of that noise, from known numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shiftbench.core.errors import UserError
+from shiftbench.data.images import transformed_images
+from shiftbench.evaluation.artefacts import gradient_noise, training_dynamics, truncation
+from shiftbench.evaluation.metrics import gradient_growth, gradient_sd, training_accuracy_lost
+from tests.evaluation.scoring import stores
+
+SDS = [1.0, 0.1, 3.0]
+STREAM = stores.image_stream(tasks=2)
+SEEDS = 3
+
+
+def noise_run(name, power, sds=SDS, **infos):
+    """A run whose gradient's standard deviation is sd to a power, twice that in the second task."""
+    settings = {"family": "gaussian", "sds": sds, "draws": 5, "layer": ""}
+    spread = np.ones((SEEDS, 2, 1)) * np.array(sds) ** power
+    spread[:, 1] *= 2
+    infos = {"gradient_sd": spread} | {key: factor * spread for key, factor in infos.items()}
+    score = np.full((1, SEEDS, 2), np.nan)
+    learner = [["gradient-noise", settings]]
+    return stores.run_store(score, ["gradient_growth"], STREAM, name, learner, infos)
+
+
+def noise_study():
+    runs = [noise_run("normal", 2), noise_run("radial", 0.5, published_sd=0.1, full_sd=10.0)]
+    return stores.study("noise", STREAM, ["gradient_growth"], runs)
+
+
+def test_growth_is_the_ratio_of_the_spreads_at_one_and_a_tenth():
+    study = noise_study()
+    np.testing.assert_allclose(study.score("images", "normal", "gradient_growth"), 100)
+    np.testing.assert_allclose(study.score("images", "radial", "gradient_growth"), np.sqrt(10))
+    without = gradient_growth.score(noise_run("normal", 2, sds=[1.0, 3.0]), STREAM)
+    assert np.isnan(without).all() and without.shape == (SEEDS,)
+
+
+def means(axes):
+    """The lines with a label: no marks, and no single seeds."""
+    return [line for line in axes.get_lines() if not line.get_label().startswith("_")]
+
+
+def test_the_end_of_training_is_that_of_the_last_task():
+    one = np.array([[[0.9], [0.7]], [[0.6], [0.8]], [[0.5], [0.5]]])
+    run = mfvi_run("told", 0.8, {"train_accuracy": one, "gradient_sd": 2 * one}, gradient_draws=4)
+    np.testing.assert_allclose(
+        gradient_sd.score(run, STREAM), np.log10([1.4, 1.6, 1.0]), atol=1e-12
+    )
+    np.testing.assert_allclose(training_accuracy_lost.score(run, STREAM), [0.2, 0, 0], atol=1e-12)
+    for metric in (gradient_sd, training_accuracy_lost):
+        assert np.isnan(metric.score(mfvi_run("not", 0.8), STREAM)).all()
+
+
+def test_gradient_noise_draws_each_family_in_the_order_of_the_widths():
+    study = noise_study()
+    left, right = gradient_noise.draw(study).get_axes()
+    normal, radial = means(left)
+    np.testing.assert_allclose(normal.get_xdata(), [0.1, 1, 3])
+    # The mean of the two tasks.
+    np.testing.assert_allclose(normal.get_ydata(), 1.5 * np.array([0.01, 1, 9]))
+    assert left.get_xscale() == left.get_yscale() == "log"
+    published, full = means(right)
+    assert [line.get_label() for line in (published, full)] == ["eq. 44", "with the Jacobian"]
+    np.testing.assert_allclose(full.get_ydata(), 100 * published.get_ydata())
+    np.testing.assert_allclose(full.get_ydata(), 10 * radial.get_ydata())
+    assert "5 draws" in gradient_noise.caption(study) and "3 of 3 runs" in gradient_noise.caption(
+        study
+    )
+
+
+def mfvi_run(name, accuracy, infos=None, **settings):
+    """A run of mfvi with this accuracy on test rows, and half of it in nats."""
+    known = {"family": "gaussian", "draws": 1, "epochs": 5, "gradient_draws": 0} | settings
+    score = np.stack([np.full((SEEDS, 2), accuracy), np.full((SEEDS, 2), accuracy / 2)])
+    wobble = np.linspace(-0.01, 0.01, SEEDS)[:, np.newaxis]
+    return stores.run_store(
+        score + wobble, ["accuracy", "nll"], STREAM, name, [["mfvi", known]], infos
+    )
+
+
+def test_training_goes_on_over_the_epochs_of_the_tasks():
+    one = np.ones((SEEDS, 2, 1))
+    infos = {
+        "train_accuracy": 0.9 * one,
+        "expected_log_likelihood": -40 * one,
+        "kl": 10 * one,
+        "gradient_sd": 0.3 * one,
+    }
+    told = mfvi_run("told", 0.8, infos, gradient_draws=4)
+    study = stores.study("dynamics", STREAM, ["accuracy", "nll"], [told, mfvi_run("not", 0.5)])
+    accuracy, terms, spread = training_dynamics.draw(study).get_axes()
+    test, train = means(accuracy)
+    np.testing.assert_array_equal(test.get_xdata(), [5, 10])
+    np.testing.assert_allclose(test.get_ydata(), 80)
+    np.testing.assert_allclose(train.get_ydata(), 90)
+    rows = transformed_images.problem(STREAM).n_train
+    nll, kl = means(terms)
+    np.testing.assert_allclose(nll.get_ydata(), 40 / rows)
+    np.testing.assert_allclose(kl.get_ydata(), 10 / rows)
+    (line,) = means(spread)
+    np.testing.assert_allclose(line.get_ydata(), 0.3)
+    assert "over 4 draws" in training_dynamics.caption(study)
+
+
+def test_scores_stand_against_the_cut_a_curve_for_each_number_of_draws():
+    def cut(at, number):
+        settings = {"family": "truncated", "truncation": at, "draws": number}
+        return mfvi_run(f"cut-{at}-{number}", 0.9 - at / 10, **settings)
+
+    runs = [cut(at, number) for number in (1, 4) for at in (3.0, 1.0)]
+    runs += [mfvi_run("whole-1", 0.4), mfvi_run("whole-4", 0.7, draws=4)]
+    runs += [mfvi_run("radial", 0.99, family="radial")]
+    study = stores.study("truncation", STREAM, ["accuracy", "nll"], runs)
+    accuracy, nll = truncation.draw(study).get_axes()
+    for container in accuracy.containers:
+        np.testing.assert_allclose(container.lines[0].get_ydata(), [0.8, 0.6])
+    dotted = [line.get_ydata()[0] for line in accuracy.get_lines() if line.get_ls() == ":"]
+    np.testing.assert_allclose(dotted, [0.4, 0.7])
+    assert [one.get_label() for one in accuracy.containers] == [
+        "1 draw a step", "4 draws a step",
+    ]  # fmt: skip
+    np.testing.assert_allclose(nll.containers[0].lines[0].get_ydata(), [0.4, 0.3])
+
+
+@pytest.mark.parametrize("artefact", [gradient_noise, training_dynamics, truncation])
+def test_each_figure_needs_such_runs(artefact):
+    study = stores.study("none", STREAM, ["accuracy", "nll"], [mfvi_run("not", 0.5)])
+    with pytest.raises(UserError, match="needs a learner"):
+        artefact.draw(study)

@@ -1,0 +1,88 @@
+"""The artefacts of online learning on a small real study: what is drawn, what is said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shiftbench.core.errors import UserError
+from shiftbench.evaluation.artefacts import average_cumulative_loss, regret, regret_table
+from tests.evaluation.scoring import stores
+
+
+@pytest.fixture(scope="module")
+def study():
+    return stores.online_study()
+
+
+@pytest.fixture(scope="module")
+def change():
+    """A study without regret."""
+    stream = stores.online_stream(rows=40)
+    runs = [stores.online_run(stream, stores.sva)]
+    return stores.study("change", stream, stores.ONLINE_METRICS[:2], runs)
+
+
+def test_lines_end_at_the_score_and_start_after_the_burn_in(study):
+    (panel,) = average_cumulative_loss.draw(study).get_axes()
+    lines = {line.get_label(): line for line in panel.get_lines()}
+    for learner in study.learners:
+        score = study.score("breast-cancer", learner, "average_cumulative_loss").mean()
+        assert lines[learner].get_ydata()[-1] == pytest.approx(score)
+        assert lines[learner].get_xdata()[[0, -1]].tolist() == [10, 569]
+
+
+def test_lines_that_coincide_are_told_by_their_markers(study):
+    (panel,) = average_cumulative_loss.draw(study).get_axes()
+    lines = [line for line in panel.get_lines() if line.get_label() in study.learners]
+    looks = {(line.get_marker(), line.get_color()) for line in lines}
+    assert len(looks) == len(lines) == len({line.get_markevery()[0] for line in lines})
+
+
+def test_the_dashed_line_is_the_best_fixed_predictor(study):
+    (panel,) = average_cumulative_loss.draw(study).get_axes()
+    (best,) = (line for line in panel.get_lines() if line.get_label() == "best fixed predictor")
+    # Of hinge loss on z-scored breast cancer, without intercept: .017 (an exact linear program).
+    assert best.get_ydata()[0] == pytest.approx(0.0171, abs=1e-4)
+    assert "best fixed predictor in hindsight" in average_cumulative_loss.caption(study)
+
+
+def test_without_regret_no_best_predictor_is_drawn_or_spoken_of(change):
+    (panel,) = average_cumulative_loss.draw(change).get_axes()
+    assert "best fixed predictor" not in [line.get_label() for line in panel.get_lines()]
+    assert "hindsight" not in average_cumulative_loss.caption(change)
+
+
+def test_bounds_are_above_the_regrets_and_missing_where_no_theorem_is(study):
+    (panel,) = regret.draw(study).get_axes()
+    assert [text.get_text() for text in panel.texts] == ["no\ntheorem"]
+    assert panel.texts[0].get_position()[0] == study.learners.index("ngvi")
+    points = {"o": [], "s": [], "_": []}
+    for line in panel.get_lines():
+        if line.get_marker() in points:
+            points[line.get_marker()].append(line.get_ydata())
+    # The dashes: own gradients of the three learners, then the worst case; none for ngvi.
+    own, worst = np.split(np.array(points["_"]), 2)
+    for bounds in (own, worst):
+        assert np.isnan(bounds[2]).all()
+        assert (bounds[:2] > np.array(points["s"])[:2]).all()
+    assert (np.array(points["s"]) >= np.array(points["o"])).all()
+
+
+def test_the_table_sets_the_papers_figure_beside_ours(study):
+    table = regret_table.tabulate(study).set_index("learner")
+    assert table.loc["oga", "paper"] == "0.107" and table.loc["sva", "paper"] == "0.247"
+    assert table["below_bound"].tolist() == ["3 of 3", "3 of 3", ""]
+    assert float(table.loc["oga", "loss"].split()[0]) == pytest.approx(0.107, abs=0.01)
+    assert np.isnan(table.loc["ngvi", "regret_bound"])
+    assert "9 tasks in place of 100" in regret_table.caption(study)
+
+
+@pytest.mark.parametrize(
+    ("make", "metric"),
+    [(regret.draw, "regret"), (regret_table.tabulate, "regret")],
+    ids=["regret", "regret-table"],
+)
+def test_a_missing_metric_is_named(make, metric, change):
+    with pytest.raises(UserError, match=f"needs the metric {metric}; add it"):
+        make(change)

@@ -1,0 +1,61 @@
+"""The figure of robustness shows every configuration, and counts failed runs among all."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from shiftbench.core.errors import UserError
+from shiftbench.evaluation.artefacts import robustness
+from tests.evaluation.scoring import stores
+
+POINTS = [
+    {"mfvi.start_sd": 0.1 * (seed % 3), "mfvi.optimiser": ["adam", "sgd"][seed % 2]}
+    | ({"map.start_sd": 0.1 * (seed % 3)} if seed % 2 else {"mfvi.decay": 0.98})
+    for seed in range(8)
+]
+
+
+def study():
+    stream = stores.toy_stream(8)
+    rng = np.random.default_rng(0)
+    runs = []
+    for name in ("radial", "mfvi"):
+        score = np.repeat(rng.random((1, 8, 1)), stream.sizes["task"], axis=2)
+        if name == "mfvi":
+            score[:, 2] = np.nan
+        status = ["failed: so it is" if np.isnan(one) else "ok" for one in score[0, :, 0]]
+        runs.append(
+            stores.run_store(score, ["squared_error"], stream, name, [["x", {}]], status=status)
+        )
+    made = stores.study("toy-step", stream, ["squared_error"], runs)
+    return dataclasses.replace(made, configurations=POINTS)
+
+
+def test_shares_count_failed_runs_as_worse_than_all_others():
+    scores = np.array([0.2, np.nan, 0.9, 0.5])
+    best, share = robustness.shares(scores, higher_is_better=True)
+    assert best.tolist() == [0.9, 0.5, 0.2] and share.tolist() == [0.25, 0.5, 0.75]
+    assert robustness.shares(scores, higher_is_better=False)[0].tolist() == [0.2, 0.5, 0.9]
+
+
+def test_a_setting_of_several_components_is_one_panel():
+    names = robustness.settings(POINTS)
+    assert names == ["mfvi.start_sd", "mfvi.optimiser", "mfvi.decay"]
+
+
+def test_every_configuration_is_a_point_under_its_value():
+    drawn = robustness.draw(study())
+    panels = [axes for axes in drawn.axes if axes.axison]
+    titles = [axes.get_title(loc="left").split("  ")[1] for axes in panels[1:]]
+    assert titles == ["start sd", "optimiser", "decay"]
+    points = [line for line in panels[2].lines if line.get_linestyle() == "None"]
+    assert sum(len(line.get_xdata()) for line in points) == 8 + 7
+    assert [label.get_text() for label in panels[2].get_xticklabels()] == ["adam", "sgd"]
+
+
+def test_without_configurations_there_is_a_clear_error():
+    with pytest.raises(UserError, match="robustness needs configurations"):
+        robustness.draw(dataclasses.replace(study(), configurations=()))

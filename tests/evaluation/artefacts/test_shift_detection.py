@@ -1,0 +1,64 @@
+"""The figure of detection on small stores: what is drawn, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shiftbench.core.errors import UserError
+from shiftbench.evaluation.artefacts import shift_detection
+from tests.evaluation.scoring import stores
+
+
+@pytest.fixture(scope="module")
+def study():
+    return stores.toy_study(6)
+
+
+def axes_with(figure, words):
+    (found,) = [axes for axes in figure.get_axes() if words in axes.get_title(loc="left")]
+    return found
+
+
+def test_delays_and_misses_are_all_true_shifts(study):
+    late = axes_with(shift_detection.draw(study), "delay")
+    bars = [(bar.get_y() + bar.get_height() / 2, bar.get_width()) for bar in late.patches]
+    for row in range(len(study.learners)):
+        assert sum(width for y, width in bars if round(y) == row) == pytest.approx(1)
+
+
+def test_shares_and_alarms_are_those_of_the_runs(study):
+    figure = shift_detection.draw(study)
+    share = axes_with(figure, "share of seeds").collections[0].get_array()
+    detectors = shift_detection._detectors(study, "toy-step")
+    first = [np.mean([np.isfinite(d[0]) for d in one.delays]) for one in detectors]
+    np.testing.assert_allclose(share[:, 0], first)
+    alarms = axes_with(figure, "false alarms").get_lines()
+    drawn = [line.get_xdata()[0] for line in alarms if line.get_marker() in "osD"]
+    np.testing.assert_allclose(drawn, [one.alarms.mean() for one in detectors])
+
+
+def test_reliability_is_drawn_right_after_and_in_hindsight_with_its_counts(study):
+    figure = shift_detection.draw(study)
+    for when in ("right after the task", "in hindsight"):
+        axes = axes_with(figure, when)
+        assert len(axes.containers) == len(study.learners)
+    tasks = study.streams["toy-step"].sizes["task"]
+    counts = [axes for axes in figure.get_axes() if axes.get_ylabel() == "tasks"]
+    for axes in counts:
+        assert [line.get_ydata().sum() for line in axes.get_lines()] == [6 * (tasks - 1)] * 3
+
+
+def test_the_caption_has_the_brier_score_and_coverage(study):
+    caption = shift_detection.caption(study)
+    for detector in shift_detection._detectors(study, "toy-step"):
+        p, true = detector.probabilities[shift_detection.AFTER]
+        assert f"{study.label(detector.name)} {((p - true) ** 2).mean():.3f} = " in caption
+    assert "6 of 6 runs per learner" in caption
+
+
+def test_learners_without_decisions_are_left_out_and_alone_refused():
+    figure = shift_detection.draw(stores.image_study(("vbs-k6", "vcl")))
+    assert len(axes_with(figure, "delay").get_yticks()) == 1
+    with pytest.raises(UserError, match="a learner that decides about shifts on images; add it"):
+        shift_detection.draw(stores.image_study(("vcl", "lp")))

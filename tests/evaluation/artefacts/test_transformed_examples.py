@@ -1,0 +1,59 @@
+"""Examples of transformed images: which images, under which maps, with which labels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shiftbench.data.images import transformed_images
+from shiftbench.evaluation.artefacts import transformed_examples
+from tests.evaluation.scoring import stores
+
+
+def panels(figure):
+    """Axes [image, segment], as many columns as the stream has segments."""
+    return np.array(figure.get_axes()).reshape(-1, 3)
+
+
+def test_each_column_has_the_same_test_images_under_the_map_of_its_segment():
+    study = stores.image_study()
+    shown = panels(transformed_examples.draw(study))
+    (store,) = study.streams.values()
+    tests = np.flatnonzero(store.split.values == 2)
+    for segment in range(3):
+        task = transformed_images.task(store, [0], 3 * segment)
+        for row, axes in enumerate(shown[:, segment]):
+            at = np.flatnonzero(store.label.values[tests] == row)[0]
+            drawn = axes.get_images()[0].get_array()
+            np.testing.assert_allclose(drawn, task.test.inputs[0, at, :, :, 0], atol=1e-6)
+
+
+def test_labels_say_tasks_scale_rotation_and_shift():
+    study = stores.image_study()
+    (store,) = study.streams.values()
+    first, second = (axes.get_title() for axes in panels(transformed_examples.draw(study))[0, :2])
+    assert first.startswith("tasks 0 to 2\nas it is")
+    scale, rotation, shift = (
+        float(store[name][0, 1]) for name in ("scale", "rotation", "translation")
+    )
+    lines = second.replace("\N{MINUS SIGN}", "-").split("\n")
+    assert lines[0] == "tasks 3 to 5"
+    numbers = [float(line.split()[1].rstrip("°")) for line in lines[1:]]
+    assert np.allclose(numbers, [scale, rotation, shift], atol=[0.005, 0.5, 0.005])
+
+
+def test_colours_stay_colours():
+    store = stores.image_stream()
+    grey = store["images"]
+    images = np.repeat(grey.values, 3, axis=-1)
+    images[..., 2] = 0
+    coloured = store.drop_vars("images").assign(images=(grey.dims, images))
+    shown = transformed_examples._pictures
+    figure = transformed_examples._style.figure(2.0, "")
+    axes = figure.subplots()
+    shown.show(axes, transformed_images.view(coloured, 0, 3, np.array([0]))[0])
+    drawn = axes.get_images()[0].get_array()
+    assert drawn.shape == (8, 8, 3) and (drawn[..., 2] == 0).all() and drawn[..., 0].max() > 0
+
+
+def test_the_caption_states_cuts():
+    assert "9 tasks in place of 100." in transformed_examples.caption(stores.image_study())

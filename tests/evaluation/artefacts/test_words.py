@@ -1,0 +1,259 @@
+"""Figures, tables and the verb for words, on a small study of planted words."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from shiftbench.core.errors import UserError
+from shiftbench.evaluation.artefacts import _words, rate_distortion, word_changes, word_trajectories
+from shiftbench.evaluation.scoring.results import StudyResults
+from shiftbench.evaluation.scoring.words import trajectories
+from tests.evaluation.scoring.words import word_stores
+from tests.evaluation.scoring.words.word_stores import stream, study
+
+PLANTED = np.argwhere(stream()["changed"].values[0])
+"""(period, word) of the planted changes of the first seed."""
+
+
+def without_beams() -> StudyResults:
+    """The small study, without the learner that decides about changes."""
+    tree = study().scores.copy()
+    tree["scores"].dataset = study().cube.sel(learner=["vcl", "independent"])
+    return replace(study(), scores=tree)
+
+
+def test_metrics_of_the_small_study():
+    table = study().summary.set_index(["learner", "metric"])["mean"]
+    assert table["vbs", "change_recall"] > 0.6 and table["vbs", "change_precision"] > 0.6
+    assert np.isnan(table["vcl", "change_f1"])
+    assert table["independent", "updates_per_period"] == 22
+    assert 0 < table["vbs", "updates_per_period"] < 3
+    # A random period is off by 1.6.
+    assert table["vbs", "dating_error"] < 1.1
+
+
+def test_the_trajectory_of_a_planted_word_jumps_at_its_change():
+    period, word = PLANTED[0]
+    name = str(stream()["word"].values[word])
+    drawn = word_trajectories.draw(study((name,)))
+    axes, listed = drawn.get_axes()
+    line = next(one for one in axes.get_lines() if one.get_label() == "most likely hypothesis")
+    near = line.get_ydata()
+    assert near[period] > 0.95 and near[period - 1] < 0.9
+    assert listed.texts and name not in listed.texts[1].get_text()
+
+
+def test_the_words_that_moved_are_drawn_where_none_are_named():
+    titles = {axes.get_title("left") for axes in word_trajectories.draw(study()).get_axes()} - {""}
+    assert len(titles) == word_trajectories.SHOWN
+    assert titles & {str(stream()["word"].values[word]) for _, word in PLANTED}
+
+
+def test_a_word_that_is_not_in_the_vocabulary_is_named():
+    with pytest.raises(UserError, match="'aardvark' of its `words` is not in the vocabulary"):
+        word_trajectories.draw(study(("aardvark",)))
+
+
+def told_by_hand() -> _words.Story:
+    """Four periods, five words: 0 moves in period 2, 1 moves as far but is new there, 2 a little.
+
+    Words 3 and 4 stay; 4 is in no text before the last period.
+    """
+    angle = np.zeros((4, 5))
+    angle[2:, 0] = angle[2:, 1] = np.pi / 2
+    angle[1:, 2] = 0.1
+    angle[:, 4] = 0.01
+    vectors = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+    starts = np.diff(angle, axis=0, prepend=angle[:1]) != 0
+    starts[0] = True
+    there = np.ones((4, 5), bool)
+    there[:2, 1] = there[:3, 4] = there[1, 0] = False
+    words = np.array(["gold", "radio", "the", "silver", "late"])
+    found = trajectories._parted(vectors, starts)
+    content = _words._content(words, xr.DataTree(), 0)
+    return _words.Story(words, ["1", "2", "3", "4"], found, there, content)
+
+
+def test_a_word_that_is_new_has_not_moved():
+    distance = told_by_hand().distance
+    assert np.argwhere(np.isfinite(distance)).tolist() == [[1, 2], [2, 0]]
+    np.testing.assert_allclose(distance[[1, 2], [2, 0]], [1 - np.cos(0.1), 1])
+
+
+def test_the_farthest_change_comes_first():
+    assert word_changes._farthest(told_by_hand().distance) == [(2, 0), (1, 2)]
+
+
+def test_neighbours_have_occurred_by_then():
+    story = told_by_hand()
+    assert _words.near(story, 3, 2, 3) == ["the", "gold", "radio"]
+    assert _words.near(story, 3, 3, 2) == ["late", "the"]
+    assert _words.near(story, 3, 1, 5) == ["gold", "the"]
+
+
+def test_segments_start_where_the_word_first_occurs():
+    story = told_by_hand()
+    assert [one[:2] for one in _words.segments(story, 0, 1)] == [(0, 1), (2, 3)]
+    assert [one[:2] for one in _words.segments(story, 1, 1)] == [(2, 3)]
+    assert [one[:2] for one in _words.segments(story, 4, 1)] == [(3, 3)]
+
+
+def test_words_of_content():
+    words = np.array(["the", "Its", ",", "30", "$", "security", "well-being", "30th", "—"])
+    found = _words._content(words, xr.DataTree(), 0)
+    assert words[found].tolist() == ["security", "well-being", "30th"]
+    planted = _words._content(stream()["word"].values, stream(), 0)
+    assert planted.tolist() == [not word.startswith("the-") for word in stream()["word"].values]
+
+
+def test_a_period_without_the_word_is_not_drawn():
+    (period, word), *_ = PLANTED
+    name, without = str(stream()["word"].values[word]), [t for t in (0, 4) if t != period]
+    store = stream().copy(deep=True)
+    store["unigram"].values[0, without, word] = 0
+    told = study((name,))
+    drawn = word_trajectories.draw(replace(told, streams={"planted-words": store}))
+    assert drawn.get_axes()[0].get_xlim() == (-0.1, 5.1)  # as in all other rows
+    for line in drawn.get_axes()[0].get_lines():
+        near = np.asarray(line.get_ydata(), float)
+        if len(near) == word_stores.PERIODS + 1:
+            assert np.isnan(near[without]).all() and np.isfinite(near[[1, 2, 3]]).all()
+
+
+def test_the_caption_counts_the_changes_and_those_of_content():
+    story = _words.story(study().run("planted-words", "vbs").isel(seed=[0]), stream())
+    content = np.isfinite(story.distance[:, story.content]).sum()
+    caption = word_changes.caption(study())
+    assert f"of words that were there before, {content} are of words of content" in caption
+    assert "Words of content are those of a theme." in caption
+
+
+def test_the_table_of_changes_has_the_planted_words_first():
+    table = word_changes.tabulate(study())
+    assert (table["planted"] == "yes").mean() >= 0.6
+    found = set(zip(table["period"], table["word"], strict=True))
+    planted = {(str(t), str(stream()["word"].values[w])) for t, w in PLANTED}
+    assert len(found & planted) >= 2
+    distances = table["distance"].astype(float).tolist()
+    assert distances == sorted(distances, reverse=True)
+    assert "3 of 3" not in word_changes.caption(study())
+    assert "2 of 2 runs per learner. few documents." in word_changes.caption(study())
+
+
+def test_binning_is_drawn_as_the_paper_has_it_and_as_it_is():
+    axes = rate_distortion.draw(study()).get_axes()[0]
+    lines = {line.get_label(): line.get_xydata() for line in axes.get_lines()}
+    rng = np.random.default_rng(0)
+    for length in (2, 5):
+        rate, error = lines["binning"][length - 1]
+        a, b = rng.integers(0, length, (2, 200_000))
+        assert rate == 22 / length and abs(error - np.abs(a - b).mean()) < 0.02
+        assert lines["binning, as in the paper"][length - 1].tolist() == [rate, (length - 1) / 2]
+
+
+def test_periods_that_hold_out_one_document_each_are_dated_in_one_panel():
+    titles = [axes.get_title("left") for axes in rate_distortion.draw(study()).get_axes()]
+    assert [title.partition("dating ")[2] for title in titles] == [*rate_distortion.PANELS.values()]
+    alike, tree = study().cube.copy(deep=True), study().scores.copy()
+    each, together = ({"metric": name} for name in rate_distortion.PANELS)
+    alike["score"].loc[together] = alike["score"].sel(each)
+    tree["scores"].dataset = alike
+    (panel,) = rate_distortion.draw(replace(study(), scores=tree)).get_axes()
+    assert panel.get_title("left").endswith("dating the held-out document of each period")
+
+
+def test_the_log_odds_are_said_as_many_as_there_are():
+    assert "Prior log-odds of a change: -20.0." in rate_distortion.caption(study())
+    assert "log-odds" not in rate_distortion.caption(without_beams())
+
+
+BEAMS = {
+    "near": ({"prior_log_odds": -1.0, "weights": "paper"}, 0.0),
+    "far": ({"prior_log_odds": -9.0, "weights": "paper"}, 0.0),
+    "bayes": ({"prior_log_odds": -9.0, "weights": "bayes"}, 0.0),
+    "tempered": ({"prior_log_odds": -3.0, "weights": "paper"}, 0.01),
+    "vcl": (None, 0.0),
+}
+"""By learner: settings of the beam, and the skip-gram's correlation."""
+
+
+class Beams(StudyResults):
+    """As much of a study of BEAMS as the curves need."""
+
+    learners = tuple(BEAMS)
+
+    def score(self, stream, learner, metric):
+        return np.ones(1)
+
+    def label(self, learner):
+        return learner.upper()
+
+    def run(self, stream, learner):
+        beam, correlation = BEAMS[learner]
+        inside = ["skipgram", {"intraclass_correlation": correlation}]
+        pipeline = [["per-word", {}], *([["beam", beam]] if beam else []), inside]
+        return xr.Dataset(attrs={"spec": json.dumps({"learner": pipeline})})
+
+
+def test_a_line_joins_beams_that_differ_in_the_log_odds_alone():
+    made = Beams.__new__(Beams)
+    assert rate_distortion._curves(made, "any") == {
+        "NEAR": ["near", "far"],
+        "VBS, bayes weights": ["bayes"],
+        "TEMPERED": ["tempered"],
+        "VCL": ["vcl"],
+    }
+    assert "go from -9.0 (left) to -1.0." in rate_distortion._log_odds(made, "any")
+
+
+def test_points_of_equal_rates_stand_aside_and_lines_do_not():
+    def curve(*rates):
+        return [rate_distortion._Point(rate, None) for rate in rates]
+
+    line, *points = rate_distortion._aside([curve(1, 140), curve(140), curve(139), curve(20)])
+    assert line == curve(1, 140) and points[2] == curve(20)
+    assert points[0][0].rate < 0.97 * 140 and points[1][0].rate > 1.03 * 139
+
+
+def test_a_study_without_these_learners_is_refused():
+    for artefact in (word_changes.tabulate, word_trajectories.draw):
+        with pytest.raises(UserError, match="needs a learner"):
+            artefact(without_beams())
+
+
+def test_histories_for_people():
+    _, word = PLANTED[0]
+    name = str(stream()["word"].values[word])
+    text = _words.histories(study(), [name], None, 1)
+    assert text.startswith("words, planted-words, vbs, seed 1") and f"\n{name}\n" in text
+    for arguments, said in (
+        ((["b-99"], None, 0), 'unknown word "b-99"'),
+        (([name], "vlc", 0), 'unknown learner "vlc"; did you mean "vcl"'),
+        (([name], None, 7), 'unknown seed "7"; known: 0, 1'),
+    ):
+        with pytest.raises(UserError, match=said):
+            _words.histories(study(), *arguments)
+
+
+def test_periods_of_several_years_have_both_in_their_name():
+    store = word_stores.stream().copy()
+    store.attrs["period_years"] = 5
+    store.dataset = store.to_dataset().assign(first_year=("task", [1970, 1975, 1980, 1985, 1995]))
+    assert _words.period_names(store)[0] == "1970-74"
+    assert _words.period_names(store)[-1] == "1995-99"
+
+
+def test_other_hypotheses_are_told_where_some_are_drawn(monkeypatch):
+    monkeypatch.setattr(word_trajectories, "FAINTEST", 0.0)
+    (legend,) = word_trajectories.draw(study()).legends
+    assert "its other hypotheses" in [text.get_text() for text in legend.get_texts()]
+    assert "thin lines: its others" in word_trajectories.caption(study())
+    monkeypatch.setattr(word_trajectories, "FAINTEST", 1.1)
+    (legend,) = word_trajectories.draw(study()).legends
+    assert "its other hypotheses" not in [text.get_text() for text in legend.get_texts()]
+    assert "thin lines" not in word_trajectories.caption(study())

@@ -1,0 +1,115 @@
+"""The ledger holds every claim: judged by a study, or not run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_rgb
+
+from shiftbench.core.errors import UserError
+from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.artefacts import claims
+from shiftbench.evaluation.overview import _ledger_figure, ledger
+
+LUMINANCE = (0.299, 0.587, 0.114)
+NAMES = ("order", "number", "absent")
+ROW = dict.fromkeys(claims.COLUMNS, "") | {
+    "claim": "order", "paper": "Knoblauch et al. (2018)", "where": "5.1", "says": "A is above B.",
+    "stream": "well-log", "measured": "a - b", "ours": "0.5", "low": "0.1", "high": "0.9",
+    "from": "0", "seeds": "5", "share": "1", "verdict": "reproduced",
+}  # fmt: skip
+NUMBER = ROW | {"claim": "number", "from": "1", "to": "2", "verdict": "contradicted"}
+
+
+@pytest.fixture
+def known():
+    """All claims."""
+    kept = {"where": "5.1", "says": "So.", "metric": "f1", "code": "", "ours_may": "", "paper": "9"}
+    found = [kept | {"name": name, "work": "knoblauch2018robust"} for name in NAMES]
+    found.append(kept | {"name": "other", "work": "li2021vbs"})
+    return found
+
+
+@pytest.fixture
+def tables(tmp_path: Path):
+    def written(name: str, *rows) -> Path:
+        path = tmp_path / f"{name}.csv"
+        pd.DataFrame(rows, columns=list(claims.COLUMNS)).to_csv(path, index=False)
+        return path
+
+    once = written("one", NUMBER, ROW)
+    twice = written("two", ROW | {"verdict": "unresolved", "ours": "0.05"})
+    return {("cpu", "one"): once, ("paper", "two"): twice}
+
+
+def test_every_claim_has_a_row_for_each_study_or_is_not_run(known, tables) -> None:
+    rows = ledger.collect(known, tables)
+    assert rows[["claim", "study", "verdict"]].values.tolist() == [
+        ["order", "one", "reproduced"],
+        ["order", "two", "unresolved"],
+        ["number", "one", "contradicted"],
+        ["absent", "", "not run"],
+        ["other", "", "not run"],
+    ]
+    assert rows["config"].tolist() == ["cpu", "paper", "cpu", "", ""]
+    assert rows["printed"].tolist()[-1] == "9" and rows["paper"].tolist()[-1] == "Li et al. (2021)"
+
+
+def test_counts_are_those_of_the_rows(known, tables) -> None:
+    rows = ledger.collect(known, tables)
+    expected = {
+        "reproduced": 1, "contradicted": 1, "unresolved": 1, "not at this budget": 0, "not run": 2
+    }  # fmt: skip
+    assert ledger.counted(rows) == expected
+    assert "Claims: 4; papers: 2" in ledger.caption(rows)
+    said = "Verdicts of configs cpu, paper: 1 reproduced, 1 contradicted, 1 unresolved"
+    assert said in ledger.caption(rows)
+
+
+def test_the_figure_counts_each_claim_once(known, tables) -> None:
+    """One that is judged twice is mixed; each count stands in its bar and in the legend."""
+    drawn = ledger.draw(ledger.collect(known, tables))
+    expected = {
+        "reproduced": 0, "contradicted": 1, "unresolved": 0, "mixed": 1, "not at this budget": 0,
+        "not run": 2,
+    }  # fmt: skip
+    labels = [text.get_text() for text in drawn.legends[0].get_texts()]
+    assert labels == [f"{name}: {number}" for name, number in expected.items()]
+    (axes,) = drawn.get_axes()
+    papers = [label.get_text() for label in axes.get_yticklabels()]
+    assert papers == ["Knoblauch et al. (2018)  (3)", "Li et al. (2021)  (1)"]
+    assert [text.get_text() for text in axes.texts if text.get_text()] == ["1", "1", "1", "1"]
+    title = "2 of 4 claims could be judged: 0 are reproduced, 1 contradicted"
+    assert axes.get_title(loc="left") == title
+    ends = [box.get_x() + box.get_width() for box in axes.patches]
+    assert max(ends[::2]) == 3 and max(ends[1::2]) == 1
+
+
+def test_the_figure_is_one_screen_and_grey_tells_its_verdicts_apart(known, tables) -> None:
+    rows = ledger.collect(known, tables)
+    width, height = ledger.draw(pd.concat([rows] * 3)).get_size_inches() * figure_style.DPI
+    assert height < width / 2
+    grey = {
+        name: (round(np.dot(to_rgb(look["facecolor"]), LUMINANCE), 1), look.get("hatch"))
+        for name, look in _ledger_figure.LOOKS.items()
+    }
+    assert len(set(grey.values())) == len(grey)
+
+
+def test_the_same_rows_give_the_same_bytes(known, tables, tmp_path: Path) -> None:
+    rows = ledger.collect(known, tables)
+    for name in ("first", "second"):
+        figure_style.save(ledger.draw(rows), tmp_path / name)
+    for kind in ("svg", "png"):
+        assert (tmp_path / f"first.{kind}").read_bytes() == (
+            tmp_path / f"second.{kind}"
+        ).read_bytes()
+
+
+def test_what_is_no_table_of_claims_is_named(known, tmp_path: Path) -> None:
+    (tmp_path / "claims.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(UserError, match=r"claims\.csv: the table of claims lacks the column claim"):
+        ledger.collect(known, {("cpu", "one"): tmp_path / "claims.csv"})

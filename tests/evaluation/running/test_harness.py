@@ -1,0 +1,286 @@
+"""The harness: its order, what it keeps back, failures, and resume to the last byte."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from shiftbench.config import components
+from shiftbench.core.errors import UserError
+from shiftbench.core.interface import Batch, Gaussian, Learner, LearnerError
+from shiftbench.data.store import zarr_zip
+from shiftbench.evaluation.running import build_run, harness, run_store
+from shiftbench.evaluation.running.cost import Meter
+from shiftbench.evaluation.running.harness import Stopped, advance, run_job, start
+
+BEAM = ["beam", {"size": 3, "broadening": "diffuse", "prior_log_odds": -2.0}]
+
+
+def spec(**changes):
+    return {
+        "study": "study",
+        "stream": {"name": "toy", "family": "toy-step"},
+        "variant": "variant",
+        "learner": [BEAM, ["gaussian-mean", {}]],
+        "model": None,
+        "seeds": [2, 5],
+        "reveals": [],
+        "drift": "before-prediction",
+        "metrics": ["log_predictive"],
+        "code": "code",
+        "digest": "digest",
+    } | changes
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory) -> xr.Dataset:
+    module = components.load("streams", "toy-step")
+    return module.build(module.Settings(realisations=4), tmp_path_factory.mktemp("raw"))
+
+
+class Spy:
+    """A learner that writes down in which order it is called, and with what."""
+
+    def __init__(self, fail_at: int = -1, error: Exception | None = None) -> None:
+        self.calls: list[str] = []
+        self.contexts = []
+        self.fail_at, self.error, self.tasks = fail_at, error, 0
+
+    def learner(self) -> Learner:
+        return Learner(self.init, self.predict, self.observe, self.drift, self.boundary)
+
+    def init(self, seeds):
+        return {"sum": np.zeros((len(seeds), 1))}
+
+    def drift(self, state, seeds):
+        self.calls.append("drift")
+        return state
+
+    def boundary(self, state, context, seeds):
+        self.contexts.append(context)
+        return state
+
+    def predict(self, state, inputs, seeds):
+        self.calls.append("predict")
+        shape = (len(inputs), 1, 1, 1)
+        return Gaussian(np.zeros((len(inputs), 1)), np.zeros(shape), np.ones(shape))
+
+    def observe(self, state, batch, seeds):
+        self.calls.append("observe")
+        self.tasks += 1
+        total = state["sum"] + batch.targets[:, :, 0]
+        if self.tasks == self.fail_at:
+            if self.error:
+                raise self.error
+            total[1] = np.nan
+        return {"sum": total}, {}
+
+
+def with_spy(monkeypatch, spy):
+    monkeypatch.setattr(build_run.pipeline, "assemble", lambda *_: spy.learner())
+    return spy
+
+
+def test_order_is_drift_predict_observe(monkeypatch, toy, tmp_path):
+    spy = with_spy(monkeypatch, Spy())
+    run_job(spec(), toy, tmp_path, minutes=5)
+    assert spy.calls == ["drift", "predict", "observe"] * 30
+
+
+def test_a_study_may_predict_before_the_time_update(toy, tmp_path):
+    """Then `reset` on tasks of one value predicts with the value before, and not the prior."""
+    pipeline = [["reset", {}], ["gaussian-mean", {"prior_variance": 1e12, "noise_sd": 1.0}]]
+    found, values = {}, toy["value"].values[2:4].reshape(2, -1)
+    for order in ("before-prediction", "after-prediction"):
+        asked = spec(learner=pipeline, drift=order, seeds=[2, 3])
+        run, _ = run_job(asked, toy, tmp_path / order, minutes=5)
+        found[order] = run["score"].sel(metric="log_predictive").values
+    away = values[:, 1:] - values[:, :-1]
+    expected = -0.5 * np.log(2 * np.pi * 2) - away**2 / 4
+    np.testing.assert_allclose(found["after-prediction"][:, 1:], expected, rtol=1e-6)
+    assert (found["before-prediction"] < -13).all()
+
+
+@pytest.mark.parametrize("reveals", [[], ["boundaries"], ["boundaries", "task_identity"]])
+@pytest.mark.parametrize("needs", [set(), {"boundaries"}])
+def test_only_what_is_revealed_and_declared_reaches_a_learner(
+    monkeypatch, toy, tmp_path, reveals, needs
+):
+    spy = with_spy(monkeypatch, Spy())
+    run = replace(build_run.run(spec(reveals=reveals), toy), needs=frozenset(needs))
+    position = start(run)
+    for _ in range(30):
+        position = advance(run, position, Meter())
+    assert all(context.task is None for context in spy.contexts)
+    if not needs:
+        assert spy.contexts == []
+    elif "boundaries" not in reveals:
+        assert all(context.boundary is None for context in spy.contexts)
+    else:
+        found = np.stack([context.boundary for context in spy.contexts], axis=1)
+        np.testing.assert_array_equal(found, toy["shift"].values[[2, 3, 0, 1]])
+
+
+def test_a_nan_fails_its_seed_only_and_names_the_task(monkeypatch, toy, tmp_path):
+    with_spy(monkeypatch, Spy(fail_at=4))
+    store, _ = run_job(spec(), toy, tmp_path, minutes=5)
+    status = store["status"].values
+    assert [s.startswith("failed") for s in status] == [False, True, False, False]
+    assert "state 'sum' not finite after task 3" in status[1] and "learning rate" in status[1]
+    scores = store["score"].sel(metric="log_predictive")
+    assert np.isnan(scores[1, 3:]).all() and np.isfinite(scores[1, :3]).all()
+    assert np.isfinite(scores[[0, 2, 3]]).all()
+
+
+def test_a_task_without_rows_is_not_judged_and_fails_nobody(monkeypatch, toy, tmp_path):
+    """A seed whose rows are all masked has no score there; the other tasks make its mean."""
+    reader = components.load("streams", "toy-step")
+    whole = reader.task
+
+    def masked(store, realisations, t):
+        task = whole(store, realisations, t)
+        mask = task.train.mask.copy()
+        mask[1] &= t != 4
+        return task._replace(train=task.train._replace(mask=mask))
+
+    monkeypatch.setattr(reader, "task", masked)
+    store, _ = run_job(spec(), toy, tmp_path, minutes=5)
+    assert store["status"].values.tolist() == ["ok"] * 4
+    missing = np.isnan(store["score"].sel(metric="log_predictive").values)
+    assert np.argwhere(missing).tolist() == [[1, 4]]
+
+
+def test_what_was_found_is_not_copied_at_every_task(monkeypatch, toy):
+    """20,000 tasks were: the arrays of the tasks before stay where they are."""
+    run = build_run.run(spec(), toy)
+    first = advance(run, start(run), Meter())
+    second = advance(run, first, Meter())
+    assert second.records.before is first.records
+    assert all(array.shape[1] == 1 for array in second.records.found.values())
+
+
+def test_an_error_of_the_learner_is_kept_as_data(monkeypatch, toy, tmp_path):
+    with_spy(monkeypatch, Spy(fail_at=3, error=LearnerError("singular matrix")))
+    store, _ = run_job(spec(), toy, tmp_path, minutes=5)
+    assert set(store["status"].values) == {"failed: LearnerError at task 2: singular matrix"}
+    assert np.isnan(store["score"].values[..., 2:]).all()
+
+
+def test_a_mistake_in_the_code_is_no_data(monkeypatch, toy, tmp_path):
+    with_spy(monkeypatch, Spy(fail_at=3, error=TypeError("a bug")))
+    with pytest.raises(TypeError, match="a bug"):
+        run_job(spec(), toy, tmp_path, minutes=5)
+
+
+def test_a_malformed_prediction_is_refused_before_it_is_scored(monkeypatch, toy, tmp_path):
+    """With the learner's name and file, though a beam is around it."""
+    module = components.load("learners", "gaussian-mean")
+    build = module.build
+
+    def flat(*given) -> Learner:
+        learner = build(*given)
+
+        def predict(*data) -> Gaussian:
+            found = learner.predict(*data)
+            return found._replace(mean=found.mean[..., 0])
+
+        return replace(learner, predict=predict)
+
+    scored = []
+    monkeypatch.setattr(module, "build", flat)
+    metric = components.load("metrics", "log_predictive")
+    monkeypatch.setattr(metric, "score", lambda *given: scored.append(given))
+    expected = r"learner gaussian-mean \(.*gaussian_mean.py\): predicts a Gaussian whose mean has"
+    expected += r" the shape \(4, 6, 1\), expected \(4, 6, 1, 1\): \[seed 4, hypothesis 6, row 1,"
+    with pytest.raises(UserError, match=expected):
+        run_job(spec(), toy, tmp_path, minutes=5)
+    assert not scored
+
+
+def interrupt_after(monkeypatch, tasks):
+    """Makes the harness stop as SIGTERM does, before the given task."""
+
+    def interrupted(run, position, meter):
+        if position.next_task == tasks:
+            raise Stopped("test")
+        return advance(run, position, meter)
+
+    monkeypatch.setattr(harness, "advance", interrupted)
+
+
+@pytest.mark.parametrize("tasks", [0, 1, 17, 29])
+def test_stopped_and_resumed_equals_uninterrupted_to_the_byte(monkeypatch, toy, tmp_path, tasks):
+    whole, cost = run_job(spec(), toy, tmp_path / "a", minutes=5)
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, tasks)
+        with pytest.raises(Stopped):
+            run_job(spec(), toy, tmp_path / "b", minutes=5)
+    resumed, resumed_cost = run_job(spec(), toy, tmp_path / "b", minutes=5)
+    for name, store in (("whole", whole), ("resumed", resumed)):
+        zarr_zip.write(store, tmp_path / name)
+    assert (tmp_path / "whole").read_bytes() == (tmp_path / "resumed").read_bytes()
+    assert (cost["attempts"], resumed_cost["attempts"]) == (1, 2)
+
+
+def test_the_time_limit_saves_and_stops(toy, tmp_path):
+    with pytest.raises(Stopped, match="limit"):
+        run_job(spec(), toy, tmp_path, minutes=1e-9)
+    assert list(tmp_path.glob("*.npz"))
+
+
+def test_the_store_holds_its_origin_and_no_times(toy, tmp_path):
+    store, cost = run_job(spec(), toy, tmp_path, minutes=5)
+    assert json.loads(store.attrs["spec"])["seeds"] == [2, 5]
+    assert {"title", "code", "versions", "licence"} <= store.attrs.keys()
+    assert store["info_parent"].dims == ("seed", "task", "hypothesis")
+    assert cost["wall_seconds"] > 0 and cost["peak_memory_bytes"] > 1e7 and cost["host"]
+    assert store["realisation"].values.tolist() == [2, 3, 0, 1]
+
+
+def test_other_seeds_and_tasks_draw_other_numbers(toy):
+    seeds = build_run.run(spec(), toy).seeds
+    other = build_run.run(spec(variant="other"), toy).seeds
+    assert len(np.unique(np.concatenate([seeds, other]), axis=0)) == 8
+
+
+def test_a_stream_that_looks_back_gives_the_matrix_of_scores(monkeypatch, toy):
+    """A score is the mean over all tasks so far, and each task's is kept."""
+    module = components.load("streams", "toy-step")
+    monkeypatch.setattr(module, "test", _test_of_task, raising=False)
+    metric = components.load("metrics", "log_predictive")
+    monkeypatch.setattr(metric, "STAGE", "after")
+    run = build_run.run(spec(), toy)
+    monkeypatch.setattr(metric, "score", lambda predictive, batch: batch.inputs[:, 0])
+    position = start(run)
+    for _ in range(3):
+        position = advance(run, position, Meter())
+    store = run_store.dataset(run, position)
+    tested = store["tested"].sel(after_metric="log_predictive").isel(seed=1).values
+    expected = np.full(tested.shape, np.nan)
+    for t in range(3):
+        expected[t, : t + 1] = 10 * np.arange(t + 1) + 1
+    np.testing.assert_array_equal(tested, expected)
+    np.testing.assert_array_equal(store["score"][0, 1, :3], np.nanmean(expected[:3], axis=1))
+    assert store["status"].values.tolist() == ["ok"] * 4
+
+
+def _test_of_task(store, realisations, j):
+    """Inputs say which task and which seed is tested."""
+    s = len(realisations)
+    inputs = np.broadcast_to(10.0 * j + np.arange(s)[:, None], (s, 1))
+    return Batch(inputs, np.zeros((s, 1, 1)), np.ones((s, 1), bool))
+
+
+def test_a_learner_that_refuses_the_stream_fails_in_all_seeds(monkeypatch, toy):
+    def refuse(*_):
+        raise LearnerError("needs several heads")
+
+    monkeypatch.setattr(build_run.pipeline, "assemble", refuse)
+    run = build_run.run(spec(), toy)
+    store = run_store.dataset(run, start(run))
+    assert set(store["status"].values) == {"failed: LearnerError: needs several heads"}
+    assert np.isnan(store["score"]).all()

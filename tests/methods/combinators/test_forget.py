@@ -1,0 +1,44 @@
+"""Forgetting at a constant rate equals a beam that is certain of a shift before every task."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from shiftbench.core import seeds
+from shiftbench.core.interface import Batch, LearnerError, Problem
+from shiftbench.methods.combinators import beam, forget
+from shiftbench.methods.learners import gaussian_mean
+
+SERIES = Problem("regression", (0,), 1, 1, 3)
+KEY = seeds.block([0], "forget")
+PLAIN = gaussian_mean.build(gaussian_mean.Settings(), SERIES)
+
+
+def batch(value: float) -> Batch:
+    return Batch(np.zeros((1, 1, 0)), np.full((1, 1, 1), value), np.ones((1, 1), bool))
+
+
+@pytest.mark.parametrize("broadening", ["temper", "temper-prior", "geometric", "diffuse"])
+@pytest.mark.parametrize("warm", [False, True])
+def test_equals_a_beam_whose_log_odds_are_large(broadening, warm):
+    how = {"broadening": broadening, "beta": 0.3}
+    alone = forget.build(forget.Settings(**how), SERIES, PLAIN)
+    certain = beam.build(beam.Settings(size=1, prior_log_odds=1000.0, **how), SERIES, PLAIN)
+    one, other = alone.init(KEY), certain.init(KEY)
+    if warm:
+        one, other = (
+            made.begin(s, batch(4.0), KEY)[0] for made, s in ((alone, one), (certain, other))
+        )
+    for value in (1.0, -2.0, 0.5):
+        one, _ = alone.observe(alone.drift(one, KEY), batch(value), KEY)
+        other, _ = certain.observe(certain.drift(other, KEY), batch(value), KEY)
+        for name in ("base.mean", "base.variance"):
+            np.testing.assert_allclose(one[name], other[name], rtol=1e-12)
+
+
+def test_a_learner_that_cannot_be_broadened_is_refused():
+    with pytest.raises(LearnerError, match="cannot be broadened"):
+        forget.build(forget.Settings(), SERIES, replace(PLAIN, broaden=None))

@@ -1,0 +1,69 @@
+"""The published study of the well-log against the golden numbers of correct formulas."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from shiftbench.config import components, config_file
+from shiftbench.core import seeds
+from shiftbench.data.series import series
+from shiftbench.evaluation.running import pipeline
+from shiftbench.evaluation.scoring import segmentation
+
+pytestmark = pytest.mark.skipif(
+    "SHIFTBENCH_MIRROR" not in os.environ, reason="needs the real files in SHIFTBENCH_MIRROR"
+)
+# Positions of two independent implementations, counted from 1 (notes on knoblauch2018robust).
+ROBUST = [
+    20, 578, 1035, 1071, 1527, 1686, 1867, 2049, 2409, 2471, 2532, 2592, 2771, 2784, 3943, 3966,
+]  # fmt: skip
+STRONG = [20, 1071, 1527, 1686, 1867, 2049, 2409, 2471, 2592, 2780, 3966]
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return config_file.load(Path(__file__).parents[3] / "config" / "cpu.yaml")
+
+
+@pytest.fixture(scope="module")
+def stream(plan):
+    raw = Path(os.environ["SHIFTBENCH_MIRROR"]) / "well-log"
+    settings = plan.streams["well-log"].settings
+    return series.build(components.configured("streams", "series", settings), raw)
+
+
+def found(plan, stream, variant):
+    """Changepoints, counted from 1, and how often the most probable run length is 0."""
+    learner = pipeline.assemble(
+        plan.studies["well-log"].learners[variant], None, series.problem(stream)
+    )
+    key, infos = seeds.block(range(1), "well-log"), []
+    state = learner.init(key)
+    for t in range(stream.sizes["task"]):
+        batch = series.task(stream, [0], t).train
+        state, info = learner.observe(learner.drift(state, key), batch, key)
+        infos.append(info)
+    dims = ("seed", "task", "hypothesis")
+    stacked = {k: np.stack([info[k] for info in infos], axis=1) for k in infos[0]}
+    run = xr.Dataset({f"info_{name}": (dims, array) for name, array in stacked.items()})
+    (points,) = segmentation.changepoints(run) or []
+    argmax = segmentation.run_length_argmax(run)
+    assert argmax is not None
+    return points + 1, int((argmax == 0).sum())
+
+
+def test_standard_is_at_zero_26_times_with_30_changepoints(plan, stream):
+    points, zeros = found(plan, stream, "standard")
+    assert zeros == 26 and len(points) == 30
+
+
+@pytest.mark.parametrize(("variant", "golden"), [("robust", ROBUST), ("robust-strong", STRONG)])
+def test_robust_finds_the_golden_changepoints(plan, stream, variant, golden):
+    points, _ = found(plan, stream, variant)
+    assert len(points) == len(golden)
+    assert np.abs(points - golden).max() <= 2

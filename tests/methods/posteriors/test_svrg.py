@@ -1,0 +1,95 @@
+"""SVRG follows the best beta posterior: the ELBO it reaches, and what it draws."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shiftbench.core import seeds
+from shiftbench.core.interface import Batch, Problem
+from shiftbench.methods.learners import bayes_linear
+from shiftbench.methods.posteriors import beta_posterior, svrg
+
+
+def series(d, p, rows):
+    """Designs [1, T, 1, d, p] and targets [1, T, d] with an outlier every 20 rows."""
+    rng = np.random.default_rng(0)
+    x = np.ones((1, rows, 1, d, p))
+    x = rng.normal(size=x.shape) if p > 1 else x
+    y = x[:, :, 0].sum(axis=-1) + rng.normal(size=(1, rows, d))
+    y[:, ::20] += 8.0
+    return Batch(x, y, np.ones((1, rows), bool))
+
+
+def run(batch, key=7, **settings):
+    """The state after every row."""
+    d, p = batch.inputs.shape[-2:]
+    problem = Problem("regression", (1, d, p), d, 1, 1)
+    learner = bayes_linear.build(bayes_linear.Settings(**settings), problem)
+    at = seeds.block([key], "svrg")
+    state, states = learner.init(at), []
+    for t in range(batch.mask.shape[1]):
+        state, _ = learner.observe(state, Batch(*(a[:, t : t + 1] for a in batch)), at)
+        states.append(state)
+    return states
+
+
+def elbo(state, **settings):
+    d, p = state["window_x"].shape[-2:]
+    rows = min(int(state["count"][0, 0]), settings["window"])
+    made = bayes_linear.Settings(**settings)
+    q = state["fit"][0, 0]
+    return beta_posterior.elbo(
+        q,
+        bayes_linear._prior(made, p),
+        made.beta_p,
+        state["window_x"][0, 0, :rows],
+        state["window_y"][0, 0, :rows],
+        np.empty(len(q)),
+        np.empty(beta_posterior.work_size(d, p)),
+    )
+
+
+@pytest.mark.parametrize(("d", "p", "beta"), [(1, 1, 0.1), (3, 4, 0.05)])
+def test_the_elbo_is_within_a_nat_of_the_best(d, p, beta):
+    """Half of the time; an outlier that has just come may cost some for a few rows."""
+    batch = series(d, p, 300)
+    settings = {"beta_p": beta, "window": 150, "a0": 2.0, "b0": 2.0, "prior_variance": 10.0}
+    full, followed = (run(batch, **settings, optimiser=name) for name in ("full", "svrg"))
+    gap = np.array(
+        [
+            elbo(one, **settings) - elbo(two, **settings)
+            for one, two in zip(full, followed, strict=True)
+        ]
+    )
+    for rows in (gap[10:50], gap[50:150], gap[150:]):
+        assert np.median(rows) < 1.0
+    assert gap[100:].max() < 3.0
+    assert gap.min() > -0.01
+
+
+def test_the_seeds_alone_decide_what_is_drawn():
+    batch = series(1, 1, 60)
+    settings = {"beta_p": 0.1, "window": 40, "optimiser": "svrg"}
+    one, two, other = (run(batch, key, **settings)[-1] for key in (1, 1, 2))
+    assert all(np.array_equal(one[name], two[name]) for name in one)
+    assert not np.array_equal(one["fit"], other["fit"])
+
+
+def test_draws_are_different_rows_all_equally_often():
+    own, counts = np.zeros(svrg.size(1)), np.zeros(20)
+    for _ in range(4000):
+        rows = svrg._drawn(own, 20, 10)
+        assert len(set(rows)) == 10 and rows.min() >= 0
+        counts[rows] += 1
+    # A row's count is binomial(4000, 1/2): five standard deviations.
+    assert np.abs(counts - 2000).max() < 5 * np.sqrt(1000)
+
+
+def test_anchors_follow_the_schedule_of_the_paper():
+    """Optima after 1, 2, 4, 8, 16 and then 20 rows; later 1.4 rows apart on average."""
+    states = run(series(1, 1, 400), beta_p=0.1, window=100, optimiser="svrg")
+    anchors = np.array([state["svrg"][0, 0, :4] for state in states])
+    new = np.flatnonzero((np.diff(anchors, axis=0, prepend=0) != 0).any(axis=1)) + 1
+    assert new[new < 100].tolist() == [1, 2, 4, 8, 16, 32, 52, 72, 92]
+    assert np.diff(new[new > 112]).mean() == pytest.approx(1.4, abs=0.25)

@@ -1,0 +1,135 @@
+"""Everything committed that can be derived is up to date, and what is not is named."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from shiftbench.config import components, config_file, json_schema, reference
+from shiftbench.publish import files
+from shiftbench.publish.derived import derive, tables
+
+ROOT = Path(__file__).parents[3]
+README = """\
+# Ours
+
+- **Beams.** <!-- finding: lead --><!-- /finding -->
+
+<!-- table: papers -->
+<!-- /table -->
+"""
+FINDINGS = """\
+lead:
+  says: Six hypotheses lead one by {lead} points {lead.interval}.
+  rests_on:
+    lead: {study: mine/one, leads: [six, one]}
+"""
+
+
+def test_what_is_committed_is_up_to_date() -> None:
+    assert derive.check(ROOT, of_studies=False) == []
+
+
+@pytest.mark.long
+def test_tables_of_studies_and_figures_are_up_to_date() -> None:
+    assert derive.check(ROOT, figures=True) == []
+
+
+def test_every_kind_of_table_is_derived_or_says_why_not() -> None:
+    kinds = {name for name in components.names("artefacts") if _kind(name) == "table"}
+    assert kinds == {*tables.FROM_SCORES, *tables.NEEDS_RUNS}
+    assert not set(tables.FROM_SCORES) & tables.NEEDS_RUNS.keys()
+
+
+def _kind(artefact: str) -> str:
+    return components.constant("artefacts", artefact, "KIND")
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch) -> Path:
+    """A small checkout with one published study, derived."""
+    monkeypatch.setattr(reference, "text", lambda: "reference")
+    monkeypatch.setattr(json_schema, "text", lambda: "{}")
+    claim = {"name": "a", "work": "li2021vbs", "where": "5", "says": "So.", "metric": "f1"}
+    claim |= {"code": "", "ours_may": "", "paper": "9"}
+    monkeypatch.setattr(derive, "_library", lambda: ([claim], {}, []))
+    study = tmp_path / "results/published/mine/studies/one"
+    study.mkdir(parents=True)
+    rows = [
+        {"study": "one", "stream": "digits", "learner": method, "method": method,
+         "metric": "accuracy", "seed": seed, "score": mean + 0.001 * seed * mean, "status": "ok"}
+        for method, mean in (("six", 0.9), ("one", 0.8))
+        for seed in range(5)
+    ]  # fmt: skip
+    pd.DataFrame(rows).to_csv(study / "scores.csv", index=False)
+    pd.DataFrame(rows)[:1].to_csv(study / "summary.csv", index=False)
+    origin = {"core_hours": 0.5, "runs": 2, "commit": "abc"}
+    (study / files.PROVENANCE).write_text(json.dumps(origin))
+    sums = files.checksums(files.of_study(tmp_path / "results/published/mine", "one"))
+    (study / files.CHECKSUMS).write_text(sums)
+    for name in ("config", "docs"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "docs/findings.yaml").write_text(FINDINGS)
+    (tmp_path / "README.md").write_text(README)
+    assert derive.derive(tmp_path, figures=False) == []
+    return tmp_path
+
+
+def test_a_derived_checkout_is_up_to_date_and_says_its_numbers(checkout) -> None:
+    assert derive.check(checkout) == []
+    said = (checkout / "README.md").read_text()
+    assert "-->Six hypotheses lead one by 10.0 points [10.0, 10.0].<!-- /finding -->" in said
+    assert "| Li et al. (2021) | 0 (0) |" in said
+
+
+def test_a_changed_number_in_a_page_is_out_of_date(checkout) -> None:
+    page = checkout / "README.md"
+    page.write_text(page.read_text().replace("by 10.0", "by 11.0"))
+    (said,) = derive.check(checkout)
+    assert said.startswith("README.md: line 3 has ") and said.endswith("; run `make derived`")
+    assert "11.0" in said and "10.0" in said
+
+
+def test_an_old_ledger_is_out_of_date(checkout) -> None:
+    path = checkout / "results/published/ledger.csv"
+    path.write_text(path.read_text().replace("not run", "reproduced", 1))
+    (said,) = derive.check(checkout)
+    assert said.startswith("results/published/ledger.csv: line 2 has ")
+
+
+def test_an_edited_score_is_named_and_its_sentence_too(checkout) -> None:
+    path = checkout / "results/published/mine/studies/one/scores.csv"
+    rows = pd.read_csv(path)
+    rows.loc[(rows["learner"] == "six") & (rows["seed"] == 0), "score"] = 0.1
+    rows.to_csv(path, index=False)
+    of_score, of_sentence = derive.check(checkout)
+    assert of_score.startswith("results/published/mine/studies/one/scores.csv: changed since")
+    assert of_sentence.startswith(
+        "README.md: finding lead: published is otherwise: accuracy of six"
+    )
+    page = (checkout / "README.md").read_text()
+    assert derive.update(checkout) == [of_score], "nothing is built upon it"
+    assert (checkout / "README.md").read_text() == page
+    assert "no resolved lead" in of_sentence and "Six hypotheses lead one by" in of_sentence
+
+
+def test_tables_from_committed_scores_are_those_of_the_workflow(tmp_path) -> None:
+    plan = config_file.load(ROOT / "config/embedded.yaml")
+    study = ROOT / "results/published/embedded/studies/regimes"
+    made = tables.derive(study, plan, tmp_path)
+    assert "tables/regime-table.csv" in made and "tables/regime-table.md" in made
+    for name in made:
+        assert (tmp_path / name).read_bytes() == (study / name).read_bytes(), name
+
+
+def test_checksums_of_derived_files_replace_the_old_ones(tmp_path) -> None:
+    (tmp_path / "a.csv").write_text("new")
+    listed = tmp_path / files.CHECKSUMS
+    listed.write_text("0  a.csv\n1  b.csv\n")
+    derive._seal(tmp_path, ["a.csv"])
+    digest = hashlib.sha256(b"new").hexdigest()
+    assert listed.read_text() == f"{digest}  a.csv\n1  b.csv\n"

@@ -1,0 +1,69 @@
+"""The overview of what is published: from its files alone, and no other than is committed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+
+from shiftbench.config import claims
+from shiftbench.config.library import OURS, Library
+from shiftbench.publish.derived import costs, published
+
+METHODS = ("a", "b", "c")
+
+
+def study(folder: Path, name: str, tuned: bool = True) -> None:
+    """The scores of a published study, and the folder of its trials."""
+    place = folder / "cpu" / "studies" / name
+    place.mkdir(parents=True)
+    rows = [
+        {"study": name, "stream": name, "learner": method, "method": method, "metric": "acc",
+         "seed": seed, "score": 0.5 + 0.1 * number + 0.01 * seed, "status": "ok"}
+        for number, method in enumerate(METHODS)
+        for seed in range(3)
+    ]  # fmt: skip
+    pd.DataFrame(rows).to_csv(place / "scores.csv", index=False)
+    if tuned:
+        place.with_name(f"{name}-tuning").mkdir()
+
+
+def test_only_methods_that_were_tuned_alike_are_ranked(tmp_path):
+    for name in ("one", "two"):
+        study(tmp_path, name)
+    study(tmp_path, "three", tuned=False)
+    assert set(published.tuned_scores(tmp_path)["study"]) == {"one", "two"}
+    names = [path.name for path in published.write(tmp_path, some_claims(), {})]
+    made = ["ledger.csv", "ledger.md", "ledger.png", "ledger.svg", "costs.csv", "costs.md"]
+    assert names == made
+    study(tmp_path, "four")
+    names = [path.name for path in published.write(tmp_path, some_claims(), {})]
+    assert names == [*made, "ranks.png", "ranks.svg"]
+
+
+def test_costs_are_those_of_the_provenance_and_what_20_seeds_would_be(tmp_path):
+    study(tmp_path, "one")
+    place = tmp_path / "cpu" / "studies"
+    for name, hours in (("one", 0.3), ("one-tuning", 0.5)):
+        origin = {"core_hours": hours, "runs": 9, "commit": "abc"}
+        (place / name / "provenance.json").write_text(json.dumps(origin))
+    study(tmp_path, "old", tuned=False)  # published before costs were
+    (row,) = costs.collect(tmp_path).to_dict("records")
+    assert row == {
+        "config": "cpu", "study": "one", "seeds": 3, "runs": 9, "core_hours": 0.3, "trials": 0.5,
+        "at_20_seeds": 2.5, "commit": "abc",
+    }  # fmt: skip
+    assert "Together 0.8." in costs.caption(costs.collect(tmp_path))
+
+
+def test_without_a_table_nothing_has_run(tmp_path):
+    published.write(tmp_path, some_claims(), {})
+    rows = pd.read_csv(tmp_path / "ledger.csv")
+    assert set(rows["verdict"]) == {"not run"} and len(rows) == len(some_claims())
+
+
+def some_claims():
+    """A few: the figure of all takes seconds."""
+    ours = list(claims.load(Library(OURS)).values())[:5]
+    return [one.model_dump(exclude_none=True) for one in ours]

@@ -1,0 +1,102 @@
+"""The whole published site in a headless browser: no error, links lead, choosers and sorting work.
+
+Needs Chromium, and playwright and axe-playwright-python of envs/peers.txt: `make test-peers`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shiftbench.publish.site import pages
+from tests.publish.site.conftest import Serious
+
+pytestmark = pytest.mark.peers
+PUBLISHED = Path(__file__).parents[3] / "results" / "published"
+LARGEST = 15_000_000
+"""Bytes of the whole site."""
+STUDY = "studies/cpu/permuted-mnist.html"
+FULL = "studies/cpu/permuted-mnist-full.html"
+"""The same with all images, beside what the paper prints."""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("site") / "site"
+    pages.write(PUBLISHED, made)
+    return made
+
+
+def test_the_site_is_small(site: Path) -> None:
+    size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
+    assert size < LARGEST
+
+
+@pytest.mark.parametrize("width", [1400, 400])
+def test_every_page_opens_without_a_word_and_fits(page: Any, site: Path, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    for path in sorted(site.rglob("*.html")):
+        page.goto(path.as_uri())
+        if page.locator(".chart").count():
+            page.wait_for_selector(".chart svg .mark-symbol path")
+        across = page.evaluate("document.documentElement.scrollWidth")
+        assert across <= width, f"{path.name} is {across} wide"
+    assert page.told == []
+
+
+def test_two_clicks_lead_to_vogn_on_permuted_mnist(page: Any, site: Path) -> None:
+    page.goto((site / "index.html").as_uri())
+    page.locator("a[href='#matrix'], a[href='index.html#matrix']").first.click()
+    page.locator(f"a[href='{FULL}#vogn']").first.click()
+    row = page.locator("tr#vogn")
+    assert row.is_visible()
+    assert all(told in row.inner_text() for told in ("93.61", "94.00", "3 of 3 runs"))
+    assert "permuted-mnist-full" in page.locator("#command").inner_text()
+    assert page.locator("#leading").inner_text().startswith("acc: Average accuracy over all tasks")
+
+
+def test_the_chooser_changes_the_chart(page: Any, site: Path) -> None:
+    page.goto((site / STUDY).as_uri())
+    marks = page.locator(".chart svg .mark-symbol path")
+    marks.first.wait_for()
+    assert marks.count() == 13 * 5
+    assert page.locator("#chart-shows").inner_text() == "acc (%) on permuted-mnist"
+    page.locator("[name=seed]").select_option("2")
+    page.wait_for_function("document.querySelectorAll('.chart svg .mark-symbol path').length == 13")
+    page.get_by_role("button", name="none").click()
+    page.locator(".chart").wait_for(state="hidden")
+    assert page.locator("#chart-shows").inner_text() == "No score fits this choice."
+    page.get_by_label("VOGN", exact=True).check()
+    page.wait_for_function("document.querySelectorAll('.chart svg .mark-symbol path').length == 1")
+    label = marks.first.get_attribute("aria-label")
+    page.locator("[name=metric]").select_option("nll")
+    page.wait_for_function(
+        "old => document.querySelector('.chart svg .mark-symbol path').ariaLabel != old", arg=label
+    )
+    assert page.told == []
+
+
+def test_tables_sort_and_the_ledger_filters(page: Any, site: Path) -> None:
+    page.goto((site / STUDY).as_uri())
+    head = page.locator("#table thead button").filter(has_text="acc").first
+    head.press("Enter")  # with the keyboard
+    cells = page.locator("#table [data-metric=acc]")
+    values = [float(cells.nth(at).get_attribute("data-sort")) for at in range(cells.count())]
+    assert values == sorted(values) and len(set(values)) > 5
+    head.press("Enter")
+    assert float(cells.first.get_attribute("data-sort")) == max(values)
+    page.goto((site / "index.html").as_uri())
+    page.locator("[name=verdict]").select_option("reproduced")
+    shown = page.locator("#ledger tbody tr:visible")
+    assert {shown.nth(at).get_attribute("data-verdict") for at in range(shown.count())} == {
+        "reproduced"
+    }
+    assert page.locator("output").inner_text().startswith(f"{shown.count()} of ")
+
+
+@pytest.mark.parametrize("place", ["index.html", STUDY, "methods/vogn.html", "datasets/mnist.html"])
+def test_axe_finds_nothing_serious(page: Any, serious: Serious, site: Path, place: str) -> None:
+    page.goto((site / place).as_uri())
+    assert serious(page) == []

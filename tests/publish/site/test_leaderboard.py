@@ -1,0 +1,220 @@
+"""Somebody's own method beside ours: their crate, checked, on the leaderboard of our site.
+
+Somebody is examples/own_method, on two streams: one that is ours under another name, and one that
+is not.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from shiftbench.cli.main import main
+from shiftbench.config import config_file
+from shiftbench.publish import crate, entries, files
+from tests.config.test_user_components import forget
+from tests.publish.site import html
+from tests.publish.site.conftest import Serious, without_bundle
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "own_method" / "my_parts"
+ROWS = "{{family: tabular, dataset: simulated-regression, scaling: none, simulated_rows: {}}}"
+STUDY = """\
+studies:
+  {}:
+    title: Rows
+    streams: [{}]
+    seeds: {}
+    seeds_per_job: 4
+    metrics: [log_predictive]
+    methods: {}
+"""
+OURS = f"streams: {{rows: {ROWS.format(60)}}}\n" + STUDY.format(
+    "ours", "rows", 4, "{known: [linear-gaussian: {noise_sd: 1.0, prior_variance: 9.0}]}"
+)
+FORGETFUL = "{forgetful: [forgetful-ridge], sure: [forgetful-ridge: {forget: 1.0}]}"
+THEIRS = (
+    f"components: my_parts\nstreams: {{same: {ROWS.format(60)}, longer: {ROWS.format(80)}}}\n"
+    + STUDY.format("mine", "same, longer", 4, FORGETFUL)
+)
+
+
+def made(folder: Path, name: str, text: str) -> Path:
+    """All that the workflow would make of a config, below results/NAME of a folder."""
+    file = folder / "config" / f"{name}.yaml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    plan, results = config_file.load(file), folder / "results" / name
+    (study, planned), given = next(iter(plan.studies.items())), ["--config", str(file)]
+    streams = {one: f"{results}/streams/{one}.zarr.zip" for one in planned.streams}
+    runs = []
+    for stream, store in streams.items():
+        assert main.main(["stream", stream, *given, "--raw", "raw", "--output", store]) == 0
+        for learner in planned.learners:
+            stem = f"{results}/runs/{study}/{stream}/{learner}/0-{planned.seeds - 1}"
+            runs.append(f"{stem}.zarr.zip")
+            job = ["train", study, stream, learner, "--seeds", f"0-{planned.seeds - 1}", *given]
+            job += ["--store", store, "--output", runs[-1], "--cost", f"{stem}.cost.json"]
+            assert main.main([*job, "--scratch", str(folder / "scratch")]) == 0
+    place = results / "studies" / study
+    job = ["summarise", study, *given, "--scores", f"{place}/scores.zarr.zip"]
+    job += ["--summary", f"{place}/summary.csv", "--tidy", f"{place}/scores.csv"]
+    assert main.main([*job, "--streams", *streams.values(), "--runs", *runs]) == 0
+    return results
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """With results/ours and config/ours.yaml, and somebody's crate."""
+    forget()
+    folder = tmp_path_factory.mktemp("board")
+    made(folder, "ours", OURS)
+    shutil.copytree(EXAMPLE, folder / "theirs/config/my_parts")
+    theirs = made(folder / "theirs", "theirs", THEIRS)
+    crate.make(theirs, folder / "theirs/config/theirs.yaml", folder / "somebody")
+    forget()
+    yield folder
+    forget()
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    without_bundle(monkeypatch)
+    yield
+    forget()
+
+
+def site(folder: Path, target: Path, *more: str) -> html.Element:
+    """The leaderboard of our site with somebody's crate."""
+    options = ["--config", str(folder / "config/ours.yaml"), "--to", str(target), *more]
+    results = str(folder / "results/ours")
+    assert main.main(["site", results, *options, "--with", str(folder / "somebody")]) == 0
+    return html.read(target / "leaderboard.html")
+
+
+def lines(page: html.Element) -> dict[str, list[str]]:
+    """By method, its rank, where it is from and why it has no rank."""
+    found = {}
+    for row in page.all("tr"):
+        if "data-label" in row.attributes:
+            cells = [cell.text for cell in row.children]
+            found[row.attributes["data-label"]] = [cells[0], cells[2], cells[-1]]
+    return found
+
+
+def test_what_is_verified_is_ranked_beside_ours(folder: Path, tmp_path: Path) -> None:
+    page = site(folder, tmp_path / "site", "--trust")
+    found = lines(page)
+    assert found.keys() == {"known", "mine/forgetful", "mine/sure"}
+    scores = pd.concat(
+        pd.read_csv(path) for path in folder.glob("**/results/*/studies/*/scores.csv")
+    )
+    scores = scores[scores["stream"].isin(["rows", "same"])]
+    order = scores.groupby("learner")["score"].mean().sort_values(ascending=False)
+    ranked = sorted(found, key=lambda name: int(found[name][0]))
+    assert [name.removeprefix("mine/") for name in ranked] == list(order.index)
+    assert {name: row[1] for name, row in found.items()} == {
+        "known": "here", "mine/forgetful": "somebody", "mine/sure": "somebody"
+    }  # fmt: skip
+    assert "somebody: mine/forgetful on longer" in page.text, "a stream that is not ours"
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("width", [1400, 400])
+def test_the_leaderboard_fits_a_browser_and_people(
+    page: Any, serious: Serious, folder: Path, tmp_path: Path, width: int
+) -> None:
+    site(folder, tmp_path / "site", "--trust")
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto((tmp_path / "site/leaderboard.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator("tr[data-label='mine/sure']").is_visible()
+    assert page.told == []
+    assert serious(page) == []
+
+
+def test_code_that_came_with_a_crate_runs_only_where_it_is_trusted(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    found = lines(site(folder, tmp_path / "site"))
+    assert found["known"][0] == "1"
+    assert not found["mine/sure"][0].isdigit() and "with --trust alone" in found["mine/sure"][2]
+    assert "my_parts" not in sys.modules
+    assert "mine/sure on same: forgetful-ridge: code that came with" in capsys.readouterr().out
+
+
+def test_a_crate_with_one_other_byte_is_refused(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    spoilt = Path(shutil.copytree(folder / "somebody", tmp_path / "somebody"))
+    table = spoilt / "studies/mine/scores.csv"
+    table.write_text(table.read_text().replace("ok", "OK", 1))
+    results = [str(folder / "results/ours"), "--config", str(folder / "config/ours.yaml")]
+    made = ["site", *results, "--to", str(tmp_path / "site"), "--with", str(spoilt)]
+    assert main.main(made) == 2 and not (tmp_path / "site").exists()
+    assert "studies/mine/scores.csv" in capsys.readouterr().err
+
+
+def test_better_scores_with_new_checksums_do_not_come_out_again(
+    folder: Path, tmp_path: Path
+) -> None:
+    """Somebody raises the scores of a crate, and writes all checksums anew."""
+    spoilt = Path(shutil.copytree(folder / "somebody", tmp_path / "somebody"))
+    table = spoilt / "studies/mine/scores.csv"
+    rows = pd.read_csv(table)
+    rows["score"] += 1.0
+    table.write_text(rows.to_csv(index=False, lineterminator="\n"))
+    listed = spoilt / "studies/mine" / files.CHECKSUMS
+    listed.write_text(files.checksums(files.of_study(spoilt, "mine")))
+    told = spoilt / "ro-crate-metadata.json"
+    text = told.read_text()
+    for name, path in (("scores.csv", table), (files.CHECKSUMS, listed)):
+        old = files.checksums({"": folder / "somebody/studies/mine" / name}).split()[0]
+        text = text.replace(old, files.checksums({"": path}).split()[0])
+    told.write_text(text)
+    (spoilt / files.CHECKSUMS).write_text(files.checksums(crate.contents(spoilt)))
+    assert crate.changed(spoilt) == []
+    for one in entries.read(spoilt, trust=True):
+        assert one.problem.startswith("its scores are not those of its runs"), one
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"trials": 30}, "tuned with 30 trials; ours not"),
+        ({"problem": "its run is another"}, "its run is another"),
+        ({"setting": {"protocol": "{}"}}, "another protocol"),
+        ({"setting": {"model": '["mlp", {}]'}}, "another network"),
+        ({"scores": [0, 1]}, "no score of 2 of our 4 seeds"),
+        ({"metrics": ["squared_error"]}, "its study has no log_predictive"),
+    ],
+)
+def test_what_is_not_alike_has_no_rank_and_says_why(
+    folder: Path, change: dict, reason: str
+) -> None:
+    from shiftbench.publish.site import collect, leaderboard, standings
+
+    found = collect.collect(folder / "results/ours", [folder / "config/ours.yaml"])
+    known = {one.place: standings.of(one, found.library) for one in found.studies}
+    (study,) = found.studies
+    (own,) = leaderboard._settings(study, "rows")
+    scores = pd.DataFrame({"log_predictive": [0.5, 0.6, 0.7, 0.8]}, index=range(4))
+    entry = entries.Entry("theirs", "s", "x", "better", own, scores, 0, "")
+    (board,), _ = leaderboard.boards(found, known, [entry])
+    assert [line.rank for line in board.lines] == [1, 2] and board.lines[0].label == "s/better"
+    if "setting" in change:
+        entry = entry._replace(setting=own._replace(**change["setting"]))
+    elif "scores" in change:
+        entry = entry._replace(scores=scores.loc[change["scores"]])
+    elif "metrics" in change:
+        entry = entry._replace(scores=scores.set_axis(change["metrics"], axis=1))
+    else:
+        entry = entry._replace(**change)
+    (board,), unplaced = leaderboard.boards(found, known, [entry])
+    assert [line.rank for line in board.lines] == [1, 0] and unplaced == []
+    assert board.lines[1].reason.startswith(reason)

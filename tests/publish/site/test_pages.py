@@ -1,0 +1,443 @@
+"""The made pages: they are whole, they say what the files of results say, and all links lead."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from itertools import pairwise
+from pathlib import Path
+from urllib.parse import unquote, urldefrag
+
+import pandas as pd
+import pytest
+import yaml
+
+from shiftbench.cli.main import main
+from shiftbench.config import config_file
+from shiftbench.core.errors import UserError
+from shiftbench.evaluation import figure_style
+from shiftbench.publish.site import (
+    charts,
+    collect,
+    files,
+    method_styles,
+    pages,
+    snippet,
+    standings,
+    study_page,
+)
+from tests.publish.site import html
+from tests.publish.site.conftest import without_bundle
+
+PUBLISHED = Path(__file__).parents[3] / "results" / "published"
+STUDIES = (
+    "embedded/online-regret",
+    "embedded/permuted-digits",
+    "embedded/uci-regression",
+    "cpu/air-pollution",
+    "cpu/permuted-mnist",
+    "cpu/permuted-mnist-full",
+    "cpu/permuted-mnist-tuning",
+)
+"""With several streams, and one; figures, and none; a tuned one; without directions."""
+
+
+def copied(target: Path, *studies: str) -> Path:
+    for study in studies:
+        folder, name = study.split("/")
+        shutil.copytree(PUBLISHED / folder / "studies" / name, target / folder / "studies" / name)
+    return target
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copied(tmp_path_factory.mktemp("results"), *STUDIES)
+
+
+@pytest.fixture(scope="module")
+def found(results: Path) -> collect.Results:
+    return collect.collect(results)
+
+
+@pytest.fixture(scope="module")
+def site(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("site") / "site"
+    with pytest.MonkeyPatch.context() as patch:
+        without_bundle(patch)
+        pages.write(results, made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def documents(site: Path) -> dict[Path, html.Element]:
+    return {path: html.read(path) for path in site.rglob("*.html")}
+
+
+def test_every_link_and_asset_is_there(site: Path, documents: dict[Path, html.Element]) -> None:
+    anchors = {
+        path: [one.attributes["id"] for one in html.everything(page) if "id" in one.attributes]
+        for path, page in documents.items()
+    }
+    assert all(len(names) == len(set(names)) for names in anchors.values())
+    for path, page in documents.items():
+        for element in html.everything(page):
+            for key in ("href", "src"):
+                address = element.attributes.get(key, "")
+                if not address or address.startswith("data:"):
+                    continue
+                if re.match("https?:", address):
+                    assert element.tag == "a", f"{path}: {address} needs a network"
+                    continue
+                place, fragment = urldefrag(address)
+                target = (path.parent / unquote(place)).resolve() if place else path
+                assert target.is_file() and target.is_relative_to(site.resolve()), address
+                if fragment:
+                    assert unquote(fragment) in anchors[site / target.relative_to(site.resolve())]
+
+
+def test_every_study_method_and_data_set_has_a_page(
+    site: Path, found: collect.Results, documents: dict[Path, html.Element]
+) -> None:
+    assert [study.place for study in found.studies] == [
+        "embedded/online-regret", "embedded/uci-regression", "embedded/permuted-digits",
+        "cpu/air-pollution", "cpu/permuted-mnist", "cpu/permuted-mnist-full",
+    ]  # fmt: skip
+    for study in found.studies:
+        page = documents[site / "studies" / f"{study.place}.html"]
+        assert page.one("h1").text == study.planned.title
+        text = page.one("main").text
+        assert study.planned.question in text
+        assert " ".join(study.planned.cuts.split()).rstrip(".") in text
+    heads = {
+        name: documents[site / "methods" / f"{name}.html"].one("h1").text
+        for name in found.library.methods
+    }
+    for name, method in found.library.methods.items():
+        assert heads[name] in (method.data["label"], f"{method.data['label']} {name}")
+    assert heads["ewc"] == "EWC" and heads["vcl-bnn"] == "VCL vcl-bnn"
+    named = documents[site / "index.html"].all("ul", **{"class": "names"})[0].all("a")
+    assert [one.text for one in named] == list(heads.values())
+    assert len(set(heads.values())) == len(heads)
+    mnist = documents[site / "datasets" / "mnist.html"].one("main").text
+    assert "CC BY-SA 3.0" in mnist and "440fcabf73cc546fa21475e81ea3" in mnist
+    assert "cpu/permuted-mnist: permuted-mnist (permuted-images)" in mnist
+
+
+@pytest.mark.parametrize("place", ["embedded/online-regret", "cpu/permuted-mnist"])
+def test_numbers_are_those_of_the_summary(
+    site: Path, documents: dict[Path, html.Element], place: str
+) -> None:
+    folder, name = place.split("/")
+    summary = pd.read_csv(PUBLISHED / folder / "studies" / name / "summary.csv")
+    rows = documents[site / "studies" / f"{place}.html"].one("table", id="table").all("tr")[1:]
+    cells = {
+        (row.attributes["data-stream"], row.attributes["data-learner"], metric): cell
+        for row in rows
+        for cell in row.all("td")
+        if (metric := cell.attributes.get("data-metric"))
+    }
+    assert len(cells) == len(summary)
+    for _, row in summary.iterrows():
+        cell = cells[row["stream"], row["learner"], row["metric"]]
+        if pd.isna(row["mean"]):
+            assert cell.text == "\N{EN DASH}"
+            continue
+        assert float(cell.attributes["data-sort"]) == row["mean"]
+        shown = float(re.match(r"[-\d.e+]+", cell.text)[0])
+        assert shown == pytest.approx(row["mean"], rel=1e-3, abs=1e-4) or shown == pytest.approx(
+            100 * row["mean"], abs=0.006
+        )
+
+
+def test_the_reader_finds_vogn_on_permuted_mnist_in_two_clicks(
+    site: Path, documents: dict[Path, html.Element]
+) -> None:
+    start = documents[site / "index.html"]
+    place = "studies/cpu/permuted-mnist-full.html"
+    assert [link for link in start.all("a") if link.attributes["href"] == f"{place}#vogn"]
+    page = documents[site / place]
+    row = page.one("tr", id="vogn")
+    summary = pd.read_csv(PUBLISHED / "cpu/studies/permuted-mnist-full/summary.csv")
+    ours = summary.set_index(["learner", "metric"]).loc["vogn", "acc"]
+    assert row.one("td", data_metric="acc").text.startswith(f"{100 * ours['mean']:.2f}")
+    assert row.one("td", data_paper="acc").text == "94.00"
+    assert row.one("td", class_="runs").text == f"{ours['n']} of {ours['n']} runs"
+    said = ".venv/bin/snakemake permuted-mnist-full --configfile config/cpu.yaml"
+    assert page.one("code", id="command").text == said
+
+
+def test_withheld_numbers_of_papers_say_why(
+    site: Path, documents: dict[Path, html.Element]
+) -> None:
+    page = documents[site / "studies/cpu/permuted-mnist.html"]
+    row = page.one("tr", id="vogn")
+    assert row.one("td", data_paper="acc").text.startswith("withheld: 0.01 of the paper's training")
+    assert "94.0 ± 0.8" in page.one("main").text
+    assert "vogn.alpha: 0.03" in row.text
+
+
+def test_pages_can_be_read_without_seeing_them(documents: dict[Path, html.Element]) -> None:
+    for path, page in documents.items():
+        elements = html.everything(page)
+        levels = [int(one.tag[1]) for one in elements if re.fullmatch("h[1-6]", one.tag)]
+        assert levels[0] == 1 and levels.count(1) == 1
+        assert all(after <= before + 1 for before, after in pairwise(levels)), path
+        for table in page.all("table"):
+            assert table.one("caption").text
+            assert all(cell.attributes["scope"] in ("col", "row") for cell in table.all("th"))
+        assert all(len(picture.attributes["alt"]) > 40 for picture in page.all("img"))
+        labelled = [one for label in page.all("label") for one in html.everything(label)]
+        controls = [one for one in elements if one.tag in ("select", "input")]
+        assert all(any(one is control for one in labelled) for control in controls)
+
+
+def test_a_finding_is_that_of_the_scores(tmp_path: Path) -> None:
+    place = copied(tmp_path, "embedded/permuted-digits") / "embedded"
+    before = _finding(place)
+    assert before.startswith("On permuted-digits, VCL + coreset has the best acc of 13 methods")
+    assert before.endswith("(settings not tuned alike; From scratch and Joint not ranked).")
+    path = place / "studies/permuted-digits/scores.csv"
+    scores = pd.read_csv(path)
+    ewc = (scores["learner"] == "ewc") & (scores["metric"] == "acc")
+    scores.loc[ewc, "score"] = [0.991, 0.992, 0.993]
+    scores.to_csv(path, index=False)
+    assert _finding(place).startswith("On permuted-digits, EWC has the best acc of 13 methods")
+
+
+def test_a_finding_without_scores_of_seeds_says_so(tmp_path: Path) -> None:
+    place = copied(tmp_path, "embedded/permuted-digits") / "embedded"
+    (place / "studies/permuted-digits/scores.csv").unlink()
+    assert "scores of single seeds are not published" in _finding(place)
+
+
+def _finding(results: Path) -> str:
+    found = collect.collect(results)
+    (study,) = found.studies
+    return standings.finding(study, standings.of(study, found.library))
+
+
+def test_findings_say_what_cannot_be_known(found: collect.Results) -> None:
+    said = {
+        study.place: standings.finding(study, standings.of(study, found.library))
+        for study in found.studies
+    }
+    assert "BOCPD has the best squared_error" in said["cpu/air-pollution"], "no change is known"
+    regret = said["embedded/online-regret"]
+    assert regret.startswith("OGA has the best average_cumulative_loss on 2 of 5 streams")
+    assert all(text.endswith(".") and text.count(". ") == 0 for text in said.values())
+
+
+def test_metrics_without_a_number_are_left_out_and_none_leads_that_has_no_direction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = copied(tmp_path, "cpu/air-pollution") / "cpu/studies/air-pollution/summary.csv"
+    (study,) = collect.collect(tmp_path).studies
+    assert "f1" in set(study.summary["metric"]) and "f1" not in study.metrics
+    table = pd.read_csv(path)
+    table[table["metric"].isin(["n_changepoints", "f1"])].to_csv(path, index=False)
+    assert _finding(tmp_path).startswith("No metric here says which method is better")
+    table.assign(mean=float("nan")).to_csv(path, index=False)
+    (study,) = collect.collect(tmp_path).studies
+    assert study.metrics == list(dict.fromkeys(table["metric"])), "every run failed"
+    without_bundle(monkeypatch)
+    monkeypatch.setattr(snippet, "of", lambda *_: None)
+    pages.write(tmp_path, tmp_path / "site")
+
+
+def test_bounds_and_what_seeds_do_not_tell_apart_have_no_wrong_rank(
+    found: collect.Results,
+) -> None:
+    study = next(one for one in found.studies if one.place == "cpu/permuted-mnist")
+    known = standings.of(study, found.library)
+    assert known.bounds == ["independent", "joint"]
+    assert known.place("joint").state == standings.BOUND and known.place("joint").shown == ""
+    assert known.place("vcl-coreset-random") == (1, 11, standings.BEST)
+    assert known.place("si").state == standings.TIED
+    assert known.place("vogn").state == standings.BEHIND
+
+
+def test_the_chart_has_every_score_and_the_looks_of_the_figures(found: collect.Results) -> None:
+    study = next(one for one in found.studies if one.place == "cpu/permuted-mnist")
+    made = charts.chart(study, "acc", method_styles.of_study(study.planned, study.learners))
+    assert len(made["rows"]) == study.scores["score"].notna().sum()
+    _, learner, metric, seed, score = made["rows"][0]
+    first = study.scores.iloc[0]
+    assert made["names"]["learner"][learner] == study.label(first["learner"])
+    assert (made["names"]["metric"][metric], seed) == (first["metric"], first["seed"])
+    assert score == pytest.approx(100 * first["score"], rel=1e-5)
+    assert made["units"]["acc"] == "%"
+    place = made["names"]["metric"].index("nll")
+    nll = study.scores[study.scores["metric"] == "nll"]["score"]
+    shown = [score for *_, metric, _, score in made["rows"] if metric == place]
+    assert shown == pytest.approx(nll.tolist(), rel=1e-5)
+    colour = made["spec"]["layer"][0]["encoding"]["color"]["scale"]
+    assert dict(zip(colour["domain"], colour["range"], strict=True))["VOGN"] == "#029e73"
+
+
+def snippets(pages: dict[Path, html.Element]) -> dict[str, str]:
+    """The config on the page of each method that has one."""
+    return {
+        path.stem: "".join(code.pieces)
+        for path, page in pages.items()
+        for code in page.all("code", class_="snippet")
+    }
+
+
+def settings_of(page: html.Element) -> list[tuple[str, dict[str, object]]]:
+    """The pipeline of a method's page: its components, each with its settings."""
+    found: list[tuple[str, dict[str, object]]] = []
+    for line in "".join(page.all("pre")[0].pieces).splitlines():
+        if setting := re.match(r"  (\w+): (.*?)  ", line):
+            found[-1][1][setting[1]] = json.loads(setting[2])
+        elif re.fullmatch(r"[a-z-]+", line):
+            found.append((line, {}))
+    return found
+
+
+def test_each_snippet_is_one_study_of_the_method_of_its_page(
+    documents: dict[Path, html.Element], found: collect.Results, tmp_path: Path
+) -> None:
+    texts = snippets(documents)
+    without = found.library.methods.keys() - texts.keys()
+    lacking = {name for name in without if found.library.methods[name].get("missing")}
+    assert without - lacking == {"gibbs"}, "no stream of ours has one or two dimensions"
+    studies = {name: yaml.safe_load(text)["studies"]["my-study"] for name, text in texts.items()}
+    path = tmp_path / "all.yaml"
+    path.write_text(json.dumps({"studies": studies}))
+    planned = config_file.load(path).studies
+    shown = {path.stem: page for path, page in documents.items() if path.parent.name == "methods"}
+    for name, text in texts.items():
+        data = yaml.safe_load(text)
+        assert list(data) == ["studies"] and list(data["studies"]) == ["my-study"]
+        assert list(planned[name].methods) == [name]
+        assert planned[name].learners[name] == settings_of(shown[name]), name
+
+
+def test_a_page_says_where_the_settings_for_its_stream_are(
+    documents: dict[Path, html.Element], capsys: pytest.CaptureFixture
+) -> None:
+    pages_of = {path.stem: page.one("main") for path, page in documents.items()}
+    said = "shiftbench show vbs-k6 --study transformed-digits --config config/embedded.yaml"
+    assert said in [code.text for code in pages_of["vbs-k6"].all("code")]
+    assert main.main(said.split()[1:]) == 0
+    assert "in the study transformed-digits" in capsys.readouterr().out
+    assert "shiftbench show" not in pages_of["vbs-plain"].text, "no study has it"
+
+
+@pytest.mark.long
+def test_each_snippet_is_accepted_alone(
+    documents: dict[Path, html.Element], tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    for name, text in snippets(documents).items():
+        path = tmp_path / f"{name}.yaml"
+        path.write_text(text)
+        assert main.main(["check", str(path)]) == 0, capsys.readouterr().err
+        assert len(config_file.load(path).studies) == 1
+
+
+def test_text_cannot_end_a_script() -> None:
+    hostile = {"label": "</script><script>alert(1)</script>"}
+    text = pages._json(hostile)
+    assert "<" not in text and json.loads(text) == hostile
+
+
+def test_large_drawings_stay_in_the_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = next((PUBLISHED / "embedded/studies/permuted-digits/figures").glob("*.png"))
+    made = files.figure(source, tmp_path, "figures", "words")
+    assert (tmp_path / made.png).stat().st_size < source.stat().st_size
+    monkeypatch.setattr(files, "LARGEST_SVG", 10)
+    assert files.figure(source, tmp_path, "figures", "words").svg == ""
+
+
+def test_a_large_table_is_packed_and_is_the_same_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = collect.collect(copied(tmp_path / "results", "embedded/permuted-digits")).studies[0]
+    assert files.downloads(study, tmp_path / "whole")[-1].endswith("/scores.csv")
+    monkeypatch.setattr(files, "LARGEST_TABLE", 10)
+    packed = tmp_path / "site" / files.downloads(study, tmp_path / "site")[-1]
+    assert packed.name == "scores.csv.gz"
+    pd.testing.assert_frame_equal(pd.read_csv(packed), study.scores)
+
+
+def test_a_figure_has_its_whole_caption_below_it(tmp_path: Path) -> None:
+    caption = "What the marks are; " + 20 * "and what they rest on <exactly> & alike, "
+    drawn = figure_style.figure(1.0, caption)
+    figure_style.save(drawn, tmp_path / "one", caption)
+    made = files.figure(tmp_path / "one.png", tmp_path / "site", "figures", "in short")
+    page = pages._environment().from_string(
+        "{% import 'macros.html' as m with context %}{{ m.figure('', one) }}"
+    )
+    (tmp_path / "page.html").write_text(page.render(one=made))
+    figure = html.read(tmp_path / "page.html").one("figure")
+    told = figure.one("p", id=figure.one("img").attributes["aria-describedby"])
+    assert told.text == " ".join(caption.split())
+
+
+def test_a_site_replaces_a_site_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    results = copied(tmp_path / "results", "embedded/permuted-digits") / "embedded"
+    monkeypatch.setattr(pages, "_fill", lambda site, *_: _mark(site))
+    other = tmp_path / "thesis"
+    other.mkdir()
+    (other / "chapter.txt").write_text("years of work")
+    with pytest.raises(UserError, match="is no site"):
+        pages.write(results, other)
+    assert [path.name for path in other.iterdir()] == ["chapter.txt"]
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        assert main.main(["site", str(results)]) == 0
+    assert "1 study: site/index.html" in capsys.readouterr().out
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["results", "site", "thesis"]
+
+
+def _mark(site: Path) -> None:
+    (site / "assets").mkdir(parents=True)
+    (site / "assets" / "site.css").touch()
+
+
+@pytest.mark.parametrize(
+    "place, said", [("nowhere", "no such folder"), ("", "no study is finished")]
+)
+def test_without_results_nothing_is_written(
+    tmp_path: Path, place: str, said: str, capsys: pytest.CaptureFixture
+) -> None:
+    assert main.main(["site", str(tmp_path / place), "--to", str(tmp_path / "site")]) == 2
+    assert said in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_results_of_a_config_that_is_nowhere_ask_for_its_file(tmp_path: Path) -> None:
+    shutil.copytree(PUBLISHED / "embedded/studies/nile", tmp_path / "mine/studies/nile")
+    with pytest.raises(UserError, match=r"no config/mine\.yaml; name its file with --config"):
+        collect.collect(tmp_path / "mine")
+    path = tmp_path / "configs" / "mine.yaml"
+    path.parent.mkdir()
+    path.write_text("budget: embedded\nstudies: [nile]\n")
+    methods = path.with_name("methods") / "own.yaml"
+    methods.parent.mkdir()
+    methods.write_text(
+        "own: {label: Own, cite: [li2021vbs], summary: Own., pipeline: [bayes-linear]}\n"
+    )
+    found = collect.collect(tmp_path / "mine", [path])
+    (study,) = found.studies
+    assert "own" in found.library.methods
+    assert study.place == "mine/nile" and study.plan.path == path
+
+
+def test_results_that_are_not_published_have_their_costs(tmp_path: Path) -> None:
+    place = tmp_path / "embedded"
+    shutil.copytree(PUBLISHED / "embedded/studies/nile", place / "studies/nile")
+    (place / "studies/nile/provenance.json").unlink()
+    cost = {"cpu_seconds": 36.0, "processor": "one", "versions": {"numpy": "2"}}
+    path = place / "runs/nile/nile/standard/0-0.cost.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(cost))
+    (study,) = collect.collect(place).studies
+    facts = study_page.facts(study)
+    assert facts["Cost"] == "0.01 core-hours."
+    assert facts["Made by"] == "runs: 1; on one; numpy 2."

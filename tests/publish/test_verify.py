@@ -1,0 +1,258 @@
+"""Publishing copies what was made; verify names what differs, and how much."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import zipfile
+from io import BytesIO
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from shiftbench.cli import user
+from shiftbench.cli.main import main
+from shiftbench.core.errors import UserError
+from shiftbench.data.store import checksum
+from shiftbench.publish import files, publish, verify
+
+ROWS = {
+    "study": "nile", "stream": "nile", "learner": ["a", "b"], "metric": "f1",
+    "mean": [0.5, 0.25], "sd": [0.1, 0.2], "ci_low": [0.4, 0.1], "ci_high": [0.6, 0.4],
+    "n": 5, "published": [0.55, None], "status": "5 of 5 runs",
+}  # fmt: skip
+COST = {
+    "cpu_seconds": 36.0, "processor": "one", "instructions": "portable", "versions": {"numpy": "2"}
+}  # fmt: skip
+
+
+def cube() -> bytes:
+    """A store that says of which spec it is, and nothing else."""
+    made = BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        spec = json.dumps({"study": "nile"})
+        archive.writestr("zarr.json", json.dumps({"attributes": {"spec": spec}}))
+    return made.getvalue()
+
+
+def write(results: Path, name: str, content: str | bytes) -> Path:
+    """A file of the study as a job makes it."""
+    path = results / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    checksum.write(path)
+    return path
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """A folder of results with one study, which is published."""
+    made = tmp_path / "results" / "small"
+    write(made, "studies/nile/summary.csv", pd.DataFrame(ROWS).to_csv(index=False))
+    write(made, "studies/nile/scores.csv", "every score")
+    write(made, "studies/nile/figures/segmentation.png", "drawn")
+    write(made, "studies/nile/scores.zarr.zip", cube())
+    write(made, "runs/nile/nile/a/0-4.zarr.zip", "a store")
+    choice = {"settings": {"map.strength": 10}, "trials": [{"score": 0.8}]}
+    write(made, "studies/nile/choices/nile/a.json", json.dumps(choice))
+    (made / "runs/nile/nile/a/0-4.cost.json").write_text(json.dumps(COST))
+    publish.publish(made, published(made))
+    return made
+
+
+def published(results: Path) -> Path:
+    return results.parent / "published" / "small"
+
+
+def change(results: Path, column: str, value) -> None:
+    """Another number in the summary, as a run would have written it."""
+    rows = pd.DataFrame(ROWS)
+    rows.loc[0, column] = value
+    write(results, "studies/nile/summary.csv", rows.to_csv(index=False))
+
+
+def status(results: Path, *more: str) -> int:
+    return main.main(["verify", str(results), *more])
+
+
+def test_what_is_published_is_what_was_made(results: Path) -> None:
+    folder = published(results) / "studies/nile"
+    names = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    assert names == {
+        "summary.csv", "scores.csv", "figures/segmentation.png", "choices/nile/a.json",
+        files.CHECKSUMS, files.PROVENANCE,
+    }  # fmt: skip
+    told = json.loads((folder / files.PROVENANCE).read_text())
+    assert (told["runs"], told["core_hours"], told["processors"]) == (1, 0.01, ["one"])
+    assert told["spec"] == {"study": "nile"}
+    assert subprocess.run(["sha256sum", "--check", files.CHECKSUMS], cwd=folder).returncode == 0
+
+
+def test_the_same_again_is_identical_and_publishing_it_changes_nothing(results: Path) -> None:
+    before = (published(results) / "studies/nile" / files.PROVENANCE).read_text()
+    (results / "runs/nile/nile/a/0-4.cost.json").write_text(json.dumps(COST | {"cpu_seconds": 72}))
+    assert status(results) == 0
+    assert publish.publish(results, published(results)) == {"nile": "unchanged"}
+    assert (published(results) / "studies/nile" / files.PROVENANCE).read_text() == before
+
+
+def test_core_hours_are_those_of_runs_and_of_the_warm_ups_that_they_share(results: Path) -> None:
+    folder = results / "warm-ups/nile/nile/map-0a1b2c3d"
+    write(results, "warm-ups/nile/nile/map-0a1b2c3d/0-4.zarr.zip", "a store")
+    (folder / "0-4.cost.json").write_text(json.dumps(COST | {"cpu_seconds": 72}))
+    change(results, "mean", 0.4)
+    publish.publish(results, published(results))
+    told = json.loads((published(results) / "studies/nile" / files.PROVENANCE).read_text())
+    assert (told["runs"], told["core_hours"]) == (1, 0.03)
+    (folder / "0-4.zarr.zip").write_text("edited")
+    with pytest.raises(UserError, match=r"map-0a1b2c3d/0-4\.zarr\.zip: changed or gone"):
+        publish.publish(results, published(results))
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "verdict"),
+    [
+        ("mean", 0.5 + 1e-9, "rounding"),
+        ("sd", 0.1 + 1e-9, "rounding"),
+        ("mean", 0.59, "interval"),
+        ("mean", 0.61, "different"),
+        ("sd", 0.11, "different"),
+        ("n", 4, "different"),
+        ("published", 0.7, "different"),
+        ("status", "4 of 5 runs; 1 failed: why", "different"),
+    ],
+)
+def test_a_number_has_the_verdict_of_its_distance(results, capsys, column, value, verdict) -> None:
+    change(results, column, value)
+    assert status(results, "--table") == user.VERIFIED[verdict]
+    assert "nile/a/f1" in capsys.readouterr().out
+    assert status(published(results), str(results)) != 0
+
+
+def test_a_figure_of_other_numbers_has_their_verdict(results: Path) -> None:
+    change(results, "mean", 0.59)
+    write(results, "studies/nile/figures/segmentation.png", "drawn otherwise")
+    assert verify.worst(verify.compare(results, published(results))) == "interval"
+
+
+@pytest.mark.parametrize("name", ["figures/segmentation.png", "summary.csv"])
+@pytest.mark.parametrize("side", [lambda made: made, published])
+def test_an_edit_by_hand_is_named_on_either_side(results, capsys, name, side) -> None:
+    path = side(results) / "studies/nile" / name
+    path.write_text(path.read_text().replace("0.5,", "0.5000000001,").replace("drawn", "drawn!"))
+    assert status(results, "--table") == user.VERIFIED["different"]
+    assert f"{path} | changed after it was made" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("name", ["runs/nile/nile/a/0-4.zarr.zip", "studies/nile/scores.zarr.zip"])
+def test_a_truncated_or_missing_store_is_named_and_not_published(results, capsys, name) -> None:
+    store = results / name
+    store.write_bytes(store.read_bytes()[:3])
+    assert status(results, "--table") == user.VERIFIED["different"]
+    assert str(store) in capsys.readouterr().out
+    store.unlink()
+    assert status(results) == user.VERIFIED["different"]
+    with pytest.raises(UserError, match=r"zarr\.zip: changed or gone .* Nothing was published"):
+        publish.publish(results, published(results))
+
+
+def test_another_winner_of_the_trials_is_different(results: Path) -> None:
+    other = {"settings": {"map.strength": 10}, "trials": [{"score": 0.9}]}
+    write(results, "studies/nile/choices/nile/a.json", json.dumps(other))
+    assert status(results) == user.VERIFIED["rounding"]
+    write(results, "studies/nile/choices/nile/a.json", json.dumps(other | {"settings": {}}))
+    assert status(results) == user.VERIFIED["different"]
+
+
+def test_a_learner_or_a_figure_that_one_side_lacks_is_different(results: Path) -> None:
+    write(results, "studies/nile/tables/score-table.md", "a table")
+    assert status(results) == user.VERIFIED["different"]
+    publish.publish(results, published(results))
+    assert status(results) == 0
+    write(results, "studies/nile/summary.csv", pd.DataFrame(ROWS).iloc[:1].to_csv(index=False))
+    assert status(results) == user.VERIFIED["different"]
+
+
+def test_other_instructions_are_named(results: Path, capsys) -> None:
+    cost = results / "runs/nile/nile/a/0-4.cost.json"
+    cost.write_text(json.dumps(COST | {"instructions": "native"}))
+    change(results, "mean", 0.5 + 1e-9)
+    assert status(results) == user.VERIFIED["rounding"]
+    assert "ours with native instructions, the reference with portable" in capsys.readouterr().out
+
+
+def test_a_gpu_is_named(results: Path, capsys) -> None:
+    cost = results / "runs/nile/nile/a/0-4.cost.json"
+    on_gpu = {"device": "gpu", "gpu": "Pretended GPU", "wall_seconds": 7200.0}
+    cost.write_text(json.dumps(COST | on_gpu))
+    told = publish.provenance(results, "nile", "abc")
+    assert told["gpus"] == ["Pretended GPU"] and told["gpu_hours"] == 2.0
+    change(results, "mean", 0.5 + 1e-9)
+    assert status(results) == user.VERIFIED["rounding"]
+    said = capsys.readouterr().out
+    assert "ours on Pretended GPU, the reference on processors alone" in said
+
+
+def test_a_study_that_was_not_run_is_left_out(results: Path) -> None:
+    shutil.copytree(published(results) / "studies/nile", published(results) / "studies/other")
+    assert {found.study for found in verify.compare(results, published(results))} == {"nile"}
+    shutil.rmtree(results / "studies/nile")
+    assert status(results) == 2
+
+
+def test_a_git_revision_is_a_reference(results: Path, monkeypatch) -> None:
+    monkeypatch.chdir(results.parents[1])
+    git = ["git", "-c", "user.name=x", "-c", "user.email=x"]
+    for words in (["init", "-q"], ["add", "results/published"], ["commit", "-qm", "x"]):
+        subprocess.run([*git, *words], check=True)
+    small = Path("results/small")
+    change(small, "mean", 0.59)
+    write(small, "overview/ledger.csv", "claim,verdict\n")
+    publish.publish(small, published(small))
+    for place in ("studies/nile", "overview"):  # the second is written when the first has changed
+        origin = json.loads((published(small) / place / files.PROVENANCE).read_text())
+        assert origin["commit"] and not origin["commit"].endswith("-dirty")
+    assert status(small) == 0
+    assert status(small, "--revision", "HEAD") == user.VERIFIED["interval"]
+    assert status(small, "--revision", "nowhere") == 2
+
+
+@pytest.fixture
+def overview(results: Path) -> Path:
+    """The same results with an overview, which is published."""
+    write(results, "overview/ledger.csv", "claim,verdict\n")
+    write(results, "overview/ledger.png", "drawn")
+    assert publish.publish(results, published(results)) == {
+        "nile": "unchanged", "overview": "published"
+    }  # fmt: skip
+    return results
+
+
+def test_the_overview_is_published_with_checksums_and_provenance(overview: Path) -> None:
+    folder = published(overview) / "overview"
+    assert {path.name for path in folder.iterdir()} == {
+        "ledger.csv", "ledger.png", files.CHECKSUMS, files.PROVENANCE
+    }  # fmt: skip
+    assert subprocess.run(["sha256sum", "--check", files.CHECKSUMS], cwd=folder).returncode == 0
+    assert status(overview) == 0
+    assert set(publish.publish(overview, published(overview)).values()) == {"unchanged"}
+
+
+def test_an_overview_that_was_not_made_of_the_same_numbers_differs(overview: Path, capsys) -> None:
+    write(overview, "overview/ledger.csv", "claim,verdict\na,reproduced\n")
+    assert status(overview, "--table") == 5
+    assert "overview" in capsys.readouterr().out
+
+
+def test_an_overview_has_the_verdict_of_the_numbers_behind_it(overview: Path) -> None:
+    change(overview, "mean", 0.5 * (1 + 1e-7))
+    write(overview, "overview/ledger.csv", "claim,verdict\na,reproduced\n")
+    assert status(overview) == 3
+
+
+def test_an_edited_overview_is_not_published(overview: Path) -> None:
+    (overview / "overview/ledger.csv").write_text("claim,verdict\na,reproduced\n")
+    with pytest.raises(UserError, match=r"overview/ledger\.csv: changed or gone"):
+        publish.publish(overview, published(overview))

@@ -1,0 +1,162 @@
+"""A draft on Zenodo, against a stand-in of what its documentation says of its interface."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import zipfile
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from shiftbench.cli.main import main
+from shiftbench.publish import crate, crate_metadata, files
+
+TOKEN = "token-of-tests"
+ABOUT = {
+    "@graph": [
+        {"@id": "./", "name": "Results", "description": "Of a test.", "author": {"@id": "#a"}},
+        {"@id": "#a", "name": "The authors"},
+    ]
+}
+
+
+class Zenodo(ThreadingHTTPServer):
+    """Deposits as developers.zenodo.org describes them, in memory."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.drafts: list[dict] = []
+        self.files: dict[str, bytes] = {}
+        self.refuses = ""
+        """The ending of a file's name that is answered with an error of the server."""
+        self.puts = 0
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Zenodo
+
+    def do_GET(self) -> None:
+        path, _, query = self.path.partition("?")
+        if path.endswith("/files"):
+            known = [
+                {"filename": name, "checksum": hashlib.md5(content).hexdigest()}
+                for name, content in self.server.files.items()
+            ]
+            self.answer(200, known)
+        else:
+            assert "status=draft" in query
+            self.answer(200, self.server.drafts)
+
+    def do_POST(self) -> None:
+        bucket = f"{self.server.address}/api/files/bucket"
+        metadata = json.loads(self.body())["metadata"]
+        if self.answer(201, {"id": 1, "metadata": metadata, "links": {"bucket": bucket}}):
+            self.server.drafts.append({"id": 1, "metadata": metadata, "links": {"bucket": bucket}})
+
+    def do_PUT(self) -> None:
+        name, content = self.path.rpartition("/")[2], self.body()
+        if self.server.refuses and name.endswith(self.server.refuses):
+            self.answer(500, {"message": "The disk is full"})
+            return
+        if self.answer(201, {"checksum": f"md5:{hashlib.md5(content).hexdigest()}"}):
+            self.server.files[name] = content
+            self.server.puts += 1
+
+    def body(self) -> bytes:
+        return self.rfile.read(int(self.headers["Content-Length"]))
+
+    def answer(self, status: int, told: object) -> bool:
+        """Whether the token was the right one."""
+        allowed = self.headers["Authorization"] == f"Bearer {TOKEN}"
+        self.send_response(status if allowed else 401)
+        self.end_headers()
+        self.wfile.write(json.dumps(told if allowed else {"message": "no"}).encode())
+        return allowed
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Zenodo]:
+    with Zenodo() as started:
+        threading.Thread(target=started.serve_forever, daemon=True).start()
+        monkeypatch.setenv("ZENODO_URL", started.address)
+        monkeypatch.setenv("ZENODO_TOKEN", TOKEN)
+        yield started
+        started.shutdown()
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    folder = tmp_path / "small"
+    (folder / "studies").mkdir(parents=True)
+    (folder / "studies/summary.csv").write_text("numbers")
+    (folder / crate_metadata.NAME).write_text(json.dumps(ABOUT))
+    (folder / files.CHECKSUMS).write_text(files.checksums(crate.contents(folder)))
+    return folder
+
+
+def publish(folder: Path, *more: str) -> int:
+    return main.main(["publish", str(folder), "--to", "zenodo:", *more])
+
+
+def test_a_draft_gets_the_crate_once(
+    server: Zenodo, made: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert publish(made, "--dry-run") == 0
+    assert (server.drafts, server.files) == ([], {})
+    assert publish(made) == 0
+    (draft,) = server.drafts
+    assert draft["metadata"]["title"] == "Results"
+    assert draft["metadata"]["creators"] == [{"name": "The authors"}]
+    with zipfile.ZipFile(BytesIO(server.files["small.zip"])) as packed:
+        assert sorted(packed.namelist()) == sorted(crate.contents(made, True))
+        assert packed.read("studies/summary.csv") == b"numbers"
+    capsys.readouterr()
+    assert publish(made) == 0
+    assert capsys.readouterr().out == "zenodo:: 0 files new, 2 unchanged\n"
+    assert (server.puts, len(server.drafts)) == (2, 1)
+
+
+def test_an_interrupted_upload_goes_on_in_the_same_draft(
+    server: Zenodo, made: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.refuses = ".json"
+    assert publish(made) == 2
+    told = capsys.readouterr().err
+    assert "The disk is full" in told and "1 of 2 files are there" in told
+    server.refuses = ""
+    assert publish(made) == 0
+    assert (server.puts, len(server.drafts)) == (2, 1)
+
+
+def test_a_wrong_token_and_none_are_told_and_never_shown(
+    server: Zenodo, made: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ZENODO_TOKEN", "wrong-token")
+    assert publish(made) == 2
+    told = capsys.readouterr().err
+    assert "the token is refused" in told and "wrong-token" not in told
+    monkeypatch.delenv("ZENODO_TOKEN")
+    assert publish(made) == 2
+    assert "no token" in capsys.readouterr().err
+    assert server.files == {}
+
+
+def test_no_answer_is_told(
+    made: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ZENODO_TOKEN", TOKEN)
+    monkeypatch.setenv("ZENODO_URL", "http://127.0.0.1:9")
+    assert publish(made) == 2
+    assert "no answer" in capsys.readouterr().err

@@ -1,0 +1,94 @@
+"""What the executor makes of Slurm's answers, and of none."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+
+plugin = pytest.importorskip("snakemake_executor_plugin_slurm")
+
+from shiftbench.core.errors import UserError  # noqa: E402
+from shiftbench.runtime import slurm  # noqa: E402
+from shiftbench.runtime.cluster import main_process  # noqa: E402
+
+
+class Made(main_process.Executor):
+    """An executor without a workflow; ended: what it said of jobs."""
+
+    next_seconds_between_status_checks = 180.0  # type: ignore[assignment]
+
+    def __init__(self):
+        self._status_query_calls, self._missed, self.ended = 0, {}, []
+
+    def report_job_success(self, job_info):
+        self.ended.append("success")
+
+    def report_job_error(self, job_info, msg=None, **more):
+        self.ended.append(msg)
+
+
+@pytest.fixture
+def ask(monkeypatch):
+    """Asks for the states of jobs; answers: whether Slurm does; queue: the jobs that it knows."""
+
+    def ask(executor, jobs, queue, answers=True):
+        async def of_plugin(self, active_jobs):
+            if answers:
+                self._status_query_calls += 1
+                for job in active_jobs:
+                    yield job
+
+        async def living():
+            return [job async for job in executor.check_active_jobs(jobs)]
+
+        monkeypatch.setattr(plugin.Executor, "check_active_jobs", of_plugin)
+        monkeypatch.setattr(slurm, "queue", lambda *_: queue)
+        return asyncio.run(living())
+
+    return ask
+
+
+def job(output):
+    return SimpleNamespace(external_jobid="7", job=SimpleNamespace(output=[str(output)]))
+
+
+def test_before_it_is_made_it_has_no_jobs(ask):
+    unmade = main_process.Executor.__new__(main_process.Executor)
+    assert ask(unmade, [], {}) == []
+
+
+def test_without_an_answer_all_jobs_go_on(ask, tmp_path):
+    executor, jobs = Made(), [job(tmp_path / "run")]
+    for _ in range(2 * main_process.MISSED):
+        assert ask(executor, jobs, None, answers=False) == jobs
+    assert executor.ended == []
+
+
+def test_a_job_that_slurm_knows_goes_on_and_is_looked_at_soon(ask, tmp_path):
+    executor, jobs = Made(), [job(tmp_path / "run")]
+    for _ in range(2 * main_process.MISSED):
+        assert ask(executor, jobs, {"7": "key"}) == jobs
+    assert executor.next_seconds_between_status_checks == main_process.LOOK_SECONDS
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_a_job_that_slurm_has_forgotten_is_over(ask, tmp_path, made):
+    executor, jobs = Made(), [job(tmp_path / "run")]
+    if made:
+        (tmp_path / "run").touch()
+    for _ in range(main_process.MISSED - 1):
+        assert ask(executor, jobs, {}) == jobs
+    assert ask(executor, jobs, {}) == []
+    assert executor.ended == ["success" if made else "SLURM status is: 'FORGOTTEN'"]
+
+
+def test_a_job_beyond_its_partition_is_refused(monkeypatch):
+    sinfo = "debug*|infinite|4|16000\nshort|2:00|4|16000\n"
+    monkeypatch.setattr(slurm, "ask", lambda *_: sinfo)
+    asks = {"runtime": 30, "mem_mb": 1000}
+    main_process._refuse_beyond(SimpleNamespace(resources=asks, threads=4))
+    with pytest.raises(UserError, match=r"partition short.* minutes 30, at most 2; see"):
+        job = SimpleNamespace(resources=asks | {"slurm_partition": "short"}, threads=1)
+        main_process._refuse_beyond(job)
