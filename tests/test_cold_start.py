@@ -13,8 +13,8 @@ from tests import compiled_code
 LOSSES = """
 import sys
 import numpy as np
-from shiftbench.posteriors import beta_posterior
-from shiftbench.online import losses
+from shiftbench.methods.posteriors import beta_posterior
+from shiftbench.methods.online import losses
 
 before = (beta_posterior.digamma, beta_posterior.trigamma)
 [function(1.5) for function in before[: int(sys.argv[1])]]

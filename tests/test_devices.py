@@ -91,7 +91,7 @@ def test_what_a_scheduler_gives_to_a_job_is_not_undone() -> None:
 
 def test_a_program_sees_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     from shiftbench import __main__ as program
-    from shiftbench.cli.main import main
+    from shiftbench.cli import main
 
     monkeypatch.setattr(main, "main", lambda _: int(os.environ[devices.VISIBLE] != "-1"))
     os.environ[devices.VISIBLE] = "0"
@@ -120,9 +120,7 @@ def test_the_cost_of_a_run_says_its_device(tmp_path: Path) -> None:
 
 @compiled
 def test_a_gpu_is_seen_only_where_it_was_asked_for(driver: dict[str, str]) -> None:
-    code = (
-        "from shiftbench import _devices as d; print(d.names()); d.choose('{}'); print(d.names())"
-    )
+    code = "from shiftbench.core import devices as d; print(d.names()); d.choose('{}'); print(d.names())"
     assert python(code.format("gpu"), driver) == "['Pretended GPU']\n['Pretended GPU']"
     assert python(code.format("cpu"), driver) == "['Pretended GPU']\n[]"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shiftbench.cli.main import requeue
+from shiftbench.cli import requeue
 from tests import stalling
 
 CONFIG = """

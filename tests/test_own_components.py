@@ -96,10 +96,10 @@ studies:
 """
 JOBS = """\
 import sys
-from shiftbench import cli
-from shiftbench.planning import config
+from shiftbench.cli.main import main
+from shiftbench.config import config_file
 
-for study, plan in config.load("mine.yaml").studies.items():
+for study, plan in config_file.load("mine.yaml").studies.items():
     (stream,) = plan.streams
     paths = {name: f"{study}/{name}.zarr.zip" for name in (stream, "scores", *plan.learners)}
     verbs = [["stream", stream, "--raw", "raw", "--output", paths[stream]]]
@@ -113,7 +113,7 @@ for study, plan in config.load("mine.yaml").studies.items():
     runs = [paths[name] for name in plan.learners]
     verbs.append(["summarise", study, *made, paths[stream], "--runs", *runs])
     for verb in verbs:
-        assert cli.main([*verb, "--config", "mine.yaml"]) == 0, verb
+        assert main([*verb, "--config", "mine.yaml"]) == 0, verb
 """
 
 

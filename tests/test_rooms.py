@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from shiftbench.config import components, digest
@@ -19,7 +21,7 @@ BELOW = {
     "methods": {"core"},
     "core": set(),
 }
-"""The house: each package with those that it may import. docs/extend.md draws the same."""
+"""The house: each package with those that it may import. CONTRIBUTING.md draws the same."""
 
 LIGHT = ("config", "data", "forecast", "publish", "runtime")
 LIGHT_PARTS = ("evaluation.artefacts", "evaluation.overview", "evaluation.scoring")
@@ -36,6 +38,12 @@ def _modules(package: str) -> list[str]:
 def _package(module: str) -> str:
     """Return the package of a module; empty for the root."""
     return module.split(".")[1] if "." in module else ""
+
+
+def test_the_table_of_the_documentation_is_this_one() -> None:
+    text = (digest.SOURCE.parent / "CONTRIBUTING.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| [^|]+ \|([^|]*)\|$", text, re.MULTILINE)
+    assert {name: set(re.findall(r"`(\w+)`", below)) for name, below in rows} == BELOW
 
 
 def test_every_folder_is_a_package_of_the_house() -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from shiftbench.cli.main import main, run
+from shiftbench.cli import run
+from shiftbench.cli.main import main
 from shiftbench.core import checkout
 from shiftbench.runtime import forkserver_client
 

@@ -19,7 +19,8 @@ import pytest
 
 import shiftbench
 from shiftbench import __main__
-from shiftbench.cli.main import main, requeue
+from shiftbench.cli import requeue
+from shiftbench.cli.main import main
 from shiftbench.config import config_file, specs
 from shiftbench.data.store import zarr_zip
 from shiftbench.forecast import snakemake_metadata
@@ -360,8 +361,8 @@ def test_module_can_be_run() -> None:
 
 def test_crash_of_compiled_code_leaves_its_stack_in_the_log(plan, tmp_path) -> None:
     """Without a warm server, where nobody outlives the job."""
-    code = "import os, sys; import pathlib; from shiftbench import telling; "
-    code += "telling.open_log(pathlib.Path(sys.argv[1]))\n"
+    code = "import os, sys; import pathlib; from shiftbench.cli import logs; "
+    code += "logs.open_log(pathlib.Path(sys.argv[1]))\n"
     code += "def observe(): os.kill(os.getpid(), 11)\nobserve()"
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "a.log")])
     assert done.returncode == -11

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shiftbench.cli.main import requeue
+from shiftbench.cli import requeue
 from shiftbench.evaluation.running import restart_guard
 from shiftbench.evaluation.running.stop_signals import Stopped, Stops
 from shiftbench.runtime import slurm

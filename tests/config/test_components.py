@@ -70,8 +70,8 @@ def test_integer_is_a_real_number_and_a_list_is_a_tuple() -> None:
 def test_planning_imports_nothing_heavy() -> None:
     code = """
 import sys
-from shiftbench.planning import config, specs
-plan = config.load("config/embedded.yaml")
+from shiftbench.config import config_file, specs
+plan = config_file.load("config/embedded.yaml")
 for study in plan.studies:
     specs.scores(plan, study)
     for name in plan.studies[study].artefacts:

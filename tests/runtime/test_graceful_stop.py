@@ -45,7 +45,8 @@ while True:
 
 
 RUN = (
-    "import os, sys; from shiftbench import stopping; stopping.GRACE_SECONDS = 1e9; {preparation}\n"
+    "import os, sys; from shiftbench.runtime import graceful_stop as stopping\n"
+    "stopping.GRACE_SECONDS = 1e9; {preparation}\n"
     "sys.exit(stopping.run(sys.argv[1:], os.environ))"
 )
 

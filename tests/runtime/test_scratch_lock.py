@@ -16,8 +16,8 @@ from shiftbench.runtime import scratch_lock, slurm
 HOLD = """
 import sys
 from pathlib import Path
-from shiftbench.store import claim
-with claim.owned(Path(sys.argv[1])):
+from shiftbench.runtime import scratch_lock
+with scratch_lock.owned(Path(sys.argv[1])):
     print("taken", flush=True)
     sys.stdin.read()
 """

@@ -18,8 +18,8 @@ from shiftbench.runtime import stale_lock
 ENTER = """
 import sys
 from pathlib import Path
-from shiftbench import lock_owner
-lock_owner.enter(Path(sys.argv[1]), lambda line: print(line, flush=True))
+from shiftbench.runtime import stale_lock
+stale_lock.enter(Path(sys.argv[1]), lambda line: print(line, flush=True))
 print("entered", flush=True)
 sys.stdin.read()
 """

@@ -82,7 +82,7 @@ def test_another_process_writes_the_same_bytes(tmp_path):
     zarr_zip.write(example(), tmp_path / "here")
     code = (
         "from pathlib import Path; from test_zarr_zip import example;"
-        "from shiftbench.store import zarr_zip; import sys;"
+        "from shiftbench.data.store import zarr_zip; import sys;"
         "zarr_zip.write(example(), Path(sys.argv[1]))"
     )
     paths = [str(Path(__file__).parent), *sys.path]

@@ -46,10 +46,10 @@ CODE = """
 import sys
 from pathlib import Path
 from shiftbench.core.interface import Problem
-from shiftbench.planning import parts
-from shiftbench.running import pipeline
+from shiftbench.config import user_components
+from shiftbench.evaluation.running import pipeline
 
-assert parts.use(Path("shape_parts")) == []
+assert user_components.use(Path("shape_parts")) == []
 problem = Problem("classification", (4,), 2, 5, 1)
 for model, hidden in (["mlp", {"hidden": [6, 5]}], (6, 5)), (["mine", {"width": 7}], (7,)):
     found = pipeline.assemble([["kept", {}]], model, problem).init([])
