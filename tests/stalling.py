@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from shiftbench.cli.main import main
+from shiftbench.cli import main
 from tests import interrupting
 
 PATIENCE_SECONDS = 300

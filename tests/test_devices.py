@@ -120,7 +120,8 @@ def test_the_cost_of_a_run_says_its_device(tmp_path: Path) -> None:
 
 @compiled
 def test_a_gpu_is_seen_only_where_it_was_asked_for(driver: dict[str, str]) -> None:
-    code = "from shiftbench.core import devices as d; print(d.names()); d.choose('{}'); print(d.names())"
+    code = "from shiftbench.core import devices as d; "
+    code += "print(d.names()); d.choose('{}'); print(d.names())"
     assert python(code.format("gpu"), driver) == "['Pretended GPU']\n['Pretended GPU']"
     assert python(code.format("cpu"), driver) == "['Pretended GPU']\n[]"
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shiftbench.cli import quickstart
-from shiftbench.cli.main import main
+from shiftbench.cli import main, quickstart
 from shiftbench.config import config_file, digest, specs
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import changepoints

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shiftbench.cli import run
-from shiftbench.cli.main import main
+from shiftbench.cli import main, run
 from shiftbench.core import checkout
 from shiftbench.runtime import forkserver_client
 

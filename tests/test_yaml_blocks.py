@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from shiftbench.cli.main import main
+from shiftbench.cli import main
 from shiftbench.config import components
 from shiftbench.config.schema import Study, StudyFile
 from tests.config.test_user_components import forget

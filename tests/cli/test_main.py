@@ -19,8 +19,7 @@ import pytest
 
 import shiftbench
 from shiftbench import __main__
-from shiftbench.cli import requeue
-from shiftbench.cli.main import main
+from shiftbench.cli import main, requeue
 from shiftbench.config import config_file, specs
 from shiftbench.data.store import zarr_zip
 from shiftbench.forecast import snakemake_metadata

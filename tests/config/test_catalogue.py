@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shiftbench.cli.main import main
+from shiftbench.cli import main
 from shiftbench.config import bibliography, catalogue, config_file
 from shiftbench.config.composition import Composition
 from shiftbench.config.library import Library

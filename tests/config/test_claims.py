@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shiftbench.cli.main import main
+from shiftbench.cli import main
 from shiftbench.config import bibliography, claims, config_file, library, specs
 from shiftbench.config.config_file import ConfigError
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from shiftbench.cli import jobs
-from shiftbench.cli.main import main
+from shiftbench.cli import jobs, main
 from shiftbench.config import config_file, specs
 from shiftbench.core import instructions
 from shiftbench.core.errors import UserError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from shiftbench.cli.main import main
+from shiftbench.cli import main
 
 CONFIG = """\
 seeds_per_job: 2

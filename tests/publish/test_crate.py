@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from shiftbench.cli.main import main
+from shiftbench.cli import main
 from shiftbench.config import config_file
 from shiftbench.data.store import checksum, raw, zarr_zip
 from shiftbench.publish import (

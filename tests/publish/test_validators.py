@@ -11,7 +11,7 @@ import requests
 import urllib3
 from rocrate import vocabs
 
-from shiftbench.cli.main import main
+from shiftbench.cli import main
 from shiftbench.publish import crate
 from tests.publish import small_results
 

@@ -12,8 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from shiftbench.cli import user
-from shiftbench.cli.main import main
+from shiftbench.cli import main, user
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import checksum
 from shiftbench.publish import files, publish, verify

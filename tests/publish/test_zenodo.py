@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from shiftbench.cli.main import main
+from shiftbench.cli import main
 from shiftbench.publish import crate, crate_metadata, files
 
 TOKEN = "token-of-tests"

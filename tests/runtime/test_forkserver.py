@@ -250,7 +250,8 @@ def test_job_that_a_signal_ends_leaves_a_line(
 def test_a_job_of_a_group_saves_where_all_processes_get_the_signal(
     package, tmp_path, monkeypatch
 ) -> None:
-    code = "import sys; from shiftbench.runtime import forkserver_client as warm; sys.exit(warm.run(sys.argv[1:]))"
+    code = "import sys; from shiftbench.runtime import forkserver_client as warm; "
+    code += "sys.exit(warm.run(sys.argv[1:]))"
     monkeypatch.setattr(script, "WARM", shlex.join([sys.executable, "-c", code, "sh", "-c"]))
     child, status = tmp_path / "child", tmp_path / "status"
     job = f"{shlex.join(_command('wait', str(child)))}; echo $? > {status}"
@@ -281,7 +282,8 @@ def test_child_dies_with_its_killed_client(environment, tmp_path) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child")
 def test_child_dies_with_its_killed_server(environment, tmp_path) -> None:
     """In a folder of its own: the other tests need their server."""
-    code = "import sys; from shiftbench.runtime import forkserver_client as warm; sys.exit(warm.run(sys.argv[1:]))"
+    code = "import sys; from shiftbench.runtime import forkserver_client as warm; "
+    code += "sys.exit(warm.run(sys.argv[1:]))"
     job = _command("wait", str(tmp_path / "child"))
     process = subprocess.Popen(
         [sys.executable, "-c", code, *job],

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from shiftbench.cli.main import main
+from shiftbench.cli import main
 from tests import own_words
 from tests.workflow.copies import ROOT
 

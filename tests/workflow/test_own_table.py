@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shiftbench.cli.main import main
+from shiftbench.cli import main
 from shiftbench.evaluation.artefacts import changepoint_dates
 from tests import own_data
 

@@ -43,7 +43,7 @@ FEWEST_RANKED = 3
 SHAPES = "shiftbench.core.shapes"
 STORES = "shiftbench.data.store.zarr_zip"
 DRAWING = tuple(
-    f"shiftbench.{name}" for name in ("scoring.results", "artefacts._style", "artefacts._tables")
+    f"shiftbench.evaluation.{name}" for name in ("scoring.results", "figure_style", "table_files")
 )
 
 

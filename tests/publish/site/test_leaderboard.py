@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from shiftbench.cli.main import main
+from shiftbench.cli import main
 from shiftbench.config import config_file
 from shiftbench.publish import crate, entries, files
 from tests.config.test_user_components import forget

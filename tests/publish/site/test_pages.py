@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from shiftbench.cli.main import main
+from shiftbench.cli import main
 from shiftbench.config import config_file
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation import figure_style
