@@ -30,7 +30,7 @@ def pipelines(plan: Config) -> Iterator[tuple[str, str, str]]:
     """Study, stream and variant of the first run of each sequence of components."""
     seen = set()
     for study, chosen in plan.studies.items():
-        for variant, pipeline in chosen.learners.items():
+        for variant, pipeline in chosen.pipelines.items():
             names = tuple(name for name, _ in pipeline)
             if names not in seen and not variant.endswith("-tuned"):
                 seen.add(names)

@@ -23,7 +23,7 @@ def study(path: Path, folder: Path) -> StudyResults:
     runs = [
         _run(specs.run(plan, name, stream, method, (0, 0)), store)
         for stream, store in streams.items()
-        for method in plan.studies[name].learners
+        for method in plan.studies[name].pipelines
     ]
     tree, table = summarise.summarise(specs.scores(plan, name), streams, runs)
     spec = specs.artefact(plan, name, plan.studies[name].artefacts[0])

@@ -101,16 +101,16 @@ from shiftbench.config import config_file
 
 for study, plan in config_file.load("mine.yaml").studies.items():
     (stream,) = plan.streams
-    paths = {name: f"{study}/{name}.zarr.zip" for name in (stream, "scores", *plan.learners)}
+    paths = {name: f"{study}/{name}.zarr.zip" for name in (stream, "scores", *plan.pipelines)}
     verbs = [["stream", stream, "--raw", "raw", "--output", paths[stream]]]
-    for name in plan.learners:
+    for name in plan.pipelines:
         files = ["--store", paths[stream], "--output", paths[name], "--cost", "cost.json"]
         seeds = f"0-{plan.seeds - 1}"
         files += ["--scratch", "scratch"]
         verbs.append(["train", study, stream, name, "--seeds", seeds, *files])
     made = ["--scores", paths["scores"], "--summary", f"{study}/summary.csv"]
     made += ["--tidy", f"{study}/scores.csv", "--streams"]
-    runs = [paths[name] for name in plan.learners]
+    runs = [paths[name] for name in plan.pipelines]
     verbs.append(["summarise", study, *made, paths[stream], "--runs", *runs])
     for verb in verbs:
         assert main([*verb, "--config", "mine.yaml"]) == 0, verb

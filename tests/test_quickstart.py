@@ -32,7 +32,7 @@ def test_it_writes_a_project_that_check_accepts_and_says_what_is_next(
     assert len(quickstart.CONFIG.splitlines()) <= 10
     assert main.main(["check", "my first/my-first.yaml"]) == 0
     plan = config_file.load("my first/my-first.yaml")
-    for method in plan.studies["changes"].learners:
+    for method in plan.studies["changes"].pipelines:
         modules = specs.modules_of_run(specs.run(plan, "changes", "illustration", method, (0, 0)))
         assert not any(digest.imports(module, "tensorflow") for module in modules)
 

@@ -19,7 +19,7 @@ TEXT = {".py", ".yaml", ".yml", ".md", ".json", ".smk", ".rst"}
 def test_the_page_has_the_bibliography() -> None:
     page = Path("docs/papers.md").read_text(encoding="utf-8")
     (listed,) = re.findall(r"<!-- works: begin -->\n(.*?)\n<!-- works: end -->", page, re.DOTALL)
-    assert listed == bibliography.bibliography(), "print(works.bibliography()) into docs/papers.md"
+    assert listed == bibliography.as_markdown(), "print as_markdown() into docs/papers.md"
 
 
 def test_every_cited_key_is_a_work() -> None:

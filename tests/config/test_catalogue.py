@@ -65,15 +65,15 @@ def test_a_method_with_every_setting_and_its_origin():
 
 def test_a_method_as_a_study_has_it():
     made = composed("embedded")
-    text = catalogue.variant(made, "permuted-digits", "si")
+    text = catalogue.study_method(made, "permuted-digits", "si")
     assert "in the study permuted-digits" in text
     (line,) = [line for line in text.splitlines() if "strength:" in line]
     written = Path("config/studies/permuted-images.yaml").read_text().splitlines()
     number = int(line.rsplit(" ", 1)[1])
     assert "permuted-images.yaml" in line and "map.strength: 0.5" in written[number - 1]
-    renamed = catalogue.variant(made, "nile", "robust-strong")
+    renamed = catalogue.study_method(made, "nile", "robust-strong")
     assert renamed.startswith("robust-strong: Robust BOCPD, strong\n  BOCPD with beta")
-    alone = catalogue.variant(composed("cpu"), "annotated-series-oracle", "bocpd-oracle")
+    alone = catalogue.study_method(composed("cpu"), "annotated-series-oracle", "bocpd-oracle")
     assert alone.startswith("bocpd-oracle\nin the study annotated-series-oracle\n")
 
 

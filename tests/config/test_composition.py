@@ -76,7 +76,7 @@ def load(tmp_path):
 
 
 def settings(plan: Config, study: str, variant: str) -> dict[str, dict]:
-    return dict(plan.studies[study].learners[variant])
+    return dict(plan.studies[study].pipelines[variant])
 
 
 def errors(load, text: str) -> str:

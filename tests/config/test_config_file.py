@@ -55,12 +55,12 @@ def test_defaults_are_filled_in(tmp_path) -> None:
     assert loaded.streams["steps"].settings["points"] == 12
     assert loaded.streams["steps"].settings["n_steps"] == 2
     study = loaded.studies["toy"]
-    (beam, beam_settings), (learner, learner_settings) = study.learners["beam"]
+    (beam, beam_settings), (learner, learner_settings) = study.pipelines["beam"]
     assert (beam, learner) == ("beam", "gaussian-mean")
     assert beam_settings["size"] == 2
     assert beam_settings["weights"] == "paper"
     assert learner_settings["noise_sd"] == 0.5, "5e-1 is a number"
-    assert study.learners["plain"][0][0] == "gaussian-mean"
+    assert study.pipelines["plain"][0][0] == "gaussian-mean"
 
 
 def test_a_key_of_older_configs_has_its_new_name(tmp_path) -> None:
@@ -211,7 +211,7 @@ def test_folder_in_place_of_a_file(tmp_path) -> None:
 def test_aliases_of_ordinary_size_are_free(tmp_path) -> None:
     many = "".join(f"      beam-{i}: [beam: {{size: {i}}}, *plain]\n" for i in range(1, 300))
     text = GOOD.replace("plain: [gaussian-mean]", "plain: [&plain gaussian-mean: {<<: *noise}]")
-    assert len(load(tmp_path, text + many).studies["toy"].learners) == 301
+    assert len(load(tmp_path, text + many).studies["toy"].pipelines) == 301
 
 
 def test_keys_that_are_no_text(tmp_path) -> None:

@@ -35,7 +35,7 @@ def folder(tmp_path: Path, monkeypatch) -> Path:
 
 
 def _noise(plan: config_file.Config) -> float:
-    return dict(plan.studies["toy"].learners["own"])["gaussian-mean"]["noise_sd"]
+    return dict(plan.studies["toy"].pipelines["own"])["gaussian-mean"]["noise_sd"]
 
 
 def _both(mapping: dict) -> config_file.Config:

@@ -51,17 +51,17 @@ def test_trials_are_a_study_and_streams_of_their_own(load):
     assert trials.streams == ["digits-tuning"] and trials.seeds == 1
     assert plan.streams["digits-tuning"].settings["judge_on"] == "validation"
     assert plan.streams["digits"].settings["judge_on"] == "test"
-    assert list(trials.learners) == [f"{k}-{i}" for k in ("one", "two") for i in range(3)]
-    assert [p[-1][1]["strength"] for k, p in trials.learners.items() if k[:3] == "one"] == [
+    assert list(trials.pipelines) == [f"{k}-{i}" for k in ("one", "two") for i in range(3)]
+    assert [p[-1][1]["strength"] for k, p in trials.pipelines.items() if k[:3] == "one"] == [
         1, 10, 100,
     ]  # fmt: skip
-    assert list(plan.studies["study"].learners) == ["one", "two"], "all of them tuned"
+    assert list(plan.studies["study"].pipelines) == ["one", "two"], "all of them tuned"
 
 
 def test_the_first_trial_is_the_method_as_configured_and_no_other_is(load):
     plan = load()
-    trials = plan.studies["study-tuning"].learners
-    for name, pipeline in plan.studies["study"].learners.items():
+    trials = plan.studies["study-tuning"].pipelines
+    for name, pipeline in plan.studies["study"].pipelines.items():
         assert trials[f"{name}-0"] == pipeline
         others = [trials[f"{name}-{i}"] for i in (1, 2)]
         assert pipeline not in others and others[0] != others[1]

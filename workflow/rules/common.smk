@@ -347,7 +347,7 @@ def stores_of_runs(study):
     return [
         f"<bench>/runs/{study}/{stream}/{variant}/{first}-{last}.zarr.zip"
         for stream in plan.streams
-        for variant in plan.learners
+        for variant in plan.pipelines
         for first, last in CONFIG.blocks(study)
     ]
 

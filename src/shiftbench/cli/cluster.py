@@ -35,7 +35,7 @@ def cluster(options: argparse.Namespace) -> int:
         results / "runs" / study / stream / variant / f"{first}-{last}.zarr.zip"
         for study, one in plan.studies.items()
         for stream in one.streams
-        for variant in one.learners
+        for variant in one.pipelines
         for first, last in plan.blocks(study)
     ]
     done = sum(path.is_file() for path in runs)

@@ -150,7 +150,7 @@ def train(options: argparse.Namespace) -> int:
     refuse_unknown("study", options.study, plan.studies)
     study = plan.studies[options.study]
     refuse_unknown("stream", options.stream, study.streams)
-    refuse_unknown("learner", options.variant, study.learners)
+    refuse_unknown("learner", options.variant, study.pipelines)
     spec = specs.run(plan, options.study, options.stream, options.variant, options.seeds)
     specs.refuse_other(spec, options.digest)
     refuse_other_instructions(spec["instructions"])

@@ -27,7 +27,7 @@ def check(options: argparse.Namespace) -> None:
 
     found, of_files = checked(options.config)
     for name, study in found.studies.items():
-        jobs = len(study.streams) * len(study.learners) * len(found.blocks(name))
+        jobs = len(study.streams) * len(study.pipelines) * len(found.blocks(name))
         judged = len(claims.of_study(found, name))
         more = f", {judged} claims judged" if judged else ""
         of_streams = [specs.warm_ups_of(found, name, stream) for stream in study.streams]
@@ -99,7 +99,7 @@ def show(options: argparse.Namespace) -> None:
 
     name = options.name.lower()  # as all names are
     if options.study:
-        print(catalogue.variant(config_file.composed(options.config), options.study, name))
+        print(catalogue.study_method(config_file.composed(options.config), options.study, name))
     else:
         print("\n\n".join(_shown(options.config, name)))
 

@@ -39,7 +39,7 @@ def short(key: str) -> str:
     return works()[key].short
 
 
-def bibliography() -> str:
+def as_markdown() -> str:
     """All works as a list in Markdown, sorted by key."""
     return "\n".join(
         f"- `{key}`: {', '.join(work.authors)} ({work.year}). {_linked(work)}. {work.venue}."

@@ -41,7 +41,7 @@ def method(library: Library, name: str) -> str:
     return "\n".join(lines)
 
 
-def variant(made: Composition, study: str, name: str) -> str:
+def study_method(made: Composition, study: str, name: str) -> str:
     """A method as a study of a config has it, with the file and line of each setting.
 
     UserError for an unknown study or method.

@@ -90,7 +90,7 @@ def _calibration_unknown(study: Study, config: Config, streams: Mapping[str, Giv
     own = [now for key, now in streams.items() if now and config.streams[key].settings.get("path")]
     fitted = [
         fit_pipeline(parts_of(pipeline), part_of_model(study), now)
-        for pipeline, now in product(study.learners.values(), own)
+        for pipeline, now in product(study.pipelines.values(), own)
     ]
     predicted = {one.prediction for one in fitted if one is not None}
     known = bool(predicted) and predicted <= judge.words("JUDGES")
@@ -165,7 +165,7 @@ def _undeclared(place: Place, name: str, stream: Stream) -> Iterator[Problem]:
 
 def _study(place: Place, study: Study, streams: Mapping[str, Given]) -> Iterator[Problem]:
     variants = {}
-    for (variant, pipeline), (name, stream) in product(study.learners.items(), streams.items()):
+    for (variant, pipeline), (name, stream) in product(study.pipelines.items(), streams.items()):
         fitted = fit_pipeline(parts_of(pipeline), part_of_model(study), stream)
         if fitted is None:
             continue
@@ -220,7 +220,7 @@ def _tuning(place: Place, study: Study, config: Config) -> Iterator[Problem]:
     streams = {name: one for name, one in found.items() if one}
     model = part_of_model(study)
     variants: dict[tuple[str, str], Fitted] = {}
-    for (learner, pipeline), (name, stream) in product(study.learners.items(), streams.items()):
+    for (learner, pipeline), (name, stream) in product(study.pipelines.items(), streams.items()):
         fitted = fit_pipeline(parts_of(pipeline), model, stream)
         if fitted is None or fitted.misfit:
             continue
@@ -233,7 +233,7 @@ def _tuning(place: Place, study: Study, config: Config) -> Iterator[Problem]:
             for _, misfit in (one.misfit for one in trials if one and one.misfit):
                 yield (*place, "methods", learner, key), reason_for(misfit)
     metric = known_part("metrics", study.tuning.metric)
-    for learner in study.learners:
+    for learner in study.pipelines:
         own = {key: one for key, one in variants.items() if key[1] == learner}
         for text in _judging(metric, Peers(streams, own)):
             yield (*place, "metric"), text
@@ -242,7 +242,7 @@ def _tuning(place: Place, study: Study, config: Config) -> Iterator[Problem]:
 def _configurations(name: str, study: Study, streams: Mapping[str, Given]) -> Iterator[Problem]:
     """Misfits of configurations, of methods that fit as they are; each reason once."""
     model, seen = part_of_model(study), set[str]()
-    for (variant, pipeline), stream in product(study.learners.items(), streams.values()):
+    for (variant, pipeline), stream in product(study.pipelines.items(), streams.values()):
         fitted = fit_pipeline(parts_of(pipeline), model, stream)
         if fitted is None or fitted.misfit:
             continue

@@ -27,9 +27,9 @@ OF_FILES = ("from", "budget", "budgets", "settings", ANCHORS)
 """Keys of a study that say how it is made, and are none of its own."""
 LOOKS = ("label", "colour", "marker")
 NEEDS = tuple(Needs.model_fields)
-OF_VARIANTS = (*LOOKS, *NEEDS)
+OF_STUDY_METHODS = (*LOOKS, *NEEDS)
 """Keys that a variant has of its method, unless a study says other ones; they are no settings."""
-OF_METHODS = (*OF_VARIANTS, "search", "bound")
+OF_METHODS = (*OF_STUDY_METHODS, "search", "bound")
 """Keys that a variant has of its method."""
 
 
@@ -59,7 +59,7 @@ class Composition:
     found: list[Found] = dataclasses.field(default_factory=list)
     cells: dict[str, str] = dataclasses.field(default_factory=dict)
     """The streams that axes made, each with the stream that it was made from."""
-    parts: list[Path] = dataclasses.field(default_factory=list)
+    component_folders: list[Path] = dataclasses.field(default_factory=list)
     """The folders of the user's components."""
     budgets: dict[str, str] = dataclasses.field(default_factory=dict)
     """The budget of each study that has one."""
@@ -175,7 +175,7 @@ def _use_parts(made: Composition, folders: Part) -> None:
         return
     for one in named:
         folder = one.document.folder / Path(one.data).expanduser()
-        made.parts.append(folder.resolve())
+        made.component_folders.append(folder.resolve())
         for text in user_components.use(folder):
             made.wrong(one, text)
 
@@ -440,7 +440,7 @@ def _variant(
             _set(made, place, there, key, part)
     for entry in entries:
         for key, part in entry.items():
-            if key in OF_VARIANTS:
+            if key in OF_STUDY_METHODS:
                 made.put((*place, key), part)
             elif key != "from":
                 _set(made, place, there, key, part)

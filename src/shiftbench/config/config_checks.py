@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from shiftbench.config import compatibility, components, device_checks, seed_checks, user_components
 from shiftbench.config.base_model import keys
-from shiftbench.config.schema import Config, Study, Tuning, Variant, one_component
+from shiftbench.config.schema import Config, Study, StudyMethod, Tuning, one_component
 from shiftbench.config.yaml_lines import Place
 from shiftbench.core.suggestions import nearest, unknown
 from shiftbench.data.store import raw
@@ -90,7 +90,7 @@ def _structure(error: ValidationError) -> Iterator[Problem]:
 
 def _owner(place: Place) -> type[BaseModel]:
     """The model that has no key like the last of a place."""
-    inner: dict[Any, type[BaseModel]] = {"tuning": Tuning, "methods": Variant}
+    inner: dict[Any, type[BaseModel]] = {"tuning": Tuning, "methods": StudyMethod}
     return next((inner[part] for part in place[2:-1] if part in inner), Study)
 
 

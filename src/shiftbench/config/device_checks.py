@@ -33,7 +33,7 @@ def problems(config: Config) -> Iterator[tuple[Place, str]]:
 
 
 def _can_use_one(study: Study, variant: str) -> bool:
-    *combinators, (learner, _) = study.learners[variant]
+    *combinators, (learner, _) = study.pipelines[variant]
     modules = [components.module_name("combinators", name) for name, _ in combinators]
     modules.append(components.module_name("learners", learner))
     return any(digest.imports(module, name) for module in modules for name in LIBRARIES)

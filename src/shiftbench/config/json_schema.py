@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter
 
 from shiftbench.config import components
-from shiftbench.config.composition import OF_VARIANTS
+from shiftbench.config.composition import OF_STUDY_METHODS
 from shiftbench.config.schema import ConfigFile, Method, Study, StudyFile
 
 Schema = dict[str, Any]
@@ -75,7 +75,7 @@ def _method() -> Schema:
 
 def _of_variants() -> Schema:
     keys = _properties(Method)
-    return {key: keys[key] for key in OF_VARIANTS}
+    return {key: keys[key] for key in OF_STUDY_METHODS}
 
 
 def _stream() -> Schema:

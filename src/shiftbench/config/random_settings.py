@@ -22,7 +22,7 @@ def points(name: str, study: Study) -> list[Point]:
 
 def learner(name: str, study: Study, variant: str, seed: int) -> list[Component]:
     """The pipeline of a variant for a seed."""
-    pipeline = study.learners[variant]
+    pipeline = study.pipelines[variant]
     return tuning.applied(pipeline, point(name, study, variant, seed))
 
 
@@ -30,7 +30,7 @@ def point(name: str, study: Study, variant: str, seed: int) -> Point:
     """What the seed's configuration says of the components of a variant."""
     if not study.configurations:
         return {}
-    known = dict(study.learners[variant])
+    known = dict(study.pipelines[variant])
     drawn = _drawn(name, study, seed)
     return {key: value for key, value in drawn.items() if key.partition(".")[0] in known}
 

@@ -122,7 +122,7 @@ class Method(Needs):
     missing: str = Field("", description="What it would need, where it cannot run yet.")
 
 
-class Variant(Needs):
+class StudyMethod(Needs):
     """A method of a study, with all its settings.
 
     method: its name; None for a pipeline that a study has of its own. colour, marker: those that
@@ -174,7 +174,7 @@ class Study(Model):
     model: ComponentItem | None = Field(
         None, description="The network that the learners fit, with its settings."
     )
-    methods: Annotated[dict[Name, Variant], MinLen(1)] = Field(
+    methods: Annotated[dict[Name, StudyMethod], MinLen(1)] = Field(
         description="What is compared: a list of methods, or a mapping of names to changes. A "
         "change is `component.key: value`; `from: METHOD` takes a method under another name, "
         "`label` renames it in figures, `threads`, `minutes`, `memory_mb` and `device` are what "
@@ -296,7 +296,7 @@ class Study(Model):
         return found
 
     @property
-    def learners(self) -> dict[str, list[Component]]:
+    def pipelines(self) -> dict[str, list[Component]]:
         """The pipelines of all methods."""
         return {name: variant.pipeline for name, variant in self.methods.items()}
 

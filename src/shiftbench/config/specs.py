@@ -78,7 +78,7 @@ def run(config: Config, study: str, stream: str, variant: str, seeds: tuple[int,
     plan = config.studies[study]
     metrics = [name for name in plan.metrics if stage(name) != "run"]
     point = random_settings.point(study, plan, variant, seeds[0])
-    pipeline = tuning.applied(plan.learners[variant], point)
+    pipeline = tuning.applied(plan.pipelines[variant], point)
     model = _model(plan, variant)
     spec = (
         {
@@ -159,7 +159,7 @@ def warm_up_name(config: Config, study: str, stream: str, variant: str) -> str |
     """
     source, plan = config.streams[stream], config.studies[study]
     has = declarations.words("streams", source.family, "HAS", source.settings)
-    worker = warm_ups.worker(plan.learners[variant])
+    worker = warm_ups.worker(plan.pipelines[variant])
     varied = plan.tuning is not None or plan.configurations
     if "warm-up" not in has or varied or worker is None:
         return None
@@ -320,7 +320,7 @@ def _stack(modules: Iterable[str]) -> str:
 
 
 def _model(plan: Study, variant: str) -> list[Any] | None:
-    learner, _ = plan.learners[variant][-1]
+    learner, _ = plan.pipelines[variant][-1]
     needs_one = components.constant("learners", learner, "MODEL", False)
     return list(plan.model) if plan.model and needs_one else None
 
@@ -331,7 +331,9 @@ def _of_study(config: Config, study: str, kind: str) -> Spec:
         "kind": kind,
         "study": study,
         "metrics": plan.metrics,
-        "learners": {name: [list(item) for item in plan.learners[name]] for name in plan.learners},
+        "learners": {
+            name: [list(item) for item in pipeline] for name, pipeline in plan.pipelines.items()
+        },
         "methods": plan.standing,
         "reference": plan.reference,
         "streams": plan.streams,

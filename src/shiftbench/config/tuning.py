@@ -15,7 +15,7 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from shiftbench.config.schema import Component, Config, Stream, Study, Tuning, Variant
+from shiftbench.config.schema import Component, Config, Stream, Study, StudyMethod, Tuning
 
 TRIALS = "-tuning"
 """Ending of the names of studies and streams of trials."""
@@ -126,6 +126,6 @@ def _trials(name: str, study: Study, tuning: Tuning) -> Study:
     )
 
 
-def _with_point(variant: Variant, point: Point) -> Variant:
+def _with_point(variant: StudyMethod, point: Point) -> StudyMethod:
     pipeline = applied(variant.pipeline, point)
     return variant.model_copy(update={"pipeline": pipeline, "label": "", "method": None})

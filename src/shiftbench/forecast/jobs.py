@@ -140,7 +140,7 @@ def _of_study(made: Layout, study: str) -> Iterator[Job]:
         for block in config.blocks(study):
             for name, those in shared.items():
                 yield _warm_up(made, study, stream, name, those, block)
-        for variant in plan.learners:
+        for variant in plan.pipelines:
             for block in config.blocks(study):
                 runs.append(made.run(study, stream, variant, block))
                 yield _run(made, study, stream, variant, warmed.get(variant), block)

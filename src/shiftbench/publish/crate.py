@@ -198,7 +198,7 @@ def _copy_config(composed: Composition, config_file: Path, made: Path) -> None:
 def _copy_parts(composed: Composition, config_file: Path, made: Path) -> None:
     """The user's own components, beside the config. UserError where they lie elsewhere."""
     beside = config_file.resolve().parent
-    for folder in composed.parts:
+    for folder in composed.component_folders:
         if not folder.is_relative_to(beside):
             raise UserError(
                 f"{folder}: these components are not below the folder of {config_file}, where a"

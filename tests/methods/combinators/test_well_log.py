@@ -40,7 +40,7 @@ def stream(plan):
 def found(plan, stream, variant):
     """Changepoints, counted from 1, and how often the most probable run length is 0."""
     learner = pipeline.assemble(
-        plan.studies["well-log"].learners[variant], None, series.problem(stream)
+        plan.studies["well-log"].pipelines[variant], None, series.problem(stream)
     )
     key, infos = seeds.block(range(1), "well-log"), []
     state = learner.init(key)

@@ -55,7 +55,7 @@ def made(folder: Path, name: str, text: str) -> Path:
     runs = []
     for stream, store in streams.items():
         assert main.main(["stream", stream, *given, "--raw", "raw", "--output", store]) == 0
-        for learner in planned.learners:
+        for learner in planned.pipelines:
             stem = f"{results}/runs/{study}/{stream}/{learner}/0-{planned.seeds - 1}"
             runs.append(f"{stem}.zarr.zip")
             job = ["train", study, stream, learner, "--seeds", f"0-{planned.seeds - 1}", *given]

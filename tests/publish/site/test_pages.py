@@ -311,7 +311,7 @@ def test_each_snippet_is_one_study_of_the_method_of_its_page(
         data = yaml.safe_load(text)
         assert list(data) == ["studies"] and list(data["studies"]) == ["my-study"]
         assert list(planned[name].methods) == [name]
-        assert planned[name].learners[name] == settings_of(shown[name]), name
+        assert planned[name].pipelines[name] == settings_of(shown[name]), name
 
 
 def test_a_page_says_where_the_settings_for_its_stream_are(

@@ -130,7 +130,7 @@ def command(study: Study) -> str:
 def settings(study: Study) -> dict[str, str]:
     """By label, each method with every setting, and the file and line where it stands."""
     return {
-        study.label(name): catalogue.variant(study.plan.made, study.name, name)
+        study.label(name): catalogue.study_method(study.plan.made, study.name, name)
         for name in study.learners
         if name in study.planned.methods
     }
@@ -236,7 +236,7 @@ def _varied(study: Study) -> str:
     drawn = ["settings"] if planned.configurations else []
     trains = any(
         components.constant("learners", pipeline[-1][0], "MODEL", False)
-        for pipeline in planned.learners.values()
+        for pipeline in planned.pipelines.values()
     )
     words = [*drawn, *(["initialisation", "order of minibatches"] if trains else [])]
     for name in planned.streams:

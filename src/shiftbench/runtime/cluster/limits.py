@@ -18,7 +18,7 @@ def refuse_beyond(plan: Config, profile: Path) -> None:
     )
     most, found = given(partition), []
     for study, one in plan.studies.items():
-        for method in one.learners:
+        for method in one.pipelines:
             asked = one.resources(method)
             more = excess({key: getattr(asked, key) for key in most}, most)
             found += [f"{study}, {method}: {said}" for said in more]
