@@ -194,7 +194,7 @@ def _scaled(values: np.ndarray, scaling: str) -> np.ndarray:
 
 def _rows_part(settings: Settings, table: _table_files.Table) -> xr.Dataset:
     """What all realisations share: the rows, scaled."""
-    about = raw_data.table()[settings.dataset]
+    entry = raw_data.table()[settings.dataset]
     kind = "classification" if table.target.dtype.kind == "i" else "regression"
     scaled_target = kind == "regression" and settings.target_scaling == "z-score"
     target = _scaled(table.target, "z-score") if scaled_target else table.target
@@ -216,9 +216,9 @@ def _rows_part(settings: Settings, table: _table_files.Table) -> xr.Dataset:
             "feature": ("feature", np.array(features), about("name of the feature")),
         },
         attrs={
-            "title": f"{about.title}, in random order, one row a task (cherief2019online)",
-            "licence": about.licence,
-            "citation": about.citation,
+            "title": f"{entry.title}, in random order, one row a task (cherief2019online)",
+            "licence": entry.licence,
+            "citation": entry.citation,
             "kind": kind,
             "scaling": LOOK_AHEAD[settings.scaling],
             "target_scaling": LOOK_AHEAD["z-score" if scaled_target else "none"],
