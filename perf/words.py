@@ -162,7 +162,7 @@ def _measured(way: Callable, mirror: Path, size: int) -> tuple[float, float, flo
         found = _tokens.split(text)
         ones = np.ones(len(found.digest))
         totals.add(text, found, ones, ones)
-    words = _vocabulary.chosen(totals, size, 1, "total", "the benchmark")
+    words = _vocabulary.ranked(totals, size, 1, "total", "the benchmark")
     way(texts[:2], words)  # compiles
     before, start = cost.peak_bytes(), time.process_time()
     tokens, total = way(texts, words)

@@ -123,7 +123,7 @@ def test_what_names_and_settings_tell_is_refused_at_a_look(folder, files, others
         (b"peace\nand\ncaf\xe9", {}, "line 3: it is no utf-8"),
         (b"\xff\xfep\0e\0", {}, "line 1: it is no utf-8 (invalid start byte). Set encoding to"),
         (b"peace\n\x89PNG\0\1", {"encoding": "latin-1"}, "line 2: it is no latin-1"),
-        (b" \r\n\t", {}, "has spaces alone"),
+        (b" \r\n\t", {}, "has nothing but spaces"),
     ],
 )
 def test_what_is_no_text_is_named_where_it_is_read(folder, content, others, said):

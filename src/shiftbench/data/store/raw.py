@@ -1,14 +1,13 @@
-"""Raw data sets: what they are, where each file comes from, and how it is checked.
+"""Raw data sets: the table of their files, fetching, and checks.
 
-The table is raw_files.yaml. Files come from the mirror that SHIFTBENCH_MIRROR names (a
-folder or an http address, with one folder a data set unless the table names another), else
-from the address in the table. Imports little: the workflow reads the table whenever it is parsed.
+The table is raw_files.yaml. Files come from the mirror that SHIFTBENCH_MIRROR names (a folder or an
+http address, with one folder a data set unless the table names another), else from the address in
+the table. Imports little: the workflow reads the table whenever it is parsed.
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import shutil
 import sys
@@ -21,13 +20,13 @@ import yaml
 
 from shiftbench.core import file_errors
 from shiftbench.core.errors import UserError
-from shiftbench.data.store import scratch
+from shiftbench.data.store import checksum, scratch
 
 MIRROR = "SHIFTBENCH_MIRROR"
 RETRIES = 2
 CHANGED = (
     "It was changed after it was fetched; delete it and start the workflow again, which fetches it"
-    " anew."
+    " again."
 )
 
 
@@ -35,7 +34,7 @@ CHANGED = (
 class RawFile:
     """One file of a data set: sha256 (hexadecimal), size (bytes), address.
 
-    folder: where a mirror has it, if not in a folder with the name of the data set.
+    folder: its folder in a mirror, if that does not have the name of the data set.
     """
 
     sha256: str
@@ -46,27 +45,31 @@ class RawFile:
 
 @dataclass(frozen=True)
 class Dataset:
-    """One raw data set; `files` is empty where a dependency carries the data."""
+    """One raw data set; `files` is empty if a dependency carries the data."""
 
     title: str
     licence: str
     citation: str
     files: dict[str, RawFile]
 
+    def attributes(self) -> dict[str, str]:
+        """Return the attributes of a store of these data: title, licence and citation."""
+        return {"title": self.title, "licence": self.licence, "citation": self.citation}
+
 
 @functools.cache
 def table() -> dict[str, Dataset]:
-    """All raw data sets by name."""
+    """Return all raw data sets by name."""
     text = Path(__file__).with_name("raw_files.yaml").read_text(encoding="utf-8")
     rows = yaml.load(text, yaml.CSafeLoader)  # in C: every job reads this
     return {name: _dataset(row) for name, row in rows.items()}
 
 
 def fetch(dataset: str, file: str, output: Path) -> None:
-    """Gets one raw file and puts it at `output` once its size and checksum are right.
+    """Fetch one raw file and put it at `output` once its size and checksum are right.
 
-    UserError where the name is unknown, the file cannot be had or is not the right one;
-    nothing is left behind then.
+    UserError, with nothing left behind, for an unknown name, a file that cannot be fetched, and
+    one that is not the right one.
     """
     wanted = _wanted(dataset, file)
     output = Path(output)
@@ -81,9 +84,9 @@ def fetch(dataset: str, file: str, output: Path) -> None:
 
 
 def refuse_changed(dataset: str | None, folder: Path) -> None:
-    """UserError where a raw file of a data set below `folder` is not the one in the table.
+    """Raise UserError if a raw file of a data set below `folder` is not the one in the table.
 
-    Files that are missing are the reader's matter; data that cannot be fetched have no checksum.
+    Missing files are left to the reader; data that cannot be fetched have no checksum.
     """
     for file, wanted in table()[dataset].files.items() if dataset else ():
         path = folder / str(dataset) / file
@@ -92,16 +95,17 @@ def refuse_changed(dataset: str | None, folder: Path) -> None:
 
 
 def missing(path: Path) -> UserError:
-    """The error of a raw file that is not there."""
+    """Return the error for a missing raw file."""
     return UserError(
         f"Raw file {path} is missing. Run the workflow, or python -m shiftbench fetch."
     )
 
 
-def wrong(path: Path, reason: str) -> UserError:
-    """The error of a raw file with other content than it should have."""
+def wrong(path: Path | str, reason: str, line: int | None = None) -> UserError:
+    """Return the error for a raw file with other content than it should have."""
+    at = "" if line is None else f", line {line}"
     return UserError(
-        f"Raw file {path} is not what it should be: {reason}. Delete it and fetch it again."
+        f"Raw file {path} is not what it should be{at}: {reason}. Delete it and fetch it again."
     )
 
 
@@ -116,10 +120,10 @@ def _dataset(row: dict) -> Dataset:
 
 
 def _wanted(dataset: str, file: str) -> RawFile:
-    known = table()
-    if dataset not in known:
-        raise UserError(f"Raw data set {dataset!r} is unknown. {_hint(dataset, known)}")
-    files = known[dataset].files
+    datasets = table()
+    if dataset not in datasets:
+        raise UserError(f"Raw data set {dataset!r} is unknown. {_hint(dataset, datasets)}")
+    files = datasets[dataset].files
     if not files:
         raise UserError(
             f"Raw data set {dataset!r} has no files to fetch: a dependency carries its data."
@@ -129,13 +133,13 @@ def _wanted(dataset: str, file: str) -> RawFile:
     return files[file]
 
 
-def _hint(name: str, known: Iterable[str]) -> str:
-    near = get_close_matches(name, list(known), n=1)
-    return f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(sorted(known))}."
+def _hint(name: str, names: Iterable[str]) -> str:
+    near = get_close_matches(name, list(names), n=1)
+    return f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(sorted(names))}."
 
 
 def _get(name: str, wanted: RawFile, target: Path) -> str:
-    """Copies or downloads the file to `target`; the place it came from."""
+    """Copy or download the file to `target`, and return the place it came from."""
     mirror = os.environ.get(MIRROR, "")
     if mirror and not mirror.startswith(("http://", "https://")):
         return _copy(name, Path(mirror).expanduser() / name, target)
@@ -160,7 +164,7 @@ def _download(name: str, address: str, target: Path) -> str:
     import pooch
     import requests
 
-    # No checksum is given to pooch: our own check names what was expected and found.
+    # No checksum is given to pooch: our own check names both checksums.
     store = pooch.create(
         target.parent,
         base_url="",
@@ -187,10 +191,9 @@ def _check(name: str, wanted: RawFile, path: Path, source: str, remedy: str) -> 
         raise UserError(
             f"Raw file {name} from {source}: expected {wanted.size} bytes, found {size}. {remedy}"
         )
-    with path.open("rb") as content:
-        found = hashlib.file_digest(content, "sha256").hexdigest()
-    if found != wanted.sha256:
+    actual = checksum.sha256(path)
+    if actual != wanted.sha256:
         raise UserError(
-            f"Raw file {name} from {source}: expected sha256 {wanted.sha256}, found {found}."
+            f"Raw file {name} from {source}: expected sha256 {wanted.sha256}, found {actual}."
             f" {remedy}"
         )

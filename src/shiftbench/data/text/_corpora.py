@@ -1,7 +1,7 @@
-"""Readers of corpora: documents that have a date, from the files as they are published.
+"""Readers of corpora of dated documents, from the files as they are published.
 
-A corpus is listed first, without its text: names and years decide on the period and on the
-split. Its texts are read one after the other and are never all in memory.
+A corpus is listed first, without its text: names and years decide on the period and on the split.
+Its texts are read one after the other and are never all in memory.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import NamedTuple
 import numpy as np
 
 from shiftbench.core.errors import UserError
+from shiftbench.data.store import raw as raw_files
 from shiftbench.data.text import _text_files
-from shiftbench.data.text._text_files import decoded, wrong
 
 
 class Corpus(NamedTuple):
     """Documents in the order of the files: names [D] text, years [D] int.
 
-    texts(first, last): the documents from `first` to before `last`, as (number, text).
+    texts(first, last) yields the documents from `first` to before `last`, as (number, text).
     """
 
     names: np.ndarray
@@ -35,40 +35,42 @@ UN_ARCHIVE = "UNGDC_1970-2018_TXT.tar.xz"
 UN_NAME = re.compile(r"[A-Z]{2,4}_\d+_(\d{4})\.txt")
 UNION_ARCHIVE, UNION_TABLE = "sotu_txt_1790-2024.tar.xz", "SOTU_metadata.csv"
 CONGRESS_ENCODING = "iso-8859-1"
-"""As users of these files read them; they are not all UTF-8."""
+"""The encoding that users of these files assume; they are not all UTF-8."""
 
 
 def un_general_debates(raw: Path) -> Corpus:
-    """Speeches in the UN General Debate, files ISO_SESSION_YEAR.txt in one archive."""
+    """Read the speeches in the UN General Debate: files ISO_SESSION_YEAR.txt in one archive."""
     path = raw / UN_ARCHIVE
 
     def year(name: str) -> int:
-        found = UN_NAME.fullmatch(name)
-        if not found:
-            raise wrong(f"{path}, {name}", 1, "it has no date: no name such as USA_25_1970.txt")
-        return int(found[1])
+        match = UN_NAME.fullmatch(name)
+        if not match:
+            reason = "it has no date: no name such as USA_25_1970.txt"
+            raise raw_files.wrong(f"{path}, {name}", reason, 1)
+        return int(match[1])
 
     return _archived(path, year)
 
 
 def state_of_the_union(raw: Path) -> Corpus:
-    """Addresses to Congress, files suYEAR.txt in one archive, with their dates in a table."""
+    """Read the addresses to Congress: files suYEAR.txt in one archive, their dates in a table."""
     years = _dates_of_addresses(raw / UNION_TABLE)
     path = raw / UNION_ARCHIVE
 
     def year(name: str) -> int:
         if name not in years:
-            raise wrong(f"{path}, {name}", 1, f"it has no date: {UNION_TABLE} does not name it")
+            reason = f"it has no date: {UNION_TABLE} does not name it"
+            raise raw_files.wrong(f"{path}, {name}", reason, 1)
         return years[name]
 
     return _archived(path, year)
 
 
 def congressional_record(raw: Path) -> Corpus:
-    """Speeches in the US Congress: pairs of files descr_NNN.txt and speeches_NNN.txt.
+    """Read the speeches in the US Congress: pairs of files descr_NNN.txt and speeches_NNN.txt.
 
     Source: M. Gentzkow, J. M. Shapiro and M. Taddy, Congressional Record for the 43rd to 114th
-    Congresses, editions hein-bound and hein-daily; files in `raw` or in a folder of it.
+    Congresses, editions hein-bound and hein-daily. The files lie in `raw` or in a folder of it.
     """
     files = sorted(raw.rglob("speeches_[0-9]*.txt"))
     if not files:
@@ -98,7 +100,7 @@ READERS = {
 
 
 def _archived(path: Path, year: Callable[[str], int]) -> Corpus:
-    """One document a text file in an archive."""
+    """Return the corpus of the text files in an archive; year: the year of a file's name."""
     names = [name for name, _ in _text_files.members(path, ".txt")]
 
     def texts(first: int, last: int) -> Iterator[tuple[int, str]]:
@@ -106,21 +108,21 @@ def _archived(path: Path, year: Callable[[str], int]) -> Corpus:
             if number >= last:
                 return
             if number >= first:
-                yield number, decoded(f"{path}, {name}", content)
+                yield number, _text_files.decoded(f"{path}, {name}", content)
 
     return Corpus(np.array(names), np.array([year(name) for name in names]), texts)
 
 
 def _dates_of_addresses(path: Path) -> dict[str, int]:
-    """The year of each file that the table names."""
+    """Return the year of each file that the table names."""
     text = "\n".join(line for _, line in _text_files.lines(path))
     years = {}
     rows = csv.DictReader(io.StringIO(text))
     for row in rows:
-        found = re.search(r"\b(\d{4})$", row.get("Date") or "")
-        if not found or not row.get("filename"):
-            raise wrong(str(path), rows.line_num, "a row without a date or a file name")
-        years[row["filename"]] = int(found[1])
+        year = re.search(r"\b(\d{4})$", row.get("Date") or "")
+        if not year or not row.get("filename"):
+            raise raw_files.wrong(path, "a row without a date or a file name", rows.line_num)
+        years[row["filename"]] = int(year[1])
     return years
 
 
@@ -129,34 +131,34 @@ def _description(path: Path) -> Path:
 
 
 def _dates_of_speeches(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Names and years of the speeches that a file describes."""
+    """Return names and years of the speeches that a file describes."""
     rows = _text_files.lines(path, CONGRESS_ENCODING)
     header = next(rows, (1, ""))[1].split("|")
     if not {"speech_id", "date"} <= set(header):
-        raise wrong(str(path), 1, "it does not name the columns speech_id and date")
+        raise raw_files.wrong(path, "it does not name the columns speech_id and date", 1)
     name, date = header.index("speech_id"), header.index("date")
     names, years = [], []
     for number, row in rows:
         fields = row.split("|")
         if len(fields) <= max(name, date) or not re.fullmatch(r"\d{8}", fields[date]):
-            raise wrong(str(path), number, "a speech without a date such as 18730304")
+            raise raw_files.wrong(path, "a speech without a date such as 18730304", number)
         names.append(fields[name])
         years.append(int(fields[date][:4]))
     if not names:
-        raise wrong(str(path), 1, "it describes no speech")
+        raise raw_files.wrong(path, "it describes no speech", 1)
     return np.array(names, str), np.array(years, int)
 
 
 def _speeches(path: Path, names: np.ndarray) -> Iterator[tuple[int, str]]:
-    """The speeches of a file, with their place among the names."""
+    """Yield the speeches of a file, with their position among the names."""
     places = {name: place for place, name in enumerate(names.tolist())}
     for number, row in _text_files.lines(path, CONGRESS_ENCODING):
         name, bar, text = row.partition("|")
         if number == 1 and name == "speech_id":
             continue
         if not bar:
-            raise wrong(str(path), number, "it is not of the form speech_id|speech")
+            raise raw_files.wrong(path, "it is not of the form speech_id|speech", number)
         if name not in places:
-            file = _description(path).name
-            raise wrong(str(path), number, f"speech {name} has no date: {file} does not name it")
+            reason = f"speech {name} has no date: {_description(path).name} does not name it"
+            raise raw_files.wrong(path, reason, number)
         yield places[name], text

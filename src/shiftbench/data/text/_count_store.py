@@ -1,10 +1,10 @@
-"""The store of word counts, one group a period, and how it is read.
+"""The store of word counts, one group a period, and its tasks.
 
-The root has the words, the number of each in each period, and truth. Below it a group for
-each realisation (a real corpus has one) holds the documents, with the text of those that
-are held out, as word numbers; below that a group for each period holds its counts of pairs in
-training documents, half of a symmetric matrix: `row_start`, `column` and `count` are the
-CSR form of the part with column >= row; n+ = count / units.
+The root has the words, the number of each in each period, and truth. Below it a group for each
+realisation (a real corpus has one) holds the documents, with the text of held-out ones as word
+numbers. Below that a group for each period holds its counts of pairs in training documents, half of
+a symmetric matrix: `row_start`, `column` and `count` are the CSR form of the part with
+column >= row; n+ = count / units.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ BY_TASK = ("realisation", "task")
 
 
 class Documents(NamedTuple):
-    """Documents of a corpus, in its order, and the text of those that are held out.
+    """Documents of a corpus, in its order, and the text of the held-out ones.
 
-    name, task, held_out, tokens (words, known or not): [D]. start [H + 1], text [n]: the words
-    of the held-out ones, one after the other, -1 for a word that is not in the vocabulary.
+    name, task, held_out, tokens (number of words, in the vocabulary or not): [D]. start [H + 1],
+    text [n]: the words of held-out documents, one after the other, -1 outside the vocabulary.
     """
 
     name: np.ndarray
@@ -39,7 +39,7 @@ class Documents(NamedTuple):
 
 
 class Realisation(NamedTuple):
-    """Counts of one corpus: rows of T periods by V words, unigram [T, V], tokens [T]."""
+    """Counts of one corpus: rows for T periods by V words, unigram [T, V], tokens [T]."""
 
     rows: SparseRows
     unigram: np.ndarray
@@ -64,7 +64,7 @@ def tree(
     attrs: Mapping[str, Any],
     shift: np.ndarray | None = None,
 ) -> xr.DataTree:
-    """The store; shift [realisation, task] is truth, where it is known."""
+    """Return the store; shift [realisation, task] is truth, None if unknown."""
     attrs = {
         "units": weights.units,
         "weights": weights.distance.tolist(),
@@ -75,24 +75,24 @@ def tree(
     if shift is None:
         shift = np.zeros((len(realisations), len(first_year)), bool)
     groups = {"/": _root(words, first_year, realisations, shift, attrs)}
-    for number, one in enumerate(realisations):
-        groups[f"/realisation-{number}"] = _documents(one.documents)
+    for number, realisation in enumerate(realisations):
+        groups[f"/realisation-{number}"] = _documents(realisation.documents)
         for t in range(len(first_year)):
-            groups[f"/{_group(number, t)}"] = _period(one.rows, t, len(words))
+            groups[f"/{_group(number, t)}"] = _period(realisation.rows, t, len(words))
     return xr.DataTree.from_dict(groups)
 
 
 def problem(store: xr.DataTree) -> Problem:
-    """Counts n+ of pairs (word, context); n_outputs is the size of the vocabulary."""
+    """Return the problem: counts n+ of pairs (word, context), with one output a word."""
     rows = int(max(store.dataset["pairs"].values.max(), store.dataset["pairs_of_all"].values.max()))
     return Problem("counts", (2,), store.sizes["word"], rows, store.sizes["task"])  # type: ignore[arg-type]
 
 
 def task(store: xr.DataTree, realisations: Sequence[int], t: int) -> Task:
-    """The pairs of period t: inputs [S, n, 2] int32 in order, targets [S, n, 1] n+.
+    """Return the pairs of period t: inputs [S, n, 2] int32 in order, targets [S, n, 1] n+.
 
-    Both (i, j) and (j, i) are there. Task -1, the warm-up, is the sum over all periods. Test
-    data, where documents are held out, are the pairs of those of the period.
+    The pairs have both (i, j) and (j, i). Task -1, the warm-up, is the sum over all periods. Test
+    data are the pairs of the held-out documents of the period, if there are any.
     """
     if t < 0:
         width = int(store.dataset["pairs_of_all"].values.max())
@@ -107,25 +107,25 @@ def task(store: xr.DataTree, realisations: Sequence[int], t: int) -> Task:
 
 
 def counts(store: xr.DataTree, realisation: int, t: int) -> SparseRows:
-    """The part of a period's matrix with column >= row, in units; training documents."""
+    """Return the part of a period's matrix with column >= row, in units; training documents."""
     group = _node(store, _group(realisation, t))
     return SparseRows(*(group[name].values for name in ("row_start", "column", "count")))
 
 
 def held_out_counts(store: xr.DataTree, realisation: int, t: int) -> SparseRows:
-    """The same of the held-out documents of the period."""
+    """Return the same part for the held-out documents of the period."""
     group = _node(store, f"realisation-{realisation}")
-    chosen = np.flatnonzero(group["held_out_task"].values == t)
-    return _of_texts(group, chosen, _weights(store), store.sizes["word"])
+    members = np.flatnonzero(group["held_out_task"].values == t)
+    return _held_out(group, members, _weights(store), store.sizes["word"])
 
 
 def held_out_documents(store: xr.DataTree, realisation: int = 0) -> Iterator[HeldOut]:
-    """The documents that no training counts know, one after the other; for dating."""
+    """Yield the documents that are in no training count, one after the other; for dating."""
     group, vocabulary = _node(store, f"realisation-{realisation}"), store.sizes["word"]
     tasks, names = group["held_out_task"].values, group["document_name"].values
     names = names[group["document_held_out"].values]
     for number, (name, t) in enumerate(zip(names.tolist(), tasks.tolist(), strict=True)):
-        rows = _of_texts(group, np.array([number]), _weights(store), vocabulary)
+        rows = _held_out(group, np.array([number]), _weights(store), vocabulary)
         pairs, count = _counts.mirrored(rows, vocabulary)
         yield HeldOut(name, t, pairs, count / store.attrs["units"])
 
@@ -149,21 +149,21 @@ def _all(store: xr.DataTree, realisation: int) -> SparseRows:
     return _counts.total(periods, store.sizes["word"])
 
 
-def _of_texts(
-    group: xr.Dataset, chosen: np.ndarray, weights: Weights, vocabulary: int
+def _held_out(
+    group: xr.Dataset, members: np.ndarray, weights: Weights, vocabulary: int
 ) -> SparseRows:
-    """The counts of some of the held-out documents together."""
+    """Count the pairs of some held-out documents together."""
     start, text = group["text_start"].values, group["text"].values
-    return _of_documents([text[start[h] : start[h + 1]] for h in chosen], weights, vocabulary)
+    return _count([text[start[h] : start[h + 1]] for h in members], weights, vocabulary)
 
 
-def _of_documents(texts: Sequence[np.ndarray], weights: Weights, vocabulary: int) -> SparseRows:
+def _count(texts: Sequence[np.ndarray], weights: Weights, vocabulary: int) -> SparseRows:
     joined = _counts.text(texts, np.zeros(len(texts), np.int32), len(weights.distance))
     return _counts.count(joined, weights, 1, vocabulary)
 
 
 def _batch(halves: Sequence[SparseRows], store: xr.DataTree, width: int) -> Batch:
-    """The whole matrices, filled up to the same number of pairs with masked ones."""
+    """Return the symmetric matrices, padded with masked pairs to the same number of pairs."""
     inputs = np.zeros((len(halves), width, 2), np.int32)
     targets = np.zeros((len(halves), width, 1))
     mask = np.zeros((len(halves), width), bool)
@@ -182,9 +182,9 @@ def _root(
     shift: np.ndarray,
     attrs: Mapping[str, Any],
 ) -> xr.Dataset:
-    unigram = np.stack([one.unigram for one in realisations])
-    tokens = np.stack([one.tokens for one in realisations])
-    sizes = [_sizes(one, len(words), attrs) for one in realisations]
+    unigram = np.stack([realisation.unigram for realisation in realisations])
+    tokens = np.stack([realisation.tokens for realisation in realisations])
+    sizes = [_sizes(realisation, len(words), attrs) for realisation in realisations]
     pairs, of_all, held_out = (np.array(column) for column in zip(*sizes, strict=True))
     return xr.Dataset(
         {
@@ -210,21 +210,20 @@ def _root(
 
 
 def _sizes(
-    one: Realisation, vocabulary: int, attrs: Mapping[str, Any]
+    counted: Realisation, vocabulary: int, attrs: Mapping[str, Any]
 ) -> tuple[np.ndarray, int, np.ndarray]:
-    """How many pairs each period has, all together have, and held-out text has."""
-    periods = [_rows(one.rows, t, vocabulary) for t in range(len(one.tokens))]
+    """Return the number of pairs of each period, of all periods together, and of held-out text."""
+    periods = [_rows(counted.rows, t, vocabulary) for t in range(len(counted.tokens))]
     pairs = np.array([_counts.entries(rows) for rows in periods])
     of_all = _external_merge.entries(periods, vocabulary)
     held_out = np.zeros_like(pairs)
-    if one.documents is not None:
+    if counted.documents is not None:
         weights = Weights(np.array(attrs["weights"], np.int64), attrs["units"])
-        start, text = one.documents.start, one.documents.text
-        tasks = one.documents.task[one.documents.held_out]
+        start, text = counted.documents.start, counted.documents.text
+        tasks = counted.documents.task[counted.documents.held_out]
         for t in np.unique(tasks):
             texts = [text[start[h] : start[h + 1]] for h in np.flatnonzero(tasks == t)]
-            rows = _of_documents(texts, weights, vocabulary)
-            held_out[t] = _counts.entries(rows)
+            held_out[t] = _counts.entries(_count(texts, weights, vocabulary))
     return pairs, of_all, held_out
 
 

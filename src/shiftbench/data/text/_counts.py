@@ -1,11 +1,11 @@
-"""How often words stand near each other: weighted counts of pairs, in exact arithmetic.
+"""Weighted counts of pairs of words that stand near each other, in exact arithmetic.
 
-Every pair of words at a distance of d = 1..W in the same document adds a
-weight to both (i, j) and (j, i), so that the diagonal gets it twice. Weights are kept as
-integers, multiples of 1 / units, so that a sum is the same in any order.
+Every pair of words at a distance of d = 1..W in the same document adds a weight to both (i, j) and
+(j, i), so that the diagonal gets it twice. Weights are integers, multiples of 1 / units, so that a
+sum is the same in any order.
 
-The counts are symmetric: what is kept is the part with j >= i, as rows of a CSR matrix. A
-row is a word of a group; a group is a period, a document, or whatever is told apart.
+The counts are symmetric: the part with j >= i is kept, as rows of a CSR matrix. A row is a word of
+a group, and a group is a period or a document.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from numba import njit
 
 Weighting = Literal["linear", "flat", "harmonic"]
 GAP = -1
-"""The number of a word that is not in the vocabulary; gaps part documents, too."""
+"""The number of a word outside the vocabulary; gaps also separate documents."""
 SHIFT = 4
 BLOCK = 1 << SHIFT
-"""Columns that share a flag: a row is gathered in order without being sorted."""
+"""Columns that share a flag, so that a row is gathered in order without being sorted."""
 
 
 class SparseRows(NamedTuple):
-    """Counts in CSR form: of row r the columns and their values from start[r] to start[r + 1].
+    """Counts in CSR form: row r has the columns and values from start[r] to start[r + 1].
 
-    start: [rows + 1] int64; column: [m] int32, ascending in each row; value: [m] int64, in
-    units. All three may be anything that can be sliced, such as files on disk.
+    start: [rows + 1] int64; column: [m] int32, ascending in each row; value: [m] int64, in units.
+    All three may be anything that can be sliced, such as files on disk.
     """
 
     start: np.ndarray
@@ -45,7 +45,7 @@ class Weights(NamedTuple):
 
 
 class Text(NamedTuple):
-    """Documents as one row of words, parted by gaps: word, group int32 and weight int64 [n]."""
+    """Documents as one row of words with gaps between: word, group int32, weight int64 [n]."""
 
     word: np.ndarray
     group: np.ndarray
@@ -53,7 +53,7 @@ class Text(NamedTuple):
 
 
 def weights(weighting: Weighting, window: int) -> Weights:
-    """linear: (W + 1 - d) / W. flat: 1. harmonic: 1 / d."""
+    """Return the weight at distance d: linear (W + 1 - d) / W, flat 1, harmonic 1 / d."""
     distance = np.arange(1, window + 1, dtype=np.int64)
     if weighting == "linear":
         return Weights(window + 1 - distance, window)
@@ -64,7 +64,7 @@ def weights(weighting: Weighting, window: int) -> Weights:
 
 
 def text(documents: Sequence[np.ndarray], group: np.ndarray, window: int) -> Text:
-    """Documents, each the numbers of its words, and the group of each [D], as one text.
+    """Join documents, given as the numbers of their words, with their groups [D].
 
     As many gaps as the window is wide stand before, between and after documents.
     """
@@ -77,17 +77,17 @@ def text(documents: Sequence[np.ndarray], group: np.ndarray, window: int) -> Tex
     return Text(spread, groups, np.ones(size, np.int64))
 
 
-def count(found: Text, weights: Weights, groups: int, vocabulary: int) -> SparseRows:
-    """The pairs of a text: row g V + i holds word i of group g, with columns j >= i.
+def count(joined: Text, weights: Weights, groups: int, vocabulary: int) -> SparseRows:
+    """Count the pairs of a text: row g V + i holds word i of group g, with columns j >= i.
 
-    Memory: at most 12 bytes for each word and distance. The text must start and end with
-    gaps, as `text` makes it.
+    Memory: at most 12 bytes for each word and distance. The text must start and end with gaps, as
+    `text` joins it.
     """
-    return SparseRows(*_count(*found, weights.distance, groups, vocabulary))
+    return SparseRows(*_count(*joined, weights.distance, groups, vocabulary))
 
 
 def total(parts: Sequence[SparseRows], vocabulary: int) -> SparseRows:
-    """The sum of counts over the same rows; equal for any order of the parts."""
+    """Return the sum of counts over the same rows; equal for any order of the parts."""
     ends = np.cumsum([0] + [len(part.column) for part in parts])
     starts = np.stack([np.asarray(p.start) + e for p, e in zip(parts, ends[:-1], strict=True)])
     column = _joined((part.column for part in parts), np.int32)
@@ -96,14 +96,14 @@ def total(parts: Sequence[SparseRows], vocabulary: int) -> SparseRows:
 
 
 def between(rows: SparseRows, first: int, last: int) -> SparseRows:
-    """The rows from `first` to before `last`."""
+    """Return the rows from `first` to before `last`."""
     start = np.asarray(rows.start[first : last + 1])
     inside = slice(int(start[0]), int(start[-1]))
     return SparseRows(start - start[0], rows.column[inside], rows.value[inside])
 
 
 def mirrored(rows: SparseRows, vocabulary: int) -> tuple[np.ndarray, np.ndarray]:
-    """The whole symmetric matrix of one group: pairs [m, 2] int32 in order, counts [m] int64."""
+    """Return the symmetric matrix of one group: pairs [m, 2] int32 in order, counts [m] int64."""
     from scipy.sparse import csr_array, triu
 
     half = csr_array((rows.value, rows.column, rows.start), shape=(vocabulary, vocabulary))
@@ -114,7 +114,7 @@ def mirrored(rows: SparseRows, vocabulary: int) -> tuple[np.ndarray, np.ndarray]
 
 
 def entries(rows: SparseRows, first: int = 0) -> int:
-    """How many non-zero entries these rows, from word `first` on, and their mirror image have."""
+    """Return the number of non-zero entries of rows, from word `first` on, with their mirror."""
     word = np.repeat(np.arange(first, first + len(rows.start) - 1), np.diff(rows.start))
     return 2 * len(rows.column) - int((rows.column == word).sum())
 
@@ -150,7 +150,7 @@ def _count(words, group, weight, distance, groups, vocabulary):
 
 @njit(cache=True)
 def _by_row(words, group, rows, vocabulary):
-    """The places of words, sorted by row, and where each row starts among them [rows + 1]."""
+    """Return the positions of words sorted by row, and the start of each row [rows + 1]."""
     first = np.zeros(rows + 2, np.int64)
     for at in range(len(words)):
         if words[at] >= 0:
@@ -167,7 +167,7 @@ def _by_row(words, group, rows, vocabulary):
 
 @njit(cache=True)
 def _gather(sums, touched, column, counts, used):
-    """Moves the sums that are not 0 to the end of the lists, in order; clears sums and flags."""
+    """Move the sums that are not 0 to the end of the lists, in order; clear sums and flags."""
     for block in range(len(touched)):
         if touched[block]:
             touched[block] = False

@@ -1,13 +1,14 @@
 """Counts of words that stand near each other in dated documents, by period.
 
-What streams of dated documents share, however they are read. Source and protocol: see
-`running_text`. Counting is split in shards; none has more than a chunk of text in memory.
+Shared by running-text and text-files, which differ in how they read documents. Counting has three
+stages, each a job: choose the vocabulary, count the documents of each shard, and merge the shards.
+No stage has more than a chunk of text in memory.
 """
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -25,7 +26,7 @@ CHUNK = 2**22
 """Characters of text that are counted at a time."""
 
 
-class Counted(_vocabulary.Wanted, Protocol):
+class Settings(_vocabulary.Settings, Protocol):
     """The settings that a stream of dated documents has."""
 
     @property
@@ -47,7 +48,7 @@ class Counted(_vocabulary.Wanted, Protocol):
 
 
 class Plan(NamedTuple):
-    """A corpus, its name, and the period (-1 is none) and the split of each document [D]."""
+    """A corpus, its name, and the period (-1: none) and the split of each document [D]."""
 
     source: str
     corpus: Corpus
@@ -57,7 +58,7 @@ class Plan(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Some documents: their numbers [k] and sizes in tokens [k], all texts joined, its tokens."""
+    """Some documents: their numbers [k], sizes in tokens [k], joined text, and its tokens."""
 
     numbers: np.ndarray
     sizes: np.ndarray
@@ -65,11 +66,55 @@ class Chunk(NamedTuple):
     tokens: Tokens
 
 
-def plan(settings: Counted, source: str, corpus: Corpus) -> Plan:
-    """Which document is in which period, and which are held out; no text is read.
+class Stages(NamedTuple):
+    """The functions of a stream family that counts dated documents."""
 
-    source: what the corpus is called, in messages and as a key of draws. UserError for a period
-    without a document, and where no document is in any.
+    build: Callable[[Any, Path], xr.DataTree]
+    vocabulary: Callable[[Any, Path], list[str]]
+    count_shard: Callable[[Any, Path, Sequence[str], int, Path], xr.Dataset]
+    merge: Callable[[Any, Sequence[str], Sequence[xr.Dataset], Path], xr.DataTree]
+
+
+def stages(
+    plan_of: Callable[[Any, Path], Plan], attributes: Callable[[Any], Mapping[str, Any]]
+) -> Stages:
+    """Return the functions of a family from its own two: how it plans, and its attributes."""
+
+    def build(settings: Settings, raw: Path) -> xr.DataTree:
+        """Return the store, counted in this process. UserError if the texts are wrong."""
+        plan = plan_of(settings, raw)
+        return _shards.build(
+            settings.shards,
+            partial(_choose_words, settings, plan),
+            partial(_count_shard, settings, plan),
+            partial(merge, settings),
+        )
+
+    def vocabulary(settings: Settings, raw: Path) -> list[str]:
+        """Return the words that have a number, in that order; held-out documents do not count."""
+        return _choose_words(settings, plan_of(settings, raw))
+
+    def count_shard(
+        settings: Settings, raw: Path, words: Sequence[str], shard: int, scratch: Path
+    ) -> xr.Dataset:
+        """Return the counts of one shard; some arrays are files in `scratch`, a new folder."""
+        return _count_shard(settings, plan_of(settings, raw), words, shard, scratch)
+
+    def merge(
+        settings: Settings, words: Sequence[str], partials: Sequence[xr.Dataset], scratch: Path
+    ) -> xr.DataTree:
+        """Return the store from the counts of all shards, in any order; it may use `scratch`."""
+        weights = _counts.weights(settings.weighting, settings.window)
+        return _shards.merged(partials, words, weights, attributes(settings), scratch)
+
+    return Stages(build, vocabulary, count_shard, merge)
+
+
+def plan(settings: Settings, source: str, corpus: Corpus) -> Plan:
+    """Assign documents to periods and choose those held out; no text is read.
+
+    source: name of the corpus, for messages and as a key of draws. UserError if a period has no
+    document, or no document is in a period.
     """
     first = settings.first_year or int(corpus.years.min())
     last = settings.last_year or int(corpus.years.max())
@@ -81,81 +126,18 @@ def plan(settings: Counted, source: str, corpus: Corpus) -> Plan:
         )
     period = np.where(inside, (corpus.years - first) // settings.period_years, -1)
     first_year = np.arange(first, last + 1, settings.period_years)
-    there = np.bincount(period[inside], minlength=len(first_year))
-    for t in np.flatnonzero(there == 0)[:1]:
+    documents = np.bincount(period[inside], minlength=len(first_year))
+    for t in np.flatnonzero(documents == 0)[:1]:
         raise UserError(
             f"{source} has no document in the period of {settings.period_years} years that starts"
             f" in {first_year[t]}. Raise period_years, or set first_year and last_year."
         )
-    held_out = _split(settings, source, period, len(first_year))
+    held_out = _held_out(settings, source, period, len(first_year))
     return Plan(source, corpus, period, held_out, first_year)
 
 
-def build(settings: Counted, plan: Plan, about: Mapping[str, Any]) -> xr.DataTree:
-    """The store, all in this process, with these attributes."""
-    words = vocabulary(settings, plan)
-    with tempfile.TemporaryDirectory() as folder:
-        scratch = Path(folder)
-        partials = [
-            count_shard(settings, plan, words, k, scratch / str(k)) for k in range(settings.shards)
-        ]
-        return _shards.in_memory(merge(settings, words, partials, about, scratch))
-
-
-def vocabulary(settings: Counted, plan: Plan) -> list[str]:
-    """The words that have a number, in that order; held-out documents have no part in it.
-
-    Memory: about 200 bytes for each different word of the corpus. UserError where the texts
-    are wrong or there are too few words.
-    """
-    totals = _vocabulary.Totals()
-    wanted = (plan.period >= 0) & ~plan.held_out
-    for chunk in _chunks(settings, plan, wanted, 0, len(wanted)):
-        share = np.repeat(_vocabulary.WHOLE // np.maximum(chunk.sizes, 1), chunk.sizes)
-        totals.add(chunk.text, chunk.tokens, np.ones(len(share)), share)
-    return _vocabulary.numbered(settings, totals, plan.source)
-
-
-def count_shard(
-    settings: Counted, plan: Plan, words: Sequence[str], shard: int, scratch: Path
-) -> xr.Dataset:
-    """The counts of the documents of one shard, neighbours in the order of the corpus.
-
-    Some of its arrays are files in `scratch`, a new folder.
-    """
-    scratch.mkdir()
-    table, weights = _tokens.table(words), _counts.weights(settings.weighting, settings.window)
-    counter = _shards.Counter(len(plan.first_year), len(words), weights, scratch)
-    first, last = (len(plan.period) * k // settings.shards for k in (shard, shard + 1))
-    sizes = np.zeros(last - first, np.int64)
-    held_out: dict[int, np.ndarray] = {}
-    for chunk in _chunks(settings, plan, plan.period >= 0, first, last):
-        sizes[chunk.numbers - first] = chunk.sizes
-        texts = np.split(_tokens.numbers(table, chunk.tokens.digest), np.cumsum(chunk.sizes)[:-1])
-        kept = plan.held_out[chunk.numbers]
-        # Copies: a view would keep the words of the whole chunk.
-        held_out |= {chunk.numbers[at]: texts[at].copy() for at in np.flatnonzero(kept)}
-        period = plan.period[chunk.numbers[~kept]]
-        train = [text for text, out in zip(texts, kept, strict=True) if not out]
-        counter.add(_counts.text(train, period, settings.window))
-    documents = _documents(plan, first, sizes, held_out)
-    return counter.partial(shard, plan.first_year, documents=documents)
-
-
-def merge(
-    settings: Counted,
-    words: Sequence[str],
-    partials: Sequence[xr.Dataset],
-    about: Mapping[str, Any],
-    scratch: Path,
-) -> xr.DataTree:
-    """The store, from the counts of all shards in any order; arrays may be in `scratch`."""
-    weights = _counts.weights(settings.weighting, settings.window)
-    return _shards.merged(partials, words, weights, about, scratch)
-
-
-def _split(settings: Counted, source: str, period: np.ndarray, periods: int) -> np.ndarray:
-    """Which documents are held out [D]."""
+def _held_out(settings: Settings, source: str, period: np.ndarray, periods: int) -> np.ndarray:
+    """Draw which documents are held out [D] bool."""
     held_out = np.zeros(len(period), bool)
     for t in range(periods):
         members = np.flatnonzero(period == t)
@@ -166,10 +148,46 @@ def _split(settings: Counted, source: str, period: np.ndarray, periods: int) -> 
     return held_out
 
 
+def _choose_words(settings: Settings, plan: Plan) -> list[str]:
+    """Return the vocabulary of the training documents.
+
+    Memory: about 200 bytes for each different word of the corpus. UserError if the texts are wrong
+    or have too few words.
+    """
+    totals = _vocabulary.Totals()
+    train = (plan.period >= 0) & ~plan.held_out
+    for chunk in _chunks(settings, plan, train, 0, len(train)):
+        share = np.repeat(_vocabulary.WHOLE // np.maximum(chunk.sizes, 1), chunk.sizes)
+        totals.add(chunk.text, chunk.tokens, np.ones(len(share)), share)
+    return _vocabulary.choose(settings, totals, plan.source)
+
+
+def _count_shard(
+    settings: Settings, plan: Plan, words: Sequence[str], shard: int, scratch: Path
+) -> xr.Dataset:
+    """Count the documents of one shard, which are neighbours in the order of the corpus."""
+    scratch.mkdir()
+    table, weights = _tokens.table(words), _counts.weights(settings.weighting, settings.window)
+    counter = _shards.Counter(len(plan.first_year), len(words), weights, scratch)
+    first, last = (len(plan.period) * k // settings.shards for k in (shard, shard + 1))
+    sizes = np.zeros(last - first, np.int64)
+    held_out: dict[int, np.ndarray] = {}
+    for chunk in _chunks(settings, plan, plan.period >= 0, first, last):
+        sizes[chunk.numbers - first] = chunk.sizes
+        texts = np.split(_tokens.numbers(table, chunk.tokens.digest), np.cumsum(chunk.sizes)[:-1])
+        out = plan.held_out[chunk.numbers]
+        # Copies: a view would keep the words of the whole chunk.
+        held_out |= {chunk.numbers[at]: texts[at].copy() for at in np.flatnonzero(out)}
+        train = [texts[at] for at in np.flatnonzero(~out)]
+        counter.add(_counts.text(train, plan.period[chunk.numbers[~out]], settings.window))
+    documents = _documents(plan, first, sizes, held_out)
+    return counter.partial(shard, plan.first_year, documents=documents)
+
+
 def _chunks(
-    settings: Counted, plan: Plan, wanted: np.ndarray, first: int, last: int
+    settings: Settings, plan: Plan, wanted: np.ndarray, first: int, last: int
 ) -> Iterator[Chunk]:
-    """The wanted documents from `first` to before `last`, some at a time."""
+    """Yield the wanted documents from `first` to before `last`, some at a time."""
     numbers: list[int] = []
     texts: list[str] = []
     size = 0
@@ -187,17 +205,17 @@ def _chunks(
 
 def _chunk(numbers: list[int], texts: list[str]) -> Chunk:
     # The end of line between two texts is a space: no word goes over it.
-    text = "\n".join(texts)
-    tokens = _tokens.split(text)
-    stop = np.cumsum([len(one) + 1 for one in texts])
+    joined = "\n".join(texts)
+    tokens = _tokens.split(joined)
+    stop = np.cumsum([len(text) + 1 for text in texts])
     sizes = np.diff(np.searchsorted(tokens.start, stop), prepend=0)
-    return Chunk(np.array(numbers), sizes, text, tokens)
+    return Chunk(np.array(numbers), sizes, joined, tokens)
 
 
 def _documents(
     plan: Plan, first: int, sizes: np.ndarray, texts: dict[int, np.ndarray]
 ) -> Documents:
-    """The documents of a shard from number `first` on; one without text has no words."""
+    """Return the documents of a shard from number `first` on; one without text has no words."""
     inside = first + np.flatnonzero(plan.period[first : first + len(sizes)] >= 0)
     held_out = plan.held_out[inside]
     parts = [texts.get(n, np.zeros(0, np.int32)) for n in inside[held_out].tolist()]

@@ -1,4 +1,4 @@
-"""Counts of any size on disk: sorted runs are written out, and merged a few rows at a time."""
+"""Counts of any size on disk: runs of sorted rows are written, and merged a few rows at a time."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from shiftbench.data.text import _counts
 from shiftbench.data.text._counts import SparseRows
 
 PAIRS = 2**22
-"""So many pairs are in memory at a time, at some 40 bytes each, unless a single row has more."""
+"""Pairs in memory at a time, at some 40 bytes each; more only if a single row has more."""
 
 
 def run(rows: SparseRows, folder: Path) -> SparseRows:
-    """The same rows, in files of the folder that are read when they are used."""
+    """Write rows to files of a new folder, and return them as arrays that are read when used."""
     folder.mkdir()
     for name, array in rows._asdict().items():
         np.save(folder / f"{name}.npy", array)
@@ -27,7 +27,7 @@ def run(rows: SparseRows, folder: Path) -> SparseRows:
 def merged(
     runs: Sequence[SparseRows], vocabulary: int, folder: Path, pairs: int = PAIRS
 ) -> SparseRows:
-    """The sum of runs over the same rows, in files of the folder."""
+    """Return the sum of runs over the same rows, in files of a new folder."""
     folder.mkdir()
     n_rows = len(runs[0].start) - 1
     start, used = np.zeros(n_rows + 1, np.int64), 0
@@ -41,12 +41,12 @@ def merged(
 
 
 def entries(runs: Sequence[SparseRows], vocabulary: int) -> int:
-    """How many non-zero entries the whole symmetric matrix has that is the sum of runs."""
+    """Return the number of non-zero entries of the symmetric matrix that is the sum of runs."""
     return sum(_counts.entries(part, first) for first, _, part in _sums(runs, vocabulary, PAIRS))
 
 
 class Column:
-    """A column of numbers that grows in a file; the array reads it when it is used."""
+    """A column of numbers that grows in a file."""
 
     def __init__(self, path: Path, kind: type) -> None:
         self.path, self.kind, self.size = path, kind, 0
@@ -63,7 +63,7 @@ class Column:
         self.size += len(values)
 
     def array(self) -> np.ndarray:
-        """All values, after the file was closed."""
+        """Return all values, read when used, once the file is closed."""
         if not self.size:
             return np.zeros(0, self.kind)
         return np.memmap(self.path, self.kind, "r", shape=self.size)
@@ -72,17 +72,15 @@ class Column:
 def _sums(
     runs: Sequence[SparseRows], vocabulary: int, pairs: int
 ) -> Iterator[tuple[int, int, SparseRows]]:
-    """The sum of runs, some rows at a time: from which row to before which, and these rows."""
+    """Yield the sum of runs, some rows at a time: first row, row after the last, and the rows."""
     for first, last in _blocks(runs, pairs):
         parts = [_counts.between(run, first, last) for run in runs]
         yield first, last, _counts.total(parts, vocabulary)
 
 
 def _blocks(runs: Sequence[SparseRows], pairs: int) -> Iterator[tuple[int, int]]:
-    """Ranges of rows, one after the other, each with at most so many pairs, or of one row."""
-    ends = np.zeros(len(runs[0].start), np.int64)
-    for one in runs:
-        ends += one.start
+    """Yield consecutive ranges of rows, each of at most so many pairs, or of one row."""
+    ends = np.sum([run.start for run in runs], axis=0, dtype=np.int64)
     first, last_row = 0, len(ends) - 1
     while first < last_row:
         last = int(np.searchsorted(ends, ends[first] + pairs, side="right")) - 1

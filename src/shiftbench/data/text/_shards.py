@@ -1,12 +1,13 @@
-"""What one shard of a corpus counts, and the store that all shards together make.
+"""Counts of one shard of a corpus, and the store that all shards together make.
 
-A shard is a job of its own. Counts are integers, so that a sum over shards is the same
-whatever their order and number. Neither a shard nor the merge has all pairs in memory.
+A shard is a job of its own. Counts are integers, so that a sum over shards is the same for any
+order and number of them. Neither a shard nor the merge has all pairs in memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ import numpy as np
 import xarray as xr
 
 from shiftbench.core.errors import UserError
-from shiftbench.data.store import raw as raw_data
 from shiftbench.data.text import _count_store, _counts, _external_merge
 from shiftbench.data.text._count_store import Documents, Realisation
 from shiftbench.data.text._counts import SparseRows, Text, Weights
@@ -23,7 +23,7 @@ ROWS = ("row_start", "column", "count")
 
 
 class Counter:
-    """Adds up the pairs and the words of texts whose groups are periods."""
+    """Sums of the pairs and the words of texts whose groups are periods."""
 
     def __init__(self, periods: int, vocabulary: int, weights: Weights, scratch: Path) -> None:
         self.weights, self.scratch = weights, scratch
@@ -31,10 +31,10 @@ class Counter:
         self.runs: list[SparseRows] = []
 
     def add(self, text: Text) -> None:
-        """Counts a text that fits into memory, and puts its pairs on disk."""
+        """Count a text that fits into memory, and put its pairs on disk."""
         periods, vocabulary = self.unigram.shape
-        known = text.word != _counts.GAP
-        np.add.at(self.unigram, (text.group[known], text.word[known]), text.weight[known])
+        is_word = text.word != _counts.GAP
+        np.add.at(self.unigram, (text.group[is_word], text.word[is_word]), text.weight[is_word])
         rows = _counts.count(text, self.weights, periods, vocabulary)
         self.runs.append(_external_merge.run(rows, self.scratch / f"run-{len(self.runs)}"))
 
@@ -45,14 +45,14 @@ class Counter:
         documents: Documents | None = None,
         tokens: np.ndarray | None = None,
     ) -> xr.Dataset:
-        """The counts of this shard, to be merged.
+        """Return the counts of this shard, to be merged.
 
-        tokens: the number of words, known or not, in each period; else from the documents.
+        tokens: number of words in each period, in the vocabulary or not; by default from documents.
         """
         periods, vocabulary = self.unigram.shape
         runs = self.runs or [_none(periods * vocabulary)]
         rows = _external_merge.merged(runs, vocabulary, self.scratch / "merged")
-        found = {
+        variables = {
             "row_start": ("edge", rows.start),
             "column": ("pair", rows.column),
             "count": ("pair", rows.value),
@@ -64,25 +64,40 @@ class Counter:
             train = ~documents.held_out
             np.add.at(tokens, documents.task[train], documents.tokens[train])
             fields = documents._asdict().items()
-            found |= {f"document_{name}": (f"of_{name}", array) for name, array in fields}
+            variables |= {f"document_{name}": (f"of_{name}", array) for name, array in fields}
         attrs = {"shard": shard, "window": len(self.weights.distance)}
-        return xr.Dataset(found | {"tokens": ("task", tokens)}, attrs=attrs)
+        return xr.Dataset(variables | {"tokens": ("task", tokens)}, attrs=attrs)
+
+
+def build(
+    shards: int,
+    vocabulary: Callable[[], list[str]],
+    count_shard: Callable[[Sequence[str], int, Path], xr.Dataset],
+    merge: Callable[[Sequence[str], Sequence[xr.Dataset], Path], xr.DataTree],
+) -> xr.DataTree:
+    """Return the store that the three stages of counting make, all in this process."""
+    words = vocabulary()
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        partials = [count_shard(words, shard, scratch / str(shard)) for shard in range(shards)]
+        return _in_memory(merge(words, partials, scratch))
 
 
 def merged(
     partials: Sequence[xr.Dataset],
     words: Sequence[str],
     weights: Weights,
-    about: Mapping[str, Any],
+    attributes: Mapping[str, Any],
     scratch: Path,
 ) -> xr.DataTree:
-    """The store of a corpus from the counts of its shards, which may come in any order.
+    """Return the store of a corpus from the counts of its shards, which may come in any order.
 
-    about: further attributes of the store: title, licence, citation, years of a period.
-    UserError where a period has no pair of words that are both in the vocabulary.
+    attributes: of the store: title, licence, citation, years of a period. UserError if a period has
+    no pair of words of the vocabulary.
     """
     partials = sorted(partials, key=lambda partial: partial.attrs["shard"])
-    runs = [SparseRows(*(_Slices(partial[name]) for name in ROWS)) for partial in partials]
+    # The arrays can be sliced, which is all that the merge needs.
+    runs = [SparseRows(*(_Slices(partial[name]) for name in ROWS)) for partial in partials]  # type: ignore[arg-type]
     rows = _external_merge.merged(runs, len(words), scratch / "merged")
     unigram = np.sum([partial["unigram"].values for partial in partials], axis=0)
     tokens = np.sum([partial["tokens"].values for partial in partials], axis=0)
@@ -90,18 +105,11 @@ def merged(
     _refuse_empty(rows, len(words), first_year, tokens, weights)
     documents = _documents(partials) if "document_text" in partials[0] else None
     realisation = Realisation(rows, unigram, tokens, documents)
-    return _count_store.tree(words, first_year, [realisation], weights, about)
+    return _count_store.tree(words, first_year, [realisation], weights, attributes)
 
 
-def about(dataset: str, period_years: int) -> dict[str, Any]:
-    """What the table of raw data says of a corpus, as attributes of its store."""
-    entry = raw_data.table()[dataset]
-    attrs = {"title": entry.title, "licence": entry.licence, "citation": entry.citation}
-    return attrs | {"period_years": period_years}
-
-
-def in_memory(store: xr.DataTree) -> xr.DataTree:
-    """The same store without files behind it."""
+def _in_memory(store: xr.DataTree) -> xr.DataTree:
+    """Return a copy of the store without files behind it."""
     nodes = {node.path: node.to_dataset(inherit=False) for node in store.subtree}
     return xr.DataTree.from_dict({name: node.copy(deep=True) for name, node in nodes.items()})
 
@@ -139,12 +147,12 @@ def _refuse_empty(
 
 
 def _documents(partials: Sequence[xr.Dataset]) -> Documents:
-    """The documents of all shards, in the order of the corpus."""
+    """Return the documents of all shards, in the order of the corpus."""
     parts = [
         [partial[f"document_{name}"].values for name in Documents._fields] for partial in partials
     ]
     joined = Documents(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
     sizes = np.concatenate([np.diff(Documents(*part).start) for part in parts])
     start = np.concatenate([[0], np.cumsum(sizes)])
-    # Text that is read from a store has a type of its own.
+    # Text read from a store has a type of its own.
     return joined._replace(name=joined.name.astype(object).astype(str), start=start)

@@ -1,4 +1,4 @@
-"""Text of raw files, and the one error for what is wrong in them: file and line are named."""
+"""Readers of text in raw files; errors name file and line."""
 
 from __future__ import annotations
 
@@ -10,16 +10,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from shiftbench.core.errors import UserError
+from shiftbench.data.store import raw as raw_files
 
 UNREADABLE = (gzip.BadGzipFile, tarfile.TarError, lzma.LZMAError, zlib.error, EOFError)
 BLOCK_BYTES, BUFFER = 2**24, 2**20
-
-
-def wrong(place: str, line: int, reason: str) -> UserError:
-    return UserError(
-        f"Raw file {place} is not what it should be, line {line}: {reason}. Delete it and fetch"
-        " it again."
-    )
 
 
 def decoded(
@@ -27,28 +21,30 @@ def decoded(
     content: bytes,
     encoding: str = "utf-8",
     line: int = 1,
-    error: Callable[[str, int, str], UserError] = wrong,
+    wrong: Callable[[str, str, int], UserError] = raw_files.wrong,
 ) -> str:
-    """The text of a file that starts in this line. The error for another encoding.
+    """Return the text of bytes that start in this line of a file.
 
-    Also for NUL characters, which no text has, but other encodings read as text.
+    Raises the error that `wrong` returns for place, reason and line if the bytes have another
+    encoding, or NUL characters, which no text has but some encodings accept.
     """
     try:
         text = content.removeprefix(b"\xef\xbb\xbf").decode(encoding)
-    except UnicodeDecodeError as found:
-        line += content.count(b"\n", 0, found.start)
-        raise error(place, line, f"it is no {encoding} ({found.reason})") from None
+    except UnicodeDecodeError as error:
+        line += content.count(b"\n", 0, error.start)
+        raise wrong(place, f"it is no {encoding} ({error.reason})", line) from None
     if "\0" in text:
-        raise error(place, line + text[: text.index("\0")].count("\n"), f"it is no {encoding}")
+        line += text[: text.index("\0")].count("\n")
+        raise wrong(place, f"it is no {encoding}", line)
     return text
 
 
 def members(path: Path, suffix: str) -> Iterator[tuple[str, bytes]]:
-    """The files in an archive whose names end so: name without folders, and content.
+    """Yield the name without folders and the content of the files with this suffix in an archive.
 
-    UserError, at the end, where there is none.
+    UserError, at the end, if there is no such file.
     """
-    name, none = "its start", True
+    name, empty = "its start", True
     try:
         with tarfile.open(path, "r|*", bufsize=BUFFER) as archive:
             for entry in archive:
@@ -56,20 +52,20 @@ def members(path: Path, suffix: str) -> Iterator[tuple[str, bytes]]:
                 if entry.isfile() and name.endswith(suffix):
                     content = archive.extractfile(entry)
                     assert content is not None
-                    none = False
+                    empty = False
                     yield Path(name).name, content.read()
     except FileNotFoundError:
-        raise missing(path) from None
+        raise raw_files.missing(path) from None
     except IsADirectoryError:
-        raise wrong(str(path), 1, "it is a folder") from None
+        raise raw_files.wrong(path, "it is a folder", 1) from None
     except UNREADABLE as error:
-        raise wrong(str(path), 1, f"the archive breaks off at {name} ({error})") from None
-    if none:
-        raise wrong(str(path), 1, f"the archive has no file whose name ends in {suffix}")
+        raise raw_files.wrong(path, f"the archive breaks off at {name} ({error})", 1) from None
+    if empty:
+        raise raw_files.wrong(path, f"the archive has no file whose name ends in {suffix}", 1)
 
 
 def blocks(path: Path) -> Iterator[tuple[int, bytes]]:
-    """A file, plain or .gz, in blocks of whole lines: number of the first line, and content."""
+    """Yield a file, plain or .gz, in blocks of whole lines: number of the first line, content."""
     line, rest = 1, b""
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
@@ -82,20 +78,15 @@ def blocks(path: Path) -> Iterator[tuple[int, bytes]]:
             if rest:
                 yield line, rest + b"\n"
     except FileNotFoundError:
-        raise missing(path) from None
+        raise raw_files.missing(path) from None
     except UNREADABLE as error:
-        raise wrong(str(path), line, f"it breaks off or is damaged after here ({error})") from None
+        reason = f"it breaks off or is damaged after here ({error})"
+        raise raw_files.wrong(path, reason, line) from None
 
 
 def lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
-    """The lines of a file with their numbers, without the ends of line."""
+    """Yield the lines of a file with their numbers, without the ends of line."""
     for first, content in blocks(path):
         text = decoded(str(path), content, encoding, first)
         for number, line in enumerate(text.removesuffix("\n").split("\n"), first):
             yield number, line.removesuffix("\r")
-
-
-def missing(path: Path) -> UserError:
-    return UserError(
-        f"Raw file {path} is missing. Run the workflow, or python -m shiftbench fetch."
-    )

@@ -24,7 +24,7 @@ PLANE = 2**16
 
 
 class Tokens(NamedTuple):
-    """The tokens of a text: digest [n] uint64, and where they start and stop in it [n]."""
+    """The tokens of a text: digest [n] uint64, start and stop in the text [n]."""
 
     digest: np.ndarray
     start: np.ndarray
@@ -39,31 +39,31 @@ class Table(NamedTuple):
 
 
 def split(text: str) -> Tokens:
-    """The tokens of a text, in order."""
+    """Return the tokens of a text, in order."""
     return Tokens(*_split(code_points(text), _kinds()))
 
 
 def code_points(text: str) -> np.ndarray:
-    """The characters of a text as numbers [n] uint32."""
+    """Return the characters of a text as numbers [n] uint32."""
     return np.frombuffer(text.encode("utf-32-le"), np.uint32)
 
 
 def table(words: Sequence[str]) -> Table:
-    """The table that gives each word its place in `words`."""
+    """Return the table from each word to its position in `words`."""
     stop = np.cumsum([len(word) for word in words], dtype=np.int64)
     start = np.concatenate([np.zeros(1, np.int64), stop[:-1]])
     slots = 1 << max(4, (2 * len(words)).bit_length())
     return Table(*_table(code_points("".join(words)), start, stop, slots))
 
 
-def numbers(known: Table, digest: np.ndarray) -> np.ndarray:
-    """The number of each digest [n], int32; -1 for words that are not in the table."""
-    return _numbers(known.digest, known.number, digest)
+def numbers(table: Table, digest: np.ndarray) -> np.ndarray:
+    """Return the number of each digest [n], int32; -1 for words that are not in the table."""
+    return _numbers(table.digest, table.number, digest)
 
 
 @functools.cache
 def _kinds() -> np.ndarray:
-    """What each character of the basic plane is [PLANE]."""
+    """Return the kind of each character of the basic plane [PLANE]."""
     kinds = np.full(PLANE, MARK, np.uint8)
     for point in range(PLANE):
         character = chr(point)
@@ -78,7 +78,7 @@ def _kinds() -> np.ndarray:
 
 @njit(cache=True)
 def digest_of(points, start, stop):
-    """A digest of the characters from `start` to before `stop`: FNV-1a, and a last mixing."""
+    """Return a digest of the characters from `start` to before `stop`: FNV-1a and a last mixing."""
     value = np.uint64(14695981039346656037)
     for at in range(start, stop):
         value = (value ^ np.uint64(points[at])) * np.uint64(1099511628211)
@@ -95,7 +95,7 @@ def _kind(points, kinds, at):
 
 @njit(cache=True)
 def _end(points, kinds, at):
-    """Where the word that starts at `at` ends."""
+    """Return the end of the word that starts at `at`."""
     kind = WORD
     while kind == WORD or (kind == JOINER and _kind(points, kinds, at + 1) == WORD):
         at += 1
@@ -108,21 +108,21 @@ def _split(points, kinds):
     size = len(points)
     digest = np.empty(size, np.uint64)
     start, stop = np.empty(size, np.int32), np.empty(size, np.int32)
-    found, at = 0, np.int64(0)
+    count, at = 0, np.int64(0)
     while at < size:
         kind = _kind(points, kinds, at)
         end = _end(points, kinds, at) if kind == WORD else at + 1
         if kind != SPACE:
-            digest[found] = digest_of(points, at, end)
-            start[found], stop[found] = at, end
-            found += 1
+            digest[count] = digest_of(points, at, end)
+            start[count], stop[count] = at, end
+            count += 1
         at = end
-    return digest[:found].copy(), start[:found].copy(), stop[:found].copy()
+    return digest[:count].copy(), start[:count].copy(), stop[:count].copy()
 
 
 @njit(cache=True)
 def _slot(digests, numbers, wanted):
-    """Where a digest is in the table, or the empty slot where it would be."""
+    """Return the slot of a digest in the table, or the empty slot for it."""
     last = len(digests) - 1
     slot = np.int64(wanted & np.uint64(last))
     while numbers[slot] >= 0 and digests[slot] != wanted:
@@ -142,7 +142,7 @@ def _table(points, start, stop, slots):
 
 @njit(cache=True)
 def _numbers(digests, numbers, wanted):
-    found = np.empty(len(wanted), np.int32)
+    result = np.empty(len(wanted), np.int32)
     for at in range(len(wanted)):
-        found[at] = numbers[_slot(digests, numbers, wanted[at])]
-    return found
+        result[at] = numbers[_slot(digests, numbers, wanted[at])]
+    return result

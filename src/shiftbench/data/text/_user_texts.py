@@ -1,7 +1,7 @@
 """Reader of a user's folder of texts, each a file with a year in its name.
 
-What names, sizes and settings tell is refused before a text is read; a wrong encoding, or a file
-that is no text, is found where it is read.
+Wrong names, sizes and settings are refused before a text is read; a wrong encoding, or a file that
+is no text, when it is read.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ from shiftbench.data.text._corpora import Corpus
 
 
 def folder(path: Path, date: str, ending: str, encoding: str) -> Corpus:
-    """The files below a folder whose names end so, in the order of their names.
+    """Return the files with this ending below a folder as a corpus, in the order of their names.
 
-    date: the regular expression whose group is the year; it is looked for in the name of the
-    file, else in those of its folders, the innermost first. UserError for a setting that is no
-    such expression or no encoding, and for a file without one year, without text, or twice there.
+    date: regular expression whose group is the year; it is searched in the name of the file, then
+    in the names of its folders, the innermost first. UserError for a setting that is no such
+    expression or no encoding, and for a file that has no year, more than one, or no text, or is a
+    copy of another one.
     """
     dated, files = _pattern(date), _files(path, ending)
     _refuse_unknown(encoding)
     names = [file.relative_to(path) for file in files]
     years = [_year(dated, name, path) for name in names]
     _refuse_empty(files)
-    _refuse_twice(files, years)
+    _refuse_copies(files, years)
 
     def texts(first: int, last: int) -> Iterator[tuple[int, str]]:
         for number, file in enumerate(files[first:last], first):
@@ -42,15 +43,15 @@ def folder(path: Path, date: str, ending: str, encoding: str) -> Corpus:
 
 def _pattern(date: str) -> re.Pattern[str]:
     try:
-        found = re.compile(date)
+        pattern = re.compile(date)
     except re.error as error:
         raise UserError(f"Setting date: {date!r} is no regular expression ({error}).") from None
-    if found.groups != 1:
+    if pattern.groups != 1:
         raise UserError(
-            f"Setting date: {date!r} has {found.groups} groups, but must have one, the year, as in"
-            r" '_(\d{4})\.txt'."
+            f"Setting date: {date!r} has {pattern.groups} groups, but must have one, the year, as"
+            r" in '_(\d{4})\.txt'."
         )
-    return found
+    return pattern
 
 
 def _refuse_unknown(encoding: str) -> None:
@@ -69,9 +70,9 @@ def _files(path: Path, ending: str) -> list[Path]:
     files = user_folder.files(path)
     texts = [file for file in files if file.name.lower().endswith(ending.lower())]
     if not texts:
-        there = f", but {len(files)} others, such as {files[0]}" if files else ""
+        others = f", but {len(files)} others, such as {files[0]}" if files else ""
         raise UserError(
-            f"{path} has no file whose name ends in {ending}{there}. Put texts there, or change"
+            f"{path} has no file whose name ends in {ending}{others}. Put texts there, or change"
             " the setting ending."
         )
     return texts
@@ -79,19 +80,19 @@ def _files(path: Path, ending: str) -> list[Path]:
 
 def _year(dated: re.Pattern[str], name: Path, folder: Path) -> int:
     for part in reversed(name.parts):
-        found = sorted(set(dated.findall(part)))
-        if len(found) > 1:
+        years = sorted(set(dated.findall(part)))
+        if len(years) > 1:
             raise UserError(
-                f"{folder / name}: its year may be {' or '.join(found)}. Set date to a regular"
+                f"{folder / name}: its year may be {' or '.join(years)}. Set date to a regular"
                 r" expression that finds one, such as '_(\d{4})\.txt'."
             )
-        if found and not found[0].isdecimal():
+        if years and not years[0].isdecimal():
             raise UserError(
-                f"{folder / name}: date {dated.pattern!r} finds {found[0]!r}, which is no year."
+                f"{folder / name}: date {dated.pattern!r} finds {years[0]!r}, which is no year."
                 " Its group must be the year alone."
             )
-        if found:
-            return int(found[0])
+        if years:
+            return int(years[0])
     raise UserError(
         f"{folder / name}: there is no year in its name, nor in those of its folders. Rename it,"
         f" as in 1996-07-04_speech.txt, or set date (now {dated.pattern!r}), or take it out."
@@ -106,24 +107,24 @@ def _refuse_empty(files: Sequence[Path]) -> None:
         )
 
 
-def _refuse_twice(files: Sequence[Path], years: Sequence[int]) -> None:
-    """The same text twice in a year is one document, which might be held out and learnt from."""
+def _refuse_copies(files: Sequence[Path], years: Sequence[int]) -> None:
+    """Raise UserError for the same text twice in a year: one might be held out, one learnt from."""
     sizes = [(year, file.stat().st_size, file) for file, year in zip(files, years, strict=True)]
-    for (*one, first), (*other, second) in pairwise(sorted(sizes)):
-        if one == other and first.read_bytes() == second.read_bytes():
+    for (*key, first), (*next_key, second) in pairwise(sorted(sizes)):
+        if key == next_key and first.read_bytes() == second.read_bytes():
             raise UserError(
                 f"{first} and {second} are the same text in the same year. Take one of them out."
             )
 
 
 def _text(file: Path, encoding: str) -> str:
-    text = _text_files.decoded(str(file), file.read_bytes(), encoding, error=_wrong)
+    text = _text_files.decoded(str(file), file.read_bytes(), encoding, wrong=_wrong)
     if not text.strip():
-        raise UserError(f"{file} has spaces alone. Write its text, or take it out.")
+        raise UserError(f"{file} has nothing but spaces. Write its text, or take it out.")
     return text
 
 
-def _wrong(place: str, line: int, reason: str) -> UserError:
+def _wrong(place: str, reason: str, line: int) -> UserError:
     return UserError(
         f"{place}, line {line}: {reason}. Set encoding to that of the texts, such as latin-1,"
         " cp1252 or utf-16; if it is no text, take it out."

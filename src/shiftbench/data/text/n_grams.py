@@ -1,18 +1,18 @@
 """Words that change meaning in tables of n-grams, in the format of Google Books.
 
-Source: li2021vbs, section 4.3. A line is `ngram TAB year TAB match_count TAB
-volume_count`, a file is plain or gz. A 5-gram with count c adds (5 - d) / 4 c to both (i, j)
-and (j, i) for each pair of its words at distance d; other n alike. Nothing is held out, as a
+Source: li2021vbs, section 4.3. A line is `ngram TAB year TAB match_count TAB volume_count`, and a
+file is plain or gz. A 5-gram with count c adds (5 - d) / 4 c to both (i, j) and (j, i) for each
+pair of its words at distance d; other sizes follow the same rule. Nothing is held out, because a
 table has no documents. 1-grams have no pairs: their store has counts of words alone.
 
-Shards as for running-text; here a shard has whole files.
+Counting is split in shards as for running-text, but a shard has whole files.
 """
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
@@ -22,6 +22,7 @@ from annotated_types import Ge, Le
 from numba import njit
 
 from shiftbench.core.errors import UserError
+from shiftbench.data.store import raw as raw_files
 from shiftbench.data.text import _counts, _shards, _text_files, _tokens, _vocabulary
 from shiftbench.data.text._count_store import held_out_documents, problem, task
 from shiftbench.data.text._counts import GAP, Text
@@ -49,8 +50,8 @@ YEAR, COUNT, VOLUMES = 1, 2, 3
 @dataclass(frozen=True)
 class Settings:
     dataset: Literal["google-ngrams-q", "google-ngrams"] = "google-ngrams"
-    """The tables; an entry of the table of raw data. google-ngrams are all files that were
-    put into its folder; they have n-grams of one size."""
+    """Name of the tables in the table of raw data. google-ngrams are all files that you put into
+    its folder; they have n-grams of one size."""
     first_year: Annotated[int, Ge(0)] = 1900
     """First year of the first period; earlier lines are left out."""
     last_year: Annotated[int, Ge(0)] = 2000
@@ -58,27 +59,27 @@ class Settings:
     period_years: Annotated[int, Ge(1)] = 1
     """Number of years in a period."""
     case: Literal["kept", "lower"] = "kept"
-    """Whether capital letters are kept, as in the papers' vocabularies, or made small."""
+    """kept: capital letters stay, as in the papers' vocabularies. lower: they become small."""
     vocabulary_size: Annotated[int, Ge(0)] = 30000
-    """Number of words; 0 is all that occur often enough. The paper has 30000."""
+    """Number of words; 0: all that occur often enough. The paper has 30000."""
     minimum_count: Annotated[int, Ge(1)] = 1
-    """A word of the vocabulary occurs so often at least."""
+    """Smallest number of occurrences of a word of the vocabulary."""
     ranking: Literal["relative", "total"] = "relative"
-    """Which words come first: by the mean over periods of the relative frequency in the
-    period, as the authors' vocabulary does, or by the total count."""
+    """Order of the words. relative: by the mean over periods of the relative frequency in the
+    period, as in the authors' vocabulary. total: by the total count."""
     words: tuple[str, ...] = ()
-    """A given vocabulary; then vocabulary_size, minimum_count and ranking have no effect."""
+    """A given vocabulary; vocabulary_size, minimum_count and ranking then have no effect."""
     weighting: Literal["linear", "flat", "harmonic"] = "linear"
     """Weight of a pair at distance d: (n - d) / (n - 1) as in the papers, 1, or 1 / d."""
     shards: Annotated[int, Ge(1), Le(10_000)] = 1
-    """Number of jobs that share the counting, of whole files; those beyond the number of files
-    are empty. Without effect on the result."""
+    """Number of jobs that share the counting, each with whole files; jobs beyond the number of
+    files are empty. The result does not depend on it."""
 
 
 class Lines(NamedTuple):
-    """Lines of a table whose year is in a period, and the text that they are from.
+    """Lines of a table whose year is in a period, and the text that has them.
 
-    tokens: all words, n of each line. period, occurrences: [line] int64.
+    tokens: all words, n a line. period, occurrences: [line] int64.
     """
 
     text: str
@@ -88,56 +89,55 @@ class Lines(NamedTuple):
 
 
 def build(settings: Settings, raw: Path) -> xr.DataTree:
-    """The store, all in this process. UserError where the raw files are wrong."""
-    words = vocabulary(settings, raw)
-    with tempfile.TemporaryDirectory() as folder:
-        scratch = Path(folder)
-        partials = [
-            count_shard(settings, raw, words, k, scratch / str(k)) for k in range(settings.shards)
-        ]
-        return _shards.in_memory(merge(settings, words, partials, scratch))
+    """Return the store, counted in this process. UserError if the raw files are wrong."""
+    return _shards.build(
+        settings.shards,
+        partial(vocabulary, settings, raw),
+        partial(count_shard, settings, raw),
+        partial(merge, settings),
+    )
 
 
 def vocabulary(settings: Settings, raw: Path) -> list[str]:
-    """The words that have a number, in that order.
+    """Return the words that have a number, in that order.
 
-    Memory: about 200 bytes for each different word. UserError where the raw files are wrong
-    or there are too few words.
+    Memory: about 200 bytes for each different word. UserError if the raw files are wrong or have
+    too few words.
     """
     n, totals = _size(settings, raw), _vocabulary.Totals()
     relative = settings.ranking == "relative" and not settings.words
     of_period = np.zeros(len(_first_year(settings)), np.int64)
-    for found in _tables(settings, raw, n) if relative else ():
-        of_period += _words_of_period(settings, found, n)
-    for found in _tables(settings, raw, n):
-        share = found.occurrences * _vocabulary.WHOLE // np.maximum(of_period, 1)[found.period]
-        totals.add(found.text, found.tokens, np.repeat(found.occurrences, n), np.repeat(share, n))
-    return _vocabulary.numbered(settings, totals, settings.dataset)
+    for lines in _tables(settings, raw, n) if relative else ():
+        of_period += _words_of_period(settings, lines, n)
+    for lines in _tables(settings, raw, n):
+        share = lines.occurrences * _vocabulary.WHOLE // np.maximum(of_period, 1)[lines.period]
+        totals.add(lines.text, lines.tokens, np.repeat(lines.occurrences, n), np.repeat(share, n))
+    return _vocabulary.choose(settings, totals, settings.dataset)
 
 
 def count_shard(
     settings: Settings, raw: Path, words: Sequence[str], shard: int, scratch: Path
 ) -> xr.Dataset:
-    """The counts of one shard; some of its arrays are files in `scratch`, a new folder."""
+    """Return the counts of one shard; some arrays are files in `scratch`, a new folder."""
     scratch.mkdir()
     n, table, first_year = _size(settings, raw), _tokens.table(words), _first_year(settings)
     weights = _counts.weights(settings.weighting, n - 1)
     counter = _shards.Counter(len(first_year), len(words), weights, scratch)
     tokens = np.zeros(len(first_year), np.int64)
-    for found in _tables(settings, raw, n, shard):
-        counter.add(_text(_tokens.numbers(table, found.tokens.digest), found, n))
-        tokens += _words_of_period(settings, found, n)
+    for lines in _tables(settings, raw, n, shard):
+        counter.add(_text(_tokens.numbers(table, lines.tokens.digest), lines, n))
+        tokens += _words_of_period(settings, lines, n)
     return counter.partial(shard, first_year, tokens=tokens)
 
 
 def merge(
     settings: Settings, words: Sequence[str], partials: Sequence[xr.Dataset], scratch: Path
 ) -> xr.DataTree:
-    """The store, from the counts of all shards in any order; arrays may be in `scratch`."""
-    n = int(partials[0].attrs["window"]) + 1
-    weights = _counts.weights(settings.weighting, n - 1)
-    about = _shards.about(settings.dataset, settings.period_years)
-    return _shards.merged(partials, words, weights, about, scratch)
+    """Return the store from the counts of all shards, in any order; it may use `scratch`."""
+    weights = _counts.weights(settings.weighting, int(partials[0].attrs["window"]))
+    entry = raw_files.table()[settings.dataset]
+    attributes = {**entry.attributes(), "period_years": settings.period_years}
+    return _shards.merged(partials, words, weights, attributes, scratch)
 
 
 def _first_year(settings: Settings) -> np.ndarray:
@@ -145,8 +145,7 @@ def _first_year(settings: Settings) -> np.ndarray:
 
 
 def _files(raw: Path) -> list[Path]:
-    hidden = [".", "_"]
-    files = sorted(p for p in raw.glob("*") if p.is_file() and p.name[0] not in hidden)
+    files = sorted(path for path in raw.glob("[!._]*") if path.is_file())
     files = [path for path in files if path.name not in NO_TABLES]
     if not files:
         raise UserError(f"There is no table of n-grams in {raw}. Put the files there.")
@@ -154,14 +153,14 @@ def _files(raw: Path) -> list[Path]:
 
 
 def _size(settings: Settings, raw: Path) -> int:
-    """How many words an n-gram of the first file has."""
+    """Return the number of words of an n-gram of the first file."""
     for _, line in _text_files.lines(_files(Path(raw))[0]):
         return len(line.split("\t")[0].split(" "))
     raise UserError(f"Raw file {_files(Path(raw))[0]} is empty. Delete it and fetch it again.")
 
 
 def _tables(settings: Settings, raw: Path, n: int, shard: int | None = None) -> Iterator[Lines]:
-    """The lines of all files, or of those of a shard, some at a time."""
+    """Yield the lines of all files, or of the files of a shard, some at a time."""
     files = _files(Path(raw))
     if shard is not None:
         files = files[shard :: settings.shards]
@@ -169,10 +168,10 @@ def _tables(settings: Settings, raw: Path, n: int, shard: int | None = None) -> 
         for first, content in _text_files.blocks(path):
             text = _text_files.decoded(str(path), content, line=first)
             text = text.lower() if settings.case == "lower" else text
-            *arrays, bad = _parse(_tokens.code_points(text), n)
-            if bad >= 0:
+            *arrays, wrong = _parse(_tokens.code_points(text), n)
+            if wrong >= 0:
                 form = f"{n} words TAB year TAB match_count TAB volume_count"
-                raise _text_files.wrong(str(path), first + bad, f"it is not of the form {form}")
+                raise raw_files.wrong(path, f"it is not of the form {form}", first + wrong)
             yield _inside(settings, text, *arrays)
 
 
@@ -185,7 +184,7 @@ def _inside(
     year: np.ndarray,
     count: np.ndarray,
 ) -> Lines:
-    """The lines whose year is in a period; words [line, n], year and count [line]."""
+    """Select the lines whose year is in a period; words [line, n], year and count [line]."""
     kept = (year >= settings.first_year) & (year <= settings.last_year)
     tokens = Tokens(digest[kept].ravel(), start[kept].ravel(), stop[kept].ravel())
     period = (year[kept] - settings.first_year) // settings.period_years
@@ -193,7 +192,7 @@ def _inside(
 
 
 def _text(numbers: np.ndarray, lines: Lines, n: int) -> Text:
-    """Each line as a document that stands for all its occurrences, with gaps around it."""
+    """Return lines as documents with gaps around them, each weighted by its occurrences."""
     window = n - 1
     grid = np.full((len(lines.occurrences), n + window), GAP, np.int32)
     grid[:, :n] = numbers.reshape(-1, n)
@@ -206,7 +205,7 @@ def _text(numbers: np.ndarray, lines: Lines, n: int) -> Text:
 
 
 def _words_of_period(settings: Settings, lines: Lines, n: int) -> np.ndarray:
-    """How many words the lines stand for in each period."""
+    """Return the number of words of all occurrences of the lines in each period."""
     words = np.zeros(len(_first_year(settings)), np.int64)
     np.add.at(words, lines.period, n * lines.occurrences)
     return words
@@ -214,10 +213,10 @@ def _words_of_period(settings: Settings, lines: Lines, n: int) -> np.ndarray:
 
 @njit(cache=True)
 def _parse(points, n):
-    """The fields of the lines of a text that ends with an end of line.
+    """Split the lines of a text that ends with an end of line.
 
-    Digest, start and stop of words [lines, n], year and count [lines], and the first line, from
-    0, that is not of the right form, or -1.
+    Returns digest, start and stop of words [lines, n], year and count [lines], and the first line,
+    from 0, that is not of the right form, or -1.
     """
     lines = np.sum(points == LINE)
     digest = np.empty((lines, n), np.uint64)
@@ -244,9 +243,9 @@ def _parse(points, n):
 
 @njit(cache=True)
 def _number(points, at, mark):
-    """The number that starts here and ends with a mark, and where the next field starts.
+    """Return the number that starts at `at` and ends with a mark, and the start of the next field.
 
-    -1 for what is no number; an end of line may have a carriage return.
+    -1 if it is no number; an end of line may have a carriage return.
     """
     begin, value = at, np.int64(0)
     while ZERO <= points[at] <= NINE:

@@ -1,19 +1,17 @@
-"""Words that change meaning in dated texts of your own: a folder with a file for each.
+"""Words that change meaning in your own dated texts: a folder with one file for each.
 
-Counted as running-text is: a task is a period of years, the weighted counts of pairs of words
-that stand near each other in its training documents; some documents of each period are held out.
-A document is a file. The year is read from its name, as in 1996-07-04_speech.txt, USA_25_1970.txt
-and su1790.txt, else from that of its folder, as in 1996/speech.txt.
+Texts are counted as in running-text: a task is a period of years, with the weighted counts of pairs
+of words that stand near each other in its training documents; some documents of each period are
+held out. A document is a file. Its year is read from its name, as in 1996-07-04_speech.txt,
+USA_25_1970.txt and su1790.txt, else from the name of its folder, as in 1996/speech.txt.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import xarray as xr
 from annotated_types import Ge, Le, Lt
 
 from shiftbench.data.text import _dated_texts, _user_texts
@@ -39,82 +37,54 @@ __all__ = [
 @dataclass(frozen=True)
 class Settings:
     path: str
-    """The folder of texts, with sub-folders or without; relative to the file that says so."""
+    """The folder of texts, with or without sub-folders, relative to the file that names it."""
     date: str = r"(?<!\d)(\d{4})(?!\d)"
-    """The regular expression whose one group is the year in a name; by default four digits
-    alone."""
+    """Regular expression whose one group is the year in a name; by default four digits alone."""
     ending: str = ".txt"
-    """Files whose names end so are documents, others are left out; small letters or capitals."""
+    """Ending of the names of documents, in small letters or capitals; other files are left out."""
     encoding: str = "utf-8"
-    """That of the texts, such as utf-8, latin-1, cp1252 or utf-16."""
+    """Encoding of the texts, such as utf-8, latin-1, cp1252 or utf-16."""
     sha256: str = ""
-    """Checksum of the folder: that of the lines which sha256sum prints of its files, sorted by
-    name; empty is unchecked."""
+    """Checksum of the folder: the checksum of the lines that sha256sum prints for its files,
+    sorted by name. Empty: unchecked."""
     title: str = ""
-    """What the texts are; empty is the name of the folder."""
+    """What the texts are; empty: the name of the folder."""
     licence: str = "not stated"
-    """Their licence, which the store tells."""
+    """Licence of the texts, which the store carries."""
     citation: str = "not stated"
-    """Whom to cite for them."""
+    """Whom to cite for the texts."""
     period_years: Annotated[int, Ge(1)] = 1
     """Number of years in a period."""
     first_year: Annotated[int, Ge(0)] = 0
-    """First year of the first period; 0 is that of the first document. Earlier documents are
-    left out."""
+    """First year of the first period; earlier documents are left out. 0: year of the first
+    document."""
     last_year: Annotated[int, Ge(0)] = 0
-    """Last year; 0 is that of the last document. Later documents are left out."""
+    """Last year; later documents are left out. 0: year of the last document."""
     case: Literal["kept", "lower"] = "kept"
-    """Whether capital letters are kept, as in the papers' vocabularies, or made small."""
+    """kept: capital letters stay, as in the papers' vocabularies. lower: they become small."""
     vocabulary_size: Annotated[int, Ge(0)] = 2000
-    """Number of words; 0 is all that occur often enough."""
+    """Number of words; 0: all that occur often enough."""
     minimum_count: Annotated[int, Ge(1)] = 1
-    """A word of the vocabulary occurs so often in training documents at least."""
+    """Smallest number of occurrences of a word of the vocabulary in training documents."""
     ranking: Literal["relative", "total"] = "relative"
-    """Which words come first: by the mean over documents of the relative frequency in the
-    document, as the papers' vocabularies do, or by the total count."""
+    """Order of the words. relative: by the mean over documents of the relative frequency in the
+    document, as in the papers' vocabularies. total: by the total count."""
     words: tuple[str, ...] = ()
-    """A given vocabulary; then vocabulary_size, minimum_count and ranking have no effect."""
+    """A given vocabulary; vocabulary_size, minimum_count and ranking then have no effect."""
     window: Annotated[int, Ge(1)] = 4
-    """Greatest distance of two words that count as a pair; the papers have 4."""
+    """Largest distance at which two words count as a pair; the papers have 4."""
     weighting: Literal["linear", "flat", "harmonic"] = "linear"
     """Weight of a pair at distance d: (window + 1 - d) / window as in the papers, 1, or 1 / d."""
     held_out: Annotated[float, Ge(0), Lt(1)] = 0.1
-    """Share of the documents of each period that are held out, rounded; at least one is, and
-    one is not, where there are two."""
+    """Share of the documents of each period that are held out, rounded. Of two documents or more,
+    at least one is held out and at least one is not."""
     shards: Annotated[int, Ge(1), Le(10_000)] = 1
-    """Number of jobs that share the counting. Without effect on the result."""
+    """Number of jobs that share the counting; the result does not depend on it."""
 
 
 def look(settings: Settings, path: Path) -> None:
-    """UserError where names, sizes or settings are wrong; no text is read."""
+    """Raise UserError for wrong names, sizes or settings; no text is read."""
     _plan(settings, path)
-
-
-def build(settings: Settings, raw: Path) -> xr.DataTree:
-    """The store of the texts in folder `raw`, all in this process. UserError where they are wrong.
-
-    A text is wrong that has no year, is empty, is twice there, or has another encoding.
-    """
-    return _dated_texts.build(settings, _plan(settings, raw), _about(settings))
-
-
-def vocabulary(settings: Settings, raw: Path) -> list[str]:
-    """The words that have a number, in that order; held-out documents have no part in it."""
-    return _dated_texts.vocabulary(settings, _plan(settings, raw))
-
-
-def count_shard(
-    settings: Settings, raw: Path, words: Sequence[str], shard: int, scratch: Path
-) -> xr.Dataset:
-    """The counts of one shard; some of its arrays are files in `scratch`, a new folder."""
-    return _dated_texts.count_shard(settings, _plan(settings, raw), words, shard, scratch)
-
-
-def merge(
-    settings: Settings, words: Sequence[str], partials: Sequence[xr.Dataset], scratch: Path
-) -> xr.DataTree:
-    """The store, from the counts of all shards in any order; arrays may be in `scratch`."""
-    return _dated_texts.merge(settings, words, partials, _about(settings), scratch)
 
 
 def _plan(settings: Settings, raw: Path) -> Plan:
@@ -122,10 +92,13 @@ def _plan(settings: Settings, raw: Path) -> Plan:
     return _dated_texts.plan(settings, Path(raw).resolve().name, corpus)
 
 
-def _about(settings: Settings) -> dict[str, Any]:
+def _attributes(settings: Settings) -> dict[str, Any]:
     return {
         "title": settings.title or Path(settings.path).resolve().name,
         "licence": settings.licence,
         "citation": settings.citation,
         "period_years": settings.period_years,
     }
+
+
+build, vocabulary, count_shard, merge = _dated_texts.stages(_plan, _attributes)
