@@ -130,8 +130,9 @@ def test_divergence_gradient_equals_automatic_differentiation_of_tfp():
     expected = tape.gradient(loss, parameters)
     m, sd = mean_field.unpack(parameters, bayesian)
     zero = tf.zeros_like(m)
-    prior = mean_field.Prior(prior_mean, prior_sd)
-    found = mean_field.gaussian_gradient(zero, zero, m, sd, prior, bayesian, 50.0)
+    likelihood, q = mean_field.MeanField(zero, zero), mean_field.MeanField(m, sd)
+    prior = mean_field.MeanField(prior_mean, prior_sd)
+    found = mean_field.gaussian_gradient(likelihood, q, prior, bayesian, 50.0)
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 

@@ -1,4 +1,4 @@
-"""Early stopping against a plain loop over epochs, and what is held back."""
+"""Early stopping against a plain loop over epochs, and the rows that are held back."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import tensorflow as tf
 from shiftbench.core import seeds
 from shiftbench.core.interface import Batch, LearnerError
 from shiftbench.methods.networks import optimisers
-from shiftbench.methods.networks.early_stopping import hold_back, minimise_until
-from shiftbench.methods.networks.training import minimise
+from shiftbench.methods.networks.early_stopping import StoppingRule, hold_back, minimise_until
+from shiftbench.methods.networks.training import Schedule, minimise
 
 KEY = seeds.block([0, 1], "early")
 DATA = tf.zeros([2, 4, 1]), tf.zeros([2, 4], tf.int32), tf.ones([2, 4], tf.bool)
@@ -21,12 +21,12 @@ TURN = np.array([[0.5, 9.0], [1.5, 0.2]], np.float32)
 
 
 def away(x, rows, step_seeds):
-    """Down for ever."""
+    """Return a gradient that leads down for ever."""
     return -tf.ones_like(x)
 
 
 def judge(x):
-    """Best where x is at TURN, of each seed and hypothesis another one."""
+    """Return a score that is best at TURN, which differs between seeds and hypotheses."""
     return -tf.square(x[..., 0] - TURN)
 
 
@@ -34,30 +34,29 @@ def stopped(passes=PASSES, patience=2, part=slice(None), hypotheses=slice(None),
     data = tuple(a[part] for a in DATA)
     start = tf.constant(START[part][:, hypotheses])
 
-    def of_part(x):
+    def score(x):
         return -tf.square(x[..., 0] - TURN[part][:, hypotheses])
 
-    return minimise_until(
-        of_part, patience, tolerance, away, start, data, KEY[part], passes, 2, SGD
-    )
+    rule = StoppingRule(score, patience, tolerance)
+    return minimise_until(rule, away, start, data, KEY[part], Schedule(passes, 2, SGD))
 
 
 def test_keeps_the_best_epoch_of_each_seed_and_hypothesis():
     passes, patience = PASSES, 2
     ends = [
-        minimise(away, tf.constant(START), DATA, KEY, k, 2, SGD)[0].numpy()
-        for k in range(1, passes + 1)
+        minimise(away, tf.constant(START), DATA, KEY, Schedule(number, 2, SGD))[0].numpy()
+        for number in range(1, passes + 1)
     ]
     scores = np.stack([judge(x).numpy() for x in ends])
-    found = stopped(passes, patience)
+    end = stopped(passes, patience)
     for s, h in np.ndindex(2, 2):
         best = int(scores[:, s, h].argmax()) + 1
-        assert int(found.epoch[s, h]) == best
-        assert float(found.x[s, h, 0]) == ends[best - 1][s, h, 0]
-        assert int(found.steps[s, h]) == 2 * min(best + patience, passes)
+        assert int(end.epoch[s, h]) == best
+        assert float(end.x[s, h, 0]) == ends[best - 1][s, h, 0]
+        assert int(end.steps[s, h]) == 2 * min(best + patience, passes)
     # Three stop, each elsewhere, and one goes on to the end.
-    assert len(np.unique(found.epoch)) == 4
-    assert (found.epoch.numpy() == passes).sum() == 1
+    assert len(np.unique(end.epoch)) == 4
+    assert (end.epoch.numpy() == passes).sum() == 1
 
 
 @pytest.mark.parametrize("alone", [0, 1])
@@ -75,8 +74,9 @@ def test_without_enough_patience_a_later_optimum_is_missed():
         return tf.where(x[..., 0] < 0.3, -tf.abs(x[..., 0] - 0.1), x[..., 0] - 1)
 
     def epoch(patience):
-        parts = two_peaks, patience, 0.0, away, tf.constant(START), DATA, KEY, 12, 2, SGD
-        return int(minimise_until(*parts).epoch.numpy().max())
+        rule, start = StoppingRule(two_peaks, patience, 0.0), tf.constant(START)
+        end = minimise_until(rule, away, start, DATA, KEY, Schedule(12, 2, SGD))
+        return int(end.epoch.numpy().max())
 
     assert epoch(2) < 5 < epoch(12) == 12
 
@@ -86,8 +86,8 @@ def test_what_is_better_by_less_than_the_tolerance_is_no_better():
     rough = stopped(patience=1, tolerance=0.07)
     step = float(rough.x[1, 0, 0]) / int(rough.epoch[1, 0])
     gains = -np.diff(np.square(step * np.arange(1, PASSES + 1) - TURN[1, 0]))
-    known = int(np.argmax(gains <= 0.07)) + 1
-    assert int(rough.epoch[1, 0]) == known < int(stopped(patience=1).epoch[1, 0])
+    expected = int(np.argmax(gains <= 0.07)) + 1
+    assert int(rough.epoch[1, 0]) == expected < int(stopped(patience=1).epoch[1, 0])
 
 
 def batch(rows=20):

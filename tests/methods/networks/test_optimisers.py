@@ -8,7 +8,7 @@ import tensorflow as tf
 import tf_keras
 
 from shiftbench.methods.networks import optimisers
-from shiftbench.methods.networks.training import minimise
+from shiftbench.methods.networks.training import Schedule, minimise
 from tests.methods.networks.test_training import CURVATURE, KEY, START, quadratic
 
 STEPS = 30
@@ -63,7 +63,7 @@ def test_epochs_are_counted_by_their_steps():
     fading = first._replace(decay=1e-9)
     inputs = tf.zeros([1, 6, 1]), tf.zeros([1, 6], tf.int32), tf.ones([1, 6], tf.bool)
     (one, steps), (more, _), (faded, _) = (
-        minimise(quadratic, tf.constant(START), inputs, KEY, epochs, 2, optimiser)
+        minimise(quadratic, tf.constant(START), inputs, KEY, Schedule(epochs, 2, optimiser))
         for epochs, optimiser in ((1, first), (5, first), (5, fading))
     )
     assert int(steps) == 3

@@ -11,7 +11,15 @@ from shiftbench.core.interface import Problem
 from shiftbench.methods.models import convnet
 from shiftbench.methods.models._model import glorot, point
 from shiftbench.methods.networks import parameter_layout
-from shiftbench.methods.networks.training import Adam, Descent, Penalty, descend, minimise, total
+from shiftbench.methods.networks.training import (
+    Adam,
+    Descent,
+    Penalty,
+    Schedule,
+    descend,
+    minimise,
+    total,
+)
 
 CURVATURE = np.array([3.0, 0.5, 1.0], np.float32)
 START = np.array([[[1.0, -2.0, 0.3]]], np.float32)
@@ -64,7 +72,7 @@ def test_path_is_the_loss_drop_up_to_half_the_curvature_of_the_steps(rate, steps
 
 
 def test_a_descent_can_be_taken_up_and_its_path_is_optional():
-    whole, steps = minimise(quadratic, tf.constant(START), DATA, KEY, 20, 1, Adam(0.05))
+    whole, steps = minimise(quadratic, tf.constant(START), DATA, KEY, Schedule(20, 1, Adam(0.05)))
     half, _ = descend(quadratic, begin(path=False), DATA, KEY, 10, 1, Adam(0.05))
     rest, _ = descend(quadratic, half, DATA, KEY, 10, 1, Adam(0.05))
     assert steps == rest.steps == 20

@@ -75,9 +75,9 @@ from shiftbench.methods.networks import (
 )
 from shiftbench.methods.networks.backend import graph, tf
 from shiftbench.methods.networks.initialisation import Start, start_values
-from shiftbench.methods.networks.mean_field import Prior
+from shiftbench.methods.networks.mean_field import MeanField
 from shiftbench.methods.networks.task_schedule import head_of_each, heads_in
-from shiftbench.methods.networks.variational_fit import Plan, Posterior, Task
+from shiftbench.methods.networks.variational_fit import FitData, FitSettings
 from shiftbench.methods.networks.weight_draws import Draws
 from shiftbench.methods.posteriors import mean_field_gaussian
 
@@ -214,9 +214,9 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         mean, sd = start_values(begin, state["mean"], state["sd"], bayesian, seeds)
         if settings.start == "maximum-likelihood" and not state["mean"].any():
             mean = pretrain(mean, tuple(batch), seeds).numpy()
-        before = Posterior(state["mean"], state["sd"])
-        task = Task(before, active, tuple(batch), judges and tuple(judges))
-        *results, best = fit(_prior(settings, bayesian, state), Posterior(mean, sd), task, seeds)
+        before = MeanField(state["mean"], state["sd"])
+        task = FitData(before, active, tuple(batch), judges and tuple(judges))
+        *results, best = fit(_prior(settings, bayesian, state), MeanField(mean, sd), task, seeds)
         mean, sd = (a.numpy() for a in results[:2])
         learnt = {"mean": mean, "sd": sd}
         info = sampling.info(*results[2:], settings.kl_weight)
@@ -232,12 +232,12 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     return Learner(init, predict, observe, broaden=broaden)
 
 
-def _prior(settings: Settings, bayesian: np.ndarray, state: State) -> Prior:
+def _prior(settings: Settings, bayesian: np.ndarray, state: State) -> MeanField:
     """The prior of the next task: the posterior, or that of the first task again."""
     if settings.prior == "carried":
-        return Prior(state["mean"], state["sd"])
+        return MeanField(state["mean"], state["sd"])
     first = np.broadcast_to(np.float32(settings.prior_sd) * bayesian, state["sd"].shape)
-    return Prior(np.zeros_like(state["mean"]), first)
+    return MeanField(np.zeros_like(state["mean"]), first)
 
 
 def _broadened(prior_sd: float, state: State, broadening: Broadening) -> State:
@@ -253,8 +253,8 @@ def _broadened(prior_sd: float, state: State, broadening: Broadening) -> State:
     }
 
 
-def _plan(settings: Settings, draws: Draws, bayesian: np.ndarray) -> Plan:
-    return Plan(
+def _plan(settings: Settings, draws: Draws, bayesian: np.ndarray) -> FitSettings:
+    return FitSettings(
         draws,
         bayesian,
         settings.prior_density,

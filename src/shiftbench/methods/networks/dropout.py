@@ -1,10 +1,10 @@
-"""Dropout: a share of the inputs of a linear map is left out, and the rest scaled up.
+"""Dropout: zero a share of the inputs of a linear map, and scale up the rest.
 
-A mask multiplies each number that enters a map by 0, with the probability of the layer's share
-p, or else by 1 / (1 - p), so that its mean is 1 (Srivastava et al. 2014; gal2016dropout, where
-the masks at prediction are draws of a posterior). It acts on what `linear(layer, x)` is asked
-for, and hence in every model. Each row has masks of its own, in training and in each draw of a
-prediction; of images each number has, not each channel. Hypotheses share them.
+A mask multiplies each input of a map by 0 with probability p, the share of the layer, or else by
+1 / (1 - p), so that its mean is 1 (Srivastava et al. 2014; for gal2016dropout the masks of a
+prediction are draws of a posterior). It wraps `linear(layer, x)`, and so works in every model. Each
+row has its own masks, in training and in each draw of a prediction; in images they are drawn for
+each value, not for each channel. Hypotheses share them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from shiftbench.methods.networks.training import Gradient
 
 
 class Dropout(NamedTuple):
-    """Shares left out, from 0 to below 1: of the first layer's inputs, and of all others'."""
+    """Shares of zeroed inputs, from 0 to below 1: of the first layer, and of all others."""
 
     inputs: float
     hidden: float
@@ -32,12 +32,12 @@ class Dropout(NamedTuple):
 
 
 def masked(dropout: Dropout, model: Model, linear: Linear, seeds: tf.Tensor) -> Linear:
-    """The linear maps of inputs under masks that are drawn from seeds [S, 2]."""
+    """Return the linear maps under masks that are drawn from seeds [S, 2]."""
 
     def under_mask(layer: Layer, x: tf.Tensor) -> tf.Tensor:
         number = model.layers.index(layer)
         share = dropout.hidden if number else dropout.inputs
-        # A layer without inputs, such as that of the noise, has nothing to leave out.
+        # The layer of a learnt noise has no inputs.
         if share == 0 or layer.fan_in == 0:
             return linear(layer, x)
         kept = uniforms(fold_in(seeds, number), [1, *x.shape[2:]]) >= share
@@ -47,7 +47,7 @@ def masked(dropout: Dropout, model: Model, linear: Linear, seeds: tf.Tensor) -> 
 
 
 def draws(dropout: Dropout, model: Model, parameters: tf.Tensor) -> Draw:
-    """Networks with these parameters [S, H, P], each under masks of its own."""
+    """Return networks with these parameters [S, H, P], each draw under its own masks."""
 
     def draw(seeds: tf.Tensor, rows: int) -> Linear:
         return masked(dropout, model, point(parameters), seeds)
@@ -56,9 +56,8 @@ def draws(dropout: Dropout, model: Model, parameters: tf.Tensor) -> Draw:
 
 
 def mean_nll_gradient(dropout: Dropout, model: Model) -> Gradient:
-    """Of the mean negative log likelihood of a minibatch, under the masks of the step."""
+    """Return the gradient of a minibatch's mean negative log likelihood, under the step's masks."""
+    gradient = partial(parameter_layout.mean_nll_gradient, model)
     if not dropout.acts:
-        return partial(parameter_layout.mean_nll_gradient, model)
-    return partial(
-        parameter_layout.mean_nll_gradient, model, changed=partial(masked, dropout, model)
-    )
+        return gradient
+    return partial(gradient, transform=partial(masked, dropout, model))

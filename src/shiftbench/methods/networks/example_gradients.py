@@ -1,12 +1,12 @@
-"""Per-example gradients of a network under several weight draws, none of them formed.
+"""Sums and products of per-example gradients under several weight draws, without storing them.
 
-The K weight draws of a step lie beside the hypotheses, on an axis of H K: a network runs on
-all of them at once. A linear map y = x W + b of one example has the gradient x' delta, so that
-sums over examples and draws of gradients and of their squares are x' delta and (x^2)' (delta^2),
-and the inner product of two gradients is (x_i x_j + 1) (delta_i delta_j). Where all draws see
-the same x, in the first layer, the deltas are added up before the product, which then costs
-no more than for one draw. Maps that act at several positions of an example (convolutions)
-need the sum over positions first; there the gradients of a minibatch are formed.
+The K weight draws of a step lie beside the hypotheses, on an axis of H K, so that a network runs on
+all of them at once. A linear map y = x W + b has the gradient x' delta for one example, so the sums
+over examples and draws of gradients and of their squares are x' delta and (x^2)' (delta^2), and the
+inner product of two gradients is (x_i x_j + 1) (delta_i delta_j). In the first layer all draws have
+the same x: there the deltas are added before the product, which then costs as much as for one draw.
+Maps that act at several positions of an example (convolutions) need the sum over positions first;
+for these the gradients of a minibatch are stored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from shiftbench.methods.networks.training import Minibatch
 
 
 class Signal(NamedTuple):
-    """What passed a layer for K draws: its inputs, and d log likelihood / d outputs.
+    """Inputs of a layer for K draws, and the gradient of the log likelihood in its outputs.
 
     x: [S, 1 or H K, n, (positions,) fan_in]; delta: [S, H K, n, (positions,) fan_out].
     """
@@ -30,27 +30,27 @@ class Signal(NamedTuple):
 
 
 def signals(model: Model, linear: Linear, rows: Minibatch) -> tuple[tf.Tensor, list[Signal]]:
-    """Log likelihood of the rows [S, H K], and what passed each layer."""
-    passed: dict[Layer, tuple[tf.Tensor, tf.Tensor]] = {}
+    """Return the log likelihood of the rows [S, H K], and the signal of each layer."""
+    recorded: dict[Layer, tuple[tf.Tensor, tf.Tensor]] = {}
 
     def recording(layer: Layer, x: tf.Tensor) -> tf.Tensor:
         out = linear(layer, x)
         tape.watch(out)
-        passed[layer] = (x, out)
+        recorded[layer] = (x, out)
         return out
 
     with tf.GradientTape() as tape:
         outputs = model.forward(recording, rows.inputs)
         per_row = log_likelihood(model, outputs, rows.targets) * rows.mask[:, None]
         total = tf.reduce_sum(per_row)
-    deltas = tape.gradient(total, [out for _, out in passed.values()])
-    seen = zip(passed.items(), deltas, strict=True)
-    found = [Signal(layer, *unfolded(layer, x, delta)) for (layer, (x, _)), delta in seen]
-    return tf.reduce_sum(per_row, -1), sorted(found, key=lambda signal: signal.layer.start)
+    deltas = tape.gradient(total, [out for _, out in recorded.values()])
+    layers = zip(recorded.items(), deltas, strict=True)
+    passed = [Signal(layer, *unfolded(layer, x, delta)) for (layer, (x, _)), delta in layers]
+    return tf.reduce_sum(per_row, -1), sorted(passed, key=lambda signal: signal.layer.start)
 
 
 def moments(passed: list[Signal], draws: int) -> tuple[tf.Tensor, tf.Tensor]:
-    """Sums over examples and draws of gradients and of their squares, [S, H, P] each."""
+    """Return the sums over examples and draws of gradients and of their squares, [S, H, P]."""
     parts = [_layer_moments(signal.x, signal.delta, draws) for signal in passed]
     gradients, squares = zip(*parts, strict=True)
     return tf.concat(gradients, -1), tf.concat(squares, -1)
@@ -74,24 +74,24 @@ def _layer_moments(x: tf.Tensor, delta: tf.Tensor, draws: int) -> tuple[tf.Tenso
 
 
 def _convolution_moments(x: tf.Tensor, delta: tf.Tensor, draws: int) -> tuple[tf.Tensor, tf.Tensor]:
-    """An example's gradient is a sum over positions, so here it has to be formed."""
+    """Store the gradients of examples, since each is a sum over positions."""
     weights, biases = tf.matmul(x, delta, transpose_a=True), tf.reduce_sum(delta, 3)
-    both = []
-    for function in (tf.identity, tf.square):
-        sums = (tf.reduce_sum(_split(function(a), draws), (2, 3)) for a in (weights, biases))
-        both.append(_flat(*sums))
-    return both[0], both[1]
+    first, second = (
+        _flat(*(tf.reduce_sum(_split(function(a), draws), (2, 3)) for a in (weights, biases)))
+        for function in (tf.identity, tf.square)
+    )
+    return first, second
 
 
 def gram(passed: list[Signal], draws: int) -> tf.Tensor:
-    """Inner products G' G [S, H, K n, K n] of the examples' gradients, draws outermost."""
+    """Return inner products G' G [S, H, K n, K n] of the examples' gradients, draws outermost."""
     return tf.add_n([_layer_gram(signal.x, signal.delta, draws) for signal in passed])
 
 
 def _layer_gram(x: tf.Tensor, delta: tf.Tensor, draws: int) -> tf.Tensor:
     if delta.shape.rank == 5:
-        formed = _formed(x, delta, draws)
-        return tf.matmul(formed, formed, transpose_b=True)
+        gradients = _gradients(x, delta, draws)
+        return tf.matmul(gradients, gradients, transpose_b=True)
     shared = x.shape[1] != delta.shape[1]
     x, delta = x if shared else _merged(x, draws), _merged(delta, draws)
     left = tf.matmul(x, x, transpose_b=True) + 1.0
@@ -101,15 +101,15 @@ def _layer_gram(x: tf.Tensor, delta: tf.Tensor, draws: int) -> tf.Tensor:
 
 
 def inner_products(passed: list[Signal], vectors: tf.Tensor, draws: int) -> tf.Tensor:
-    """G' V [S, H, K n, r] of the examples' gradients and vectors [S, H, P, r]."""
+    """Return G' V [S, H, K n, r], for the examples' gradients G and vectors V [S, H, P, r]."""
     return tf.add_n([_layer_inner(signal, vectors, draws) for signal in passed])
 
 
 def _layer_inner(signal: Signal, vectors: tf.Tensor, draws: int) -> tf.Tensor:
     layer, x, delta = signal
     if delta.shape.rank == 5:
-        here = vectors[:, :, layer.start : layer.biases.stop]
-        return tf.matmul(_formed(x, delta, draws), here)
+        own = vectors[:, :, layer.start : layer.biases.stop]
+        return tf.matmul(_gradients(x, delta, draws), own)
     s, h, _, r = vectors.shape
     fan_in, fan_out = layer.fan_in, layer.fan_out
     weights = tf.reshape(vectors[:, :, layer.weights], [s, h, fan_in, fan_out * r])
@@ -124,7 +124,7 @@ def _layer_inner(signal: Signal, vectors: tf.Tensor, draws: int) -> tf.Tensor:
 
 
 def combinations(passed: list[Signal], weights: tf.Tensor, draws: int) -> tf.Tensor:
-    """G V [S, H, P, r]: sums of the examples' gradients with weights [S, H, K n, r]."""
+    """Return G V [S, H, P, r]: sums of the examples' gradients with weights V [S, H, K n, r]."""
     return tf.concat([_layer_combinations(signal, weights, draws) for signal in passed], 2)
 
 
@@ -132,20 +132,20 @@ def _layer_combinations(signal: Signal, weights: tf.Tensor, draws: int) -> tf.Te
     layer, x, delta = signal
     s, h, _, r = weights.shape
     if delta.shape.rank == 5:
-        return tf.matmul(_formed(x, delta, draws), weights, transpose_a=True)
+        return tf.matmul(_gradients(x, delta, draws), weights, transpose_a=True)
     weighted = _merged(delta, draws)[..., None] * weights[..., None, :]
     if x.shape[1] == delta.shape[1]:
         x = _merged(x, draws)
     else:
-        apart = tf.reshape(weighted, [s, h, draws, x.shape[2], layer.fan_out, r])
-        weighted = tf.reduce_sum(apart, 2)
+        by_draw = tf.reshape(weighted, [s, h, draws, x.shape[2], layer.fan_out, r])
+        weighted = tf.reduce_sum(by_draw, 2)
     rows = tf.reshape(weighted, [s, h, -1, layer.fan_out * r])
     of_weights = tf.reshape(tf.matmul(x, rows, transpose_a=True), [s, h, -1, r])
     return tf.concat([of_weights, tf.reduce_sum(weighted, 2)], 2)
 
 
-def _formed(x: tf.Tensor, delta: tf.Tensor, draws: int) -> tf.Tensor:
-    """The gradients themselves, [S, H, K n, fan_in fan_out + fan_out]."""
+def _gradients(x: tf.Tensor, delta: tf.Tensor, draws: int) -> tf.Tensor:
+    """Return the gradients of a layer themselves, [S, H, K n, fan_in fan_out + fan_out]."""
     weights = tf.matmul(x, delta, transpose_a=True)
     s, hk, n = weights.shape[:3]
     both = [tf.reshape(weights, [s, hk, n, -1]), tf.reduce_sum(delta, 3)]
@@ -153,13 +153,13 @@ def _formed(x: tf.Tensor, delta: tf.Tensor, draws: int) -> tf.Tensor:
 
 
 def _split(values: tf.Tensor, draws: int) -> tf.Tensor:
-    """[S, H K, ...] as [S, H, K, ...]."""
+    """Reshape [S, H K, ...] to [S, H, K, ...]."""
     shape = values.shape
     return tf.reshape(values, [shape[0], shape[1] // draws, draws, *shape[2:]])
 
 
 def _merged(values: tf.Tensor, draws: int) -> tf.Tensor:
-    """[S, H K, n, c] as [S, H, K n, c]."""
+    """Reshape [S, H K, n, c] to [S, H, K n, c]."""
     s, hk, n, c = values.shape
     return tf.reshape(values, [s, hk // draws, draws * n, c])
 

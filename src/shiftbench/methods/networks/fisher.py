@@ -1,9 +1,9 @@
-"""Diagonal Fisher information of a network from per-example gradients, none materialised.
+"""Diagonal Fisher information of a network, without storing the gradient of each example.
 
-For a linear map y = x W the gradient of one example is x^T delta, so the sum over
-examples of its square is (x^2)^T (delta^2): as cheap as one more backward pass. Maps
-that act at several positions of an example (convolutions) need the sum over positions
-before the square; there the gradients of one minibatch are formed.
+For a linear map y = x W the gradient of an example is x^T delta, so the sum over examples of its
+square is (x^2)^T (delta^2): as cheap as one more backward pass. Maps that act at several positions
+of an example (convolutions) need the sum over positions before the square; for these the gradients
+of a minibatch are stored.
 """
 
 from __future__ import annotations
@@ -11,41 +11,41 @@ from __future__ import annotations
 from shiftbench.methods.models._model import Layer, Model, log_likelihood, point, unfolded
 from shiftbench.methods.networks.backend import repeat, tf
 from shiftbench.methods.networks.random import fold_in, uniforms
-from shiftbench.methods.networks.training import Minibatch, shuffled, take
+from shiftbench.methods.networks.training import Data, Minibatch, shuffled, take
 
 
 def mean_fisher(
     model: Model,
     parameters: tf.Tensor,
-    data: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
+    data: Data,
     labels: str,
     summed: bool,
     rows_used: int,
     batch_size: int,
     seeds: tf.Tensor,
 ) -> tf.Tensor:
-    """Diagonal Fisher per example [S, H, P], averaged over at most `rows_used` rows.
+    """Return the diagonal Fisher per example [S, H, P], averaged over at most `rows_used` rows.
 
-    data: inputs [S, n, ...], targets [S, n, ...], mask [S, n]; see `squared_gradients`.
+    labels, summed: see `squared_gradients`.
     """
     mask = data[2]
     length = min(rows_used, mask.shape[1])
-    # One minibatch at a time for memory; the summed estimator is one sum over all rows.
+    # One minibatch at a time, for memory; the summed estimator is a single sum over all rows.
     batch = length if summed else min(batch_size, length)
     batches = -(-length // batch)
     order = shuffled(mask, batches * batch, fold_in(seeds, 0))
     filled = tf.minimum(tf.reduce_sum(tf.cast(mask, tf.int32), axis=1), length)
     used = tf.range(batches * batch) < filled[:, tf.newaxis]
 
-    def more(i: tf.Tensor, total: tf.Tensor) -> tf.Tensor:
+    def add(i: tf.Tensor, total: tf.Tensor) -> tf.Tensor:
         rows = take(*data, tf.reshape(order[:, i * batch : (i + 1) * batch], [-1, batch]))
-        here = tf.cast(used[:, i * batch : (i + 1) * batch], tf.float32)
-        rows = rows._replace(mask=rows.mask * here)
+        inside = tf.cast(used[:, i * batch : (i + 1) * batch], tf.float32)
+        rows = rows._replace(mask=rows.mask * inside)
         draw = fold_in(seeds, i + 1)
-        with tf.control_dependencies([total]):  # one minibatch after the other, not all at once
+        with tf.control_dependencies([total]):  # one minibatch at a time, for memory
             return total + squared_gradients(model, parameters, rows, labels, summed, draw)
 
-    total = repeat(more, tf.zeros_like(parameters), batches)
+    total = repeat(add, tf.zeros_like(parameters), batches)
     return total / tf.cast(filled, tf.float32)[:, tf.newaxis, tf.newaxis]
 
 
@@ -57,16 +57,16 @@ def squared_gradients(
     summed: bool,
     seeds: tf.Tensor,
 ) -> tf.Tensor:
-    """Sum over the rows of squared gradients of log p(label | input), [S, H, P].
+    """Return the sum over the rows of squared gradients of log p(label | input), [S, H, P].
 
-    labels: "sampled" from the model's predictive (an unbiased draw of the Fisher),
-    "expected" over it (the exact Fisher) or "observed" (the empirical Fisher).
-    summed: square the gradient of the sum instead, as the public code of li2021vbs does;
-    for sampled labels the expectation is the same, with a relative sd of sqrt(2).
+    labels: "sampled" from the model's predictive (an unbiased draw of the Fisher), "expected" over
+        it (the exact Fisher) or "observed" (the empirical Fisher).
+    summed: square the gradient of the sum instead, as the public code of li2021vbs does; for
+        sampled labels the expectation is the same, with a relative sd of sqrt(2).
     """
     exact = point(parameters)
 
-    def of(k: tf.Tensor, total: tf.Tensor) -> tf.Tensor:
+    def add_score(k: tf.Tensor, total: tf.Tensor) -> tf.Tensor:
         layers: dict[Layer, tuple[tf.Tensor, tf.Tensor]] = {}
 
         def recording(layer: Layer, x: tf.Tensor) -> tf.Tensor:
@@ -74,8 +74,8 @@ def squared_gradients(
             layers[layer] = (x, out)
             return out
 
-        # Not before the scores until k are done: turns of a loop are else taken at once, each with
-        # patches of its own, which together were 22 GB for sixty outputs of a small convnet.
+        # After score k - 1: TensorFlow else runs iterations at the same time, each with its own
+        # patches, which took 22 GB for sixty outputs of a small convnet.
         with tf.control_dependencies([total]), tf.GradientTape() as tape:
             tape.watch(parameters)
             outputs = model.forward(recording, rows.inputs)
@@ -87,20 +87,20 @@ def squared_gradients(
         ]
         return total + tf.concat(parts, -1)
 
-    several = labels != "observed" and (labels == "expected" or model.likelihood == "gaussian")
-    scores = model.forward(exact, rows.inputs).shape[-1] if several else 1
-    return repeat(of, tf.zeros_like(parameters), scores)
+    single = labels == "observed" or (labels == "sampled" and model.likelihood != "gaussian")
+    scores = 1 if single else model.forward(exact, rows.inputs).shape[-1]
+    return repeat(add_score, tf.zeros_like(parameters), scores)
 
 
 def _score(
     model: Model, outputs: tf.Tensor, rows: Minibatch, labels: str, seeds: tf.Tensor, k: tf.Tensor
 ) -> tf.Tensor:
-    """Scalar k of those whose squared per-example gradients add up to the Fisher's diagonal."""
+    """Return score k, a scalar; the scores' squared gradients add up to the Fisher's diagonal."""
     mask = rows.mask[:, None]
     if labels == "observed":
         return tf.reduce_sum(log_likelihood(model, outputs, rows.targets) * mask)
     if model.likelihood == "gaussian":
-        # Of the Fisher J^T J / noise^2; a sampled residual of unit variance would only add noise.
+        # For the Fisher J^T J / noise^2; sampled residuals of unit variance would only add noise.
         return tf.reduce_sum(outputs[..., k] / model.noise_sd * mask)
     log_prob = tf.nn.log_softmax(outputs)
     if labels == "sampled":
@@ -112,7 +112,7 @@ def _score(
 
 
 def _squares(x: tf.Tensor, delta: tf.Tensor, summed: bool) -> tf.Tensor:
-    """Squares [S, H, fan_in * fan_out + fan_out] of one layer, summed over the rows.
+    """Return the squares [S, H, fan_in * fan_out + fan_out] of a layer, summed over the rows.
 
     x: [S, H or 1, n, (positions,) fan_in]; delta: [S, H, n, (positions,) fan_out].
     """

@@ -1,4 +1,4 @@
-"""How far the draws of a gradient estimator lie apart (farquhar2020radial, 5, Fig. 6 and 7)."""
+"""Standard deviation of a gradient estimator over its draws (farquhar2020radial, 5, Fig. 6, 7)."""
 
 from __future__ import annotations
 
@@ -7,28 +7,29 @@ from collections.abc import Callable
 from shiftbench.methods.networks import elbo
 from shiftbench.methods.networks.backend import repeat, tf
 from shiftbench.methods.networks.random import fold_in
-from shiftbench.methods.networks.training import Minibatch, shuffled, take
+from shiftbench.methods.networks.training import Data, Minibatch, shuffled, take
 from shiftbench.methods.networks.weight_draws import Draws
 
 
 def over_draws(
     gradient: Callable[[tf.Tensor], tf.Tensor], draws: int, seeds: tf.Tensor
 ) -> tf.Tensor:
-    """Standard deviation [S, H] over draws of gradient(seeds of a draw) [S, H, P].
+    """Return the standard deviation [S, H] over draws of gradient(seeds of a draw) [S, H, P].
 
-    The root of the mean variance over parameters; two draws at least, one at a time, for memory.
+    It is the root of the mean variance over parameters. Needs two draws or more; they are computed
+    one at a time, for memory.
     """
-    # About the first draw: squares of the sums themselves would drown their differences.
+    # Relative to the first draw: squares of the sums themselves would lose the differences.
     first = gradient(fold_in(seeds, 0))
 
-    def more(i: tf.Tensor, sums: tuple[tf.Tensor, tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
-        away = gradient(fold_in(seeds, i)) - first
-        return sums[0] + away, sums[1] + tf.reduce_sum(tf.square(away), -1)
+    def add(i: tf.Tensor, sums: tuple[tf.Tensor, tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
+        offset = gradient(fold_in(seeds, i)) - first
+        return sums[0] + offset, sums[1] + tf.reduce_sum(tf.square(offset), -1)
 
-    begun = tf.zeros_like(first), tf.zeros(first.shape[:2])
-    away, squares = repeat(more, begun, draws, start=1)
-    summed = squares - tf.reduce_sum(tf.square(away), -1) / draws
-    return tf.sqrt(tf.maximum(summed, 0.0) / ((draws - 1) * first.shape[-1]))
+    zeros = tf.zeros_like(first), tf.zeros(first.shape[:2])
+    offsets, squares = repeat(add, zeros, draws, start=1)
+    total = squares - tf.reduce_sum(tf.square(offsets), -1) / draws
+    return tf.sqrt(tf.maximum(total, 0.0) / ((draws - 1) * first.shape[-1]))
 
 
 def of_likelihood(
@@ -40,17 +41,18 @@ def of_likelihood(
     seeds: tf.Tensor,
     part: slice = slice(None),
 ) -> tf.Tensor:
-    """Of the mean negative log likelihood in (part of) the means, on the same rows each time."""
+    """Return the standard deviation of the gradient of the mean negative log likelihood, [S, H].
 
-    def once(draw_seeds: tf.Tensor) -> tf.Tensor:
+    The gradient is that in (part of) the means, on the same rows in each of `number` draws.
+    """
+
+    def gradient(draw_seeds: tf.Tensor) -> tf.Tensor:
         noise = elbo.noise(draws, rows.inputs.shape[2], draw_seeds)
-        return elbo.likelihood_gradient(draws, mean, sd, noise, rows)[0][..., part]
+        return elbo.likelihood_gradient(draws, mean, sd, noise, rows).mean[..., part]
 
-    return over_draws(once, number, seeds)
+    return over_draws(gradient, number, seeds)
 
 
-def some_rows(
-    data: tuple[tf.Tensor, tf.Tensor, tf.Tensor], size: int, seeds: tf.Tensor
-) -> Minibatch:
-    """At most `size` of a task's rows, drawn."""
+def some_rows(data: Data, size: int, seeds: tf.Tensor) -> Minibatch:
+    """Draw at most `size` of a task's rows."""
     return take(*data, shuffled(data[2], min(size, data[2].shape[1]), seeds))

@@ -1,7 +1,7 @@
-"""A mean-field posterior's divergence to its prior: values, and gradients in (mean, rho).
+"""Divergence of a mean-field posterior from its prior: values, and gradients in (mean, rho).
 
-rho = softplus^-1(sd). bayesian, counted [P] or [S, H, P], 0 or 1: parameters that are points,
-or that do not count, have neither divergence nor gradient of it.
+rho = softplus^-1(sd). bayesian, counted: [P] or [S, H, P], 0 or 1; parameters that are points, or
+that do not count, add nothing to the divergence and its gradient.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from shiftbench.methods.posteriors import radial
 tfd = tfp.distributions
 
 
-class Prior(NamedTuple):
-    """[S, H, P] each."""
+class MeanField(NamedTuple):
+    """Independent normals, [S, H, P] each, or gradients in them; sd is 0 for points."""
 
     mean: tf.Tensor
     sd: tf.Tensor
@@ -26,61 +26,58 @@ class Prior(NamedTuple):
 
 @fused
 def unpack(parameters: tf.Tensor, bayesian: np.ndarray) -> tuple[tf.Tensor, tf.Tensor]:
-    """(mean, sd) [S, H, P] each, from (mean, rho) side by side [S, H, 2 P]."""
+    """Return mean and sd [S, H, P] from (mean, rho) side by side [S, H, 2 P]."""
     mean, rho = tf.split(parameters, 2, -1)
     return mean, tf.nn.softplus(rho) * bayesian
 
 
 @fused
 def gaussian_gradient(
-    mean_gradient: tf.Tensor,
-    sd_gradient: tf.Tensor,
-    mean: tf.Tensor,
-    sd: tf.Tensor,
-    prior: Prior,
+    likelihood: MeanField,
+    q: MeanField,
+    prior: MeanField,
     counted: np.ndarray | tf.Tensor,
     count: tf.Tensor,
 ) -> tf.Tensor:
-    """Gradient of (nll + KL / count) in (mean, rho) [S, H, 2 P], from the nll's in (mean, sd).
+    """Return the gradient of (nll + KL / count) in (mean, rho), [S, H, 2 P].
 
-    The divergence's gradient in closed form, fused: with automatic differentiation it
-    costs more than the network.
+    likelihood: the gradient of the nll in (mean, sd). That of the divergence is in closed form and
+    fused: by automatic differentiation it costs more than the network.
     """
     points = 1.0 - counted
     precision = counted / tf.square(prior.sd + points)
-    mean_gradient += (mean - prior.mean) * precision / count
-    sd_gradient += (sd * precision - counted / (sd + points)) / count
-    return tf.concat([mean_gradient, sd_gradient * -tf.math.expm1(-sd)], -1)
+    in_mean = likelihood.mean + (q.mean - prior.mean) * precision / count
+    in_sd = likelihood.sd + (q.sd * precision - counted / (q.sd + points)) / count
+    return tf.concat([in_mean, in_sd * -tf.math.expm1(-q.sd)], -1)
 
 
 @fused
 def radial_gradient(
-    mean_gradient: tf.Tensor,
-    sd_gradient: tf.Tensor,
-    mean: tf.Tensor,
-    sd: tf.Tensor,
-    prior: Prior,
+    likelihood: MeanField,
+    q: MeanField,
+    prior: MeanField,
     counted: np.ndarray | tf.Tensor,
     count: tf.Tensor,
     eps: tf.Tensor,
     blocks: radial.Blocks,
     density: radial.PriorDensity,
 ) -> tf.Tensor:
-    """As `gaussian_gradient`, for a radial posterior; eps: the noise of the draws."""
+    """Return the same for a radial posterior; eps: the noise of the draws."""
     with tf.GradientTape() as tape:
-        tape.watch([mean, sd])
-        kl = radial.divergence(mean, sd, *prior, eps, counted, blocks, density)
-    in_mean, in_sd = tape.gradient(kl, [mean, sd])
-    sd_gradient += in_sd / count
-    return tf.concat([mean_gradient + in_mean / count, sd_gradient * -tf.math.expm1(-sd)], -1)
+        tape.watch([*q])
+        kl = radial.divergence(*q, *prior, eps, counted, blocks, density)
+    in_mean, in_sd = tape.gradient(kl, [*q])
+    in_mean = likelihood.mean + in_mean / count
+    in_sd = likelihood.sd + in_sd / count
+    return tf.concat([in_mean, in_sd * -tf.math.expm1(-q.sd)], -1)
 
 
 def gaussian_divergence(
-    mean: tf.Tensor, sd: tf.Tensor, prior: Prior, counted: np.ndarray | tf.Tensor
+    q: MeanField, prior: MeanField, counted: np.ndarray | tf.Tensor
 ) -> tf.Tensor:
-    """KL(q || prior) [S, H] in nats, over the parameters that count."""
+    """Return KL(q || prior) [S, H] in nats, over the counted parameters."""
     points = 1.0 - counted
     each = tfd.kl_divergence(
-        tfd.Normal(mean, sd + points), tfd.Normal(prior.mean, prior.sd + points)
+        tfd.Normal(q.mean, q.sd + points), tfd.Normal(prior.mean, prior.sd + points)
     )
     return tf.reduce_sum(each * counted, -1)

@@ -1,7 +1,7 @@
-"""Steps down a gradient: Adam, AMSGrad (Reddi et al. 2018), momentum as Nesterov has it.
+"""Optimisers: Adam, AMSGrad (Reddi et al. 2018), stochastic gradients with Nesterov's momentum.
 
 All are vectorised over seeds and hypotheses. A learning rate may decay by a factor each epoch
-(farquhar2020radial, D.1). Penalties and paths are for Adam alone.
+(farquhar2020radial, D.1). Only Adam supports penalties and path integrals.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Adam(NamedTuple):
 
 
 class AmsGrad(NamedTuple):
-    """Adam whose second moment is the largest so far, so that steps do not grow again."""
+    """Adam with the largest second moment so far, so that steps do not grow again."""
 
     learning_rate: float
     beta1: float = 0.9
@@ -40,22 +40,25 @@ class Sgd(NamedTuple):
 
 
 Optimiser = Adam | AmsGrad | Sgd
-"""decay: factor of the learning rate after each epoch."""
+"""decay: the factor of the learning rate after each epoch."""
 NAMED: dict[str, type[Optimiser]] = {"adam": Adam, "amsgrad": AmsGrad, "sgd": Sgd}
 
 
 def named(name: str, learning_rate: float, decay: float = 1.0) -> Optimiser:
-    """The optimiser of a name in NAMED, with the constants that it usually has."""
+    """Return the optimiser with a name in NAMED, with its usual constants."""
     return NAMED[name](learning_rate, decay=decay)
 
 
 class Descent(NamedTuple):
-    """Where an optimiser stands.
+    """The state of an optimiser.
 
-    x: parameters [S, H, P']; first, second: moments of the gradient, likewise (of Sgd the first is
-    the momentum, of AmsGrad the second the largest); steps: taken so far, a scalar or [S, H, 1];
-    path: empty, or one sum [S, H, P'] over steps of -(gradient without the penalty, before the
-    step) * (change of x by the step); moving: of AmsGrad alone, the second moment itself.
+    x: parameters [S, H, P'].
+    first, second: moments of the gradient, [S, H, P'] (Sgd: first is the momentum; AmsGrad: second
+        is the largest so far).
+    steps: the number taken, a scalar or [S, H, 1].
+    path: empty, or a single sum [S, H, P'] over steps of -(gradient without the penalty, before the
+        step) * (change of x by the step).
+    moving: AmsGrad only, the second moment itself.
     """
 
     x: tf.Tensor
@@ -67,14 +70,14 @@ class Descent(NamedTuple):
 
 
 def begin(optimiser: Optimiser, x: tf.Tensor) -> Descent:
-    """The state before the first step, at parameters x [S, H, P']."""
+    """Return the state before the first step, at parameters x [S, H, P']."""
     zeros = tf.zeros_like(x)
     moving = (zeros,) if isinstance(optimiser, AmsGrad) else ()
     return Descent(x, zeros, zeros, tf.constant(0), moving=moving)
 
 
 def advance(optimiser: Optimiser, at: Descent, g: tf.Tensor, epoch: tf.Tensor) -> Descent:
-    """The state after a step down g [S, H, P'] in an epoch, numbered from 0."""
+    """Return the state after a step down g [S, H, P'] in an epoch, numbered from 0."""
     if optimiser.decay != 1:
         factor = tf.pow(tf.constant(optimiser.decay), tf.cast(epoch, tf.float32))
         optimiser = optimiser._replace(learning_rate=optimiser.learning_rate * factor)
@@ -91,7 +94,7 @@ def advance(optimiser: Optimiser, at: Descent, g: tf.Tensor, epoch: tf.Tensor) -
 
 
 class Penalty(NamedTuple):
-    """weight / (2 rows) (x - anchor)^2, elementwise; [S, H, P'] each, and rows [S, 1, 1]."""
+    """The penalty weight / (2 rows) (x - anchor)^2, elementwise; rows is [S, 1, 1]."""
 
     weight: tf.Tensor
     anchor: tf.Tensor
@@ -103,7 +106,7 @@ class Penalty(NamedTuple):
 def adam_step(
     adam: Adam, at: Descent, g: tf.Tensor, step: tf.Tensor, penalty: Penalty | None = None
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tuple[tf.Tensor, ...]]:
-    """x, first, second and path of the Descent after a step, numbered from 1, down g."""
+    """Return x, first, second and path of the Descent after a step, numbered from 1, down g."""
     total = g
     if penalty is not None:
         total += penalty.weight * (at.x - penalty.anchor) / penalty.rows
@@ -118,7 +121,7 @@ def adam_step(
 def _amsgrad_step(
     adam: AmsGrad, at: Descent, g: tf.Tensor, step: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
-    """x, first, second and moving; the moments' bias is taken out of the rate, as in Keras."""
+    """Return x, first, second and moving; the rate corrects the moments' bias, as in Keras."""
     first = adam.beta1 * at.first + (1 - adam.beta1) * g
     moving = adam.beta2 * at.moving[0] + (1 - adam.beta2) * tf.square(g)
     second = tf.maximum(at.second, moving)
@@ -128,6 +131,6 @@ def _amsgrad_step(
 
 @fused
 def _sgd_step(sgd: Sgd, at: Descent, g: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """x and first."""
+    """Return x and first."""
     first = sgd.momentum * at.first + g
     return at.x - sgd.learning_rate * (g + sgd.momentum * first), first

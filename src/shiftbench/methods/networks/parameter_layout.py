@@ -1,8 +1,8 @@
-"""A flat vector of parameters in pieces, for gradients.
+"""Splitting of a flat vector of parameters into weights and biases, for gradients.
 
-The gradient of a slice is a vector of zeros with the slice filled in: for a network of
-L layers as written in methods/models/_model.py, 2 L full vectors and their sum, which cost as much
-as the network. The gradient of a split is one concatenation.
+The gradient of a slice is a vector of zeros with the slice filled in. A network of L layers, as
+written in methods/models/_model.py, needs 2 L such vectors and their sum, which cost as much as the
+network. The gradient of a split is a single concatenation.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from shiftbench.methods.networks.training import Minibatch
 
 
 def pieces(model: Model, parameters: tf.Tensor) -> list[tf.Tensor]:
-    """Weights and biases of each layer [S, H, ...], flat, in the order of the vector."""
+    """Return weights and biases of each layer [S, H, ...], flat, in the order of the vector."""
     sizes = [
         size for layer in model.layers for size in (layer.fan_in * layer.fan_out, layer.fan_out)
     ]
@@ -30,11 +30,11 @@ def pieces(model: Model, parameters: tf.Tensor) -> list[tf.Tensor]:
 
 
 def point(model: Model, parts: Sequence[tf.Tensor]) -> Linear:
-    """The deterministic linear map x W + b, from pieces."""
-    each = dict(zip(model.layers, zip(parts[::2], parts[1::2], strict=True), strict=True))
+    """Return the deterministic linear map x W + b, from pieces."""
+    of_layer = dict(zip(model.layers, zip(parts[::2], parts[1::2], strict=True), strict=True))
 
     def linear(layer: Layer, x: tf.Tensor) -> tf.Tensor:
-        weights, biases = each[layer]
+        weights, biases = of_layer[layer]
         shape = [*weights.shape[:2], layer.fan_in, layer.fan_out]
         out = product(x, tf.reshape(weights, shape))
         return out + per_example(biases[:, :, tf.newaxis], out)
@@ -43,7 +43,7 @@ def point(model: Model, parts: Sequence[tf.Tensor]) -> Linear:
 
 
 def mean_nll(model: Model, linear: Linear, rows: Minibatch) -> tf.Tensor:
-    """Mean negative log likelihood of a minibatch, [S, H]."""
+    """Return the mean negative log likelihood of a minibatch, [S, H]."""
     return -log_likelihood_of(model, linear, *rows) / tf.reduce_sum(rows.mask, -1)[:, None]
 
 
@@ -52,14 +52,14 @@ def mean_nll_gradient(
     parameters: tf.Tensor,
     rows: Minibatch,
     step_seeds: tf.Tensor,
-    changed: Callable[[Linear, tf.Tensor], Linear] = lambda linear, _: linear,
+    transform: Callable[[Linear, tf.Tensor], Linear] = lambda linear, _: linear,
 ) -> tf.Tensor:
-    """Its gradient [S, H, P] in the parameters of the deterministic network.
+    """Return the gradient [S, H, P] of `mean_nll` in the parameters of the deterministic network.
 
-    changed: what a step does to the linear maps, by its seeds [S, 2], such as dropout.
+    transform: (linear maps, seeds of the step [S, 2]) -> linear maps, such as dropout.
     """
     parts = pieces(model, parameters)
     with tf.GradientTape() as tape:
         tape.watch(parts)
-        loss = mean_nll(model, changed(point(model, parts), step_seeds), rows)
+        loss = mean_nll(model, transform(point(model, parts), step_seeds), rows)
     return tf.concat(tape.gradient(loss, parts), -1)

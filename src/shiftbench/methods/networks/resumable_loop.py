@@ -1,8 +1,8 @@
-"""Loops over steps that can be left and gone on with: the side of the graph.
+"""TensorFlow loops over steps that can be interrupted and resumed.
 
-Every few seconds a loop shows where it stands to `within_task`, which may keep it or end the
-task, and says after how many steps to look again. (TensorFlow has no clock where its operations
-are deterministic.)
+Every few seconds a loop passes its state to `core.loop_checkpoint`, which may save it or stop the
+task, and which returns the number of steps until the next poll. (TensorFlow has no clock where
+its operations are deterministic.)
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from shiftbench.core import loop_checkpoint
 from shiftbench.methods.networks.backend import tf
 
 
-class Place(NamedTuple):
-    """Integers: number of the loop in its task, epoch and step to come, steps until a look."""
+class LoopPosition(NamedTuple):
+    """Integers: number of the loop in its task, next epoch and step, steps until a poll."""
 
     loop: tf.Tensor
     epoch: tf.Tensor
@@ -23,40 +23,43 @@ class Place(NamedTuple):
     left: tf.Tensor
 
 
-COUNTS = len(Place._fields)
+COUNTS = len(LoopPosition._fields)
 
 
 def loop(
     goes_on: Callable[[tf.Tensor, Any], tf.Tensor],
-    epoch: Callable[[Place, Any], tuple[Place, Any]],
+    epoch: Callable[[LoopPosition, Any], tuple[LoopPosition, Any]],
     state: Any,
 ) -> tuple[tf.Tensor, Any]:
-    """The number of epochs, and the nest of tensors after them, while goes_on(number, state).
+    """Run epochs while goes_on(epoch number, state); return their number and the last state.
 
-    epoch(place, state) -> place and state after it; from the step of the place on.
+    epoch(position, state) -> position and state after the epoch, from the step of the position on.
+    state: a nest of tensors.
     """
     flat = tf.nest.flatten(state)
-    like = [tf.constant(0)] * COUNTS + flat
-    found = tf.numpy_function(loop_checkpoint.begin, flat, [one.dtype for one in like])
-    for known, one in zip(like, found, strict=True):
-        one.set_shape(known.shape)
-    place, state = Place(*found[:COUNTS]), tf.nest.pack_sequence_as(state, found[COUNTS:])
-    place, state = tf.while_loop(lambda at, now: goes_on(at.epoch, now), epoch, (place, state))
-    tf.numpy_function(loop_checkpoint.end, _shown(place, state), tf.int32)
-    return place.epoch, state
+    expected = [tf.constant(0)] * COUNTS + flat
+    first = tf.numpy_function(loop_checkpoint.begin, flat, [tensor.dtype for tensor in expected])
+    for tensor, like in zip(first, expected, strict=True):
+        tensor.set_shape(like.shape)
+    position, state = LoopPosition(*first[:COUNTS]), tf.nest.pack_sequence_as(state, first[COUNTS:])
+    position, state = tf.while_loop(
+        lambda at, now: goes_on(at.epoch, now), epoch, (position, state)
+    )
+    tf.numpy_function(loop_checkpoint.end, _arguments(position, state), tf.int32)
+    return position.epoch, state
 
 
-def after_step(place: Place, state: Any) -> Place:
-    """The place after a step, looked at if it is time to; state: all that the loop goes on with."""
-    here = place._replace(step=place.step + 1)
+def after_step(position: LoopPosition, state: Any) -> LoopPosition:
+    """Return the position after a step, polled if it is time to; state: all that the loop needs."""
+    after = position._replace(step=position.step + 1)
 
-    def look() -> tf.Tensor:
-        left = tf.numpy_function(loop_checkpoint.look, _shown(here, state), tf.int32)
+    def poll() -> tf.Tensor:
+        left = tf.numpy_function(loop_checkpoint.poll, _arguments(after, state), tf.int32)
         left.set_shape([])
         return left
 
-    return here._replace(left=tf.cond(place.left > 1, lambda: place.left - 1, look))
+    return after._replace(left=tf.cond(position.left > 1, lambda: position.left - 1, poll))
 
 
-def _shown(place: Place, state: Any) -> list[tf.Tensor]:
-    return [place.loop, place.epoch, place.step, *tf.nest.flatten(state)]
+def _arguments(position: LoopPosition, state: Any) -> list[tf.Tensor]:
+    return [position.loop, position.epoch, position.step, *tf.nest.flatten(state)]

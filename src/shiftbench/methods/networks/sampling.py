@@ -1,4 +1,4 @@
-"""What a posterior over weights gives through draws of them: noise, ELBO, predictions."""
+"""Averages over draws of the weights: expected log likelihood, ELBO, predictions; noise tables."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from shiftbench.core.interface import Categorical, Gaussian, Info, Predictive
 from shiftbench.methods.models._model import Linear, Model, log_likelihood_of, mean_and_sd, point
 from shiftbench.methods.networks.backend import repeat, tf
 from shiftbench.methods.networks.random import fold_in, normals
-from shiftbench.methods.networks.training import Minibatch, total
+from shiftbench.methods.networks.training import Data, Minibatch, total
 
 TABLE = 2**20
-"""Least number of normal draws in a table."""
+"""The smallest number of normal draws in a table."""
 ALIGNED = 16
-"""Places are multiples of it: TensorFlow then does not copy the excerpt."""
+"""Excerpts begin at multiples of it, so that TensorFlow does not copy them."""
 DENSE_ROWS = 10_000
 CONVOLVED_ROWS = 500
-"""Most rows through a network at once, for memory."""
+"""The most rows in a network at once, for memory; of networks with convolutions."""
 
 
 class LogLikelihood(NamedTuple):
@@ -29,21 +29,21 @@ class LogLikelihood(NamedTuple):
     se: tf.Tensor
 
 
-Draw = Callable[[tf.Tensor, int], Linear]
+Draw = Callable[["tf.Tensor", int], Linear]
 """(seeds of the draw [S, 2], rows) -> a network with drawn weights, for as many rows."""
 
 
 def table(seeds: tf.Tensor, size: int) -> tf.Tensor:
-    """Normal draws [S, T] from which each step of a task takes `size` in a row.
+    """Return normal draws [S, T], of which each step of a task takes `size` successive ones.
 
-    Fresh draws for each step would cost more than the step of a network itself. A step
-    starts at a random place (as in Salimans et al. 2017, 2.1), so a parameter meets new noise.
+    New draws for each step would cost more than the step itself. A step begins at a random place
+    (as in Salimans et al. 2017, 2.1), so that a parameter gets new noise.
     """
     return normals(seeds, [max(TABLE, 5 * size)])
 
 
 def excerpt(numbers: tf.Tensor, seeds: tf.Tensor, size: int) -> tf.Tensor:
-    """`size` numbers in a row [S, size] from a random place of each table [S, T]."""
+    """Return `size` successive numbers [S, size] from a random place of each table [S, T]."""
     parts = []
     for row, seed in zip(tf.unstack(numbers), tf.unstack(seeds), strict=True):
         last = (numbers.shape[1] - size) // ALIGNED + 1
@@ -53,7 +53,7 @@ def excerpt(numbers: tf.Tensor, seeds: tf.Tensor, size: int) -> tf.Tensor:
 
 
 def gaussian(mean: tf.Tensor, sd: tf.Tensor) -> Draw:
-    """Draws of independent normal weights, mean and sd [S, H, P]."""
+    """Return draws of independent normal weights with mean and sd [S, H, P]."""
 
     def draw(seeds: tf.Tensor, rows: int) -> Linear:
         return point(mean + sd * normals(seeds, [1, mean.shape[-1]]))
@@ -62,7 +62,7 @@ def gaussian(mean: tf.Tensor, sd: tf.Tensor) -> Draw:
 
 
 def average(function: Callable[[tf.Tensor], tf.Tensor], draws: int, seeds: tf.Tensor) -> tf.Tensor:
-    """Mean over draws of function(seeds of a draw); one draw at a time, for memory."""
+    """Return the mean over draws of function(seeds of a draw); one draw at a time, for memory."""
     first = function(fold_in(seeds, 0))
     return repeat(lambda i, sums: sums + function(fold_in(seeds, i)), first, draws, start=1) / draws
 
@@ -70,40 +70,40 @@ def average(function: Callable[[tf.Tensor], tf.Tensor], draws: int, seeds: tf.Te
 def expected_log_likelihood(
     model: Model,
     draw: Draw,
-    data: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
+    data: Data,
     draws: int,
     seeds: tf.Tensor,
 ) -> LogLikelihood:
-    """Mean over draws of log p(data), summed over the rows; pieces share their noise."""
+    """Return the mean over draws of log p(data), summed over the rows."""
     size = min(_rows_at_once(model), data[2].shape[1])
 
-    def once(draw_seeds: tf.Tensor) -> tf.Tensor:
-        linear = draw(draw_seeds, size)
+    def of_draw(draw_seeds: tf.Tensor) -> tf.Tensor:
+        linear = draw(draw_seeds, size)  # all pieces of the data share the noise
 
         def piece(rows: Minibatch) -> tf.Tensor:
             return log_likelihood_of(model, linear, *rows)
 
         return total(piece, data, size)
 
-    first = once(fold_in(seeds, 0))
+    first = of_draw(fold_in(seeds, 0))
 
-    def more(i: tf.Tensor, sums: LogLikelihood) -> LogLikelihood:
-        # About the first draw: squares of the sums themselves would drown their differences.
-        away = once(fold_in(seeds, i)) - first
-        return LogLikelihood(sums.mean + away, sums.se + tf.square(away))
+    def add(i: tf.Tensor, sums: tuple[tf.Tensor, tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
+        # Relative to the first draw: squares of the sums themselves would lose the differences.
+        offset = of_draw(fold_in(seeds, i)) - first
+        return sums[0] + offset, sums[1] + tf.square(offset)
 
     zero = tf.zeros_like(first)
-    away, square = repeat(more, LogLikelihood(zero, zero), draws, start=1)
-    variance = (square - tf.square(away) / draws) / (draws - 1 if draws > 1 else np.nan)
-    return LogLikelihood(first + away / draws, tf.sqrt(tf.maximum(variance, 0.0) / draws))
+    offsets, squares = repeat(add, (zero, zero), draws, start=1)
+    variance = (squares - tf.square(offsets) / draws) / (draws - 1 if draws > 1 else np.nan)
+    return LogLikelihood(first + offsets / draws, tf.sqrt(tf.maximum(variance, 0.0) / draws))
 
 
 def info(
     log_likelihood: LogLikelihood, kl: tf.Tensor, steps: tf.Tensor, kl_weight: float = 1.0
 ) -> Info:
-    """The Info of a variational learner, from the ELBO's terms and the number of steps.
+    """Return the Info of a variational learner, from the ELBO's terms and the number of steps.
 
-    kl_weight: that of the divergence [S, H], where the posterior is tempered.
+    kl_weight: the weight of the divergence [S, H] in a tempered posterior.
     """
     log_lik, kl = log_likelihood.mean.numpy(), kl.numpy()
     elbo = log_lik - np.float32(kl_weight) * kl
@@ -118,9 +118,10 @@ def info(
 
 
 def moments(model: Model, outputs: tf.Tensor) -> tf.Tensor:
-    """Of one draw's outputs [2, S, H, n, n_outputs]: (means, their squares), or (p, p log p).
+    """Return moments [2 or 3, S, H, n, n_outputs] of the outputs of a draw.
 
-    With learnt noise its variance is the third.
+    Classes: p and p log p. Real targets: means, their squares and, if the noise is learnt, its
+    variance.
     """
     if model.likelihood == "categorical":
         p = tf.nn.softmax(outputs)
@@ -134,21 +135,22 @@ def moments(model: Model, outputs: tf.Tensor) -> tf.Tensor:
 def predictive_moments(
     model: Model, draw: Draw, draws: int, seeds: tf.Tensor, inputs: tf.Tensor
 ) -> tf.Tensor:
-    """Means of `moments` over draws."""
+    """Return the means of `moments` over draws."""
 
-    def once(draw_seeds: tf.Tensor) -> tf.Tensor:
+    def of_draw(draw_seeds: tf.Tensor) -> tf.Tensor:
         linear = draw(draw_seeds, inputs.shape[1])
         return moments(model, model.forward(linear, inputs[:, tf.newaxis]))
 
-    return average(once, draws, seeds)
+    return average(of_draw, draws, seeds)
 
 
 def predictive(
-    model: Model, found: Callable[[np.ndarray], tf.Tensor], inputs: np.ndarray
+    model: Model, mean_moments: Callable[[np.ndarray], tf.Tensor], inputs: np.ndarray
 ) -> Predictive:
-    """The predictive distribution for inputs [S, n, ...], from their (mean) `moments`."""
+    """Return the predictive for inputs [S, n, ...]; mean_moments: inputs -> means of `moments`."""
     size = _rows_at_once(model)
-    pieces = [found(inputs[:, i : i + size]).numpy() for i in range(0, inputs.shape[1], size)]
+    starts = range(0, inputs.shape[1], size)
+    pieces = [mean_moments(inputs[:, i : i + size]).numpy() for i in starts]
     first, second, *noise = np.concatenate(pieces, axis=-2)
     s, h = first.shape[:2]
     log_weights = np.full((s, h), -np.log(h))

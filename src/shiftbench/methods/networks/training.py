@@ -1,7 +1,7 @@
 """Minibatch training inside one graph: shuffling, masks, epochs.
 
-Everything is vectorised over seeds and hypotheses, and one call is one task: no
-Python runs between steps.
+Everything is vectorised over seeds and hypotheses. One call trains on one task, so no Python runs
+between steps.
 """
 
 from __future__ import annotations
@@ -20,7 +20,15 @@ from shiftbench.methods.networks.optimisers import (
     begin,
 )
 from shiftbench.methods.networks.random import fold_in, uniforms
-from shiftbench.methods.networks.resumable_loop import Place, after_step, loop
+from shiftbench.methods.networks.resumable_loop import LoopPosition, after_step, loop
+
+
+class Schedule(NamedTuple):
+    """The passes over the data, the rows of a minibatch and the optimiser of the steps."""
+
+    passes: int
+    batch_size: int
+    optimiser: Optimiser
 
 
 class Minibatch(NamedTuple):
@@ -31,14 +39,16 @@ class Minibatch(NamedTuple):
     mask: tf.Tensor
 
 
-Gradient = Callable[[tf.Tensor, Minibatch, tf.Tensor], tf.Tensor]
+Data = tuple["tf.Tensor", "tf.Tensor", "tf.Tensor"]
+"""Inputs [S, n, ...], targets [S, n, ...] and mask [S, n] of a task."""
+Gradient = Callable[["tf.Tensor", Minibatch, "tf.Tensor"], "tf.Tensor"]
 """(parameters [S, H, P'], minibatch, seeds of the step [S, 2]) -> gradient [S, H, P']."""
-Epoch = Callable[..., tuple[Place, Any]]
-"""(place, state, what is kept beside it) -> place and state after the rest of an epoch."""
+Epoch = Callable[..., tuple[LoopPosition, Any]]
+"""(position, state, further state to save) -> position and state after the rest of an epoch."""
 
 
 def take(inputs: tf.Tensor, targets: tf.Tensor, mask: tf.Tensor, index: tf.Tensor) -> Minibatch:
-    """The rows `index` [S, b] of data [S, n, ...]."""
+    """Return the rows `index` [S, b] of data [S, n, ...]."""
     gathered = tf.gather(inputs, index, batch_dims=1)
     return Minibatch(
         gathered[:, tf.newaxis],
@@ -48,39 +58,39 @@ def take(inputs: tf.Tensor, targets: tf.Tensor, mask: tf.Tensor, index: tf.Tenso
 
 
 def shuffled(mask: tf.Tensor, length: int, seeds: tf.Tensor) -> tf.Tensor:
-    """A permutation of the rows [S, length], masked rows last, cut or padded to length."""
+    """Return a permutation of the rows [S, length], masked rows last, cut or padded to length."""
     n = mask.shape[1]
     keys = uniforms(seeds, [n]) + tf.where(mask, 0.0, 1.0)
     order = tf.argsort(keys, axis=1, stable=True)
-    # Padding repeats the last row of the order; `epochs` gives it no weight.
+    # Padding repeats the last row of the order, which callers mask.
     return tf.gather(order, tf.minimum(tf.range(length), n - 1), axis=1)
 
 
 def epochs(
     step: Callable[[Any, Minibatch, tf.Tensor], Any],
     state: Any,
-    data: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
+    data: Data,
     seeds: tf.Tensor,
     passes: int,
     batch_size: int,
 ) -> tuple[Any, tf.Tensor]:
-    """A nest of tensors after step(state, minibatch, seeds of the step) over shuffled epochs.
+    """Apply step(state, minibatch, seeds of the step) over shuffled epochs.
 
-    data: inputs [S, n, ...], targets [S, n, ...], mask [S, n]. The number of steps, which
-    comes second, follows from the unmasked rows, so padding costs nothing and changes
-    nothing: rows that fill the last minibatch up have mask 0.
+    Returns the last state, a nest of tensors, and the number of steps. That follows from the
+    unmasked rows, so padding costs nothing and changes nothing; rows that fill up the last
+    minibatch have mask 0.
     """
     epoch, steps_per_epoch = one_epoch(step, data, seeds, batch_size)
-    return _through(epoch, state, passes), passes * steps_per_epoch
+    return _all_passes(epoch, state, passes), passes * steps_per_epoch
 
 
 def one_epoch(
     step: Callable[[Any, Minibatch, tf.Tensor], Any],
-    data: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
+    data: Data,
     seeds: tf.Tensor,
     batch_size: int,
 ) -> tuple[Epoch, tf.Tensor]:
-    """An epoch as in `epochs`, and the steps that it has."""
+    """Return an epoch of `epochs` as a function, and its number of steps."""
     mask = data[2]
     batch = min(batch_size, mask.shape[1])
     batches = -(-mask.shape[1] // batch)
@@ -88,34 +98,30 @@ def one_epoch(
     steps_per_epoch = (tf.reduce_max(filled) + batch - 1) // batch
     positions = tf.range(batches * batch)
 
-    def epoch(place: Place, before: Any, beside: Any = ()) -> tuple[Place, Any]:
-        order = shuffled(mask, batches * batch, fold_in(seeds, 2 * place.epoch))
-        epoch_seeds = fold_in(seeds, 2 * place.epoch + 1)
+    def epoch(position: LoopPosition, state: Any, saved: Any = ()) -> tuple[LoopPosition, Any]:
+        order = shuffled(mask, batches * batch, fold_in(seeds, 2 * position.epoch))
+        epoch_seeds = fold_in(seeds, 2 * position.epoch + 1)
 
-        def minibatch(at: Place, now: Any) -> tuple[Place, Any]:
+        def minibatch(at: LoopPosition, now: Any) -> tuple[LoopPosition, Any]:
             i = at.step
             rows = take(*data, tf.reshape(order[:, i * batch : (i + 1) * batch], [-1, batch]))
             inside = positions[i * batch : (i + 1) * batch] < filled[:, tf.newaxis]
             rows = rows._replace(mask=rows.mask * tf.cast(inside, tf.float32))
             now = step(now, rows, fold_in(epoch_seeds, i))
-            return after_step(at, (now, beside)), now
+            return after_step(at, (now, saved)), now
 
-        place, after = tf.while_loop(
-            lambda at, _: at.step < steps_per_epoch, minibatch, (place, before)
+        position, state = tf.while_loop(
+            lambda at, _: at.step < steps_per_epoch, minibatch, (position, state)
         )
-        return place._replace(epoch=place.epoch + 1, step=tf.constant(0)), after
+        return position._replace(epoch=position.epoch + 1, step=tf.constant(0)), state
 
     return epoch, steps_per_epoch
 
 
-def total(
-    function: Callable[[Minibatch], tf.Tensor],
-    data: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
-    size: int = 500,
-) -> tf.Tensor:
-    """The sum [S, H] of function(rows) over pieces of the data, at most `size` rows at once.
+def total(function: Callable[[Minibatch], tf.Tensor], data: Data, size: int = 500) -> tf.Tensor:
+    """Return the sum [S, H] of function(rows) over pieces of the data, of at most `size` rows.
 
-    For memory: on all rows of a task at once a convolution would need gigabytes.
+    In pieces for memory: on all rows of a task at once a convolution would need gigabytes.
     """
     s, n = data[2].shape
     size = min(size, n)
@@ -125,62 +131,57 @@ def total(
         rows = take(*data, tf.tile(tf.minimum(index, n - 1)[tf.newaxis], [s, 1]))
         return function(rows._replace(mask=rows.mask * tf.cast(index < n, tf.float32)))
 
-    return repeat(lambda first, found: found + piece(first), piece(0), n, start=size, step=size)
+    return repeat(lambda first, sums: sums + piece(first), piece(0), n, start=size, step=size)
 
 
 def minimise(
-    gradient: Gradient,
-    start: tf.Tensor,
-    data: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
-    seeds: tf.Tensor,
-    passes: int,
-    batch_size: int,
-    optimiser: Optimiser,
+    gradient: Gradient, start: tf.Tensor, data: Data, seeds: tf.Tensor, schedule: Schedule
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """From `start` [S, H, P'] down over shuffled epochs; (parameters, number of steps)."""
-    epoch, steps_per_epoch = one_descent(gradient, data, seeds, batch_size, optimiser)
-    end = _through(epoch, begin(optimiser, start), passes)
-    return end.x, passes * steps_per_epoch
+    """Descend from `start` [S, H, P'] over shuffled epochs; return parameters and steps taken."""
+    epoch, steps_per_epoch = one_descent(gradient, data, seeds, schedule)
+    end = _all_passes(epoch, begin(schedule.optimiser, start), schedule.passes)
+    return end.x, schedule.passes * steps_per_epoch
 
 
 def one_descent(
-    gradient: Gradient,
-    data: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
-    seeds: tf.Tensor,
-    batch_size: int,
-    optimiser: Optimiser,
+    gradient: Gradient, data: Data, seeds: tf.Tensor, schedule: Schedule
 ) -> tuple[Epoch, tf.Tensor]:
-    """An epoch of a Descent, and the steps that it has; a multiple of these is behind it."""
+    """Return an epoch of a `Descent` as a function, and its number of steps.
+
+    The Descent must have done whole epochs before: its steps give the number of the epoch.
+    """
 
     def step(at: Descent, rows: Minibatch, step_seeds: tf.Tensor) -> Descent:
-        return advance(optimiser, at, gradient(at.x, rows, step_seeds), at.steps // per_epoch)
+        g = gradient(at.x, rows, step_seeds)
+        return advance(schedule.optimiser, at, g, at.steps // per_epoch)
 
-    epoch, per_epoch = one_epoch(step, data, seeds, batch_size)
+    epoch, per_epoch = one_epoch(step, data, seeds, schedule.batch_size)
     return epoch, per_epoch
 
 
-def _through(epoch: Epoch, state: Any, passes: int) -> Any:
-    """The state after all passes."""
+def _all_passes(epoch: Epoch, state: Any, passes: int) -> Any:
+    """Return the state after all passes."""
 
-    def once(place: Place, now: tuple[Any, tuple[()]]) -> tuple[Place, tuple[Any, tuple[()]]]:
-        place, after = epoch(place, now[0])
-        return place, (after, ())
+    def one_pass(position: LoopPosition, now: Any) -> tuple[LoopPosition, Any]:
+        # The empty nest is the further state that `early_stopping` saves here.
+        position, after = epoch(position, now[0])
+        return position, (after, ())
 
-    _, (end, _) = loop(lambda number, _: number < passes, once, (state, ()))
+    _, (end, _) = loop(lambda number, _: number < passes, one_pass, (state, ()))
     return end
 
 
 def descend(
     gradient: Gradient,
     start: Descent,
-    data: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
+    data: Data,
     seeds: tf.Tensor,
     passes: int,
     batch_size: int,
     adam: Adam,
     penalty: Penalty | None = None,
 ) -> tuple[Descent, tf.Tensor]:
-    """Adam on a loss, known by its gradient, plus a penalty; where it ends, number of steps."""
+    """Minimise a loss, given by its gradient, plus a penalty, by Adam; return state and steps."""
 
     def step(at: Descent, rows: Minibatch, step_seeds: tf.Tensor) -> Descent:
         g = gradient(at.x, rows, step_seeds)

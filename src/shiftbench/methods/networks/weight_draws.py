@@ -1,16 +1,15 @@
 """Draws of the weights of a network from a mean-field posterior, K of them at once.
 
 The K draws lie beside the hypotheses, on an axis of H K. A draw is a vector of parameters
-mean + sd * eps, with eps standard normal, cut off (methods/posteriors/truncated_gaussian.py) or
-radial (methods/posteriors/radial.py), and
+mean + sd * eps, with eps standard normal, truncated (posteriors/truncated_gaussian.py) or radial
+(posteriors/radial.py). Estimators:
 
-- sample: all rows share it;
-- flipout: each row flips its signs, eps_ij -> a_i b_j eps_ij, at random (Wen et al. 2018), so
-  that rows are nearly independent; right for any eps that such flips do not change, and all
-  three are;
-- local: each row draws the outputs of the layers in its place (Kingma et al. 2015), which are
-  normal where the parameters are normal and independent: not for radial or truncated draws, nor
-  for convolutions.
+- sample: all rows share the draw;
+- flipout: each row flips its signs, eps_ij -> a_i b_j eps_ij, at random (Wen et al. 2018), so that
+  rows are nearly independent; valid for any eps whose distribution the flips do not change, as in
+  all three families;
+- local: each row draws the outputs of the layers instead (Kingma et al. 2015), which are normal if
+  the parameters are normal and independent: not for radial or truncated draws, nor convolutions.
 """
 
 from __future__ import annotations
@@ -28,8 +27,11 @@ Estimator = Literal["flipout", "local", "sample"]
 
 
 class Draws(NamedTuple):
-    """How weights are drawn. number: K; blocks: the tensors of radial draws, None for normal;
-    truncation: where normal draws are cut, None for nowhere."""
+    """The way to draw weights.
+
+    blocks: the tensors of radial draws; None for normal draws. number: K. truncation: the bound of
+    truncated normal draws, in standard deviations; None for whole normals.
+    """
 
     model: Model
     estimator: Estimator
@@ -39,7 +41,7 @@ class Draws(NamedTuple):
 
 
 def check(draws: Draws) -> None:
-    """Raises LearnerError where the estimator does not fit the model or the posterior."""
+    """Raise LearnerError if the estimator does not suit the model or the posterior."""
     if draws.estimator != "local":
         return
     if draws.model.convolves:
@@ -52,30 +54,30 @@ def check(draws: Draws) -> None:
 
 
 def blocks_of(model: Model, heads: int) -> radial.Blocks:
-    """The tensors of a model: weights and biases of each layer, of the last one by head.
+    """Return the tensors of a model: weights and biases of each layer, of the last layer by head.
 
-    A head's parameters are tensors of their own, as if it were a layer: the noise and the
-    divergence of a head then do not depend on how many others there are.
+    A head's parameters are separate tensors, as if it were a layer, so that the noise and the
+    divergence of a head do not depend on the number of others.
     """
     blocks = []
     for layer in model.layers:
         parts = heads if layer is model.layers[-1] else 1
-        if layer.fan_in > 0:  # a layer of noise has biases alone
+        if layer.fan_in > 0:  # the layer of a learnt noise has only biases
             blocks.append(radial.Block(layer.fan_in, parts, layer.fan_out // parts))
         blocks.append(radial.Block(1, parts, layer.fan_out // parts))
     return tuple(blocks)
 
 
 def numbers_needed(draws: Draws, n: int) -> int:
-    """Standard normal numbers for one draw for n rows."""
-    own = 0 if draws.estimator == "local" else draws.model.size
+    """Return how many standard normal numbers a draw for n rows takes."""
+    count = 0 if draws.estimator == "local" else draws.model.size
     if draws.blocks is not None:
-        own += radial.n_tensors(draws.blocks)
-    return own + sum(_row_sizes(draws, n))
+        count += radial.n_tensors(draws.blocks)
+    return count + sum(_row_sizes(draws, n))
 
 
 def _row_sizes(draws: Draws, n: int) -> list[int]:
-    """Of these, those that belong to rows, for each layer."""
+    """Return how many of these numbers belong to rows, for each layer."""
     layers = draws.model.layers
     if draws.estimator == "flipout":
         return [n * (layer.fan_in + layer.fan_out) for layer in layers]
@@ -83,14 +85,14 @@ def _row_sizes(draws: Draws, n: int) -> list[int]:
 
 
 class Noise(NamedTuple):
-    """eps: [S, 1, K, P], None for local; rows: [S, K, .] for each layer."""
+    """The noise of K draws: eps [S, 1, K, P], None for local; rows [S, K, .] for each layer."""
 
     eps: tf.Tensor | None
     rows: list[tf.Tensor]
 
 
 def noise(draws: Draws, numbers: tf.Tensor, n: int) -> Noise:
-    """The noise that standard normal numbers [S, K, numbers_needed] make."""
+    """Return the noise from standard normal numbers [S, K, numbers_needed]."""
     model, rows = draws.model, _row_sizes(draws, n)
     if draws.estimator == "local":
         return Noise(None, tf.split(numbers, rows, -1))
@@ -104,7 +106,7 @@ def noise(draws: Draws, numbers: tf.Tensor, n: int) -> Noise:
 
 
 def linear(draws: Draws, mean: tf.Tensor, sd: tf.Tensor, noise: Noise, n: int) -> Linear:
-    """The network's linear maps under K draws, [S, H K, n, ...] from [S, H K or 1, n, ...]."""
+    """Return the linear maps under K draws, from [S, H K or 1, n, ...] to [S, H K, n, ...]."""
     if draws.estimator == "sample":
         return _sampled(draws, mean, sd, noise)
     return (_flipout if draws.estimator == "flipout" else _local)(draws, mean, sd, noise, n)
@@ -118,7 +120,7 @@ def _sampled(draws: Draws, mean: tf.Tensor, sd: tf.Tensor, noise: Noise) -> Line
     def linear(layer: Layer, x: tf.Tensor) -> tf.Tensor:
         if layer is not model.layers[0]:
             return later(layer, x)
-        # All draws see the same x: one product with their weights side by side.
+        # All draws have the same x: a single product with their weights side by side.
         out = tf.reshape(product(x, first), [s, h, -1, k, layer.fan_out])
         out = tf.reshape(tf.transpose(out, [0, 1, 3, 2, 4]), [s, h * k, *x.shape[2:-1], -1])
         return out + per_example(rest[0][:, :, tf.newaxis], out)
@@ -126,10 +128,10 @@ def _sampled(draws: Draws, mean: tf.Tensor, sd: tf.Tensor, noise: Noise) -> Line
     return linear
 
 
-# Fused: one pass over memory in place of four.
+# Fused: one pass over memory instead of four.
 @fused
 def _drawn(model: Model, mean: tf.Tensor, sd: tf.Tensor, eps: tf.Tensor) -> list[tf.Tensor]:
-    """The pieces [S, H K, ...] of mean + sd * eps; the first is [S, H, fan_in, K fan_out]."""
+    """Return pieces [S, H K, ...] of mean + sd * eps; the first is [S, H, fan_in, K fan_out]."""
     drawn = mean[:, :, tf.newaxis] + sd[:, :, tf.newaxis] * eps
     (s, h, k), layer = drawn.shape[:3], model.layers[0]
     first, *rest = parameter_layout.pieces(model, drawn)
@@ -142,18 +144,18 @@ def _flipout(draws: Draws, mean: tf.Tensor, sd: tf.Tensor, noise: Noise, n: int)
     model, k = draws.model, draws.number
     (s, h), beside = mean.shape[:2], mean.shape[1] * draws.number
     signs = _by_layer(model, noise.rows)
-    middle = _by_layer(model, _pairs(parameter_layout.pieces(model, mean)))
+    means = _by_layer(model, _pairs(parameter_layout.pieces(model, mean)))
     perturbation = tf.reshape(sd[:, :, tf.newaxis] * noise.eps, [s, beside, model.size])
-    around = _by_layer(model, _pairs(parameter_layout.pieces(model, perturbation)))
+    perturbations = _by_layer(model, _pairs(parameter_layout.pieces(model, perturbation)))
 
     def linear(layer: Layer, x: tf.Tensor) -> tf.Tensor:
         flips = tf.reshape(tf.sign(signs[layer]), [s, k, n, -1])
-        # Hypotheses share the signs; beside several draws they do not broadcast.
+        # Hypotheses share the signs, but with several draws the axes do not broadcast.
         flips = tf.tile(flips, [1, h, 1, 1]) if k > 1 and h > 1 else flips
         left, right = tf.split(flips, [layer.fan_in, layer.fan_out], -1)
-        (weights, bias), (noisy_weights, noisy_bias) = middle[layer], around[layer]
+        (weights, bias), (noisy_weights, noisy_bias) = means[layer], perturbations[layer]
         noisy_weights = tf.reshape(noisy_weights, [s, beside, layer.fan_in, layer.fan_out])
-        # Of a convolution, one sign for each channel.
+        # A convolution has a sign for each channel.
         noisy = product(x * per_example(left[..., : x.shape[-1]], x), noisy_weights)
         noisy *= per_example(right, noisy)
         bias = tf.repeat(bias, k, 1)[:, :, tf.newaxis] + noisy_bias[:, :, tf.newaxis] * right
@@ -175,7 +177,7 @@ def _local(draws: Draws, mean: tf.Tensor, sd: tf.Tensor, noise: Noise, n: int) -
         centre = _shared(layer, x, weights, draws.number)
         variance = _shared(layer, tf.square(x), weight_variance, draws.number)
         bias, bias_variance = (b[:, :, tf.newaxis, tf.newaxis] for b in (bias, bias_variance))
-        # The floor keeps the gradient of the root finite where all inputs are zero.
+        # The floor keeps the gradient of the root finite if all inputs are zero.
         drawn = centre + tf.sqrt(variance + bias_variance + 1e-12) * eps + bias
         return tf.reshape(drawn, [s, h * draws.number, n, layer.fan_out])
 
@@ -183,9 +185,9 @@ def _local(draws: Draws, mean: tf.Tensor, sd: tf.Tensor, noise: Noise, n: int) -
 
 
 def _shared(layer: Layer, x: tf.Tensor, weights: tf.Tensor, draws: int) -> tf.Tensor:
-    """x W [S, H, K or 1, n, ...] for weights [S, H, fan_in fan_out] that all draws share.
+    """Return x W [S, H, K or 1, n, ...] for weights [S, H, fan_in fan_out] that all draws share.
 
-    Where all draws also see the same x, in the first layer, it is computed once.
+    In the first layer all draws also have the same x, and the product is computed once.
     """
     s, h = weights.shape[:2]
     weights = tf.reshape(weights, [s, h, layer.fan_in, layer.fan_out])
@@ -201,5 +203,5 @@ def _by_layer(model: Model, values: Iterable[Any]) -> dict[Layer, Any]:
 
 
 def _pairs(parts: Sequence[tf.Tensor]) -> list[tuple[tf.Tensor, tf.Tensor]]:
-    """(weights, biases) of each layer, from pieces."""
+    """Return (weights, biases) of each layer, from pieces."""
     return list(zip(parts[::2], parts[1::2], strict=True))
