@@ -169,13 +169,13 @@ def _inside(stall: Callable) -> None:
     from shiftbench.core import loop_checkpoint
     from shiftbench.evaluation.running import run_state
 
-    loop_checkpoint.SECONDS_BETWEEN_LOOKS = loop_checkpoint.SECONDS_BETWEEN_CHECKPOINTS = 0.0
+    loop_checkpoint.SECONDS_BETWEEN_POLLS = loop_checkpoint.SECONDS_BETWEEN_CHECKPOINTS = 0.0
     loop_checkpoint.SHARE_OF_CHECKPOINTS = float("inf")
     saves = itertools.count(1)
 
     def third(*arguments: Any) -> bool:
-        standings = arguments[3] if len(arguments) > 3 else None
-        return bool(standings) and next(saves) == 3
+        loop_states = arguments[3] if len(arguments) > 3 else None
+        return bool(loop_states) and next(saves) == 3
 
     _before(run_state, "save", stall, third)
 

@@ -4,7 +4,7 @@ import pytest
 from shiftbench.contract.problems import key
 from shiftbench.core import loop_checkpoint
 from shiftbench.core.interface import State
-from shiftbench.core.loop_checkpoint import Pace, Standing, Standings, Watch
+from shiftbench.core.loop_checkpoint import LoopMonitor, LoopState, LoopStates, PollInterval
 from shiftbench.evaluation.running import run_state
 from shiftbench.evaluation.running.cost import Meter
 from tests import golden
@@ -22,17 +22,17 @@ class Stop(Exception):
     """A learner was stopped within its task."""
 
 
-def learn(name, standings: Standings, looks: int) -> tuple[State, State]:
-    """State and info after a task; Stop at a look, so that the standings are where it stood."""
+def learn(name, states: LoopStates, polls: int) -> tuple[State, State]:
+    """Return state and info after a task; raise Stop at the last poll, with the states saved."""
     learner, problem = golden.RUNS[name]()
     batch = golden.rounded(golden.PARTS.batch(problem, seed=0))
-    left = iter(range(looks))
-    watch = Watch(
-        standings, lambda: None, lambda: "" if next(left, None) is not None else "test", Pace()
+    left = iter(range(polls))
+    monitor = LoopMonitor(
+        states, lambda: None, lambda: "" if next(left, None) is not None else "test", PollInterval()
     )
     state = learner.init(key("init"))
     try:
-        with loop_checkpoint.watched(watch):
+        with loop_checkpoint.monitored(monitor):
             return learner.observe(state, batch, key("observe"))
     except Exception as error:
         if next(left, None) is None:
@@ -41,29 +41,29 @@ def learn(name, standings: Standings, looks: int) -> tuple[State, State]:
 
 
 @pytest.fixture
-def look_at_every_step(monkeypatch):
-    monkeypatch.setattr(loop_checkpoint, "SECONDS_BETWEEN_LOOKS", 0.0)
+def poll_at_every_step(monkeypatch):
+    monkeypatch.setattr(loop_checkpoint, "SECONDS_BETWEEN_POLLS", 0.0)
     monkeypatch.setattr(loop_checkpoint, "SECONDS_WORTH_KEEPING", 0.0)
 
 
 @pytest.mark.long
-@pytest.mark.usefixtures("look_at_every_step")
+@pytest.mark.usefixtures("poll_at_every_step")
 @pytest.mark.parametrize("name", CASES)
 def test_stopped_within_a_task_and_resumed_is_the_same_to_the_byte(name, tmp_path):
     whole = learn(name, {}, 10**9)
-    standings: Standings = {}
+    states: LoopStates = {}
     stops = 0
     while True:
         try:
-            pieces = learn(name, standings, 3)
+            pieces = learn(name, states, 3)
             break
         except Stop:
             stops += 1
-            before = {number: (one.epoch, one.step) for number, one in standings.items()}
+            before = {number: (at.epoch, at.step) for number, at in states.items()}
             at_task = run_state.Position(0, {}, None, [])
-            run_state.save(tmp_path, at_task, Meter(), standings)
-            _, _, standings = run_state.load(tmp_path)
-            assert {number: (one.epoch, one.step) for number, one in standings.items()} == before
+            run_state.save(tmp_path, at_task, Meter(), states)
+            _, _, states = run_state.load(tmp_path)
+            assert {number: (at.epoch, at.step) for number, at in states.items()} == before
     assert stops > 1
     for one, other in zip(whole, pieces, strict=True):
         assert one.keys() == other.keys()
@@ -71,36 +71,36 @@ def test_stopped_within_a_task_and_resumed_is_the_same_to_the_byte(name, tmp_pat
             np.testing.assert_array_equal(one[field], other[field])
 
 
-def test_it_is_kept_now_and_then_and_not_at_every_look(monkeypatch):
+def test_a_state_is_saved_now_and_then_and_not_at_every_poll(monkeypatch):
     clock = [0.0]
     monkeypatch.setattr(loop_checkpoint.time, "monotonic", lambda: clock[0])
     kept: list[float] = []
-    standings: Standings = {}
-    watch = Watch(standings, lambda: kept.append(clock[0]), lambda: "", Pace())
-    number, _ = watch.begin((np.zeros(1),))
+    states: LoopStates = {}
+    monitor = LoopMonitor(states, lambda: kept.append(clock[0]), lambda: "", PollInterval())
+    number, _ = monitor.begin((np.zeros(1),))
     for seconds in range(1, 50):
         clock[0] = float(seconds)
-        watch.look(number, Standing(0, seconds, (np.full(1, seconds),)))
+        monitor.poll(number, LoopState(0, seconds, (np.full(1, seconds),)))
     assert kept == [20.0, 40.0]
-    assert standings[number].step == 40
+    assert states[number].step == 40
 
 
-def test_steps_between_looks_follow_the_clock(monkeypatch):
+def test_steps_between_polls_follow_the_clock(monkeypatch):
     clock = [0.0]
     monkeypatch.setattr(loop_checkpoint.time, "monotonic", lambda: clock[0])
-    pace = Pace()
-    left = pace.begin()
+    interval = PollInterval()
+    left = interval.begin()
     for _ in range(12):  # of a hundredth of a second a step
         clock[0] += 0.01 * left
-        left = pace.next()
+        left = interval.next()
     assert 190 < left <= 200
     clock[0] += 1.0 * left  # steps have become slow
-    assert pace.next() == 2
+    assert interval.next() == 2
 
 
 def test_a_loop_that_ended_is_not_run_again():
-    standings: Standings = {0: Standing(5, 0, (np.ones(1),))}
-    watch = Watch(standings, lambda: None, lambda: "", Pace())
-    number, standing = watch.begin((np.zeros(1),))
-    assert (number, standing.epoch) == (0, 5)
-    assert watch.begin((np.zeros(1),))[1].epoch == 0
+    states: LoopStates = {0: LoopState(5, 0, (np.ones(1),))}
+    monitor = LoopMonitor(states, lambda: None, lambda: "", PollInterval())
+    number, state = monitor.begin((np.zeros(1),))
+    assert (number, state.epoch) == (0, 5)
+    assert monitor.begin((np.zeros(1),))[1].epoch == 0

@@ -63,7 +63,7 @@ def tell_file_error(error: OSError, options: argparse.Namespace) -> None:
     output = output[0] if isinstance(output, list) else output
     if os.environ.get("SHIFTBENCH_DEBUG"):
         print(traceback.format_exc(), file=sys.stderr)
-    tell(file_errors.told(error, output or "standard output"))
+    tell(file_errors.message(error, output or "standard output"))
     if not (error.filename or output):
         drop_output()
 

@@ -86,7 +86,7 @@ def main(arguments: list[str]) -> int:
         logs.drop_output()
         return 0
     except Exception as error:
-        if of_file := file_errors.behind(error):
+        if of_file := file_errors.root_cause(error):
             logs.tell_file_error(of_file, options)
             return 2
         if _is_outdated(error):

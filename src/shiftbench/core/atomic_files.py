@@ -1,4 +1,4 @@
-"""Small files of text and JSON, written whole or not at all."""
+"""Small files of text and JSON, written completely or left untouched."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from shiftbench.core.errors import UserError
 
 
 def read_json(path: Path) -> Any:
+    """Return the content of a JSON file. Raises UserError if it is not JSON."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -20,6 +21,7 @@ def read_json(path: Path) -> Any:
 
 
 def write(path: Path, text: str) -> None:
+    """Write text to a file, with its folders, by renaming a finished copy."""
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = path.with_name(f".{path.name}.new")
     try:

@@ -1,6 +1,6 @@
-"""Where the files lie that are no Python: in the checkout or, installed, in the package.
+"""Paths of the files that are not Python: in the checkout or, once installed, in the package.
 
-setup.py puts them there; nothing else differs between the two.
+setup.py copies them into the package; nothing else differs between the two.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]
 CARRIED = PACKAGE / "_checkout"
-"""What an installed package has of the checkout."""
+"""The copy of these files in an installed package."""
 INSTALLED = CARRIED.is_dir()
 HOME = CARRIED if INSTALLED else PACKAGE.parents[1]
 
@@ -18,4 +18,4 @@ EMBEDDED = CONFIGS / "embedded.yaml"
 LOCK = HOME / "envs" / "requirements.lock"
 GPU_LOCK = HOME / "envs" / "requirements-gpu.lock"
 SNAKEFILE = HOME / "Snakefile"
-"""Beside which Snakemake finds profiles/default."""
+"""Snakemake finds profiles/default beside it."""

@@ -1,5 +1,5 @@
-"""Errors that a user can mend: printed as one message, without a traceback."""
+"""The error that users can correct; printed as one message, without a traceback."""
 
 
 class UserError(Exception):
-    """Something outside the code is wrong; the message names the place and the remedy."""
+    """Something outside the code is wrong; the message says what, where, and what to do."""

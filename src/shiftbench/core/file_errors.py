@@ -1,4 +1,4 @@
-"""Errors of files and disks, such as a full one: what the user can mend, told in one line."""
+"""One-line messages for errors of files and disks that users can correct."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ REMEDIES = {
 }
 
 
-def behind(error: BaseException | None) -> OSError | None:
-    """The error of a file that another error is, or of a full disk that it comes from.
+def root_cause(error: BaseException | None) -> OSError | None:
+    """Return the OSError behind an error: itself if it names a file, or a full disk as its cause.
 
-    What is closed on a full disk fails once more, and not always in the same words.
+    Closing a file on a full disk fails once more, sometimes with another error.
     """
     if isinstance(error, OSError) and error.filename is not None:
         return error
@@ -30,10 +30,10 @@ def behind(error: BaseException | None) -> OSError | None:
     return None
 
 
-def told(error: OSError, written: object) -> str:
-    """The place, what is wrong and the remedy.
+def message(error: OSError, default_path: object) -> str:
+    """Return the path, what is wrong and the remedy.
 
-    written: the place if the error names none, as of a file that was open already.
+    default_path: used if the error names no path, as for a file that was already open.
     """
-    place = error.filename2 or error.filename or written
-    return f"{place}: {error.strerror}; {REMEDIES.get(error.errno or 0, 'check this path')}"
+    path = error.filename2 or error.filename or default_path
+    return f"{path}: {error.strerror}; {REMEDIES.get(error.errno or 0, 'check this path')}"

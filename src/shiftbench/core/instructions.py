@@ -1,13 +1,12 @@
-"""Which instructions of the processor the numerical libraries may use.
+"""The processor instructions that the numerical libraries may use.
 
-Left alone, each library takes the widest that it finds, sums in another order, and gives other
-last digits on another kind of processor. Portable instructions, those of AVX2 with FMA, are
-set for every process before anything is imported, so that equal specs give equal bytes on all
-x86-64 processors since 2013. Native ones are faster in large networks, and are taken by runs
-that ask for them. Where a processor has no AVX2, only native ones are left: its results agree
-with those of others to rounding.
+By default each library takes the widest instructions that it finds, so it sums in another order
+and gives other last digits on another kind of processor. Portable instructions (AVX2 with FMA)
+are set for every process before anything is imported, so that equal specs give equal bytes on all
+x86-64 processors since 2013. Native instructions are faster in large networks; runs ask for them.
+A processor without AVX2 has only native instructions: its results agree with others to rounding.
 
-Imports little: every process passes here.
+This module imports little, because every process imports it.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from pathlib import Path
 from shiftbench.core.errors import UserError
 
 VARIABLE = "SHIFTBENCH_INSTRUCTIONS"
-"""Environment variable: instructions of all runs, in the place of what their studies say."""
+"""Environment variable that sets the instructions of all runs, whatever their studies say."""
 KINDS = ("portable", "native")
 
 PINS = {
@@ -35,17 +34,17 @@ PINS = {
     "NUMBA_CPU_NAME": "haswell",
     "NUMBA_CPU_FEATURES": "",
 }
-"""Environment variables of portable instructions, and what reads them."""
+"""Environment variables of portable instructions, by the libraries that read them."""
 XLA, XLA_PIN = "XLA_FLAGS", "--xla_cpu_max_isa=AVX2"
-"""The same for graphs that TensorFlow compiles, among flags that may be somebody else's."""
+"""The same for graphs that TensorFlow compiles; the variable may hold flags of others too."""
 
 _in_force: str | None = None
 
 
 def choose(kind: str) -> None:
-    """Sets the instructions of this process and of those that it starts: portable or native.
+    """Set the instructions of this process and of its children: portable or native.
 
-    Too late for this process where NumPy was imported before; `in_force` tells.
+    Without effect on this process if NumPy is already imported; see `in_force`.
     """
     global _in_force
     pinned = kind == "portable" and available()
@@ -64,9 +63,9 @@ def choose(kind: str) -> None:
 
 
 def wanted() -> str | None:
-    """What the user wants for all runs, in the place of what studies say; None for no wish.
+    """Return the instructions that the user has set for all runs, or None.
 
-    UserError if it is unknown.
+    Raises UserError if the value is unknown.
     """
     kind = os.environ.get(VARIABLE) or None
     if kind not in (*KINDS, None):
@@ -75,28 +74,28 @@ def wanted() -> str | None:
 
 
 def in_force() -> str:
-    """What this process computes with: portable or native."""
+    """Return the instructions that this process uses: portable or native."""
     return _in_force or "native"
 
 
 def available() -> bool:
-    """Whether this processor has the portable instructions."""
+    """Return whether this processor has the portable instructions."""
     x86 = platform.machine().lower() in ("x86_64", "amd64")
     return x86 and {"avx2", "fma"} <= set(_of_processor("flags").split())
 
 
 def processor() -> str:
-    """The name of the processor."""
+    """Return the name of the processor."""
     return _of_processor("model name") or platform.processor() or platform.machine()
 
 
 def _is_pinned() -> bool:
-    held = all(os.environ.get(name) == value for name, value in PINS.items())
-    return held and XLA_PIN in os.environ.get(XLA, "").split()
+    pinned = all(os.environ.get(name) == value for name, value in PINS.items())
+    return pinned and XLA_PIN in os.environ.get(XLA, "").split()
 
 
 def _of_processor(key: str) -> str:
-    """What Linux tells of the first processor; nothing elsewhere."""
+    """Return a field of the first processor in Linux's /proc/cpuinfo; empty on other systems."""
     with suppress(OSError), Path("/proc/cpuinfo").open() as lines:
         for line in lines:
             if line.startswith(key):

@@ -1,14 +1,13 @@
-"""The one interface: what a stream hands out, what a learner is, what it predicts.
+"""The interface of streams, learners and predictions.
 
-Array convention, everywhere: the first axis of every array is the *seed* (the
-independent repetitions that one job runs side by side, S of them). In a state, in an
-Info and in a prediction the second axis is the *hypothesis* (H of them; 1 for a plain
-learner). Data have no hypothesis axis: all hypotheses see the same data. So a learner
-written once is vectorised over repetitions and over whatever a combinator stacks:
-beams, run lengths, ensemble members.
+The first axis of every array is the *seed*: the S independent repetitions that one job runs side
+by side. In a state, an Info or a prediction the second axis is the *hypothesis*: H of them, 1 for
+a plain learner. Data have no hypothesis axis, because all hypotheses see the same data. So a
+learner is vectorised over repetitions and over whatever a combinator stacks: beams, run lengths,
+ensemble members.
 
-All arrays that cross this interface are NumPy arrays; a learner that computes with
-TensorFlow converts inside, so that nothing around it has to import TensorFlow.
+All arrays that cross this interface are NumPy arrays. A learner that computes with TensorFlow
+converts them inside, so that its callers need no TensorFlow.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ import numpy as np
 from shiftbench.core.errors import UserError
 
 State = dict[str, np.ndarray]
-"""A flat set of named arrays [S, H, ...]: the checkpoint, the posterior snapshot and
-the test fixture at once. Never changed in place."""
+"""Named arrays [S, H, ...]: at once checkpoint, posterior snapshot and test fixture. Never
+changed in place."""
 
 Info = dict[str, np.ndarray]
-"""Named numbers about one update, [S, H] each: elbo, log_evidence, steps, ..."""
+"""Named numbers [S, H] about one update: elbo, log_evidence, steps, ..."""
 
 
 class Batch(NamedTuple):
@@ -44,7 +43,7 @@ class Batch(NamedTuple):
 
 
 class Task(NamedTuple):
-    """One step of a stream: data to learn from, and data to be judged on (or None)."""
+    """One step of a stream: data to learn from, and data to be evaluated on, if any."""
 
     train: Batch
     validation: Batch | None
@@ -52,7 +51,7 @@ class Task(NamedTuple):
 
 
 class Context(NamedTuple):
-    """What the protocol reveals about a task; None for everything it does not reveal.
+    """Facts about a task that the protocol reveals; None for those that it does not.
 
     boundary: [S] bool, True where the distribution has changed just before this task.
     task: [S] int, the identity of the task.
@@ -64,17 +63,17 @@ class Context(NamedTuple):
 
 @dataclass(frozen=True)
 class Problem:
-    """What a learner may know of a stream before it starts: shapes, never data.
+    """The shapes of a stream, which a learner may see before it starts; never data.
 
     kind: classification (targets are labels below n_outputs) or regression (targets are
-        n_outputs real values). counts: a row is a pair (word, context) with a count above
-        zero in the period, inputs [S, n, 2] integers below the size of the vocabulary, which
-        is n_outputs, and targets [S, n, 1] the weighted counts. word: of one word alone, a row
-        is a context, inputs its features and targets [S, n, 2] its positive and negative count.
-    n_train: the number of training rows of the largest task; n_tasks: of tasks.
-    heads: 1, or the number of heads of a multi-head protocol, which tells each row's task:
+        n_outputs real values). counts: a row is a pair (word, context) that occurs in the period;
+        inputs [S, n, 2] are integers below the size of the vocabulary, n_outputs, and targets
+        [S, n, 1] the weighted counts. word: the data of a single word; a row is a context, its
+        inputs are features and its targets [S, n, 2] the positive and the negative count.
+    n_train: the number of training rows of the largest task. n_tasks: the number of tasks.
+    heads: 1, or the number of heads of a multi-head protocol, which reveals each row's task:
         head k owns the n_outputs / heads outputs from k n_outputs / heads on, and inputs are
-        flat, prod(input_shape) values and then the number of the row's head.
+        flat: prod(input_shape) values and then the number of the row's head.
     """
 
     kind: Literal["classification", "regression", "counts", "word"]
@@ -86,17 +85,16 @@ class Problem:
 
     @property
     def row_shape(self) -> tuple[int, ...]:
-        """Shape of one row of inputs, with the head if there are several."""
+        """The shape of one row of inputs, including the head if there are several."""
         return self.input_shape if self.heads == 1 else (math.prod(self.input_shape) + 1,)
 
 
 class Categorical(NamedTuple):
     """A mixture over hypotheses of class probabilities.
 
-    log_weights: [S, H], normalised; probabilities: [S, H, n, C], averaged over the
-    posterior draws of each hypothesis. entropy: [S, H, n] in nats, of the class probabilities of
-    a draw, averaged over the draws; None where there are no draws, and so it is the entropy of
-    `probabilities`.
+    log_weights: [S, H], normalised. probabilities: [S, H, n, C], averaged over the posterior draws
+    of each hypothesis. entropy: [S, H, n] in nats, the mean over draws of the entropy of a draw's
+    class probabilities; None without draws, where it is the entropy of `probabilities`.
     """
 
     log_weights: np.ndarray
@@ -132,12 +130,11 @@ Predictive = Categorical | Gaussian | StudentT
 
 @dataclass(frozen=True)
 class Broadening:
-    """How a posterior is widened before it serves as a prior (li2021vbs, 3.2 and Eq. 3).
+    """A way to widen a posterior q before it serves as a prior (li2021vbs, 3.2 and Eq. 3).
 
-    temper: q^beta, renormalised. temper-prior: q^beta times the initial prior,
-    renormalised. geometric: q^beta times the initial prior to the power 1 - beta, renormalised
-    (forgetting between the posterior and the prior, which is where it ends for beta = 0).
-    diffuse: convolution with N(0, variance).
+    temper: q^beta. temper-prior: q^beta times the initial prior. geometric: q^beta times the
+    initial prior to the power 1 - beta, so that beta = 0 gives the prior. All three are
+    renormalised. diffuse: convolution with N(0, variance).
     """
 
     kind: Literal["temper", "temper-prior", "geometric", "diffuse"]
@@ -158,25 +155,25 @@ def _same_state(state: State, *_: Any) -> State:
 class Learner:
     """Pure functions over a state. The harness owns the order in which they are called.
 
-    A learner that offers more to the combinators that ask for it is of a subtype, such as
-    `online.rows.RowLearner`; `dataclasses.replace` keeps it.
+    A learner with further functions for combinators is of a subtype, such as
+    `online.rows.RowLearner`; `dataclasses.replace` keeps the type.
 
     init(seeds) -> State
         seeds: [S, 2] integers, see `shiftbench.core.seeds`.
     predict(state, inputs, seeds) -> Predictive
         inputs: [S, n, *row_shape]. Never sees targets.
     observe(state, batch, seeds) -> (State, Info)
-        Info holds "log_evidence" [S, H] (exact, or the ELBO; nats, summed over the
-        task) where a combinator shall weigh hypotheses.
+        Info holds "log_evidence" [S, H] (exact, or the ELBO; in nats, summed over the
+        task) if combinators are to weigh the learner's hypotheses.
     warm_up(state, batch, seeds) -> (State, Info)
-        As observe, for data from before the stream (task -1), where a combinator has no
-        decision to make about them; None where it is `observe` itself.
+        Like observe, for data from before the stream (task -1), about which a combinator
+        takes no decision; None if `observe` itself serves.
     drift(state, seeds) -> State
-        Time update before each task, not before a warm-up; identity by default.
+        Time update before each task, but not before a warm-up; identity by default.
     boundary(state, context, seeds) -> State
         Called only if the learner declares in NEEDS what the protocol reveals.
     broaden(state, broadening) -> State
-        Widens the posterior; None where the posterior family cannot be widened.
+        Widen the posterior; None if the posterior family cannot be widened.
     """
 
     init: Callable[[np.ndarray], State]
@@ -189,24 +186,24 @@ class Learner:
 
     @property
     def begin(self) -> Callable[[State, Batch, np.ndarray], tuple[State, Info]]:
-        """What takes the data from before the stream: `warm_up`, or else `observe`."""
+        """The function for data from before the stream: `warm_up`, or else `observe`."""
         return self.warm_up or self.observe
 
 
 def mapped(function: Callable[[np.ndarray], np.ndarray], state: Mapping[str, np.ndarray]) -> State:
-    """The state with `function` applied to each of its arrays."""
+    """Return the state with `function` applied to each of its arrays."""
     return {name: function(array) for name, array in state.items()}
 
 
 def prefixed(state: Mapping[str, np.ndarray], prefix: str) -> State:
-    """The state under names that start with `prefix`, to live inside another state."""
+    """Return the state with `prefix` before its names, to become a part of another state."""
     return {prefix + name: array for name, array in state.items()}
 
 
 def part(state: Mapping[str, np.ndarray], prefix: str) -> State:
-    """The state that lives inside another one under names that start with `prefix`."""
+    """Return the part of a state whose names start with `prefix`, without the prefix."""
     return {k.removeprefix(prefix): a for k, a in state.items() if k.startswith(prefix)}
 
 
 class LearnerError(UserError):
-    """A learner cannot go on with this input; the run is kept as failed, with the reason."""
+    """A learner cannot continue with this input; the run is recorded as failed, with the reason."""

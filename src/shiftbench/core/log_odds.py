@@ -1,4 +1,4 @@
-"""Shares as log-odds, which have no bounds, and back; the ends are taken as they are."""
+"""Conversion of shares in [0, 1] to bounded log-odds and back."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ EXTREME = 4.0
 
 
 def of_share(share: np.ndarray) -> np.ndarray:
-    """Log-odds of shares in [0, 1]; those beyond EXTREME are EXTREME."""
+    """Return the log-odds of shares in [0, 1], clipped to [-EXTREME, EXTREME]."""
     return np.clip(logit(share), -EXTREME, EXTREME)
 
 
 def share(log_odds: np.ndarray) -> np.ndarray:
-    """The shares that learners were shown as these log-odds: 0 and 1 from EXTREME on."""
+    """Return the shares of log-odds; 0 and 1 from -EXTREME and EXTREME on."""
     inside = np.abs(log_odds) < EXTREME
     return np.where(inside, expit(log_odds), np.where(log_odds > 0, 1.0, 0.0))

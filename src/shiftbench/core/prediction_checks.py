@@ -1,7 +1,7 @@
-"""Check what `predict` returns, before anything is computed from it.
+"""Checks of the types and shapes that `predict` returns; they take microseconds.
 
-Only types and shapes are checked, which takes microseconds. Numbers that are not finite fail
-their seed in the harness; whether weights and probabilities sum to one is tried by the contract.
+Numbers that are not finite fail their seed in the harness; the contract tests that weights and
+probabilities sum to one.
 """
 
 from __future__ import annotations
@@ -47,42 +47,42 @@ PREDICTED: dict[str, tuple[type, ...]] = {
 def checked(learner: Learner, problem: Problem, component: str) -> Learner:
     """Return the learner with a `predict` that raises UserError for a malformed prediction.
 
-    component: named by the error. A learner that can be broadened, so that a combinator may
-    stack hypotheses in its state, has to predict as many as there are.
+    component: the name in the message. A learner that can be broadened must predict as many
+    hypotheses as its state has, since combinators stack them there.
     """
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
-        found = learner.predict(state, inputs, seeds)
+        prediction = learner.predict(state, inputs, seeds)
         hypotheses = next(iter(state.values())).shape[1] if learner.broaden else None
-        if wrong := fault(found, inputs, problem, hypotheses):
+        if wrong := fault(prediction, inputs, problem, hypotheses):
             raise UserError(f"{component}: {wrong}; correct what its `predict` returns")
-        return found
+        return prediction
 
     return replace(learner, predict=predict)
 
 
 def fault(
-    found: object, inputs: np.ndarray, problem: Problem, hypotheses: int | None = None
+    prediction: object, inputs: np.ndarray, problem: Problem, hypotheses: int | None = None
 ) -> str:
-    """Say what is wrong with a prediction for inputs [S, n, ...]; empty if nothing is.
+    """Return what is wrong with a prediction for inputs [S, n, ...]; empty if nothing is.
 
-    hypotheses: the number that is expected; None: as many as there are weights, at least one.
+    hypotheses: the expected number; None: the number of weights, at least one.
     """
     kinds = PREDICTED[problem.kind]
-    kind = next((one for one in kinds if isinstance(found, one)), None)
+    kind = next((kind for kind in kinds if isinstance(prediction, kind)), None)
     if kind is None:
-        names = " or ".join(one.__name__ for one in kinds)
-        return f"predicts a {type(found).__name__}, expected a {names}"
+        names = " or ".join(kind.__name__ for kind in kinds)
+        return f"predicts a {type(prediction).__name__}, expected a {names}"
     classification = problem.kind == "classification"
     sizes = {
         "seed": inputs.shape[0],
-        "hypothesis": hypotheses or _hypotheses(found),
+        "hypothesis": hypotheses or _hypotheses(prediction),
         "row": inputs.shape[1],
         "class": problem.n_outputs if classification else 2,
         "output": 1 if classification else problem.n_outputs,
     }
     for field, axes in AXES[kind].items():
-        array = getattr(found, field)
+        array = getattr(prediction, field)
         if array is None and field == "entropy":
             continue
         if wrong := _wrong(array, axes, sizes):
@@ -98,11 +98,11 @@ def _wrong(array: object, axes: tuple[str, ...], sizes: dict[str, int]) -> str:
     expected = tuple([sizes[axis] for axis in axes])
     if array.shape == expected:
         return ""
-    named = ", ".join(f"{axis} {sizes[axis]}" for axis in axes)
-    return f"has the shape {array.shape}, expected {expected}: [{named}]"
+    named_axes = ", ".join(f"{axis} {sizes[axis]}" for axis in axes)
+    return f"has the shape {array.shape}, expected {expected}: [{named_axes}]"
 
 
-def _hypotheses(found: object) -> int:
-    """The number of hypotheses that a mixture has weights of; 1 if that cannot be told."""
-    weights = getattr(found, "log_weights", None)
+def _hypotheses(prediction: object) -> int:
+    """Return the number of hypotheses with weights; 1 if there are no usable weights."""
+    weights = getattr(prediction, "log_weights", None)
     return (weights.shape[1] or 1) if isinstance(weights, np.ndarray) and weights.ndim == 2 else 1

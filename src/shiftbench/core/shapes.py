@@ -1,8 +1,8 @@
-"""A study's network in words and numbers, for learners that build their own of it.
+"""The description of a study's network, for learners that build it themselves.
 
-A learner with MODEL = "shapes" gets this in the place of a model, and no TensorFlow: it may be
-written in PyTorch, JAX or NumPy. The networks themselves are in `models`; a test holds both
-together. A user's model describes itself, with a function `describe(settings, problem)`.
+A learner with MODEL = "shapes" gets a description instead of a model, and no TensorFlow: it may
+be written in PyTorch, JAX or NumPy. The networks are in `methods.models`; a test compares the two.
+A user's model describes itself by a function `describe(settings, problem)`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any, Literal, NamedTuple
 from shiftbench.core.interface import Problem
 
 
-class Layer(NamedTuple):
-    """A linear map with biases: fan_in -> fan_out; of a convolution fan_in counts 3 x 3 places."""
+class LayerShape(NamedTuple):
+    """A linear map with biases; in a convolution fan_in counts 3 x 3 positions of each channel."""
 
     name: str
     fan_in: int
@@ -26,12 +26,14 @@ class Layer(NamedTuple):
 class Shapes(NamedTuple):
     """A network of convolutions, dense layers and one layer of outputs, in this order.
 
-    kind: the name of the model, such as mlp. input_shape: of a row, without its head; dense layers
-    take it flat. filters: of each block of two 3 x 3 convolutions with zero padding, each with
-    the activation, and a 2 x 2 max-pooling that rounds up. hidden: units of each hidden layer.
-    n_outputs: logits or means, of all heads together; see `interface.Problem` for heads.
-    likelihood: categorical, or gaussian with the standard deviation noise_sd; where noise is
-    learnt, that is its start value, and each output has its own.
+    kind: the name of the model, such as mlp.
+    input_shape: the shape of a row without its head; dense layers take it flat.
+    filters: a number for each block of two 3 x 3 convolutions with zero padding, each followed by
+        the activation, and a 2 x 2 max-pooling that rounds up.
+    hidden: the units of each hidden layer.
+    n_outputs: the logits or means of all heads together; see `interface.Problem` for heads.
+    likelihood: categorical, or gaussian with the standard deviation noise_sd. If the noise is
+        learnt, noise_sd is its start value, and each output has its own.
     """
 
     kind: str
@@ -46,17 +48,19 @@ class Shapes(NamedTuple):
     activation: str = "relu"
 
     @property
-    def layers(self) -> tuple[Layer, ...]:
-        """The linear maps from the inputs on; a learnt noise is a last one without inputs."""
-        found, shape = [], list(self.input_shape)
+    def layers(self) -> tuple[LayerShape, ...]:
+        """The linear maps, inputs first; a learnt noise is a last layer without inputs."""
+        layers, shape = [], list(self.input_shape)
         for number, filters in enumerate(self.filters, 1):
-            found.append(Layer(f"conv{number}a", 9 * shape[2], filters))
-            found.append(Layer(f"conv{number}b", 9 * filters, filters))
+            layers.append(LayerShape(f"conv{number}a", 9 * shape[2], filters))
+            layers.append(LayerShape(f"conv{number}b", 9 * filters, filters))
             shape = [-(-shape[0] // 2), -(-shape[1] // 2), filters]
         sizes = (math.prod(shape), *self.hidden, self.n_outputs)
-        found += [Layer(f"dense{number}", *ab) for number, ab in enumerate(pairwise(sizes), 1)]
-        noise = [Layer("noise", 0, self.n_outputs)] if self.noise == "learnt" else []
-        return (*found, *noise)
+        for number, (fan_in, fan_out) in enumerate(pairwise(sizes), 1):
+            layers.append(LayerShape(f"dense{number}", fan_in, fan_out))
+        if self.noise == "learnt":
+            layers.append(LayerShape("noise", 0, self.n_outputs))
+        return tuple(layers)
 
     @property
     def size(self) -> int:
@@ -65,8 +69,8 @@ class Shapes(NamedTuple):
 
 
 def describe(kind: str, settings: Mapping[str, Any], problem: Problem) -> Shapes:
-    """One of our models with all its settings, for a problem."""
-    of_classes = problem.kind == "classification"
+    """Return the description of one of our models, with its settings, for a problem."""
+    classifies = problem.kind == "classification"
     return Shapes(
         kind,
         problem.input_shape,
@@ -74,7 +78,7 @@ def describe(kind: str, settings: Mapping[str, Any], problem: Problem) -> Shapes
         tuple(settings.get("hidden", ())),
         problem.n_outputs,
         problem.heads,
-        "categorical" if of_classes else "gaussian",
+        "categorical" if classifies else "gaussian",
         settings.get("noise_sd", 1.0),
-        "fixed" if of_classes else settings.get("noise", "fixed"),
+        "fixed" if classifies else settings.get("noise", "fixed"),
     )

@@ -1,7 +1,7 @@
-"""Names that people write, and what is said of those that are unknown.
+"""Messages about unknown names, with the names that the user may have meant.
 
-Apart from the errors, which every run imports: another wording of a message is no reason to run
-anything again.
+Kept out of `errors`, which every run imports: another wording of a message must not make results
+out of date.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from difflib import get_close_matches
 from shiftbench.core.errors import UserError
 
 LISTED = 20
-"""Known names that a message lists at most: all budgets or stream families, not all methods."""
+"""The most names that a message lists: all budgets or stream families, but not all methods."""
 NEAREST = 5
-"""Names that a message lists where there are more, and none is close."""
+"""The number of names that a message lists if there are more, and none is close."""
 
 
-def refuse_unknown(what: str, name: object, known: Iterable[object]) -> None:
-    """UserError for a name that is not among the known ones."""
-    known = list(known)
-    if name not in known:
-        raise UserError(unknown(what, name, known))
+def refuse_unknown(what: str, name: object, names: Iterable[object]) -> None:
+    """Raise UserError if a name is not among the names that exist."""
+    names = list(names)
+    if name not in names:
+        raise UserError(unknown(what, name, names))
 
 
-def unknown(what: str, name: object, known: Iterable[object]) -> str:
-    """The message for a name that is not among the known ones, with names to write instead.
+def unknown(what: str, name: object, names: Iterable[object]) -> str:
+    """Return the message for an unknown name: suggest the close one, else list all or the nearest.
 
-    That is the one that is close to it, or else all names, or the nearest if there are many.
+    what: the kind of thing that the name stands for. names: all that exist.
     """
-    names = [str(one) for one in known]
+    names = [str(name) for name in names]
     if close := nearest(name, names):
         return f'unknown {what} "{name}"; did you mean "{close[0]}"?'
     if len(names) <= LISTED:
@@ -39,13 +39,12 @@ def unknown(what: str, name: object, known: Iterable[object]) -> str:
 
 
 def nearest(
-    name: object, known: Iterable[object], number: int = 1, similarity: float = 0.6
+    name: object, names: Iterable[object], number: int = 1, similarity: float = 0.6
 ) -> list[str]:
-    """The known names that are most like a name, best first, whatever their case.
+    """Return the names that are most similar to a name, best first, whatever their case.
 
-    similarity: 0 takes any name, 1 only the same.
+    similarity: the least that counts, from 0 (any name) to 1 (the same name).
     """
-    spelled = {str(one).lower(): str(one) for one in known}
-    return [
-        spelled[one] for one in get_close_matches(str(name).lower(), spelled, number, similarity)
-    ]
+    spelled = {str(name).lower(): str(name) for name in names}
+    close = get_close_matches(str(name).lower(), spelled, number, similarity)
+    return [spelled[name] for name in close]

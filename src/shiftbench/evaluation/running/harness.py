@@ -28,7 +28,7 @@ import xarray as xr
 from shiftbench.core import loop_checkpoint
 from shiftbench.core import seeds as seeding
 from shiftbench.core.interface import Batch, Context, Info, LearnerError, Predictive, State, Task
-from shiftbench.core.loop_checkpoint import Standings
+from shiftbench.core.loop_checkpoint import LoopStates
 from shiftbench.evaluation.running import build_run, run_state, run_store, saved_predictions
 from shiftbench.evaluation.running.build_run import Run
 from shiftbench.evaluation.running.cost import Meter
@@ -65,16 +65,17 @@ def run_job(
     os.environ["SHIFTBENCH_THREADS"] = str(threads)
     with Stops(minutes) as stops:
         run = build_run.run(spec, stream, warmed)
-        now, meter, standings = _resume(run, scratch)
+        now, meter, loop_states = _resume(run, scratch)
         progress = Progress(run.name, run.problem.n_tasks, now.next_task)
-        due, pace = time.monotonic() + SECONDS_BETWEEN_CHECKPOINTS, loop_checkpoint.Pace()
+        due = time.monotonic() + SECONDS_BETWEEN_CHECKPOINTS
+        interval = loop_checkpoint.PollInterval()
         try:
             while now.next_task < run.problem.n_tasks and not all(now.failures):
-                keep = partial(run_state.save, scratch, now, meter, standings)
-                with loop_checkpoint.watched(
-                    loop_checkpoint.Watch(standings, keep, stops.reason, pace)
+                keep = partial(run_state.save, scratch, now, meter, loop_states)
+                with loop_checkpoint.monitored(
+                    loop_checkpoint.LoopMonitor(loop_states, keep, stops.reason, interval)
                 ):
-                    now, standings = advance(run, now, meter), {}
+                    now, loop_states = advance(run, now, meter), {}
                 progress.advance(_note(now))
                 if reason := stops.reason():
                     raise Stopped(reason)
@@ -87,7 +88,7 @@ def run_job(
             reason = stops.reason() or (str(error) if isinstance(error, Stopped) else "")
             if not reason:
                 raise
-            run_state.save(scratch, now, meter, standings)
+            run_state.save(scratch, now, meter, loop_states)
             raise Stopped(reason) from None
         finally:
             progress.close()
@@ -262,12 +263,12 @@ def _note(now: Position) -> str:
     return f"{scores[0].removeprefix(SCORE)} {mean:.3f}"
 
 
-def _resume(run: Run, scratch: Path) -> tuple[Position, Meter, Standings]:
+def _resume(run: Run, scratch: Path) -> tuple[Position, Meter, LoopStates]:
     """From the last checkpoint if there is one, else from the start."""
     found = run_state.load(scratch)
     if found is None:
         return start(run), Meter(), {}
-    now, _, standings = found
-    inside = ", within it" if standings else ""
+    now, _, loop_states = found
+    inside = ", within it" if loop_states else ""
     log.info("%s: resumed at task %d%s", run.name, now.next_task, inside)
     return found

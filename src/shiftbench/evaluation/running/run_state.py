@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shiftbench.core.interface import State, part, prefixed
-from shiftbench.core.loop_checkpoint import Standing, Standings
+from shiftbench.core.loop_checkpoint import LoopState, LoopStates
 from shiftbench.data.store import checkpoint
 from shiftbench.evaluation.running import saved_predictions
 from shiftbench.evaluation.running.cost import Meter
@@ -61,30 +61,30 @@ def joined(records: Records | None) -> dict[str, np.ndarray]:
 
 
 def save(
-    scratch: Path, position: Position, meter: Meter, standings: Standings | None = None
+    scratch: Path, position: Position, meter: Meter, loop_states: LoopStates | None = None
 ) -> None:
     """Keeps the position, and what the run has cost, in its folder of checkpoints.
 
-    standings: of the loops within the next task, if it has begun.
+    loop_states: of the loops within the next task, if it has begun.
     """
-    loops = standings or {}
+    loops = loop_states or {}
     arrays = prefixed(position.state, "state/") | prefixed(joined(position.records), "records/")
     arrays |= {
         f"loop/{number}/{place:03d}": array
-        for number, standing in loops.items()
-        for place, array in enumerate(standing.arrays)
+        for number, loop in loops.items()
+        for place, array in enumerate(loop.arrays)
     }
     meta = {
         "next_task": position.next_task,
         "failures": position.failures,
-        "loops": {str(number): [one.epoch, one.step] for number, one in loops.items()},
+        "loops": {str(number): [loop.epoch, loop.step] for number, loop in loops.items()},
         "cost": meter.reading(),
     }
     checkpoint.save(scratch, arrays, meta)
     log.info("saved %s task %d", "within" if loops else "before", position.next_task)
 
 
-def load(scratch: Path) -> tuple[Position, Meter, Standings] | None:
+def load(scratch: Path) -> tuple[Position, Meter, LoopStates] | None:
     """What was saved last, with a meter that goes on from its cost; None without."""
     found = checkpoint.load(scratch)
     if found is None:
@@ -92,11 +92,13 @@ def load(scratch: Path) -> tuple[Position, Meter, Standings] | None:
     arrays, meta = found
     records = Records(None, part(arrays, "records/"))
     position = Position(meta["next_task"], part(arrays, "state/"), records, meta["failures"])
-    standings = {}
+    loop_states = {}
     for number, (epoch, step) in meta["loops"].items():
         of_loop = part(arrays, f"loop/{number}/")
-        standings[int(number)] = Standing(epoch, step, tuple(of_loop[k] for k in sorted(of_loop)))
-    return position, Meter(meta["cost"]), standings
+        loop_states[int(number)] = LoopState(
+            epoch, step, tuple(of_loop[k] for k in sorted(of_loop))
+        )
+    return position, Meter(meta["cost"]), loop_states
 
 
 def _in_order(name: str, pieces: list[np.ndarray]) -> np.ndarray:
