@@ -122,8 +122,8 @@ def test_random_rows_are_uniform_and_reproducible():
     batch = task(n=12, filled=[10, 10])
     for trial in range(500):
         key = seeds.block(range(S), "trial", trial)
-        chosen = coreset._chosen(coreset.Settings(size=4), batch, key)
-        again = coreset._chosen(coreset.Settings(size=4), batch, key)
+        chosen = coreset._choose_rows(coreset.Settings(size=4), batch, key)
+        again = coreset._choose_rows(coreset.Settings(size=4), batch, key)
         for one, two in zip(chosen, again, strict=True):
             assert one.tolist() == two.tolist() and len(set(one)) == 4
             counts += np.bincount(one, minlength=10)

@@ -45,7 +45,7 @@ def saturated(state):
     """
     _, _, tasks, units = state["embedding"].shape
     signs = (-1.0) ** (np.arange(tasks)[:, None] + np.arange(units))
-    bounds = np.broadcast_to(hat.FARTHEST * signs, state["embedding"].shape)
+    bounds = np.broadcast_to(hat.EMBEDDING_BOUND * signs, state["embedding"].shape)
     return state | {"embedding": bounds.astype(np.float32)}
 
 
@@ -108,7 +108,7 @@ def test_compensated_gradient_equals_the_derivation_by_hand():
 
 def test_gradients_equal_finite_differences_of_the_loss_by_hand():
     learner, model, problem = made(strength=0.75)
-    gated = hat._Gated(model, problem, hat._units(model))
+    gated = hat._Gated(model, problem, hat._unit_slices(model))
     rng = np.random.default_rng(0)
     state = learner.init(KEY)
     used = rng.uniform(size=state["used"].shape).astype(np.float32)

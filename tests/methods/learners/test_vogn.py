@@ -95,7 +95,7 @@ def test_one_step_is_equation_52_with_heavy_ball_and_with_exponential_momentum()
     rng = np.random.default_rng(0)
     mean, old, g, velocity = (rng.normal(size=(1, 1, 5)).astype("f4") for _ in range(4))
     p, square, prior = (rng.uniform(1, 2, (1, 1, 5)).astype("f4") for _ in range(3))
-    now = vogn._Step(*map(tf.constant, (mean, p, p**-0.5, velocity)), tf.zeros((1, 1, 5), bool))
+    now = vogn._Iterate(*map(tf.constant, (mean, p, p**-0.5, velocity)), tf.zeros((1, 1, 5), bool))
     for gain in (1.0, 1 - 0.9):
         rates = vogn._Rates(0.1, 0.3, 0.9, gain)
         new = vogn._update(
@@ -112,7 +112,7 @@ def test_one_whole_step_is_bayes_with_the_new_precision_and_not_with_the_old_of_
     h, optimum, prior_mean = (np.array([v], "f4").reshape(1, 1, 1) for v in (3.0, 0.8, -0.5))
     mean, old, prior = (np.full((1, 1, 1), v, "f4") for v in (2.0, 7.0, 1.5))
     gradient = h * (mean - optimum)
-    now = vogn._Step(*map(tf.constant, (mean, old, old**-0.5, 0 * mean)), tf.zeros((1, 1, 1), bool))
+    now = vogn._Iterate(*map(tf.constant, (mean, old, old**-0.5, 0 * mean)), tf.zeros((1, 1, 1), bool))
     one = tf.constant([1.0])
     new = vogn._update(
         vogn._Rates(1.0, 1.0, 0.0, 1.0), now, vogn._Prior(prior_mean, prior), -gradient, h, one, one
@@ -183,7 +183,7 @@ def test_the_fused_draws_give_the_moments_of_explicit_weights(name):
     inputs = tf.constant(rng.normal(size=(2, 1, 6, 4, 4, 1)), tf.float32)
     rows = Minibatch(inputs, tf.constant(rng.integers(0, 3, (2, 6))), tf.ones((2, 6)))
     noise = rng.normal(size=(2, 4 * model.size)).astype("f4")
-    found = vogn._sums(4, model, mean, sd, rows, tf.constant(noise))
+    found = vogn._gradient_moments(4, model, mean, sd, rows, tf.constant(noise))
     together = 1 if name == "convnet" else 4
     sums = []
     for part in np.split(noise, 4 // together, axis=1):

@@ -1,4 +1,4 @@
-"""How the posterior of the learner inside is widened, as the settings of a combinator say."""
+"""Broadening of the inner learner's posterior by a combinator's settings."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Literal, Protocol
 from shiftbench.core.interface import Broadening, Learner, LearnerError, State
 
 
-class Widened(Protocol):
-    """The settings that say how; `interface.Broadening` has what they mean."""
+class BroadeningSettings(Protocol):
+    """The settings of a combinator that broadens; see `interface.Broadening`."""
 
     @property
     def broadening(self) -> Literal["temper", "temper-prior", "geometric", "diffuse"]: ...
@@ -19,13 +19,15 @@ class Widened(Protocol):
     def variance(self) -> float: ...
 
 
-def widening(combinator: str, settings: Widened, learner: Learner) -> Callable[[State], State]:
-    """State of the learner -> the same, widened. LearnerError where it cannot be."""
+def broadening_of(
+    combinator: str, settings: BroadeningSettings, learner: Learner
+) -> Callable[[State], State]:
+    """Return the function that broadens the learner's state as set; LearnerError if it has none."""
     broaden = learner.broaden
     if broaden is None:
         raise LearnerError(
             f"{combinator}: the learner inside cannot be broadened; use one that offers `broaden`,"
             " as config/README.md lists"
         )
-    how = Broadening(settings.broadening, settings.beta, settings.variance)
-    return lambda state: broaden(state, how)
+    broadening = Broadening(settings.broadening, settings.beta, settings.variance)
+    return lambda state: broaden(state, broadening)

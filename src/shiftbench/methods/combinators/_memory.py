@@ -1,4 +1,4 @@
-"""Rows of earlier tasks in a state, as `joint` and `coreset` keep them."""
+"""Memory of earlier tasks' rows in a state, for `joint` and `coreset`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from shiftbench.core.interface import Problem, State
 
 
 def empty(problem: Problem, seeds: int, capacity: int) -> State:
-    """inputs [S, 1, capacity, ...], targets and mask (False: nothing is written) of no rows."""
+    """Return an empty memory: inputs [S, 1, capacity, ...], targets, and mask (False: no row)."""
     classes = problem.kind == "classification"
     targets = (seeds, 1, capacity) if classes else (seeds, 1, capacity, problem.n_outputs)
     return {

@@ -1,4 +1,4 @@
-"""Which hypotheses of a beam stay: li2021vbs, section 3.4 and appendix B."""
+"""Truncation of a beam to its best hypotheses: li2021vbs, section 3.4 and appendix B."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 def select(
     log_weight: np.ndarray, size: int, truncation: str, discard: float = 1 / 3
 ) -> np.ndarray:
-    """Indices [S, size] of the children to keep, best first, of log weights [S, 2 size].
+    """Return the indices [S, size] of the children to keep, best first.
 
-    Children i and i + size are siblings. Diversified: of the round((1 - discard) 2 size)
-    best, the subset with the most families and, among those, the largest sum of log
-    weights; that is the best child of each family, filled up by rank.
+    log_weight: [S, 2 size]; children i and i + size are siblings. truncation: `plain`, the best;
+    `diversified`, of the round((1 - discard) 2 size) best, the subset with the most families and,
+    among those, the largest sum of log weights: the best child of each family, filled up by rank.
     """
     n = log_weight.shape[1]
     rank = np.argsort(np.argsort(-log_weight, axis=1, kind="stable"), axis=1, kind="stable")

@@ -1,26 +1,26 @@
 """Variational beam search: several histories of changes in parallel, over any learner.
 
-Each hypothesis s_1..s_t keeps a posterior of its own. Before every task but the first, after
-a warm-up or without one, every hypothesis splits in two: s = 0 keeps its posterior as the prior,
-s = 1 broadens it. Both are fitted, weighed by their evidence, and the best `size` of them stay.
-Size 1 is the greedy search.
+Each hypothesis s_1..s_t has a posterior of its own. Before every task but the first (a warm-up is
+not counted) every hypothesis splits in two: with s = 0 its posterior is the prior, with s = 1 the
+broadened posterior is. Both are fitted and weighed by their evidence, and the best `size` stay.
+Size 1 is variational greedy search.
 
-Source: li2021vbs, Eq. 3-8, section 3.4, Algorithm 1. Needs a learner with `broaden` and a
-log evidence. m is P(s = 1), as in Eq. 6 and 7 (Eq. 8 swaps it).
+Source: li2021vbs, Eq. 3-8, section 3.4, Algorithm 1; m is P(s = 1), as in Eq. 6 and 7 (Eq. 8 swaps
+it). Needs a learner with `broaden` and a log evidence. Knows: the prior odds of a shift.
 
-weights `paper`: log w += log q(s), normalised between siblings only, so that the evidence
-of the family is dropped; `bayes`: log w += log p(s) + L / T, Bayes' rule.
+With weights `paper`, log w += log q(s), normalised between siblings only, so that the evidence of
+the family is dropped. With weights `bayes`, log w += log p(s) + L / T, Bayes' rule.
 
-prior_tasks: the probability of a shift may be learnt. With a Beta prior worth so many tasks, whose
-mean is that of prior_log_odds, each history predicts its next s by its own shifts so far; no paper
-of the five has it.
+With prior_tasks, the probability of a shift is learnt: it has a Beta prior that is worth so many
+tasks and has the mean given by prior_log_odds, and each history predicts its next s from its own
+shifts so far. None of the five papers has this.
 
-State: those of the learner as base.*, K slots [S, K, ...] always; log_weight [S, K],
--inf in empty slots; shifts [S, K], how many a history has; step [S, 1]. After `drift` there are 2K
-slots: first the s = 0, then the s = 1 children.
-Info: those of the learner for the hypotheses kept; parent [S, K] (slot before the task),
-shift [S, K] (the hypothesis' s_t), log_weight [S, K] normalised. Slots are sorted by
-weight, so slot 0 is the most likely hypothesis.
+State: the learner's as base.*, always K slots [S, K, ...]; log_weight [S, K], -inf in empty slots;
+shifts [S, K], the number of shifts in a history; step [S, 1]. After `drift` there are 2K slots:
+first the children with s = 0, then those with s = 1.
+Info: the learner's, of the hypotheses that are kept; parent [S, K] (slot before the task), shift
+[S, K] (the hypothesis' s_t), log_weight [S, K], normalised. Slots are sorted by weight, so slot 0
+is the most likely hypothesis.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from shiftbench.core.interface import (
     part,
     prefixed,
 )
-from shiftbench.methods.combinators._broadening import widening
+from shiftbench.methods.combinators._broadening import broadening_of
 from shiftbench.methods.combinators._truncation import select
 
 NEEDS: tuple[str, ...] = ()
@@ -64,85 +64,85 @@ WARMS = "inside"
 @dataclass(frozen=True)
 class Settings:
     size: Annotated[int, Ge(1)] = 6
-    """Number K of hypotheses that are kept; 1 is variational greedy search."""
+    """Number K of hypotheses that are kept; 1 for variational greedy search."""
     weights: Literal["paper", "bayes"] = "paper"
-    """Recursion of the hypotheses' weights."""
+    """Recursion of the weights; paper: li2021vbs, Algorithm 1; bayes: Bayes' rule."""
     truncation: Literal["plain", "diversified"] = "diversified"
-    """plain: the K best; diversified: li2021vbs, 3.4, a member of every surviving family."""
+    """Choice of the K; plain: the best; diversified: one of every surviving family (3.4)."""
     discard: Annotated[float, Interval(ge=0, lt=1)] = 0.3333333333333333
-    """Share of the children that diversified truncation drops before families are looked at."""
+    """diversified: share of the children that is dropped before families are compared."""
     broadening: Literal["temper", "temper-prior", "geometric", "diffuse"] = "temper"
-    """How the posterior is widened for s = 1: q^beta; q^beta p0 or q^beta p0^(1 - beta), with p0
-    the initial prior; or q convolved with N(0, variance)."""
+    """Broadening for s = 1. temper: q^beta; temper-prior: q^beta p0; geometric:
+    q^beta p0^(1 - beta), with p0 the initial prior; diffuse: q convolved with N(0, variance)."""
     beta: Annotated[float, Gt(0), Le(1)] = 0.6666666666666666
-    """Exponent of the tempering; the share of precision that is kept."""
+    """Exponent of q, the share of the precision that is kept."""
     variance: Annotated[float, Ge(0)] = 1.0
-    """Variance D that `diffuse` adds."""
+    """diffuse: variance D that is added."""
     prior_log_odds: float = 0.0
-    """xi_0 = log p(s = 1) - log p(s = 0)."""
+    """Prior log odds of a shift, xi_0 = log p(s = 1) - log p(s = 0)."""
     prior_tasks: Annotated[float, Gt(0)] | Literal["fixed"] = "fixed"
-    """How many tasks these odds are worth, where the probability of a shift is learnt."""
+    """Number of tasks that the prior odds are worth, if they are learnt; fixed: they are not."""
     temperature: Annotated[float, Gt(0)] | Literal["observations"] = 1.0
-    """T that divides the evidence; `observations`: the number of rows of the task."""
+    """T, which divides the log evidence; observations: the task's number of rows."""
     fits: Literal["batched", "sequential"] = "batched"
-    """Whether the hypotheses are fitted, and predict, side by side or one after the other, in less
-    memory."""
+    """Fits and predictions of hypotheses: side by side, or one after the other in less memory."""
 
 
 def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
-    """A beam of `settings.size` hypotheses over a learner that can be broadened."""
-    widen = widening("beam", settings, learner)
-    fit, foretell = learner.observe, learner.predict
+    """Build a beam over a learner; LearnerError if the learner cannot be broadened."""
+    broaden = broadening_of("beam", settings, learner)
+    fit, predict_slots = learner.observe, learner.predict
     if settings.fits == "sequential":
-        fit, foretell = partial(_fitted_in_turn, learner), partial(_foretold_in_turn, learner)
+        fit = partial(_fit_sequentially, learner)
+        predict_slots = partial(_predict_sequentially, learner)
 
     def init(seeds: np.ndarray) -> State:
         log_weight = np.full((len(seeds), settings.size), -np.inf)
         log_weight[:, 0] = 0.0
         base = mapped(lambda a: _tile(a, settings.size), learner.init(seeds))
-        none = np.zeros(log_weight.shape, np.int64)
-        return _pack(base, log_weight, none, none[:, :1])
+        shifts = np.zeros(log_weight.shape, np.int64)
+        return _pack(base, log_weight, shifts, shifts[:, :1])
 
     def drift(state: State, seeds: np.ndarray) -> State:
-        """All 2K children before they see the task, with their parents' weights."""
+        """Split every hypothesis into two children, which have their parent's weight."""
         base = learner.drift(part(state, "base."), seeds)
-        children = _stack(base, widen(base))
+        children = _stack(base, broaden(base))
         log_weight = np.concatenate([state["log_weight"]] * 2, axis=1)
-        # The first task has no past that it could have shifted from: no split.
+        # There is no split before the first task, which has no past to shift from.
         first = (state["step"] == 0) & (np.arange(2 * settings.size) >= settings.size)
         log_weight = np.where(first, -np.inf, log_weight)
         shifts = np.concatenate([state["shifts"], state["shifts"] + 1], axis=1)
         return _pack(children, log_weight, shifts, state["step"])
 
     def warm_up(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
-        """One fit, without a decision: the first task has no past shift to find either."""
-        base, info = _alone(learner.begin, state, batch, seeds)
+        """Fit the prior to data from before the stream, without a split."""
+        base, info = _fit_first_slot(learner.begin, state, batch, seeds)
         return state | prefixed(base, "base."), info
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
         log_weight = state["log_weight"]
         if _drifted(state, settings.size):
             log_weight = log_weight + _log_prior(settings, state)
-        predictive = foretell(part(state, "base."), inputs, seeds)
+        predictive = predict_slots(part(state, "base."), inputs, seeds)
         return predictive._replace(log_weights=_normalised(log_weight))
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         if not _drifted(state, settings.size):
             state = drift(state, seeds)
         if state["step"].max() == 0:
-            fitted, info = _alone(learner.observe, state, batch, seeds)
+            fitted, info = _fit_first_slot(learner.observe, state, batch, seeds)
         else:
             fitted, info = fit(part(state, "base."), batch, seeds)
         log_weight = _reweigh(settings, state, _tempered(settings, info, batch))
         kept = select(log_weight, settings.size, settings.truncation, settings.discard)
         log_weight = np.take_along_axis(log_weight, kept, axis=1)
-        info = mapped(lambda a: _slots(a, kept), info)
+        info = mapped(lambda a: _take_slots(a, kept), info)
         info |= {
             "parent": kept % settings.size,
             "shift": kept // settings.size,
             "log_weight": _normalised(log_weight),
         }
-        base = mapped(lambda a: _slots(a, kept), fitted)
+        base = mapped(lambda a: _take_slots(a, kept), fitted)
         shifts = np.take_along_axis(state["shifts"], kept, axis=1)
         return _pack(base, log_weight, shifts, state["step"] + 1), info
 
@@ -150,20 +150,20 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
 
 
 def _log_prior(settings: Settings, state: State) -> np.ndarray:
-    """log p(s) [S, 2K] of the children before they see the task; 0 for the first."""
+    """Return log p(s) [S, 2K] of the children before they see the task; 0 for the first task."""
     size = settings.size
     odds = np.full((len(state["step"]), size), settings.prior_log_odds)
     if settings.prior_tasks != "fixed":
-        past, decided = state["shifts"][:, :size], np.maximum(state["step"] - 1, 0)
-        yes = settings.prior_tasks * expit(settings.prior_log_odds) + past
-        no = settings.prior_tasks * expit(-settings.prior_log_odds) + decided - past
-        odds = np.log(yes) - np.log(no)
-    both = np.concatenate([log_expit(-odds), log_expit(odds)], axis=1)
-    return np.where(state["step"] == 0, 0.0, both)
+        shifts, decisions = state["shifts"][:, :size], np.maximum(state["step"] - 1, 0)
+        a = settings.prior_tasks * expit(settings.prior_log_odds) + shifts
+        b = settings.prior_tasks * expit(-settings.prior_log_odds) + decisions - shifts
+        odds = np.log(a) - np.log(b)
+    log_p = np.concatenate([log_expit(-odds), log_expit(odds)], axis=1)
+    return np.where(state["step"] == 0, 0.0, log_p)
 
 
 def _reweigh(settings: Settings, state: State, evidence: np.ndarray) -> np.ndarray:
-    """Log weights [S, 2K] of the children after a task with evidence [S, 2K] (tempered)."""
+    """Return the children's log weights [S, 2K] given their tempered log evidence [S, 2K]."""
     log_prior, size = _log_prior(settings, state), settings.size
     if settings.weights == "bayes":
         return state["log_weight"] + evidence + log_prior
@@ -174,69 +174,75 @@ def _reweigh(settings: Settings, state: State, evidence: np.ndarray) -> np.ndarr
 
 
 def _tempered(settings: Settings, info: Info, batch: Batch) -> np.ndarray:
+    """Divide the log evidence by the temperature T."""
     if settings.temperature == "observations":
         return info["log_evidence"] / batch.mask.sum(axis=1)[:, None]
     return info["log_evidence"] / settings.temperature
 
 
-def _fitted_in_turn(
+def _fit_sequentially(
     learner: Learner, state: State, batch: Batch, seeds: np.ndarray
 ) -> tuple[State, Info]:
-    """`observe`, one hypothesis at a time."""
-    each = [learner.observe(alone, batch, seeds) for alone in _apart(state)]
-    states, infos = zip(*each, strict=True)
+    """Run `observe` for one hypothesis after the other."""
+    results = [learner.observe(single, batch, seeds) for single in _split_hypotheses(state)]
+    states, infos = zip(*results, strict=True)
     return reduce(_stack, states), reduce(_stack, infos)
 
 
-def _foretold_in_turn(
+def _predict_sequentially(
     learner: Learner, state: State, inputs: np.ndarray, seeds: np.ndarray
 ) -> Predictive:
-    """`predict`, one hypothesis at a time."""
-    each = [learner.predict(alone, inputs, seeds) for alone in _apart(state)]
-    fields = [{k: a for k, a in one._asdict().items() if a is not None} for one in each]
-    return each[0]._replace(**reduce(_stack, fields))
+    """Run `predict` for one hypothesis after the other."""
+    results = [learner.predict(single, inputs, seeds) for single in _split_hypotheses(state)]
+    fields = [{k: a for k, a in result._asdict().items() if a is not None} for result in results]
+    return results[0]._replace(**reduce(_stack, fields))
 
 
-def _apart(state: State) -> list[State]:
-    """States of one hypothesis each."""
+def _split_hypotheses(state: State) -> list[State]:
+    """Split a state into states of one hypothesis each."""
     slots = range(next(iter(state.values())).shape[1])
     return [mapped(lambda a, k=k: a[:, k : k + 1], state) for k in slots]
 
 
-def _alone(
+def _fit_first_slot(
     learn: Callable[[State, Batch, np.ndarray], tuple[State, Info]],
     state: State,
     batch: Batch,
     seeds: np.ndarray,
 ) -> tuple[State, Info]:
-    """Where only slot 0 is alive: one fit, copied into every slot."""
-    alone = mapped(lambda a: a[:, :1], part(state, "base."))
-    fitted, info = learn(alone, batch, seeds)
+    """Fit slot 0, while it is the only hypothesis, and copy the result into every slot."""
+    first = mapped(lambda a: a[:, :1], part(state, "base."))
+    fitted, info = learn(first, batch, seeds)
     slots = state["log_weight"].shape[1]
     return mapped(lambda a: _tile(a, slots), fitted), mapped(lambda a: _tile(a, slots), info)
 
 
 def _drifted(state: State, size: int) -> bool:
+    """Return whether the hypotheses have been split for the next task."""
     return state["log_weight"].shape[1] == 2 * size
 
 
 def _normalised(log_weight: np.ndarray) -> np.ndarray:
+    """Normalise log weights [S, H] over hypotheses."""
     return log_weight - logsumexp(log_weight, axis=1, keepdims=True)
 
 
 def _pack(base: State, log_weight: np.ndarray, shifts: np.ndarray, step: np.ndarray) -> State:
+    """Put the beam's own arrays and the learner's state into one state."""
     own = {"log_weight": log_weight, "shifts": shifts, "step": step}
     return own | prefixed(base, "base.")
 
 
 def _stack(left: State, right: State) -> State:
+    """Concatenate two states along the hypothesis axis."""
     return {name: np.concatenate([left[name], right[name]], axis=1) for name in left}
 
 
 def _tile(array: np.ndarray, slots: int) -> np.ndarray:
+    """Repeat a single hypothesis [S, 1, ...] for all slots."""
     return np.repeat(array, slots, axis=1)
 
 
-def _slots(array: np.ndarray, index: np.ndarray) -> np.ndarray:
-    """array [S, H, ...] at index [S, K] of its hypothesis axis."""
+def _take_slots(array: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """Select hypotheses of an array [S, H, ...] by index [S, K]."""
     return array[np.arange(len(array))[:, None], index]

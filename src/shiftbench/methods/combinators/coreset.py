@@ -1,19 +1,19 @@
-"""A few rows of each task set apart: the last word before a prediction (VCL's coresets).
+"""Coresets of variational continual learning: a few rows of each task are kept for predictions.
 
-From each task `size` rows are chosen, at random or as k centres, and taken out of what the
-learner observes. Predictions come from a copy of the learner that has then observed all rows
-set apart so far, as one more task with the posterior as its prior; the learner itself goes on
-without them (Nguyen et al. 2018, Algorithm 1). The public code trains one such copy for each
-task where a task has a head of its own; here one copy learns all rows with either protocol,
-each under the head that it tells. A short task gives at most half of its rows.
+Source: Nguyen et al. 2018, Algorithm 1. From each task `size` rows are chosen, at random or as k
+centres, and taken out of what the learner observes. Predictions come from a copy of the learner
+that has then observed all rows of the coreset as one more task, with the posterior as its prior;
+the learner itself continues without them. With several heads the public code trains one copy for
+each task; here a single copy learns all rows, each under its own head. A short task gives at most
+half of its rows. Knows: the coreset's rows of earlier tasks.
 
-k centres are chosen greedily: the first row, then always the row farthest from all chosen
-(Gonzalez 1985), by Euclidean distance of the inputs. A learner that does not start from its
-posterior (`start: prior`) begins the copy anew; to train further, let it.
+k centres are chosen greedily: the first row, then always the row farthest from all chosen ones
+(Gonzalez 1985), by Euclidean distance of the inputs. A learner whose fits do not start from its
+posterior trains the copy from scratch; `start: prior` continues from the posterior.
 
-State: those of the learner as base.*, and of the copy as tuned.*; the rows set apart, inputs
-[S, 1, size n_tasks, ...], targets, and mask, False where there are none; tasks [S, 1], how
-many were observed. Info: the learner's, of the task.
+State: the learner's as base.*, and the copy's as tuned.*; the coreset, inputs [S, 1, size n_tasks,
+...], targets, and mask, False where there is no row; tasks [S, 1], the number of tasks observed.
+Info: the learner's, of the task.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from shiftbench.core.interface import (
 )
 from shiftbench.core.seeds import fold_each, generator
 from shiftbench.methods.combinators import _memory
+from shiftbench.methods.combinators._without_rows import unmoved
 
 NEEDS: tuple[str, ...] = ()
 HAS = ("mixed",)
@@ -48,13 +49,13 @@ PASSES = ("boundary",)
 @dataclass(frozen=True)
 class Settings:
     size: Annotated[int, Ge(1)] = 200
-    """Rows of each task (VCL: 200 on permuted MNIST, 40 on split MNIST)."""
+    """Number of rows of each task (VCL: 200 on permuted MNIST, 40 on split MNIST)."""
     method: Literal["random", "k-center"] = "random"
-    """How rows are chosen; VCL has both."""
+    """Choice of the rows; VCL has both."""
 
 
 def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
-    """The learner with a memory; LearnerError for more tasks than the stream has."""
+    """Build the learner with a coreset; it raises LearnerError after the stream's last task."""
     capacity = settings.size * problem.n_tasks
 
     def init(seeds: np.ndarray) -> State:
@@ -73,36 +74,36 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
         return learner.predict(part(state, "tuned."), inputs, seeds)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
-        chosen = _chosen(settings, batch, fold_each(seeds, "coreset"))
+        chosen = _choose_rows(settings, batch, fold_each(seeds, "coreset"))
         rest = batch.mask.copy()
         for s, index in enumerate(chosen):
             rest[s, index] = False
         base, info = learner.observe(part(state, "base."), batch._replace(mask=rest), seeds)
-        memory = _written(settings, state, batch, chosen)
-        kept = Batch(*(memory[k][:, 0].astype(a.dtype) for k, a in batch._asdict().items()))
-        tuned = _tuned(learner, base, kept, fold_each(seeds, "tuned"))
-        known = {"tasks": state["tasks"] + 1, **memory}
-        return known | prefixed(base, "base.") | prefixed(tuned, "tuned."), info
+        memory = _extended_memory(settings, state, batch, chosen)
+        rows = Batch(*(memory[k][:, 0].astype(a.dtype) for k, a in batch._asdict().items()))
+        tuned = _tuned_copy(learner, base, rows, fold_each(seeds, "tuned"))
+        own = {"tasks": state["tasks"] + 1, **memory}
+        return own | prefixed(base, "base.") | prefixed(tuned, "tuned."), info
 
     return Learner(init, predict, observe, drift=drift, boundary=boundary)
 
 
 def k_centres(inputs: np.ndarray, size: int) -> np.ndarray:
-    """Indices [size] of greedy k centres of inputs [n, d], size <= n, from the first row on."""
+    """Choose greedy k centres of inputs [n, d], from the first row on: indices [size <= n]."""
     squares = np.einsum("nd,nd->n", inputs, inputs)
     nearest = np.full(len(inputs), np.inf, np.float32)
     chosen = np.zeros(size, np.int64)
     for i in range(size):
         c = chosen[i] = nearest.argmax()
-        # One product a centre: differences would take ten times as long.
+        # One product a centre; differences take ten times as long.
         distances = squares + squares[c] - 2 * (inputs @ inputs[c])
         nearest = np.minimum(nearest, distances)
         nearest[chosen[: i + 1]] = -np.inf
     return chosen
 
 
-def _chosen(settings: Settings, batch: Batch, seeds: np.ndarray) -> list[np.ndarray]:
-    """Indices of the rows that each seed sets apart."""
+def _choose_rows(settings: Settings, batch: Batch, seeds: np.ndarray) -> list[np.ndarray]:
+    """Return, for each seed, the indices of the rows that go to the coreset."""
     chosen = []
     for inputs, mask, seed in zip(batch.inputs, batch.mask, seeds, strict=True):
         rows = np.flatnonzero(mask)
@@ -114,10 +115,10 @@ def _chosen(settings: Settings, batch: Batch, seeds: np.ndarray) -> list[np.ndar
     return chosen
 
 
-def _written(
+def _extended_memory(
     settings: Settings, state: State, batch: Batch, chosen: list[np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """The memory with the chosen rows in the place of this task."""
+    """Return the memory with the chosen rows in the slots of this task; LearnerError if full."""
     memory = {name: state[name].copy() for name in Batch._fields}
     start = settings.size * int(state["tasks"].max())
     if start + settings.size > memory["mask"].shape[2]:
@@ -131,15 +132,8 @@ def _written(
     return memory
 
 
-def _tuned(learner: Learner, base: State, kept: Batch, seeds: np.ndarray) -> State:
-    """The copy for predictions; where nothing was set apart, the learner as it is."""
-    some = np.any(kept.mask, axis=1)
-    if not some.any():
+def _tuned_copy(learner: Learner, base: State, rows: Batch, seeds: np.ndarray) -> State:
+    """Return the copy for predictions: the learner after the coreset, if that has any rows."""
+    if not rows.mask.any():
         return base
-    tuned, _ = learner.observe(base, kept, seeds)
-    return {k: np.where(_beside(some, a), a, base[k]) for k, a in tuned.items()}
-
-
-def _beside(flags: np.ndarray, array: np.ndarray) -> np.ndarray:
-    """Flags [S] made to broadcast against an array [S, ...]."""
-    return flags.reshape(-1, *[1] * (array.ndim - 1))
+    return unmoved(learner).observe(base, rows, seeds)[0]

@@ -1,19 +1,20 @@
-"""Several learners of the same data, each with starts, minibatches and noise of its own.
+"""Ensembles: several learners of the same data, each with seeds of its own.
 
-Predictions are the mixture of the members', all with the same weight: a deep ensemble
-(lakshminarayanan2017ensembles) over `map`, an ensemble of posteriors (farquhar2020radial,
-Table 1) over `mfvi`. Any learner can be a member, and so can a pipeline of combinators.
+Predictions are the mixture of the members' with equal weights: a deep ensemble
+(lakshminarayanan2017ensembles) over `map`, an ensemble of posteriors (farquhar2020radial, Table 1)
+over `mfvi`. Any learner can be a member, and so can a pipeline of combinators; start values,
+minibatches and noise differ between members.
 
-Inside, members are repetitions: a learner that is asked for S seeds is given S M of them, and
-trains all members in one graph. The first member has the seeds as they are, so that an ensemble
-of one is its member, to the byte. Whatever the learner keeps, it keeps M times, and data are
-repeated likewise; `fits: sequential` takes members in turn, in the memory of one, with the same
-results but for rounding. A learner that draws nothing has M equal members.
+Members are run as repetitions: a learner that is asked for S seeds gets S M seeds, so that all
+members train in one graph. The first member has the seeds unchanged, so that an ensemble of one
+equals its member to the byte. States are kept M times and data are repeated M times; with `fits:
+sequential` members run one after the other in the memory of one, with the same results up to
+rounding. A learner without randomness has M equal members.
 
-State, Info and predictions: those of the members beside each other on the hypothesis axis,
-[S, M H, ...] for a member's [S, H, ...], the first member's first. Of several members, what
-describes one history alone is left out of the Info: a mixture of beams is no beam. Evidence is
-each member's own, so no combinator around it can weigh an ensemble by it, nor widen it.
+State, Info and predictions: the members' on the hypothesis axis, [S, M H, ...] for a member's
+[S, H, ...], in the order of the members. With several members, Info that describes one history is
+left out: a mixture of beams is no beam. Evidence is each member's own, so no combinator around an
+ensemble can weigh it by evidence, nor broaden it.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ PASSES = ("boundary", "scratch")
 Learn = Callable[[State, Batch, np.ndarray], tuple[State, Info]]
 
 OF_ONE_HISTORY = ("parent", "shift", "log_weight", "run_length", "map_log_joint", "model")
-"""What Info says of the hypotheses of a single learner (see OFFERS of beam and run-length)."""
+"""Info about the hypotheses of a single beam or run-length, which has no meaning for a mixture."""
 
 
 @dataclass(frozen=True)
@@ -53,94 +54,94 @@ class Settings:
     size: Annotated[int, Ge(1)] = 5
     """Number M of members (lakshminarayanan2017ensembles: 5; farquhar2020radial: 3)."""
     fits: Literal["parallel", "sequential"] = "parallel"
-    """Whether members are trained side by side, or one after the other, in less memory."""
+    """Training of the members: side by side, or one after the other in less memory."""
 
 
 def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
-    """The ensemble of `settings.size` such learners."""
+    """Build an ensemble of `settings.size` members of the learner's kind."""
     members = _Members(settings.size, settings.size if settings.fits == "parallel" else 1)
 
     def init(seeds: np.ndarray) -> State:
-        return members.beside([learner.init(own) for own in members.seeds(seeds)])
+        return members.joined([learner.init(own) for own in members.seeds(seeds)])
 
     def drift(state: State, seeds: np.ndarray) -> State:
-        each = members.apart(state, seeds)
-        return members.beside([learner.drift(one, own) for one, own in each])
+        groups = members.split(state, seeds)
+        return members.joined([learner.drift(group, own) for group, own in groups])
 
     def boundary(state: State, context: Context, seeds: np.ndarray) -> State:
-        told = Context(*(None if a is None else members.repeated(a) for a in context))
-        each = members.apart(state, seeds)
-        return members.beside([learner.boundary(one, told, own) for one, own in each])
+        context = Context(*(None if a is None else members.repeated(a) for a in context))
+        groups = members.split(state, seeds)
+        return members.joined([learner.boundary(group, context, own) for group, own in groups])
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
-        seen, each = members.repeated(inputs), members.apart(state, seeds)
-        return _mixture(members, [learner.predict(one, seen, own) for one, own in each])
+        inputs, groups = members.repeated(inputs), members.split(state, seeds)
+        return _mixture(members, [learner.predict(group, inputs, own) for group, own in groups])
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
-        return _learnt(members, learner.observe, state, batch, seeds)
+        return _learn(members, learner.observe, state, batch, seeds)
 
     def warm_up(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
-        return _learnt(members, learner.begin, state, batch, seeds)
+        return _learn(members, learner.begin, state, batch, seeds)
 
     return Learner(init, predict, observe, drift=drift, boundary=boundary, warm_up=warm_up)
 
 
 class _Members(NamedTuple):
-    """How `size` members are handed to a learner: `at_once`, M' of them, as S M' repetitions."""
+    """The layout of `size` members: groups of `at_once`, M', run as S M' repetitions."""
 
     size: int
     at_once: int
 
     def seeds(self, seeds: np.ndarray) -> list[np.ndarray]:
-        """Seeds [S M', 2] of each group of members, from those of the repetitions, [S, 2]."""
+        """Return the seeds [S M', 2] of each group, from those of the repetitions, [S, 2]."""
         own = [seeds, *(fold_each(seeds, "member", i) for i in range(1, self.size))]
         return [np.stack(own[group], axis=1).reshape(-1, 2) for group in self._groups()]
 
-    def apart(self, state: State, seeds: np.ndarray) -> Iterator[tuple[State, np.ndarray]]:
-        """State [S M', H, ...] and seeds of each group, from a state [S, M H, ...]."""
+    def split(self, state: State, seeds: np.ndarray) -> Iterator[tuple[State, np.ndarray]]:
+        """Yield the state [S M', H, ...] and the seeds of each group, from a state [S, M H, ...]."""
 
-        def of(group: slice, array: np.ndarray) -> np.ndarray:
+        def select(group: slice, array: np.ndarray) -> np.ndarray:
             s, h, *rest = len(array), array.shape[1] // self.size, *array.shape[2:]
             return array.reshape(s, self.size, h, *rest)[:, group].reshape(
                 s * self.at_once, h, *rest
             )
 
         for group, own in zip(self._groups(), self.seeds(seeds), strict=True):
-            yield mapped(partial(of, group), state), own
+            yield mapped(partial(select, group), state), own
 
     def repeated(self, array: np.ndarray) -> np.ndarray:
-        """Data [S, ...] as the members of a group see them, [S M', ...]."""
+        """Repeat data [S, ...] for the members of a group, [S M', ...]."""
         return np.repeat(array, self.at_once, axis=0) if self.at_once > 1 else array
 
-    def beside(self, parts: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
-        """Arrays [S, M H, ...] from those of the groups, [S M', H, ...]."""
+    def joined(self, groups: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+        """Return the arrays [S, M H, ...] of all members from those of the groups, [S M', H, ...]."""
 
-        def joined(name: str) -> np.ndarray:
-            each = [part[name] for part in parts]
-            s, h, *rest = len(each[0]) // self.at_once, *each[0].shape[1:]
-            return np.concatenate([a.reshape(s, self.at_once * h, *rest) for a in each], axis=1)
+        def join(arrays: list[np.ndarray]) -> np.ndarray:
+            s, h, *rest = len(arrays[0]) // self.at_once, *arrays[0].shape[1:]
+            return np.concatenate([a.reshape(s, self.at_once * h, *rest) for a in arrays], axis=1)
 
-        return {name: joined(name) for name in parts[0]}
+        return {name: join([group[name] for group in groups]) for name in groups[0]}
 
     def _groups(self) -> list[slice]:
+        """Return the slice of the members of each group."""
         return [slice(i, i + self.at_once) for i in range(0, self.size, self.at_once)]
 
 
-def _mixture(members: _Members, found: Sequence[Predictive]) -> Predictive:
-    """The members' predictions with equal weights; what they do not have, it does not."""
-    each = [{k: a for k, a in one._asdict().items() if a is not None} for one in found]
-    fields = members.beside(each)
+def _mixture(members: _Members, groups: Sequence[Predictive]) -> Predictive:
+    """Return the mixture of the groups' predictions with equal weights of all members."""
+    each = [{k: a for k, a in group._asdict().items() if a is not None} for group in groups]
+    fields = members.joined(each)
     fields["log_weights"] = fields["log_weights"] - np.log(members.size)
-    return found[0]._replace(**fields)
+    return groups[0]._replace(**fields)
 
 
-def _learnt(
+def _learn(
     members: _Members, learn: Learn, state: State, batch: Batch, seeds: np.ndarray
 ) -> tuple[State, Info]:
-    """State and Info after all members have learnt."""
-    seen = Batch(*map(members.repeated, batch))
-    each = [learn(one, seen, own) for one, own in members.apart(state, seeds)]
-    states, infos = zip(*each, strict=True)
+    """Return State and Info after all members have learnt the batch."""
+    batch = Batch(*map(members.repeated, batch))
+    results = [learn(group, batch, own) for group, own in members.split(state, seeds)]
+    states, infos = zip(*results, strict=True)
     left_out = OF_ONE_HISTORY if members.size > 1 else ()
-    info = members.beside(infos)
-    return members.beside(states), {k: a for k, a in info.items() if k not in left_out}
+    info = members.joined(infos)
+    return members.joined(states), {k: a for k, a in info.items() if k not in left_out}

@@ -1,11 +1,13 @@
-"""Broaden before every task: forgetting at a constant rate, without a decision.
+"""Forgetting at a constant rate: the posterior is broadened before every task, without a decision.
 
-What a `beam` does where every task is a shift, in one hypothesis and without its evidence:
-the diffusion baselines of li2021vbs (4.3 and the "always broadened" ones), and exponential
-forgetting (Kulhavy and Zarrop 1993) with broadening geometric. Needs a learner with `broaden`.
+A `beam` that takes every task for a shift, with one hypothesis and without its evidence. Source:
+the diffusion baselines of li2021vbs (4.3 and the "always broadened" ones); with broadening
+geometric, exponential forgetting (Kulhavy and Zarrop 1993). Needs a learner with `broaden`. Knows:
+the rate of forgetting.
 
-State and Info: those of the learner, and step [S, 1]. The first task, after a warm-up or without
-one, finds the prior as it is: there is nothing to forget.
+The first task, with or without a warm-up before it, has the prior as it is.
+
+State and Info: the learner's, and step [S, 1].
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from shiftbench.core.interface import (
     part,
     prefixed,
 )
-from shiftbench.methods.combinators._broadening import widening
+from shiftbench.methods.combinators._broadening import broadening_of
 
 NEEDS: tuple[str, ...] = ()
 REFUSES = ("counts",)
@@ -39,24 +41,27 @@ WARMS = "inside"
 @dataclass(frozen=True)
 class Settings:
     broadening: Literal["temper", "temper-prior", "geometric", "diffuse"] = "temper"
-    """How the posterior is widened: q^beta; q^beta p0 or q^beta p0^(1 - beta), with p0 the initial
-    prior; or q convolved with N(0, variance)."""
+    """Broadening. temper: q^beta; temper-prior: q^beta p0; geometric: q^beta p0^(1 - beta), with p0
+    the initial prior; diffuse: q convolved with N(0, variance)."""
     beta: Annotated[float, Gt(0), Le(1)] = 0.6666666666666666
-    """Exponent of the tempering; the share of precision that is kept."""
+    """Exponent of q, the share of the precision that is kept."""
     variance: Annotated[float, Ge(0)] = 1.0
-    """Variance D that `diffuse` adds."""
+    """diffuse: variance D that is added."""
 
 
 def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
-    """The learner with its posterior widened before every task but the first."""
-    widen = widening("forget", settings, learner)
+    """Build the learner that is broadened before every task but the first.
+
+    Raises LearnerError if it cannot be broadened.
+    """
+    broaden = broadening_of("forget", settings, learner)
 
     def init(seeds: np.ndarray) -> State:
         return _pack(learner.init(seeds), np.zeros((len(seeds), 1), np.int64))
 
     def drift(state: State, seeds: np.ndarray) -> State:
         base = learner.drift(part(state, "base."), seeds)
-        return _pack(widen(base) if state["step"].max() > 0 else base, state["step"])
+        return _pack(broaden(base) if state["step"].max() > 0 else base, state["step"])
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
         return learner.predict(part(state, "base."), inputs, seeds)
@@ -73,4 +78,5 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
 
 
 def _pack(base: State, step: np.ndarray) -> State:
+    """Put the step count and the learner's state into one state."""
     return {"step": step} | prefixed(base, "base.")

@@ -1,7 +1,10 @@
-"""Train on everything seen so far, from scratch: the upper target of continual learning.
+"""Joint training from scratch on all tasks so far: the upper target of continual learning.
 
-State: those of the learner as base.*; the data seen, inputs [S, 1, capacity, ...],
-targets, and mask, False where nothing has been written yet.
+Knows: all rows of earlier tasks.
+
+State: the learner's as base.*; the rows seen, inputs [S, 1, capacity, ...], targets, and mask,
+False where nothing is written yet.
+Info: the learner's, of all rows.
 """
 
 from __future__ import annotations
@@ -33,11 +36,11 @@ REFUSES = ("counts", "word", "mixed")
 @dataclass(frozen=True)
 class Settings:
     capacity: Annotated[int, Ge(0)] = 0
-    """Rows of memory; 0: enough for all tasks and a warm-up of the largest task's size."""
+    """Rows of memory; 0: enough for all tasks and for a warm-up of the largest task's size."""
 
 
 def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
-    """The learner, refitted to the union of all tasks whenever one arrives."""
+    """Build the learner that is refitted to the union of all tasks after each task."""
     capacity = settings.capacity or problem.n_train * (problem.n_tasks + 1)
 
     def init(seeds: np.ndarray) -> State:
@@ -48,7 +51,7 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
         return learner.predict(part(state, "base."), inputs, seeds)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
-        seen = Batch(*(_written(state, batch, name) for name in Batch._fields))
+        seen = Batch(*(_extended_memory(state, batch, name) for name in Batch._fields))
         base, info = learner.observe(learner.init(seeds), seen, seeds)
         memory = {name: array[:, None] for name, array in seen._asdict().items()}
         return memory | prefixed(base, "base."), info
@@ -56,8 +59,8 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
     return Learner(init, predict, observe)
 
 
-def _written(state: State, batch: Batch, name: str) -> np.ndarray:
-    """The memory array [S, capacity, ...] with the batch written behind what is there."""
+def _extended_memory(state: State, batch: Batch, name: str) -> np.ndarray:
+    """Return a memory array [S, capacity, ...] with the batch appended; LearnerError if full."""
     memory, new = state[name][:, 0].copy(), getattr(batch, name)
     used = state["mask"][:, 0].any(axis=0).sum()
     if used + new.shape[1] > memory.shape[1]:

@@ -1,10 +1,11 @@
-"""Forget before every task: the independent baselines of li2021vbs, Table 1.
+"""Reset before every task: the independent baselines of li2021vbs, Table 1.
 
-`pretrained` goes back to the posterior after the warm-up (on untransformed data; what the
-authors' code does); `scratch` to the initial prior (what the paper's text implies): it learns
-nothing from a warm-up.
+`pretrained` goes back to the posterior after the warm-up (on untransformed data, as the authors'
+code). `scratch` goes back to the initial prior (as the paper's text implies) and learns nothing
+from a warm-up. Knows: nothing of earlier tasks.
 
-State: those of the learner as base.*; home.*, the state to go back to.
+State: the learner's as base.*; home.*, the state to go back to.
+Info: the learner's.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ WARMS = {"inside": {"to": ("pretrained",)}}
 @dataclass(frozen=True)
 class Settings:
     to: Literal["scratch", "pretrained"] = "scratch"
-    """What the learner falls back to before each task."""
+    """State at the start of each task: the initial prior, or the posterior of the warm-up."""
 
 
 def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
-    """The learner without a memory beyond the task at hand."""
+    """Build the learner that starts each task from the same state."""
 
     def init(seeds: np.ndarray) -> State:
         home = learner.init(seeds)
@@ -67,4 +68,5 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
 
 
 def _pack(base: State, home: State) -> State:
+    """Put the learner's state and the state to go back to into one state."""
     return prefixed(base, "base.") | prefixed(home, "home.")

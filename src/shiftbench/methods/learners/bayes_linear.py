@@ -1,26 +1,27 @@
-"""Bayesian linear regression, standard or robust by beta-divergences.
+"""Bayesian linear regression with unknown noise, standard or robust by beta divergences.
 
-y = X mu + noise in R^d, noise N(0, s2 I), with a normal-inverse-gamma prior. Several models
-(designs X_m) make a set: the state starts with one hypothesis a model, so that `run_length`
-weighs them as well. Rows of features are one model, with an intercept as the last regressor.
-Source: knoblauch2018robust, sections 3 and 4.
+y = X mu + noise in R^d, noise N(0, s2 I), with a normal-inverse-gamma prior on (mu, s2). Source:
+knoblauch2018robust, sections 3 and 4. Knows: the prior and, where robust, both betas.
 
-beta_p > 0: the parameters have the beta-divergence posterior, approximated by the best normal-
-inverse-gamma (`methods/posteriors/beta_posterior.py`), fitted anew after every row on the last
-`window`
-rows, or followed by the paper's SVRG (`methods/posteriors/svrg.py`); the conjugate posterior of all
-rows is
-kept beside it, another place to start from. beta_rlm > 0: the evidence is the beta-divergence score
-of the prediction (Eq. 8), which is what makes the run lengths robust; 0 is the log density.
+A set of models (designs X_m) is learnt side by side: the state starts with one hypothesis for each
+model, so that `run_length` weighs the models too. Plain features are a single model, with an
+intercept as the last regressor.
 
-The conjugate posterior can be broadened: powers of it, and products with the prior, stay in the
-family (`normal_inverse_gamma.broaden`). Not by `diffuse`, whose variance does not scale with s2;
-and not a beta-divergence posterior, which is made anew from rows and prior after every row.
+With beta_p > 0 the parameters have the beta-divergence posterior. It is approximated by the best
+normal-inverse-gamma (`posteriors/beta_posterior.py`), refitted after every row to the last `window`
+rows, or tracked by the paper's SVRG (`posteriors/svrg.py`). The conjugate posterior of all rows is
+kept as a second starting point. With beta_rlm > 0 the log evidence is the beta-divergence score of
+the prediction (Eq. 8), which makes run lengths robust; with 0 it is the log density.
+
+The conjugate posterior can be broadened: its powers and their products with the prior stay in the
+family (`normal_inverse_gamma.broaden`). `diffuse` is refused, because its variance does not scale
+with s2, and so is any broadening of a beta-divergence posterior, which is recomputed from rows and
+prior after every row.
 
 State, all [S, H, ...]: model; count of rows; a, b, mean [p], root [p, p] of the conjugate
-posterior, L with Sigma = L L'; with beta_p also fit [2 + p + p p] (a, b, m, L),
-window_x [window, d, p], window_y [window, d]; with svrg also svrg [3 (2 + p + p p) + 3]. Info:
-log_evidence [S, H].
+posterior, with Sigma = root root'. With beta_p also fit [2 + p + p p] (a, b, mean, root), window_x
+[window, d, p], window_y [window, d]; with SVRG also svrg [3 (2 + p + p p) + 3].
+Info: log_evidence [S, H] in nats.
 """
 
 from __future__ import annotations
@@ -61,48 +62,52 @@ OFFERS = {
     "density": {"beta_p": (0.0,), "beta_rlm": (0.0,)},
 }
 
-FIELDS = 4
-"""Numbers before the mean: model, count, a, b."""
+MEAN_START = 4
+"""Offset of the mean in a packed hypothesis, after model, count, a and b."""
 RESTARTS = 50
-"""Rows of a segment up to which a fit may start from the conjugate posterior."""
+"""Largest number of rows at which a fit may start from the conjugate posterior."""
 BETA_P = 3
-"""Where beta_p lies among the constants."""
+"""Index of beta_p in the constants."""
 
 
 @dataclass(frozen=True)
 class Settings:
     a0: Annotated[float, Gt(0)] = 1.0
-    """Shape of the prior of s2; 1 on the well-log, 3 on Fig. 1B, 1 on the air pollution."""
+    """Shape of the prior of s2 (paper: 1 on the well-log, 3 in Fig. 1B, 1 on air pollution)."""
     b0: Annotated[float, Gt(0)] = 1.0
-    """Scale of the prior of s2; 1e7 (robust) and 1e4 (standard) on the raw well-log, 5, 20."""
+    """Scale of the prior of s2 (paper: on the raw well-log 1e7 if robust and 1e4 if standard, 5 in
+    Fig. 1B, 20 on air pollution)."""
     prior_mean: float = 0.0
-    """Mean of the prior of every coefficient."""
+    """Prior mean of every coefficient."""
     prior_variance: Annotated[float, Gt(0)] = 1.0
-    """Prior variance of a coefficient in units of s2; .25 on the well-log, 100, 20."""
+    """Prior variance of a coefficient in units of s2 (paper: 0.25 on the well-log, 100 in Fig. 1B,
+    20 on air pollution)."""
     beta_p: Annotated[float, Ge(0)] = 0.0
-    """beta of the parameters; 0 is the standard posterior. .05 on the well-log, .2, .005."""
+    """Beta of the parameters; 0 gives the standard posterior (paper: 0.05 on the well-log, 0.2 in
+    Fig. 1B, 0.005 on air pollution)."""
     beta_rlm: Annotated[float, Ge(0)] = 0.0
-    """beta of the evidence; 0 is the log density. The script for the well-log has 1e-4, which
-    is not robust with correct formulas; .15, .1."""
+    """Beta of the evidence; 0 gives the log density (paper: 0.15 in Fig. 1B, 0.1 on air pollution;
+    the authors' script for the well-log has 1e-4, which is not robust with correct formulas)."""
     window: Annotated[int, Ge(1)] = 360
-    """Rows that a beta posterior is fitted on; 360 on the well-log, 200, 300."""
+    """Number of latest rows that a beta posterior is fitted to (paper: 360 on the well-log, 200 in
+    Fig. 1B, 300 on air pollution)."""
     tolerance: Annotated[float, Gt(0)] = 0.001
-    """Where a fit ends: no entry of the gradient larger, in units of the posterior's widths."""
+    """Largest gradient entry at which a fit ends, in units of the posterior's widths."""
     optimiser: Literal["full", "svrg"] = "full"
-    """How the beta posterior follows the rows: a full fit after each, or the paper's SVRG."""
+    """Update of the beta posterior after a row: a full fit, or the paper's SVRG steps."""
 
 
 def build(settings: Settings, problem: Problem, model: None = None) -> RobustLearner:
-    """The learner of problem.n_outputs targets on designs of input_shape (models, d, p).
+    """Build the learner of d targets on designs of input_shape (models, d, p).
 
-    Of one target on features of input_shape (p - 1,), too. LearnerError for other inputs.
+    One target on features of input_shape (p - 1,) works too. Raises LearnerError for other inputs.
     """
-    models, d, p = _shape(problem)
+    models, d, p = _design_shape(problem)
     window = settings.window if settings.beta_p else 0
     layout = _layout(d, p, window, settings)
     sizes = [d, p, window, settings.beta_p, settings.beta_rlm, settings.tolerance]
     rows = CompiledRows(
-        check=partial(_checked, d=d),
+        check=partial(_checked_rows, d=d),
         pack=partial(pack, layout),
         unpack=partial(unpack, layout),
         step=_step,
@@ -111,8 +116,8 @@ def build(settings: Settings, problem: Problem, model: None = None) -> RobustLea
     )
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
-        learnt, evidence = learn(rows, state, batch)
-        return learnt, {"log_evidence": evidence}
+        posterior, evidence = learn(rows, state, batch)
+        return posterior, {"log_evidence": evidence}
 
     def observe_at(state: State, batch: Batch, beta_p: np.ndarray) -> State:
         constants = np.tile(rows.constants, (len(beta_p), 1))
@@ -136,7 +141,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> RobustLea
 def _initial(
     settings: Settings, layout: Mapping[str, tuple[int, ...]], models: int, seeds: np.ndarray
 ) -> State:
-    """The prior [S, models, ...], before any row."""
+    """Return the state [S, models, ...] before any row: the prior of every model."""
     size, (p,) = (len(seeds), models), layout["mean"]
     root = math.sqrt(settings.prior_variance) * np.eye(p)
     state = {name: np.zeros((*size, *shape)) for name, shape in layout.items()} | {
@@ -155,37 +160,40 @@ def _initial(
 
 
 def _predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> StudentT:
-    x = _designs(state["model"].astype(int), _with_intercept(inputs))
+    """Return the Student's t prediction of each hypothesis under its own design."""
+    x = _designs_of_models(state["model"].astype(int), _with_intercept(inputs))
     return normal_inverse_gamma.prediction(x, *_posterior(state))
 
 
 def _broadened(settings: Settings, state: State, broadening: Broadening) -> State:
-    named = ("a", "b", "mean", "root")
+    """Broaden the conjugate posterior of every hypothesis."""
+    parameters = ("a", "b", "mean", "root")
     prior = settings.a0, settings.b0, settings.prior_mean, settings.prior_variance
-    wide = normal_inverse_gamma.broaden(*(state[name] for name in named), broadening, prior)
-    return state | dict(zip(named, wide, strict=True))
+    broad = normal_inverse_gamma.broaden(*(state[name] for name in parameters), broadening, prior)
+    return state | dict(zip(parameters, broad, strict=True))
 
 
 def _with_scale(state: State, a: np.ndarray, b: np.ndarray) -> State:
+    """Replace a and b of the conjugate posterior; [S, 1] sets all hypotheses."""
     return state | {k: np.broadcast_to(v, state[k].shape).copy() for k, v in (("a", a), ("b", b))}
 
 
-def _checked(batch: Batch, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Designs [S, n, M d p] and targets [S, n, d], as compiled code takes them."""
-    whole = batch._replace(inputs=_with_intercept(batch.inputs))
-    return row_values.checked("bayes-linear", whole, d)
+def _checked_rows(batch: Batch, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return designs [S, n, M d p] and targets [S, n, d] for compiled code, after checks."""
+    batch = batch._replace(inputs=_with_intercept(batch.inputs))
+    return row_values.checked("bayes-linear", batch, d)
 
 
 def _with_intercept(inputs: np.ndarray) -> np.ndarray:
-    """Features [S, n, p - 1] as designs [S, n, 1, 1, p]; designs [S, n, M, d, p] as they are."""
+    """Turn features [S, n, p - 1] into designs [S, n, 1, 1, p]; leave designs unchanged."""
     if inputs.ndim != 3:
         return inputs
-    one = np.ones((*inputs.shape[:2], 1))
-    return np.concatenate([inputs, one], axis=2)[:, :, None, None]
+    intercept = np.ones((*inputs.shape[:2], 1))
+    return np.concatenate([inputs, intercept], axis=2)[:, :, None, None]
 
 
-def _shape(problem: Problem) -> tuple[int, int, int]:
-    """Numbers of models, targets and regressors; LearnerError for what makes none."""
+def _design_shape(problem: Problem) -> tuple[int, int, int]:
+    """Return (models, targets, regressors) of a design; LearnerError if inputs are no designs."""
     shape = problem.input_shape
     if problem.kind == "regression" and len(shape) == problem.n_outputs == 1:
         return 1, 1, shape[0] + 1
@@ -199,7 +207,7 @@ def _shape(problem: Problem) -> tuple[int, int, int]:
 
 
 def _prior(settings: Settings, p: int) -> np.ndarray:
-    """a0, b0, m0, Sigma0^-1, log |Sigma0| in one array, as `beta_posterior.elbo` takes it."""
+    """Return a0, b0, m0, Sigma0^-1, log |Sigma0| as the one array `beta_posterior.elbo` takes."""
     precision = np.eye(p) / settings.prior_variance
     return np.concatenate(
         [
@@ -212,7 +220,7 @@ def _prior(settings: Settings, p: int) -> np.ndarray:
 
 
 def _layout(d: int, p: int, window: int, settings: Settings) -> dict[str, tuple[int, ...]]:
-    """Shapes of the state's arrays, without seed and hypothesis, in the order of their packing."""
+    """Return the shapes of the state's arrays, without seed and hypothesis, in packing order."""
     layout: dict[str, tuple[int, ...]] = {"model": (), "count": (), "a": (), "b": ()}
     layout |= {"mean": (p,), "root": (p, p)}
     if settings.beta_p:
@@ -223,7 +231,7 @@ def _layout(d: int, p: int, window: int, settings: Settings) -> dict[str, tuple[
 
 
 def _posterior(state: State) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """a, b [S, H], mean [S, H, p] and root [S, H, p, p] that predictions are made with."""
+    """Return a, b [S, H], mean [S, H, p], root [S, H, p, p] of the posterior that predicts."""
     if "fit" not in state:
         return state["a"], state["b"], state["mean"], state["root"]
     fit, p = state["fit"], state["mean"].shape[-1]
@@ -231,64 +239,69 @@ def _posterior(state: State) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nda
     return fit[..., 0], fit[..., 1], fit[..., 2 : 2 + p], root
 
 
-def _designs(model: np.ndarray, inputs: np.ndarray) -> np.ndarray:
-    """Design of each hypothesis' model [S, H, n, d, p]; inputs [S, n, M, d, p]."""
+def _designs_of_models(model: np.ndarray, inputs: np.ndarray) -> np.ndarray:
+    """Select designs [S, H, n, d, p] by the model of each hypothesis from [S, n, M, d, p]."""
     return inputs[np.arange(len(model))[:, None], :, model]
 
 
 @njit(cache=True, error_model="numpy")
 def _refit(numbers, design, y, constants, d, p, window, beta):
-    """Puts the row into the window and fits the beta posterior on it.
+    """Write the row into the window and update the beta posterior, in place.
 
-    From the fit before or, with few rows, from the conjugate posterior if that has the larger
-    ELBO: at first the fit before, or the prior, may be a poor local optimum.
+    A fit starts from the previous fit or, while there are few rows, from the conjugate posterior if
+    that has the larger ELBO: the first fits can be poor local optima.
     """
-    at = FIELDS + p + p * p
-    fit = numbers[at : at + 2 + p + p * p]
-    at += 2 + p + p * p
-    window_x = numbers[at : at + window * d * p].reshape(window, d, p)
-    end = at + window * d * (p + 1)
-    window_y = numbers[at + window * d * p : end].reshape(window, d)
-    own = numbers[end:]
-    place = int(numbers[1] - 1) % window
-    window_x[place], window_y[place] = design, y
+    start = MEAN_START + p + p * p
+    fit = numbers[start : start + 2 + p + p * p]
+    start += 2 + p + p * p
+    window_x = numbers[start : start + window * d * p].reshape(window, d, p)
+    end = start + window * d * (p + 1)
+    window_y = numbers[start + window * d * p : end].reshape(window, d)
+    svrg_state = numbers[end:]
+    slot = int(numbers[1] - 1) % window
+    window_x[slot], window_y[slot] = design, y
     rows = min(int(numbers[1]), window)
     prior, tolerance = constants[6:], constants[5]
     x, targets = window_x[:rows], window_y[:rows]
-    if len(own) and not svrg.wants_optimum(own, rows, window):
-        svrg.step(own, fit, prior, beta, x, targets, window)
+    if len(svrg_state) and not svrg.wants_optimum(svrg_state, rows, window):
+        svrg.step(svrg_state, fit, prior, beta, x, targets, window)
         return
     if numbers[1] <= RESTARTS:
         conjugate, gradient = numbers[2 : 4 + p + p * p], np.empty(len(fit))
         work = np.empty(beta_posterior.work_size(d, p))
-        before = beta_posterior.elbo(fit, prior, beta, x, targets, gradient, work)
-        other = beta_posterior.elbo(conjugate, prior, beta, x, targets, gradient, work)
-        if other > before:
+        elbo_of_fit = beta_posterior.elbo(fit, prior, beta, x, targets, gradient, work)
+        elbo = beta_posterior.elbo(conjugate, prior, beta, x, targets, gradient, work)
+        if elbo > elbo_of_fit:
             fit[:] = conjugate
     beta_posterior.fit(fit, prior, beta, x, targets, tolerance, np.int64(200))
-    if len(own):
-        svrg.step(own, fit, prior, beta, x, targets, window)
+    if len(svrg_state):
+        svrg.step(svrg_state, fit, prior, beta, x, targets, window)
 
 
 @cfunc(STEP, cache=True, error_model="numpy")
 def _step(numbers, x, y, constants, scratch):
-    """Evidence of a row, then the conjugate update and, with beta_p, the fit."""
+    """Update one hypothesis with a row, in place, and return the row's log evidence."""
     d, p = int(constants[0]), int(constants[1])
     window, beta_p, beta_rlm = int(constants[2]), constants[3], constants[4]
-    at = int(numbers[0]) * d * p
-    design, end = x[at : at + d * p].reshape(d, p), FIELDS + p + p * p
+    start = int(numbers[0]) * d * p
+    design, end = x[start : start + d * p].reshape(d, p), MEAN_START + p + p * p
     work, a, b = scratch[: 2 * p], numbers[2], numbers[3]
     log_det, quadratic = normal_inverse_gamma.learn(
-        design, y, numbers[FIELDS : FIELDS + p], numbers[FIELDS + p : end].reshape(p, p), work
+        design,
+        y,
+        numbers[MEAN_START : MEAN_START + p],
+        numbers[MEAN_START + p : end].reshape(p, p),
+        work,
     )
     numbers[1] += 1
     numbers[2] += 0.5 * d
     numbers[3] += 0.5 * quadratic
     if beta_p > 0:
-        fit, before = numbers[end : end + 2 + p + p * p], scratch[2 * p :]
-        before[:] = fit[2:]
+        # The evidence is that of the fit before the row; `learn` runs on a copy of it.
+        fit, copy = numbers[end : end + 2 + p + p * p], scratch[2 * p :]
+        copy[:] = fit[2:]
         log_det, quadratic = normal_inverse_gamma.learn(
-            design, y, before[:p], before[p:].reshape(p, p), work
+            design, y, copy[:p], copy[p:].reshape(p, p), work
         )
         a, b = fit[0], fit[1]
         _refit(numbers, design, y, constants, d, p, window, beta_p)

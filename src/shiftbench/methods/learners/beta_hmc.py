@@ -1,11 +1,13 @@
 """Bayesian linear regression with the exact beta posterior, by Hamiltonian Monte Carlo.
 
-The reference for `bayes-linear` with beta_p: it keeps all rows, and after each task draws from
-the beta posterior of all of them. Source: knoblauch2018robust, Eq. 3 and 5, Fig. 3 (95,000 draws).
-TensorFlow Probability's sampler, in coordinates in which the fitted normal-inverse-gamma is nearly
-standard normal: a fixed step then suits every posterior. Chains start at standard normal points.
-Predicts the mixture over all draws, whose far tail (ten standard deviations) rests on the few draws
-with a large s2.
+The reference for `bayes-linear` with beta_p: all rows are stored, and after each task the beta
+posterior of all rows is sampled. Source: knoblauch2018robust, Eq. 3 and 5, Fig. 3 (95,000 draws).
+Knows: the prior and beta_p.
+
+The sampler is TensorFlow Probability's. It runs in coordinates in which the fitted normal-inverse-
+gamma is nearly standard normal, so that one fixed step size suits every posterior; chains start at
+standard normal points. A prediction is the mixture over all draws; its far tail (ten standard
+deviations) rests on the few draws with a large s2.
 
 State, [S, 1, ...]: x [N, d, p], y [N, d], count of rows; draws [draws, 1 + p] of s2, mu (from
 the prior, before any row); fit [2 + p + p p], the approximation (a, b, m, L with Sigma = L L');
@@ -26,6 +28,7 @@ from annotated_types import Ge, Gt
 
 from shiftbench.core import seeds as seeding
 from shiftbench.core.interface import Batch, Gaussian, Info, Learner, LearnerError, Problem, State
+from shiftbench.methods.learners import _stored_rows
 from shiftbench.methods.networks.backend import fused, tf
 from shiftbench.methods.posteriors import beta_exact
 
@@ -44,25 +47,25 @@ class Settings:
     b0: Annotated[float, Gt(0)] = 1.0
     """Scale of the prior of s2."""
     prior_mean: float = 0.0
-    """Mean of the prior of every coefficient."""
+    """Prior mean of every coefficient."""
     prior_variance: Annotated[float, Gt(0)] = 1.0
     """Prior variance of a coefficient in units of s2."""
     beta_p: Annotated[float, Gt(0)] = 0.25
-    """beta of the parameters; .25 in Fig. 3."""
+    """Beta of the parameters (Fig. 3: 0.25)."""
     draws: Annotated[int, Ge(2)] = 10_000
-    """Draws kept, of all chains together; 95,000 in Fig. 3. Rounded up to full chains."""
+    """Draws that are kept, over all chains; rounded up to full chains (Fig. 3: 95,000)."""
     chains: Annotated[int, Ge(2)] = 20
-    """Independent chains."""
+    """Number of independent chains."""
     burn_in: Annotated[int, Ge(0)] = 100
-    """First draws of each chain that are thrown away."""
+    """Number of first draws of each chain that are discarded."""
     step_size: Annotated[float, Gt(0)] = 0.35
-    """Leapfrog step, in standard deviations of the approximation."""
+    """Size of a leapfrog step, in standard deviations of the approximation."""
     leapfrog_steps: Annotated[int, Ge(1)] = 5
-    """Leapfrog steps of a proposal."""
+    """Number of leapfrog steps of a proposal."""
 
 
 class _Chains(NamedTuple):
-    """Draws [draws, 1 + p] of one posterior, share accepted, largest R-hat."""
+    """Draws [draws, 1 + p] of one posterior, share of accepted proposals, largest R-hat."""
 
     draws: np.ndarray
     accepted: float
@@ -70,11 +73,11 @@ class _Chains(NamedTuple):
 
 
 def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
-    """The learner of problem.n_outputs targets on designs of input_shape (1, d, p).
+    """Build the learner of d targets on designs of input_shape (1, d, p).
 
-    LearnerError for other inputs. It is compiled once, for as many rows as the stream has.
+    The sampler is compiled once, for all rows of the stream. Raises LearnerError for other inputs.
     """
-    d, p = _shape(problem)
+    d, p = _stored_rows.design_shape("beta-hmc", problem)
     capacity = problem.n_tasks * problem.n_train
     prior = beta_exact.Prior(settings.a0, settings.b0, settings.prior_mean, settings.prior_variance)
     kept = -(-settings.draws // settings.chains) * settings.chains
@@ -82,7 +85,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
 
     def init(seeds: np.ndarray) -> State:
         start = prior.approximation(p)
-        draws = [_balanced(start, kept, seeding.generator(seed)) for seed in seeds]
+        draws = [_antithetic_draws(start, kept, seeding.generator(seed)) for seed in seeds]
         size = (len(seeds), 1)
         return {
             "x": np.zeros((*size, capacity, d, p)),
@@ -101,33 +104,23 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
         return Gaussian(log_weights, mean, np.broadcast_to(s2[:, :, None, None], mean.shape))
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
-        _check(batch, d)
+        _check_rows(batch, d)
         after = {name: array.copy() for name, array in state.items()}
         for s in np.flatnonzero(batch.mask.any(axis=1)).tolist():
-            count = _append(after, batch, s)
+            _, count = _stored_rows.append(after, batch, s, 0)
             x, y = after["x"][s, 0], after["y"][s, 0]
             fit = beta_exact.approximation(prior, settings.beta_p, x[:count], y[:count])
-            found = sample(fit, x, y, count, seeds[s])
+            chains = sample(fit, x, y, count, seeds[s])
             after["fit"][s, 0] = fit.packed()
-            after["draws"][s, 0] = found.draws
-            after["accepted"][s, 0], after["r_hat"][s, 0] = found.accepted, found.r_hat
+            after["draws"][s, 0] = chains.draws
+            after["accepted"][s, 0], after["r_hat"][s, 0] = chains.accepted, chains.r_hat
         return after, {name: after[name] for name in INFO}
 
     return Learner(init, predict, observe)
 
 
-def _shape(problem: Problem) -> tuple[int, int]:
-    """d and p."""
-    shape = problem.input_shape
-    if problem.kind != "regression" or len(shape) != 3 or shape[:2] != (1, problem.n_outputs):
-        raise LearnerError(
-            "beta-hmc: needs real targets and one design of shape (1, targets, regressors) for"
-            f" each row, as the stream family series has; the inputs here are {shape}"
-        )
-    return shape[1], shape[2]
-
-
-def _check(batch: Batch, d: int) -> None:
+def _check_rows(batch: Batch, d: int) -> None:
+    """Raise LearnerError for missing or infinite values, or another number of targets than d."""
     if batch.targets.shape[2:] != (d,):
         raise LearnerError(
             f"beta-hmc: targets have {batch.targets.shape[2:]} values a row, but the stream"
@@ -143,23 +136,12 @@ def _check(batch: Batch, d: int) -> None:
             )
 
 
-def _append(state: State, batch: Batch, s: int) -> int:
-    """Puts the rows that are seen behind those of repetition s, in place; their number now."""
-    seen = batch.mask[s]
-    first = int(state["count"][s, 0])
-    last = first + int(seen.sum())
-    state["x"][s, 0, first:last] = batch.inputs[s, seen, 0]
-    state["y"][s, 0, first:last] = batch.targets[s, seen]
-    state["count"][s, 0] = last
-    return last
-
-
-def _balanced(
+def _antithetic_draws(
     prior: beta_exact.Approximation, size: int, random: np.random.Generator
 ) -> np.ndarray:
-    """Draws [size, 1 + p] of the prior in mirrored pairs, so that their mean is its mean.
+    """Draw [size, 1 + p] from the prior in mirrored pairs, whose mean is the prior mean.
 
-    Its tails may be so heavy that a plain mean of thousands of draws is far off.
+    The prior can be so heavy-tailed that a plain mean of thousands of draws is far off.
     """
     s2, mu = prior.draw(-(-size // 2), random)
     pairs = np.concatenate([mu, 2 * prior.m - mu])
@@ -169,7 +151,7 @@ def _balanced(
 def _sampler(
     settings: Settings, prior: beta_exact.Prior, results: int
 ) -> Callable[[beta_exact.Approximation, np.ndarray, np.ndarray, int, np.ndarray], _Chains]:
-    """The compiled sampler: (approximation, x, y, rows that count, seed) -> chains."""
+    """Compile the sampler (approximation, x, y, number of rows, seed) -> chains."""
 
     @fused
     def run(start, centre, x, y, seen, seed):
@@ -183,7 +165,7 @@ def _sampler(
             start,
             kernel=kernel,
             num_burnin_steps=settings.burn_in,
-            trace_fn=lambda _, found: found.is_accepted,
+            trace_fn=lambda _, results: results.is_accepted,
             seed=seed,
         )
         share = tf.reduce_mean(tf.cast(accepted, tf.float64))
@@ -204,7 +186,7 @@ def _sampler(
 
 
 def _parameters(z: tf.Tensor, centre: tuple) -> tuple[tf.Tensor, tf.Tensor]:
-    """s2 [...] and mu [..., p] at the coordinates z [..., 1 + p]."""
+    """Transform coordinates z [..., 1 + p] into s2 [...] and mu [..., p]."""
     a, b, m, root = centre
     s2 = b / a * tf.exp(z[..., 0] / tf.sqrt(a))
     shift = tf.linalg.matvec(root, z[..., 1:])
@@ -220,7 +202,7 @@ def _log_target(
     prior: beta_exact.Prior,
     beta: float,
 ) -> tf.Tensor:
-    """Log density [chains] of the beta posterior in the coordinates z, up to a constant.
+    """Return the log density [chains] of the beta posterior at z, up to a constant.
 
     The Jacobian of (log s2, mu) -> z leaves s2^(1 + p / 2).
     """

@@ -1,7 +1,7 @@
-"""Conjugate Gaussian mean with known noise: the exact learner of the toy stream.
+"""Gaussian mean with known noise: the conjugate posterior, exact.
 
-Source: li2021vbs, C.1 (with s = 0 the Kalman update of Algorithm 1, exact). Knows: the
-noise level.
+Source: li2021vbs, C.1 (with s = 0 the Kalman update of Algorithm 1, exact), for the toy stream.
+Knows: the noise level.
 
 State: mean, variance [S, H, d] of the posterior over the d means.
 Info: log_evidence [S, H], exact, in nats; posterior_mean, posterior_variance [S, H, d].
@@ -34,13 +34,13 @@ class Settings:
     noise_sd: Annotated[float, Gt(0)] = 0.5
     """Standard deviation of an observation around the mean."""
     prior_mean: float = 0.0
-    """Mean of the prior over the level."""
+    """Prior mean of the level."""
     prior_variance: Annotated[float, Gt(0)] = 1.0
-    """Variance of the prior over the level (1 in Algorithm 1 of li2021vbs, 9999 in its code)."""
+    """Prior variance of the level (li2021vbs: 1 in Algorithm 1, 9999 in its code)."""
 
 
 def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
-    """The learner for d = problem.n_outputs independent means."""
+    """Build the learner of d = problem.n_outputs independent means."""
     noise = settings.noise_sd**2
     d = problem.n_outputs
 
@@ -79,7 +79,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
 
 
 def _update(state: State, batch: Batch, noise: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Posterior mean and variance [S, H, d] and log evidence [S, H] of a batch."""
+    """Return posterior mean and variance [S, H, d] and log evidence [S, H] after a batch."""
     mean, variance = state["mean"], state["variance"]
     weight = batch.mask[:, None, :, None].astype(float)
     count = weight.sum(axis=2)

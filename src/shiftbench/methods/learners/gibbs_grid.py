@@ -1,12 +1,12 @@
-"""Exact Gibbs posterior on a grid: the reference of the online variational learners.
+"""Gibbs posterior on a grid: the exact reference of the online variational learners.
 
-Source: cherief2019online, "Bayesian learning": pi_{t+1} is proportional to exp(-eta l_t) pi_t,
-prior N(0, s^2 I). In one or two dimensions it is computed on a grid, and so without any
-approximation of its shape.
+Source: cherief2019online, "Bayesian learning": pi_{t+1} is proportional to exp(-eta l_t) pi_t, with
+prior N(0, s^2 I). In one or two dimensions the grid represents any shape of posterior. Knows: the
+loss.
 
-State: log_weight [S, H, G], normalised, over the points of the grid. Info, [S, H], sums over
-rows, of the posterior before the row: loss at its mean, expected_loss, score_sd,
-log_evidence = log E exp(-eta l).
+State: log_weight [S, H, G], normalised, of the points of the grid.
+Info, [S, H], sums over rows, of the posterior before each row: loss at its mean, expected_loss,
+score_sd, log_evidence = log E exp(-eta l).
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ OFFERS = ("log_evidence",)
 @dataclass(frozen=True)
 class Settings:
     loss: Literal["auto", "hinge", "squared", "absolute"] = "auto"
-    """auto: hinge for two classes, squared for one real target."""
+    """Loss of a row; auto: hinge for two classes, squared for one real target."""
     step_size: Annotated[float, Ge(0)] = 0.0
-    """eta; 0 is 1 / sqrt(T), with T the number of tasks."""
+    """Step size eta; 0 stands for 1 / sqrt(T), with T the number of tasks."""
     prior_sd: Annotated[float, Gt(0)] = 1.0
     """Standard deviation s of the prior N(0, s^2 I)."""
     points: Annotated[int, Ge(3)] = 201
-    """Points of the grid on each axis."""
+    """Number of grid points on each axis."""
     reach: Annotated[float, Gt(0)] = 6.0
-    """The grid goes from -reach to +reach prior standard deviations."""
+    """Half width of the grid, in prior standard deviations."""
 
 
 def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
-    """The posterior over a linear predictor. LearnerError for more than two features."""
+    """Build the posterior over a linear predictor; LearnerError for more than two features."""
     kind = linear.loss_kind("gibbs-grid", settings.loss, problem)
     loss = losses.Loss(kind)
     d = int(np.prod(problem.input_shape))
@@ -79,7 +79,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
             cost = np.where(seen, loss.value(y[:, i, None], score[:, i]), 0.0)[:, None]
             updated = log_weight - eta * cost
             log_evidence = logsumexp(updated, axis=2, keepdims=True)
-            info = _before(log_weight, score[:, None, i], cost, loss, y[:, None, i])
+            info = _losses(log_weight, score[:, None, i], cost, loss, y[:, None, i])
             info["log_evidence"] = log_evidence[..., 0]
             total = {k: total.get(k, 0.0) + np.where(seen, a, 0.0) for k, a in info.items()}
             log_weight = updated - log_evidence
@@ -89,15 +89,15 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
 
 
 def _grid(settings: Settings, d: int) -> np.ndarray:
-    """The points [G, d]."""
+    """Return the points [G, d] of the grid."""
     axis = np.linspace(-1, 1, settings.points) * settings.reach * settings.prior_sd
     return np.stack(np.meshgrid(*[axis] * d, indexing="ij"), axis=-1).reshape(-1, d)
 
 
-def _before(
+def _losses(
     log_weight: np.ndarray, score: np.ndarray, cost: np.ndarray, loss: losses.Loss, y: np.ndarray
 ) -> Info:
-    """Losses [S, H] of the posterior before the row; score and cost [S, 1, G], y [S, 1]."""
+    """Return losses [S, H] of a posterior on a row; score and cost [S, 1, G], y [S, 1]."""
     weight = np.exp(log_weight)
     mean = (weight * score).sum(axis=2)
     spread = (weight * (score - mean[..., None]) ** 2).sum(axis=2)

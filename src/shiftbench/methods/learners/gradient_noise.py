@@ -1,16 +1,17 @@
-"""How noisy the gradients of variational learning are at its start: an instrument, no method.
+"""Standard deviation of variational gradients at the start of training: an instrument, no method.
 
-Source: farquhar2020radial, section 5, Fig. 6. On rows of a task, at means like those that a
-network starts from, the gradient of the mean negative log likelihood in the means is drawn many
-times, for each of several standard deviations of the weights: one hypothesis each. Its standard
-deviation over draws, as the root of the mean variance over the parameters of a layer, is what it
-tells. With family `radial` also that of the cross entropy with a radial prior around other such
-means, as the paper estimates it (eq. 44), and with the Jacobian that eq. 44 lacks.
+Source: farquhar2020radial, section 5, Fig. 6. At randomly initialised means, the gradient in the
+means of the mean negative log likelihood of some rows is drawn many times, for each of several
+standard deviations of the weights: one hypothesis each. Measured is the standard deviation over
+draws, as the root of the mean variance over the parameters of a layer. With family `radial` also
+that of the cross entropy with a radial prior around other random means, both as the paper estimates
+it (Eq. 44) and with the Jacobian that Eq. 44 lacks. Knows: the likelihood.
 
-It learns nothing, and predicts that all classes are alike.
+It learns nothing and predicts equal probabilities of all classes.
 
-State: tasks [S, H], how many it has seen. Info, [S, H], of the last task: gradient_sd;
-of family radial published_sd and full_sd, of the cross entropies in nats.
+State: tasks [S, H], the number of tasks seen.
+Info, [S, H], of the last task: gradient_sd; with family radial published_sd and full_sd, of the
+cross entropies in nats.
 """
 
 from __future__ import annotations
@@ -49,34 +50,34 @@ OFFERS = ("gradients_at_start",)
 @dataclass(frozen=True)
 class Settings:
     family: Literal["gaussian", "radial", "truncated"] = "gaussian"
-    """Of the weights' draws, as in mfvi."""
+    """Posterior family of the weight draws, as in mfvi."""
     truncation: Annotated[float, Gt(0)] = 1.0
-    """truncated: where the noise of a weight is cut, in standard deviations."""
+    """truncated: bound of the noise of a weight, in standard deviations."""
     sds: Annotated[tuple[Annotated[float, Gt(0)], ...], MinLen(1)] = (0.1, 1.0)
-    """Standard deviations of the weights, of each hypothesis."""
+    """Standard deviations of the weights, one for each hypothesis."""
     draws: Annotated[int, Ge(2)] = 20
-    """Draws of the gradient."""
+    """Number of draws of the gradient."""
     batch_size: Annotated[int, Ge(1)] = 16
-    """Rows of the task that the gradients are of, at most."""
+    """Largest number of the task's rows that gradients are taken of."""
     estimator: Literal["flipout", "sample"] = "sample"
-    """How weights are drawn: sample: all rows share them, as in the paper; flipout."""
+    """Weight draws; sample: all rows share them, as in the paper; flipout: rows differ in signs."""
     layer: str = ""
-    """The layer whose weights' gradient it is, by its name in the model; all if empty."""
+    """Name of the layer whose weights' gradient is measured; empty for all layers."""
     prior_sd: Annotated[float, Gt(0)] = 1.0
-    """radial: the scale of the prior whose cross entropy is drawn."""
+    """radial: scale of the prior in the cross entropy."""
 
 
 MEANS, ROWS, DRAWS, PRIOR = range(4)
-"""What the seeds of a task are folded with, for each use of them."""
+"""Purposes that a task's seeds are folded with."""
 
 
 def build(settings: Settings, problem: Problem, model: Model) -> Learner:
-    """The instrument for a model; LearnerError where it has no such layer."""
-    part = _part(settings, model)
+    """Build the instrument for a model; LearnerError if the model has no such layer."""
+    weights = _measured_weights(settings, model)
     blocks = weight_draws.blocks_of(model, problem.heads) if settings.family == "radial" else None
     truncation = settings.truncation if settings.family == "truncated" else None
     draws = Draws(model, settings.estimator, blocks, 1, truncation)
-    measure = graph(partial(_measure, settings, draws, part))
+    measure = graph(partial(_measure, settings, draws, weights))
     width = len(settings.sds)
 
     def init(seeds: np.ndarray) -> State:
@@ -84,24 +85,27 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Categorical:
         s, h = state["tasks"].shape
-        alike = np.full((s, h, inputs.shape[1], problem.n_outputs), 1 / problem.n_outputs)
-        return Categorical(np.full((s, h), -np.log(h)), alike)
+        uniform = np.full((s, h, inputs.shape[1], problem.n_outputs), 1 / problem.n_outputs)
+        return Categorical(np.full((s, h), -np.log(h)), uniform)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
-        mean, other = (_fresh(model, seeding.fold_each(seeds, use)) for use in ("means", "prior"))
-        # One after the other, for memory: a wide layer has millions of weights.
-        found = [measure(mean, other, tf.constant(sd), tuple(batch), seeds) for sd in settings.sds]
+        mean, prior_mean = (
+            _he_means(model, seeding.fold_each(seeds, purpose)) for purpose in ("means", "prior")
+        )
+        data = tuple(batch)
+        # One standard deviation at a time, for memory: a wide layer has millions of weights.
+        results = [measure(mean, prior_mean, tf.constant(sd), data, seeds) for sd in settings.sds]
         names = ("gradient_sd", "published_sd", "full_sd")
-        # Of other families the first alone.
-        each = zip(names, zip(*found, strict=True), strict=False)
-        info = {name: np.concatenate([a.numpy() for a in of_sds], axis=1) for name, of_sds in each}
+        # Families other than radial give the first alone.
+        columns = zip(names, zip(*results, strict=True), strict=False)
+        info = {name: np.concatenate([a.numpy() for a in sds], axis=1) for name, sds in columns}
         return {"tasks": state["tasks"] + 1}, info
 
     return Learner(init, predict, observe)
 
 
-def _part(settings: Settings, model: Model) -> slice:
-    """Where the layer's weights lie."""
+def _measured_weights(settings: Settings, model: Model) -> slice:
+    """Return the slice of the parameters whose gradient is measured; LearnerError if none."""
     if not settings.layer:
         return slice(None)
     layers: dict[str, Layer] = {layer.name: layer for layer in model.layers}
@@ -113,8 +117,8 @@ def _part(settings: Settings, model: Model) -> slice:
     return layers[settings.layer].weights
 
 
-def _fresh(model: Model, seeds: np.ndarray) -> np.ndarray:
-    """Means [S, 1, P] of variance 2 / fan_in, as rectified linear units want it; biases 0."""
+def _he_means(model: Model, seeds: np.ndarray) -> np.ndarray:
+    """Draw means [S, 1, P] with He's variance 2 / fan_in; biases are 0."""
     means = np.zeros((len(seeds), 1, model.size), np.float32)
     for s, seed in enumerate(seeds):
         random = seeding.generator(seed)
@@ -128,41 +132,41 @@ def _fresh(model: Model, seeds: np.ndarray) -> np.ndarray:
 def _measure(
     settings: Settings,
     draws: Draws,
-    part: slice,
+    weights: slice,
     mean: tf.Tensor,
-    other: tf.Tensor,
+    prior_mean: tf.Tensor,
     sd: tf.Tensor,
     data: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
     seeds: tf.Tensor,
 ) -> tuple[tf.Tensor, ...]:
-    """gradient_sd and, if radial, published_sd and full_sd [S, 1] of one standard deviation."""
+    """Return gradient_sd and, if radial, published_sd and full_sd [S, 1] at one weight sd."""
     rows = gradient_spread.some_rows(data, settings.batch_size, fold_in(seeds, ROWS))
     sds = tf.fill(mean.shape, sd)
     number = settings.draws
-    found = gradient_spread.of_likelihood(
-        draws, mean, sds, rows, number, fold_in(seeds, DRAWS), part
+    gradient_sd = gradient_spread.of_likelihood(
+        draws, mean, sds, rows, number, fold_in(seeds, DRAWS), weights
     )
     if draws.blocks is None:
-        return (found,)
-    cross = partial(_cross_entropy_gradients, settings, draws, mean, other, sds)
-    both = gradient_spread.over_draws(
-        lambda draw_seeds: cross(draw_seeds)[..., part], number, fold_in(seeds, PRIOR)
+        return (gradient_sd,)
+    cross = partial(_cross_entropy_gradients, settings, draws, mean, prior_mean, sds)
+    cross_sds = gradient_spread.over_draws(
+        lambda draw_seeds: cross(draw_seeds)[..., weights], number, fold_in(seeds, PRIOR)
     )
-    return found, both[:, :1], both[:, 1:]
+    return gradient_sd, cross_sds[:, :1], cross_sds[:, 1:]
 
 
 def _cross_entropy_gradients(
     settings: Settings,
     draws: Draws,
     mean: tf.Tensor,
-    other: tf.Tensor,
+    prior_mean: tf.Tensor,
     sds: tf.Tensor,
     seeds: tf.Tensor,
 ) -> tf.Tensor:
-    """In the means [S, 2, P], under one draw: by eq. 44, and with the Jacobian."""
+    """Return one draw's gradients in the means [S, 2, P]: of Eq. 44 and of the full density."""
     w = mean + sds * elbo.noise(draws, 1, seeds).eps[:, :, 0]
     scale, densities = tf.fill(mean.shape, settings.prior_sd), ("published", "full")
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(w)
-        losses = [-radial.log_density(w, other, scale, draws.blocks, one) for one in densities]
+        losses = [-radial.log_density(w, prior_mean, scale, draws.blocks, d) for d in densities]
     return tf.concat([tape.gradient(loss, w) for loss in losses], 1)

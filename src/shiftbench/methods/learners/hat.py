@@ -1,18 +1,18 @@
-"""Hard attention to the task: each task has units of its own, and freezes their weights.
+"""Hard attention to the task (HAT): each task gates the units, and used weights are frozen.
 
-Unit u of a hidden layer passes relu(z) sigmoid(s e_u), with an embedding e for each task that
-is trained along with the weights (Serra et al. 2018; its results are cited by eschenhagen2019vogn).
-In each epoch s rises from 1 / s_max to s_max, where gates are nearly 0 or 1, as in predictions.
+Unit u of a hidden layer passes relu(z) sigmoid(s e_u), with an embedding e for each task that is
+trained along with the weights. Source: Serra et al. 2018, whose results eschenhagen2019vogn cites.
+In each epoch s rises from 1 / s_max to s_max, where gates are nearly 0 or 1; predictions use s_max.
 The loss is the mean negative log likelihood plus
 
     strength sum m (1 - used) / sum (1 - used)
 
-with m the task's gates and used, for each unit, the largest gate of all tasks before: units
-that are in use already cost nothing. A weight's gradient is multiplied by 1 - min(used of the
-unit it leads to, used of the unit it comes from). Plain stochastic gradient descent. Left out
-of the public code: dropout, the choice of the best epoch, and the division of the rate by 3
-when the loss on validation data stalls; here the rate decays by a fixed factor each epoch, or
-stays. Knows: the likelihood, and the task of each row, so it needs a multi-head protocol.
+with m the task's gates and used, for each unit, the largest gate of all earlier tasks, so that
+units in use cost nothing. A weight's gradient is multiplied by 1 - min(used of its output unit,
+used of its input unit). The optimiser is plain stochastic gradient descent. Three things of the
+public code are left out: dropout, the choice of the best epoch, and the division of the learning
+rate by 3 when the validation loss stalls; the rate can decay by a fixed factor each epoch instead.
+Knows: the likelihood, and the task of each row, so it needs a multi-head protocol.
 
 State: mean [S, H, P]; embedding [S, H, tasks, units]; used [S, H, units].
 Info, [S, H]: log_likelihood of the task in nats; capacity, the share of units in use; steps.
@@ -49,38 +49,40 @@ TAKES = {"image": "categorical", "classes": "categorical"}
 REQUIRES = ("heads", "hidden-layer")
 REFUSES = ("mixed",)
 
-FARTHEST = 6.0
-"""Embeddings are kept within this distance of 0."""
-STEEPEST = 50.0
-"""s e counts as no farther from 0 than this where gradients are compensated."""
+EMBEDDING_BOUND = 6.0
+"""Bound of the embeddings' absolute values (public code)."""
+EXPONENT_BOUND = 50.0
+"""Bound of |s e| where gradients are compensated, against overflow (public code)."""
 
 
 @dataclass(frozen=True)
 class Settings:
     epochs: Annotated[int, Ge(1)] = 200
-    """Passes over the data of a task (200 at most in the public code, which stops early)."""
+    """Passes over the data of a task (public code: at most 200, with early stopping)."""
     batch_size: Annotated[int, Ge(1)] = 64
-    """Rows of a minibatch (public code)."""
+    """Number of rows of a minibatch (public code)."""
     learning_rate: Annotated[float, Gt(0)] = 0.05
     """Step size (public code)."""
     decay: Annotated[float, Gt(0), Le(1)] = 1.0
-    """Factor of the rate after each epoch; the public code divides by 3 on plateaus."""
+    """Factor of the learning rate after each epoch (public code: 1/3 on plateaus)."""
     strength: Annotated[float, Ge(0)] = 0.75
-    """Factor of the regulariser, lambda (public code; from a grid of .1 to 4)."""
+    """Factor of the regulariser, lambda (public code, chosen from 0.1 to 4)."""
     s_max: Annotated[float, Gt(1)] = 400.0
-    """Steepest slope of the gates (public code; from a grid of 25 to 800)."""
+    """Steepest slope of the gates (public code, chosen from 25 to 800)."""
     longest_gradient: Annotated[float, Gt(0)] = 10000.0
-    """Gradients with a larger norm are scaled down to it (public code)."""
+    """Bound of the gradient norm; larger gradients are scaled down to it (public code)."""
 
 
-class _Step(NamedTuple):
+class _Iterate(NamedTuple):
+    """Parameters after a number of steps."""
+
     mean: tf.Tensor
     embedding: tf.Tensor
     count: tf.Tensor
 
 
 class _Gated(NamedTuple):
-    """A model with the place of each hidden layer's units among all units."""
+    """A model, and the slice of each hidden layer's units among all units."""
 
     model: Model
     problem: Problem
@@ -88,14 +90,14 @@ class _Gated(NamedTuple):
 
 
 def build(settings: Settings, problem: Problem, model: Model) -> Learner:
-    """The learner for a model; TensorFlow traces one graph for each size of task.
+    """Build the learner for a model; TensorFlow traces one graph for each size of task.
 
-    LearnerError with a single head, and for a model whose layers are no chain with units.
+    Raises LearnerError for a single head, or a model whose layers are no chain of units.
     """
-    gated = _Gated(model, problem, _units(model))
+    gated = _Gated(model, problem, _unit_slices(model))
     if problem.heads == 1:
         raise LearnerError("hat: has to know each row's task; give the stream several heads")
-    size = max(where.stop for where in gated.units.values())
+    size = max(units.stop for units in gated.units.values())
     fit = graph(partial(_fit, settings, gated))
 
     @graph
@@ -106,7 +108,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
 
     def init(seeds: np.ndarray) -> State:
         shape = (1, problem.heads, size)
-        draws = [generator(s).standard_normal(shape) for s in fold_each(seeds, "embedding")]
+        draws = [generator(seed).standard_normal(shape) for seed in fold_each(seeds, "embedding")]
         return {
             "mean": natural_gradient.fresh(model, seeds),
             "embedding": np.stack(draws).astype(np.float32),
@@ -114,8 +116,8 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         }
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
-        found = partial(moments, state["mean"], state["embedding"])
-        return sampling.predictive(model, found, inputs)
+        of_state = partial(moments, state["mean"], state["embedding"])
+        return sampling.predictive(model, of_state, inputs)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         task = heads_in(batch, problem)
@@ -137,10 +139,11 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     return Learner(init, predict, observe)
 
 
-def _units(model: Model) -> dict[Layer, slice]:
-    """Where the units of each hidden layer lie among all units.
+def _unit_slices(model: Model) -> dict[Layer, slice]:
+    """Return the slice of each hidden layer's units among all units.
 
-    LearnerError where a layer's inputs are not those units, at one or several positions.
+    Raises LearnerError if a layer's inputs are not the units of the layer before it, each at one or
+    several positions.
     """
     hidden, start = {}, 0
     for layer, following in zip(model.layers, model.layers[1:], strict=False):
@@ -156,12 +159,15 @@ def _units(model: Model) -> dict[Layer, slice]:
 
 
 def gates(embedding: tf.Tensor, s: tf.Tensor | float) -> tf.Tensor:
-    """Share [S, H, tasks, units] of each unit that each task lets through."""
+    """Return the gates sigmoid(s e) [S, H, tasks, units] of all tasks."""
     return tf.sigmoid(s * embedding)
 
 
 def forward(gated: _Gated, exact: Linear, gate: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
-    """Outputs [S, H, n, n_outputs]; gate: the gates of all tasks [S, H, tasks, units]."""
+    """Return the gated network's outputs [S, H, n, n_outputs].
+
+    gate: the gates of all tasks [S, H, tasks, units].
+    """
     _, head = split(inputs, gated.problem)
     of_row = tf.matmul(tf.one_hot(head, gated.problem.heads), gate)
 
@@ -169,38 +175,38 @@ def forward(gated: _Gated, exact: Linear, gate: tf.Tensor, inputs: tf.Tensor) ->
         out = exact(layer, x)
         if layer not in gated.units:
             return out
-        # relu(z) m = relu(z m), since m >= 0; so it is with max-pooling.
+        # The gate m >= 0 commutes with relu and max-pooling: relu(z) m = relu(z m).
         return out * per_example(of_row[..., gated.units[layer]], out)
 
     return gated.model.forward(linear, inputs)
 
 
 def freedom(gated: _Gated, used: tf.Tensor) -> tf.Tensor:
-    """Factor [S, H, P] of each weight's gradient, 0 where earlier tasks rely on the weight.
+    """Return the factor [S, H, P] of the gradients, 0 for weights that earlier tasks rely on.
 
     Inputs of the network are always in use, outputs never: each task has its own.
     """
-    lead, parts = used.shape[:2], []
-    before = tf.ones([*lead, gated.model.layers[0].fan_in])
+    lead, frozen = used.shape[:2], []
+    used_inputs = tf.ones([*lead, gated.model.layers[0].fan_in])
     for layer in gated.model.layers:
-        own = gated.units.get(layer)
-        after = tf.zeros([*lead, layer.fan_out]) if own is None else used[..., own]
+        units = gated.units.get(layer)
+        used_outputs = tf.zeros([*lead, layer.fan_out]) if units is None else used[..., units]
         # Channels come last, so positions repeat the units.
-        into = tf.tile(before, [1, 1, layer.fan_in // before.shape[-1]])
-        both = tf.minimum(into[..., :, tf.newaxis], after[..., tf.newaxis, :])
-        parts += [tf.reshape(both, [*lead, -1]), after]
-        before = after
-    return 1.0 - tf.concat(parts, -1)
+        tiled = tf.tile(used_inputs, [1, 1, layer.fan_in // used_inputs.shape[-1]])
+        weights = tf.minimum(tiled[..., :, tf.newaxis], used_outputs[..., tf.newaxis, :])
+        frozen += [tf.reshape(weights, [*lead, -1]), used_outputs]
+        used_inputs = used_outputs
+    return 1.0 - tf.concat(frozen, -1)
 
 
 def compensated(gradient: tf.Tensor, embedding: tf.Tensor, s: tf.Tensor, s_max: float) -> tf.Tensor:
-    """The embeddings' gradient, from that through gates sigmoid(s e).
+    """Rescale the embeddings' gradient, which vanishes through steep gates sigmoid(s e).
 
-    Those are flat nearly everywhere where s is large; this is s_max times what sigmoid(e) would
-    pass (Serra et al. 2018).
+    The result is s_max times the gradient through sigmoid(e) (Serra et al. 2018, embedding gradient
+    compensation).
     """
-    steep = tf.cosh(tf.clip_by_value(s * embedding, -STEEPEST, STEEPEST)) + 1.0
-    return gradient * s_max / s * steep / (tf.cosh(embedding) + 1.0)
+    steepness = tf.cosh(tf.clip_by_value(s * embedding, -EXPONENT_BOUND, EXPONENT_BOUND)) + 1.0
+    return gradient * s_max / s * steepness / (tf.cosh(embedding) + 1.0)
 
 
 def _fit(
@@ -215,75 +221,76 @@ def _fit(
     mask: tf.Tensor,
     seeds: tf.Tensor,
 ) -> tuple[tf.Tensor, ...]:
-    """Mean, embedding and used units after the task, its log likelihood, and the steps."""
+    """Return mean, embedding and used units after the task, its log likelihood, and the steps."""
     data, free = (inputs, targets, mask), freedom(gated, used)
     minibatches = steps_per_epoch(mask, settings.batch_size)
     longest = tf.maximum(tf.reduce_max(minibatches), 1)
-    lowest = 1 / settings.s_max
+    s_min = 1 / settings.s_max
 
-    def step(now: _Step, rows: Minibatch, _: tf.Tensor) -> _Step:
+    def step(now: _Iterate, rows: Minibatch, _: tf.Tensor) -> _Iterate:
         done = tf.cast(now.count % longest, tf.float32)
         share = done / tf.cast(tf.maximum(minibatches - 1, 1), tf.float32)
-        s = lowest + (settings.s_max - lowest) * tf.minimum(share, 1.0)[:, None, None, None]
+        s = s_min + (settings.s_max - s_min) * tf.minimum(share, 1.0)[:, None, None, None]
         in_mean, in_embedding = _gradients(settings, gated, now, used, task, s, rows)
         in_embedding = compensated(in_embedding, now.embedding, s, settings.s_max)
-        scale = _scale(settings, [in_mean * free, in_embedding])
+        scale = _clip_factor(settings, [in_mean * free, in_embedding])
         rate = settings.learning_rate * settings.decay ** tf.cast(now.count // longest, tf.float32)
-        # A minibatch without rows [S] changes nothing.
+        # Repetitions whose minibatch is empty do not move.
         rate *= scale * tf.cast(tf.reduce_any(rows.mask > 0, -1), tf.float32)[:, None]
-        moved = now.embedding - rate[..., None, None] * in_embedding
-        return _Step(
+        embedding = now.embedding - rate[..., None, None] * in_embedding
+        return _Iterate(
             now.mean - rate[..., None] * free * in_mean,
-            tf.clip_by_value(moved, -FARTHEST, FARTHEST),
+            tf.clip_by_value(embedding, -EMBEDDING_BOUND, EMBEDDING_BOUND),
             now.count + 1,
         )
 
-    first = _Step(mean, embedding, tf.constant(0))
+    first = _Iterate(mean, embedding, tf.constant(0))
     last, steps = epochs(step, first, data, seeds, settings.epochs, settings.batch_size)
     gate = gates(last.embedding, settings.s_max)
     log_lik = total(partial(_log_likelihood, gated, point(last.mean), gate), data)
-    used = tf.maximum(used, _of_task(gate, task))
+    used = tf.maximum(used, _gates_of_task(gate, task))
     return last.mean, last.embedding, used, log_lik, steps
 
 
-def _of_task(gate: tf.Tensor, task: tf.Tensor) -> tf.Tensor:
-    """The gates [S, H, units] of the task, which is 1 in task [S, tasks]."""
+def _gates_of_task(gate: tf.Tensor, task: tf.Tensor) -> tf.Tensor:
+    """Select the gates [S, H, units] of one task; task [S, tasks] is its one-hot code."""
     return tf.reduce_sum(gate * task[:, None, :, None], 2)
 
 
 def _gradients(
     settings: Settings,
     gated: _Gated,
-    now: _Step,
+    now: _Iterate,
     used: tf.Tensor,
     task: tf.Tensor,
     s: tf.Tensor,
     rows: Minibatch,
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Gradients of the loss in mean and embedding."""
-    parts = parameter_layout.pieces(gated.model, now.mean)
+    """Return the gradients of the regularised loss in mean and embedding."""
+    pieces = parameter_layout.pieces(gated.model, now.mean)
     with tf.GradientTape() as tape:
-        tape.watch([parts, now.embedding])
+        tape.watch([pieces, now.embedding])
         gate = gates(now.embedding, s)
-        log_lik = _log_likelihood(gated, parameter_layout.point(gated.model, parts), gate, rows)
+        network = parameter_layout.point(gated.model, pieces)
+        log_lik = _log_likelihood(gated, network, gate, rows)
         count = tf.maximum(tf.reduce_sum(rows.mask, -1), 1.0)[:, None]
         unused = 1.0 - used
-        taken = tf.reduce_sum(_of_task(gate, task) * unused, -1)
-        cost = tf.math.divide_no_nan(taken, tf.reduce_sum(unused, -1))
+        claimed = tf.reduce_sum(_gates_of_task(gate, task) * unused, -1)
+        cost = tf.math.divide_no_nan(claimed, tf.reduce_sum(unused, -1))
         loss = settings.strength * cost - log_lik / count
-    in_parts, in_embedding = tape.gradient(loss, [parts, now.embedding])
-    return tf.concat(in_parts, -1), in_embedding
+    in_pieces, in_embedding = tape.gradient(loss, [pieces, now.embedding])
+    return tf.concat(in_pieces, -1), in_embedding
 
 
 def _log_likelihood(gated: _Gated, exact: Linear, gate: tf.Tensor, rows: Minibatch) -> tf.Tensor:
-    """Log likelihood [S, H] of some rows."""
+    """Return the log likelihood [S, H] of a minibatch under the gated network."""
     outputs = forward(gated, exact, gate, rows.inputs)
     per_row = log_likelihood(gated.model, outputs, rows.targets) * rows.mask[:, None]
     return tf.reduce_sum(per_row, -1)
 
 
-def _scale(settings: Settings, gradients: list[tf.Tensor]) -> tf.Tensor:
-    """Factor [S, H] that brings the norm of all gradients together down to the longest."""
+def _clip_factor(settings: Settings, gradients: list[tf.Tensor]) -> tf.Tensor:
+    """Return the factor [S, H] that clips the global norm of all gradients."""
     squares = [tf.reduce_sum(tf.square(g), list(range(2, g.shape.rank))) for g in gradients]
     norm = tf.sqrt(tf.add_n(squares))
     return tf.minimum(1.0, settings.longest_gradient / tf.maximum(norm, 1e-12))

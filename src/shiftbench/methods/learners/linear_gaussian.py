@@ -1,15 +1,14 @@
 """Bayesian linear regression with known noise: the exact Gaussian posterior, full covariance.
 
-y = w'x + noise, noise N(0, noise_sd^2), w ~ N(prior_mean, prior_variance I). The posterior of any
-rows is Gaussian, in whatever order and tasks they come; so is every kind of broadening of it
-(`methods/posteriors/full_gaussian.py`), which makes this the exact learner for a beam over a
-regression
-(li2021vbs, in the version of NeurIPS 2021, has it on its real streams). Rows are learnt on a root
-of the covariance, without a matrix to invert (`methods/posteriors/normal_inverse_gamma.py`). Knows:
-the noise level.
+y = w'x + noise, noise N(0, noise_sd^2), w ~ N(prior_mean, prior_variance I). The posterior is
+Gaussian and does not depend on the order of rows and tasks. Every kind of broadening keeps it
+Gaussian (`posteriors/full_gaussian.py`), which makes this the exact learner for a beam over a
+regression (li2021vbs, in the version of NeurIPS 2021, has it on its real streams). Rows update a
+root of the covariance, without an inverse (`posteriors/normal_inverse_gamma.py`). Knows: the noise
+level.
 
-State, all [S, H, ...]: mean [P], root [P, P], lower triangular, covariance root root'. P is the
-number of features or of regressors, and one more with a bias, which comes last.
+State, all [S, H, ...]: mean [P]; root [P, P], lower triangular, with covariance root root'. P is
+the number of features or regressors, plus one for a bias, which comes last.
 Info: log_evidence [S, H] of the task's rows together, exact, in nats.
 """
 
@@ -42,8 +41,9 @@ MODEL = False
 TAKES = {"number": "gaussian", "design": "gaussian"}
 OFFERS = ("broaden", "log_evidence")
 
-LOST = 1e10
-"""Of a coefficient, as many times the noise: what rounding leaves of a row is a share of 1e-6."""
+LARGEST_ROOT = 1e10
+"""Bound of the root's entries, in noise standard deviations; there rounding errors are 1e-6 of what
+a row tells."""
 LOG_2_PI = math.log(2 * math.pi)
 
 
@@ -52,20 +52,20 @@ class Settings:
     noise_sd: Annotated[float, Gt(0)] = 1.0
     """Standard deviation of a target around its prediction."""
     prior_mean: float = 0.0
-    """Mean of the prior of every coefficient."""
+    """Prior mean of every coefficient."""
     prior_variance: Annotated[float, Gt(0)] = 1.0
-    """Prior variance of a coefficient."""
+    """Prior variance of every coefficient."""
     bias: bool = True
-    """Whether rows of features get a constant one of 1; a design matrix is taken as it is."""
+    """Whether features get a constant regressor of 1; a design matrix stays as it is."""
 
 
 def build(settings: Settings, problem: Problem, model: None = None) -> RowLearner:
-    """The learner of one real target. LearnerError for several, or for other inputs."""
+    """Build the learner of one real target; LearnerError for several, or for other inputs."""
     bias = settings.bias and len(problem.input_shape) == 1
-    p = _regressors(problem) + bias
+    p = _n_regressors(problem) + bias
     layout = {"mean": (p,), "root": (p, p)}
     rows = CompiledRows(
-        check=partial(_checked, bias=bias),
+        check=partial(_checked_rows, bias=bias),
         pack=partial(pack, layout),
         unpack=partial(unpack, layout),
         step=_step,
@@ -79,16 +79,16 @@ def build(settings: Settings, problem: Problem, model: None = None) -> RowLearne
         return {"mean": mean, "root": np.tile(sd * np.eye(p), (*size, 1, 1))}
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Gaussian:
-        return _prediction(state, _regressors_of(inputs, bias), settings.noise_sd)
+        return _prediction(state, _regressors(inputs, bias), settings.noise_sd)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
-        learnt, evidence = learn(rows, state, batch)
-        return learnt, {"log_evidence": evidence}
+        posterior, evidence = learn(rows, state, batch)
+        return posterior, {"log_evidence": evidence}
 
     def broaden(state: State, broadening: Broadening) -> State:
         prior = settings.prior_mean, settings.prior_variance
         mean, root = full_gaussian.broaden(state["mean"], state["root"], broadening, *prior)
-        if not np.abs(root).max() < LOST * settings.noise_sd:
+        if not np.abs(root).max() < LARGEST_ROOT * settings.noise_sd:
             raise LearnerError(
                 "linear-gaussian: broadening again and again has wound up the variance of what no"
                 " row shows, and rounding would hide what rows do; set broadening to temper-prior"
@@ -99,8 +99,8 @@ def build(settings: Settings, problem: Problem, model: None = None) -> RowLearne
     return RowLearner(init, predict, observe, broaden=broaden, rows=rows)
 
 
-def _regressors(problem: Problem) -> int:
-    """How many there are without a bias."""
+def _n_regressors(problem: Problem) -> int:
+    """Return the number of regressors without a bias; LearnerError for other streams."""
     shape, outputs = problem.input_shape, problem.n_outputs
     design = len(shape) == 3 and shape[0] == 1
     if problem.kind != "regression" or not (design or len(shape) == 1) or outputs != 1:
@@ -112,21 +112,21 @@ def _regressors(problem: Problem) -> int:
     return math.prod(shape)
 
 
-def _regressors_of(inputs: np.ndarray, bias: bool) -> np.ndarray:
-    """Features or designs as rows of regressors [S, n, P]."""
+def _regressors(inputs: np.ndarray, bias: bool) -> np.ndarray:
+    """Flatten features or designs into regressors [S, n, P], with the bias last."""
     flat = np.asarray(inputs, float).reshape(*inputs.shape[:2], -1)
-    one = np.ones((*flat.shape[:2], 1))
-    return np.concatenate([flat, one], axis=2) if bias else flat
+    ones = np.ones((*flat.shape[:2], 1))
+    return np.concatenate([flat, ones], axis=2) if bias else flat
 
 
-def _checked(batch: Batch, bias: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Regressors [S, n, P] and targets [S, n, 1]. LearnerError for missing or infinite values."""
+def _checked_rows(batch: Batch, bias: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return regressors [S, n, P] and targets [S, n, 1]; LearnerError if any is not finite."""
     x, y = row_values.checked("linear-gaussian", batch, 1)
-    return np.require(_regressors_of(x, bias), float, ["C", "W"]), y
+    return np.require(_regressors(x, bias), float, ["C", "W"]), y
 
 
 def _prediction(state: State, x: np.ndarray, noise_sd: float) -> Gaussian:
-    """Of rows x [S, n, P], in equal parts by each hypothesis."""
+    """Predict rows x [S, n, P] by the mixture of all hypotheses with equal weights."""
     size = state["mean"].shape[:2]
     mean = np.einsum("snp,shp->shn", x, state["mean"])
     spread = x[:, None] @ state["root"]
@@ -137,8 +137,9 @@ def _prediction(state: State, x: np.ndarray, noise_sd: float) -> Gaussian:
 
 @cfunc(STEP, cache=True, error_model="numpy")
 def _step(numbers, x, y, constants, scratch):
-    """Log density of a row's target, then the update, in units of the noise."""
+    """Update one hypothesis with a row, in place, and return the target's log density."""
     p, noise_sd = len(x), constants[0]
+    # In units of the noise, as `learn` has unit variance.
     for j in range(p):
         scratch[j] = x[j] / noise_sd
     scratch[p] = y[0] / noise_sd

@@ -1,32 +1,35 @@
 """Maximum a posteriori with a quadratic penalty: Laplace propagation, EWC, SI, fine-tuning.
 
-Minimises mean negative log likelihood + strength / 2 sum_i p_i (w_i - anchor_i)^2 from
-task to task; with units `row` p is the precision, with units `task` the precision / N.
-After a task of N rows
+From task to task the learner minimises
 
-    precision <- decay precision + importance      (N times the importance for `task`)
+    mean negative log likelihood + strength / 2 sum_i p_i (w_i - anchor_i)^2,
 
-and the anchor is the estimate. Knows: the likelihood. The methods, by settings:
+where p is the precision (units `row`), or the precision / N (units `task`). After a task of N rows
+
+    precision <- decay precision + importance      (N times the importance with units `task`)
+
+and the anchor becomes the estimate. Knows: the likelihood. Methods, by settings:
 
 - Laplace propagation (Smola et al. 2003; li2021vbs, 4.2 and C.2), the default: the Fisher
-  of a task is added to a normal prior, so its Laplace approximation is the next prior.
-- EWC (Kirkpatrick et al. 2017): anchor `each`, units `row`, prior `flat`, biases
-  `penalised`, start `prior`. A penalty F_k (w - w_k)^2 for each task k adds up to one:
-  sum_k F_k (w - w_k)^2 = P (w - a)^2 + constant, P = sum_k F_k, a = sum_k F_k w_k / P.
-- Online EWC (Schwarz et al. 2018): the same with anchor `last` and a decay. (The paper
-  has the decay in the penalty too: a factor of the strength.)
-- Synaptic intelligence (Zenke et al. 2017): importance `path`, else as online EWC. Its
-  penalty c Omega (w - w*)^2 has no half: the precision is 2 Omega, and strength is c.
+  information of a task is added to a normal prior, so that its Laplace approximation is the next
+  prior.
+- EWC (Kirkpatrick et al. 2017): anchor `each`, units `row`, prior `flat`, biases `penalised`, start
+  `prior`. One penalty F_k (w - w_k)^2 for each task k sums to a single one: sum_k F_k (w - w_k)^2 =
+  P (w - a)^2 + constant, with P = sum_k F_k, a = sum_k F_k w_k / P.
+- Online EWC (Schwarz et al. 2018): as EWC with anchor `last` and a decay. (The paper also has the
+  decay in the penalty, which is a factor of the strength.)
+- Synaptic intelligence (Zenke et al. 2017): importance `path`, otherwise as online EWC. Its penalty
+  c Omega (w - w*)^2 has no factor 1/2, so the precision is 2 Omega and the strength is c.
 - Fine-tuning: importance `none`, prior `flat`, start `prior`.
-- MC dropout (gal2016dropout): dropout, prediction_draws 50, importance `none`. What the paper
-  calls weight decay is the prior `normal`. Importance, log likelihood and evidence are of the
-  network without masks.
+- MC dropout (gal2016dropout): dropout, prediction_draws 50, importance `none`; the paper's weight
+  decay is the prior `normal`. Importance, log likelihood and evidence are those of the network
+  without masks.
 
-State: mean, precision [S, H, P]; a precision of 0 marks a parameter without penalty.
-anchor [S, H, P] with anchor `each`, else it is the mean. With an optimiser_state that is
-kept: first, second [S, H, P], steps [S, H].
-Info, [S, H] in nats over the task: log_likelihood at the estimate; log_evidence, its
-Laplace approximation over the parameters that had a precision; steps.
+State: mean, precision [S, H, P]; a precision of 0 marks a parameter without penalty. anchor
+[S, H, P] with anchor `each`; otherwise the mean is the anchor. With optimiser_state `kept`: first,
+second [S, H, P], steps [S, H].
+Info, [S, H], in nats over the task: log_likelihood at the estimate; log_evidence, its Laplace
+approximation over the parameters that had a precision; steps.
 """
 
 from __future__ import annotations
@@ -63,58 +66,58 @@ class Settings:
     epochs: Annotated[int, Ge(1)] = 150
     """Passes over the data of a task."""
     batch_size: Annotated[int, Ge(1)] = 64
-    """Rows of a minibatch."""
+    """Number of rows of a minibatch."""
     learning_rate: Annotated[float, Gt(0)] = 0.001
     """Adam's step size (li2021vbs, Table 3)."""
     importance: Literal["none", "fisher", "path"] = "fisher"
-    """What is added after a task: nothing, the diagonal Fisher, or SI's share of the loss drop."""
+    """Added to the precision after a task: nothing, the diagonal Fisher, or SI's path integral."""
     fisher_labels: Literal["sampled", "expected", "observed"] = "sampled"
-    """Labels of the Fisher: drawn from the model, all of them weighted, or the data's."""
+    """Labels of the Fisher: drawn from the model, its expectation, or the data's."""
     fisher_estimator: Literal["per-example", "summed"] = "per-example"
-    """summed: the square of a sum of gradients, the noisy estimator of li2021vbs's code."""
+    """Fisher estimator; summed: squared sum of gradients, the noisy one of li2021vbs's code."""
     fisher_rows: Annotated[int, Ge(1)] = 1000
-    """Training rows that the Fisher is estimated from, at most."""
+    """Largest number of training rows that the Fisher is estimated from."""
     damping: Annotated[float, Gt(0)] = 0.1
-    """path: SI's xi, added to a parameter's squared way (Zenke et al. 2017; 0.001 for split)."""
+    """path: SI's xi, added to a parameter's squared displacement (Zenke et al.; split: 0.001)."""
     strength: Annotated[float, Ge(0)] = 1.0
-    """Factor of the penalty; 1 is Laplace's approximation; EWC's lambda, SI's c."""
+    """Factor of the penalty: 1 for Laplace's approximation, EWC's lambda, SI's c."""
     units: Literal["task", "row"] = "task"
-    """task: a task weighs by its rows, as in Laplace's approximation; row: all tasks weigh the
-    same, against the mean loss, as in EWC and SI. The same where tasks have n_train rows."""
+    """Weight of a task in the penalty. task: its number of rows, as in Laplace's approximation;
+    row: the same for all tasks, as in EWC and SI. Equivalent if all tasks have n_train rows."""
     anchor: Literal["last", "each"] = "last"
-    """last: one penalty around the last estimate; each: one for each task around its own."""
+    """Centre of the penalty; last: the last estimate; each: for each task its own estimate."""
     decay: Annotated[float, Ge(0), Le(1)] = 1.0
-    """Factor of the old precision after a task (online EWC's gamma)."""
+    """Factor of the previous precision after a task (online EWC's gamma)."""
     prior: Literal["normal", "flat"] = "normal"
-    """flat: no penalty in the first task."""
+    """First prior; flat: no penalty in the first task."""
     prior_sd: Annotated[float, Gt(0)] = 1.0
-    """Standard deviation of the first prior, around zero; normal only."""
+    """normal: standard deviation of the first prior, which has mean zero."""
     start: Literal["fresh", "prior"] = "fresh"
-    """fresh: Glorot's weights for every task, as in li2021vbs; prior: from the last estimate."""
+    """Start of a task; fresh: Glorot's weights, as in li2021vbs; prior: the last estimate."""
     biases: Literal["free", "penalised"] = "free"
-    """free: neither penalty nor importance, as in li2021vbs, C.2."""
+    """Biases; free: they have no penalty and no importance, as in li2021vbs, C.2."""
     optimiser_state: Literal["reset", "kept"] = "reset"
-    """Adam's moments at the start of a task; kept: as SI's code for permuted images. With several
-    heads they go on moving the old ones."""
+    """Adam's moments at the start of a task; kept: as in SI's code for permuted images. With
+    several heads, kept moments go on moving earlier heads."""
     dropout: Annotated[float, Interval(ge=0, lt=1)] = 0.0
-    """Share of the inputs of each layer but the first that a step leaves out, of each row anew."""
+    """Dropout probability of the inputs of each layer but the first, drawn for each row."""
     input_dropout: Annotated[float, Interval(ge=0, lt=1)] = 0.0
-    """The same of the first layer's inputs, which are those of the network."""
+    """Dropout probability of the network's inputs, drawn for each row."""
     prediction_draws: Annotated[int, Ge(0)] = 0
-    """MC dropout: masks of each row that a prediction is averaged over; 0: the estimate alone."""
+    """MC dropout: number of masks that a prediction averages over; 0: no masks."""
 
 
 STEPS, IMPORTANCE = range(2)
-"""What the seeds of a task are folded with, for each use of them."""
+"""Purposes that a task's seeds are folded with."""
 
 
 def build(settings: Settings, problem: Problem, model: Model) -> Learner:
-    """The learner for a model; TensorFlow traces one graph for each size of task."""
+    """Build the learner for a model; TensorFlow traces one graph for each size of task."""
     penalised = np.ones(model.size, dtype=np.float32)
     if settings.biases == "free":
         penalised[model.is_bias()] = 0.0
-    around = "anchor" if settings.anchor == "each" else "mean"
-    # A precision in units of rows is that of the posterior divided by n_train.
+    centre = "anchor" if settings.anchor == "each" else "mean"
+    # A precision in units of rows is the posterior precision divided by n_train.
     unit = 1 if settings.units == "task" else problem.n_train
     prior_variance = settings.prior_sd**2 if settings.prior == "normal" else np.inf
     fit = graph(partial(_fit, settings, model, penalised))
@@ -142,22 +145,22 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         return sampling.predictive(model, partial(moments, state["mean"], seeds), inputs)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
-        # A mean of zero everywhere has learnt nothing yet, and a network could not from there.
-        begun = state["mean"].any(axis=-1, keepdims=True) & (settings.start == "prior")
-        start = np.where(begun, state["mean"], glorot(model, seeds))
-        learnt, info = fit(state, start, *batch, seeds)
+        # A mean of all zeros is untrained, and a saddle point that a network cannot leave.
+        continues = state["mean"].any(axis=-1, keepdims=True) & (settings.start == "prior")
+        start = np.where(continues, state["mean"], glorot(model, seeds))
+        posterior, info = fit(state, start, *batch, seeds)
         info = {name: a.numpy() for name, a in info.items()}
         info["steps"] = np.full(info["log_evidence"].shape, info["steps"])
-        return {name: a.numpy() for name, a in learnt.items()}, info
+        return {name: a.numpy() for name, a in posterior.items()}, info
 
     def broaden(state: State, broadening: Broadening) -> State:
         free = state["precision"] == 0
         variance = 1.0 / np.where(free, 1.0, unit * state["precision"].astype(np.float64))
-        centre, variance = mean_field_gaussian.broaden(
-            state[around], variance, broadening, 0.0, prior_variance
+        mean, variance = mean_field_gaussian.broaden(
+            state[centre], variance, broadening, 0.0, prior_variance
         )
         return state | {
-            around: np.where(free, state[around], centre).astype(np.float32),
+            centre: np.where(free, state[centre], mean).astype(np.float32),
             "precision": np.where(free, 0.0, 1.0 / (variance * unit)).astype(np.float32),
         }
 
@@ -175,48 +178,51 @@ def _fit(
     mask: tf.Tensor,
     seeds: tf.Tensor,
 ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
-    """Adam on the penalised loss, then the new penalty and Laplace's evidence: state and info."""
+    """Minimise the penalised loss by Adam; return the state with its new penalty, and the Info."""
     data = inputs, targets, mask
     count = tf.reduce_sum(tf.cast(mask, tf.float32), axis=1)[:, None, None]
     rows = count if settings.units == "task" else tf.ones_like(count)
     precision, anchor = state["precision"], state.get("anchor", state["mean"])
     end, steps = descend(
         dropout.mean_nll_gradient(_dropout(settings), model),
-        _begin(settings, state, start),
+        _optimiser_start(settings, state, start),
         data,
         fold_in(seeds, STEPS),
         settings.epochs,
         settings.batch_size,
         Adam(settings.learning_rate),
-        Penalty(settings.strength * precision, anchor, rows) if _penalises(settings) else None,
+        Penalty(settings.strength * precision, anchor, rows) if _has_penalty(settings) else None,
     )
     added = (
         rows
         * _importance(settings, model, start, end, data, fold_in(seeds, IMPORTANCE))
         * penalised
     )
-    learnt = {"mean": end.x, "precision": settings.decay * precision + added}
+    posterior = {"mean": end.x, "precision": settings.decay * precision + added}
     if settings.anchor == "each":
-        share = tf.math.divide_no_nan(added, learnt["precision"])
-        learnt["anchor"] = anchor + share * (end.x - anchor)
+        share = tf.math.divide_no_nan(added, posterior["precision"])
+        posterior["anchor"] = anchor + share * (end.x - anchor)
     if settings.optimiser_state == "kept":
-        learnt |= {"first": end.first, "second": end.second, "steps": end.steps[..., 0]}
+        posterior |= {"first": end.first, "second": end.second, "steps": end.steps[..., 0]}
     log_lik = total(lambda rows: log_likelihood_of(model, point(end.x), *rows), data)
     squares = tf.reduce_sum(precision * tf.square(end.x - anchor), -1) * (count / rows)[..., 0]
-    volume = _log_ratio(precision, learnt["precision"])
+    volume = _log_volume_ratio(precision, posterior["precision"])
     evidence = log_lik - 0.5 * squares + 0.5 * volume
-    return learnt, {"log_likelihood": log_lik, "log_evidence": evidence, "steps": steps}
+    return posterior, {"log_likelihood": log_lik, "log_evidence": evidence, "steps": steps}
 
 
 def _dropout(settings: Settings) -> dropout.Dropout:
+    """Return the dropout probabilities."""
     return dropout.Dropout(settings.input_dropout, settings.dropout)
 
 
-def _penalises(settings: Settings) -> bool:
+def _has_penalty(settings: Settings) -> bool:
+    """Return whether any task has a penalty."""
     return settings.strength > 0 and (settings.importance, settings.prior) != ("none", "flat")
 
 
-def _begin(settings: Settings, state: dict[str, tf.Tensor], start: tf.Tensor) -> Descent:
+def _optimiser_start(settings: Settings, state: dict[str, tf.Tensor], start: tf.Tensor) -> Descent:
+    """Return the optimiser's state at the start of a task."""
     zeros = tf.zeros_like(start)
     path = (zeros,) if settings.importance == "path" else ()
     if settings.optimiser_state == "kept":
@@ -232,7 +238,7 @@ def _importance(
     data: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
     seeds: tf.Tensor,
 ) -> tf.Tensor:
-    """What a row of the task adds to the precision [S, H, P]."""
+    """Return the task's importance a row [S, H, P], which is added to the precision."""
     if settings.importance == "path":
         return 2 * omega(end.path[0], start, end.x, settings.damping)
     if settings.importance == "none":
@@ -250,15 +256,15 @@ def _importance(
 
 
 def omega(path: tf.Tensor, start: tf.Tensor, end: tf.Tensor, damping: float) -> tf.Tensor:
-    """SI's importance of each parameter from its share of the loss drop (Zenke et al. 2017).
+    """Return SI's importance Omega [S, H, P] from the path integral of one task.
 
-    Eq. 5 for one task, with negative shares cut off as in the authors' code.
+    Eq. 5 of Zenke et al. 2017, with negative values set to 0 as in the authors' code.
     """
     return tf.nn.relu(path / (tf.square(end - start) + damping))
 
 
-def _log_ratio(before: tf.Tensor, after: tf.Tensor) -> tf.Tensor:
-    """Sum [S, H] of log(before / after) over the parameters with a precision."""
+def _log_volume_ratio(before: tf.Tensor, after: tf.Tensor) -> tf.Tensor:
+    """Return the sum [S, H] of log(before / after) over parameters that have both precisions."""
     proper = (before > 0) & (after > 0)
     ratio = tf.math.log(tf.where(proper, before, 1.0)) - tf.math.log(tf.where(proper, after, 1.0))
     return tf.reduce_sum(ratio, -1)

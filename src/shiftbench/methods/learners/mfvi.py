@@ -1,48 +1,48 @@
-"""Mean-field variational inference for networks (variational continual learning).
+"""Mean-field variational inference for networks, such as variational continual learning (VCL).
 
-The posterior of one task is the prior of the next. Source: li2021vbs, section 3.1, Eq. 4
-and C.2, where with s = 0 always it is VCL. Knows: the likelihood. The methods, by settings:
+The posterior of a task is the prior of the next. Source: li2021vbs, section 3.1, Eq. 4 and C.2;
+with s = 0 always, it is VCL. Knows: the likelihood. Methods, by settings:
 
 - VCL (Nguyen et al. 2018; its code): biases `gaussian`, estimator `sample`, draws 10, start
-  `maximum-likelihood`, start_sd e^-3, prediction_draws 100. Its start values of a new head
-  are a truncated normal's, here a normal's.
-- Improved VCL (Swaroop et al. 2019): the same with start `fresh`, estimator `local` and a
-  learning rate of 0.005. Its code shares the noise of the outputs between the rows of a
-  minibatch and draws it anew for each class; here each row has its own, for all classes.
+  `maximum-likelihood`, start_sd e^-3, prediction_draws 100. Start values of a new head are normal
+  here, truncated normal there.
+- Improved VCL (Swaroop et al. 2019): as VCL with start `fresh`, estimator `local` and a learning
+  rate of 0.005. Its code shares the noise of the outputs between the rows of a minibatch and draws
+  it for each class separately; here each row has its own noise, drawn once for all classes.
 - Radial posteriors (farquhar2020radial, 3 and 4.2): family `radial`, start_sd softplus(-6) or
-  softplus(-4), start_rho_sd 0.5. The first prior is normal, those after it radial. The cross
-  entropy is exact but for E log R (methods/posteriors/radial.py); with several draws the public
-  code
-  adds up, by mistake, what it should average. No radial density is a power of another one: it is
-  broadened as the normal one of the same means and scales, and stays radial.
-- Truncated noise (farquhar2020radial, appendix F): family `truncated`; the noise of a weight is
-  cut at `truncation` standard deviations, in training, the ELBO and predictions, while the
-  divergence stays that of the whole normal: biased on purpose. Broadened as the normal one.
+  softplus(-4), start_rho_sd 0.5. The first prior is normal, later ones are radial. The cross
+  entropy is exact except for E log R (`posteriors/radial.py`); with several draws the public code
+  sums, by mistake, instead of averaging. No radial density is a power of another one, so a radial
+  posterior is broadened like the normal one of the same means and scales, and stays radial.
+- Truncated noise (farquhar2020radial, appendix F): family `truncated`. The noise of a weight is cut
+  at `truncation` standard deviations in training, ELBO and predictions, while the divergence stays
+  that of the whole normal: biased on purpose. Broadened like the normal one.
 - MFVI with tweaks (farquhar2020radial, 4.1.2): start `maximum-likelihood`, a small start_sd, and
-  early stopping on rows of the task that are held back (methods/networks/early_stopping.py).
-- Fewer steps than are fixed: stops_by `elbo` ends a task whose ELBO has converged. What the beam
-  compares then has the error that tolerance leaves; the task's best epoch is recorded.
-- One data set over several tasks: prior `first`, start `prior` goes on where the task before
-  ended, with the moments of Adam at zero again.
+  early stopping on held-back rows of the task (`networks/early_stopping.py`).
+- Fewer steps than a fixed number: stops_by `elbo` ends a task when its ELBO has converged. The
+  evidence that a beam compares then has an error of the size of `tolerance`; the best epoch of each
+  task is recorded.
+- One data set spread over several tasks: prior `first` and start `prior` continue from the previous
+  task, with Adam's moments at zero.
 
-Where kl_weight is below 1, the likelihood counts more than once: q is near the posterior of
+With kl_weight below 1 the likelihood counts more than once: q is near the posterior of
 p(data)^(1 / kl_weight), which for one task is the tempered or cold posterior of Wenzel et al.
-(2020). No paper of the five has it. In the public code of li2021vbs the divergence has its full
-weight; what may play its part there are few steps from standard deviations of .0486, which end
+(2020). None of the five papers has it. In the public code of li2021vbs the divergence has full
+weight; a similar effect may come from its few steps from standard deviations of 0.0486, which end
 before the posterior has widened (not tried at that size). On tasks of 50 digits, kl_weight 1 is 16
-to 21 points less accurate than .005 from 20 to 600 epochs, and 600 are worse than 200.
-VOGN and SLANG have the inverse of kl_weight, by the name dataset_size_scale; UCB its own.
+to 21 points less accurate than 0.005 from 20 to 600 epochs, and 600 epochs are worse than 200. VOGN
+and SLANG have the inverse of kl_weight as dataset_size_scale; UCB has its own kl_weight.
 
-Where rows tell their head, the parameters of heads that a task has no rows of stay as they
-are, and add nothing to the divergence. A prior mean of exactly zero marks a parameter that no
-task has trained: a new head, or all.
+With several heads, parameters of heads without rows in the task stay unchanged and add nothing to
+the divergence. A prior mean of exactly zero marks a parameter that no task has trained yet.
 
-State: mean, sd [S, H, P] of q; parameters that are points have sd 0 (biases, by default,
-as in the code of li2021vbs: neither prior nor penalty).
-Info, [S, H] in nats over the task: elbo = log_evidence = expected_log_likelihood - kl_weight kl,
-these two; elbo_se, the standard error of the second as a mean over draws; steps; best_epoch where
-rows are held back, whose posterior is kept; gradient_sd and train_accuracy where gradient_draws are
-asked for. No bound on the evidence with family `radial` and prior_density `published`.
+State: mean, sd [S, H, P] of q; point estimates have sd 0 (biases by default, as in the code of
+li2021vbs: neither prior nor penalty).
+Info, [S, H], in nats over the task: elbo = log_evidence = expected_log_likelihood - kl_weight kl,
+and these two terms; elbo_se, the standard error of expected_log_likelihood as a mean over draws;
+steps; best_epoch, whose posterior is kept, with held_back; gradient_sd and train_accuracy with
+gradient_draws. With family `radial` and prior_density `published` the ELBO is no bound of the
+evidence.
 """
 
 from __future__ import annotations
@@ -109,72 +109,72 @@ class Settings:
     epochs: Annotated[int, Ge(1)] = 150
     """Passes over the data of a task (VCL: 100 permuted, 120 split; improved: 800, 600)."""
     batch_size: Annotated[int, Ge(1)] = 64
-    """Rows of a minibatch (VCL: 256 permuted, all split; improved: 1024, 256)."""
+    """Number of rows of a minibatch (VCL: 256 permuted, all split; improved: 1024, 256)."""
     learning_rate: Annotated[float, Gt(0)] = 0.0005
     """Step size (li2021vbs, Table 3; VCL 0.001, improved VCL 0.005)."""
     optimiser: Literal["adam", "amsgrad", "sgd"] = "adam"
-    """Adam, AMSGrad, or stochastic gradient descent with Nesterov momentum .9
+    """Adam, AMSGrad, or stochastic gradient descent with Nesterov momentum 0.9
     (farquhar2020radial, D.1)."""
     learning_rate_decay: Annotated[float, Gt(0), Le(1)] = 1.0
-    """Factor of the step size after each epoch (farquhar2020radial, D.1: .96 or .98 with sgd)."""
+    """Factor of the step size after each epoch (farquhar2020radial, D.1: 0.96, 0.98 with sgd)."""
     family: Literal["gaussian", "radial", "truncated"] = "gaussian"
-    """Of the posterior: independent normals, the radial one of farquhar2020radial, or normals whose
-    noise is cut off, with the divergence of whole ones (its appendix F)."""
+    """Posterior family: independent normals, the radial one of farquhar2020radial, or normals with
+    truncated noise and the divergence of whole normals (its appendix F)."""
     truncation: Annotated[float, Gt(0)] = 1.0
-    """truncated: where the noise of a weight is cut, in standard deviations."""
+    """truncated: bound of the noise of a weight, in standard deviations."""
     prior_density: Literal["full", "published"] = "full"
-    """radial: of the carried prior; published: without its Jacobian, eq. 44 of
+    """radial: density of the carried prior; published: without its Jacobian, Eq. 44 of
     farquhar2020radial."""
     estimator: Literal["flipout", "local", "sample"] = "flipout"
-    """How weights are drawn: flipout; local reparameterisation (dense layers, gaussian only);
-    sample: all rows of a minibatch share them (VCL)."""
+    """Weight draws: flipout; local reparameterisation (dense layers, gaussian only); sample: all
+    rows of a minibatch share them (VCL)."""
     draws: Annotated[int, Ge(1)] = 1
-    """Weight draws of a step, K (VCL, improved VCL: 10)."""
+    """Number K of weight draws of a step (VCL, improved VCL: 10)."""
     kl_weight: Annotated[float, Gt(0)] = 1.0
-    """Weight of the divergence from the prior: 1 is the ELBO, less a cold posterior."""
+    """Weight of the divergence from the prior: 1 for the ELBO, below 1 for a cold posterior."""
     prior: Literal["carried", "first"] = "carried"
-    """first: the prior of every task is that of the first, for training that goes on over several
-    tasks of the same rows; carried: it is the posterior of the task before."""
+    """Prior of a task; carried: the posterior of the previous task; first: that of the first task,
+    for training that continues over several tasks of the same rows."""
     start: Literal["fresh", "means", "prior", "maximum-likelihood"] = "fresh"
-    """fresh: means near zero for every task, as in li2021vbs; prior: from the prior, but for
-    what no task has trained; means: so, with standard deviations of start_sd at most, which a
-    broadened prior needs if training is short; maximum-likelihood: as prior, and the first task's
-    means trained first, without prior and noise, for as many epochs (VCL)."""
+    """Start values of a task. fresh: means near zero, as in li2021vbs; prior: the prior, except for
+    untrained parameters; means: as prior, with standard deviations of at most start_sd, which a
+    broadened prior needs if training is short; maximum-likelihood: as prior, after training the
+    first task's means without prior and noise (VCL)."""
     pretraining_epochs: Annotated[int, Ge(0)] = 0
-    """maximum-likelihood: epochs of that training, 0 for as many as epochs (code of
-    farquhar2020radial: 1)."""
+    """maximum-likelihood: epochs of training the first task's means; 0 for as many as epochs (code
+    of farquhar2020radial: 1)."""
     start_mean_sd: Annotated[float, Ge(0)] = 0.1
-    """fresh: standard deviation of the means' start values; layers of few inputs need more."""
+    """fresh: standard deviation of the means' start values; layers with few inputs need more."""
     start_sd: Annotated[float, Gt(0)] = 0.0486
-    """fresh, means: start value of the posterior standard deviations (softplus(-3); VCL e^-3)."""
+    """fresh, means: start value of the posterior standard deviations (softplus(-3); VCL: e^-3)."""
     start_rho_sd: Annotated[float, Ge(0)] = 0.0
-    """fresh: standard deviation of the noise in softplus^-1 of that (code of farquhar2020radial:
-    0.5)."""
+    """fresh: standard deviation of the noise in rho = softplus^-1(start_sd) (code of
+    farquhar2020radial: 0.5)."""
     prior_sd: Annotated[float, Gt(0)] = 1.0
-    """Standard deviation of the first prior, around zero."""
+    """Standard deviation of the first prior, which has mean zero."""
     biases: Literal["point", "gaussian"] = "point"
-    """point: trained without prior, penalty or noise; gaussian: treated like weights."""
+    """Biases; point: trained without prior, penalty or noise; gaussian: treated like weights."""
     prediction_draws: Annotated[int, Ge(1)] = 10
-    """Weight draws of a prediction (10 suffice, li2021vbs, C.2; VCL 100, improved VCL 20)."""
+    """Number of weight draws of a prediction (li2021vbs, C.2: 10; VCL: 100, improved VCL: 20)."""
     elbo_draws: Annotated[int, Ge(1)] = 20
-    """Weight draws per row of the final ELBO, which decides between hypotheses."""
+    """Number of weight draws for each row of the final ELBO, which decides between hypotheses."""
     held_back: Annotated[float, Ge(0), Lt(1)] = 0.0
-    """Share of a task's rows that decide after each epoch whether training stops, under
-    prediction_draws draws, and are not learnt from. 0: no early stopping."""
+    """Share of a task's rows that are held back from training and decide after each epoch, by
+    prediction_draws draws, whether it stops. 0: no early stopping."""
     stops_by: Literal["likelihood", "elbo"] = "likelihood"
-    """held_back: how likely these rows are; or the ELBO as they estimate it, for which they are
-    learnt from as well: training stops when that has converged."""
+    """held_back: score of an epoch. likelihood: that of the held-back rows; elbo: the ELBO as they
+    estimate it, in which case they are trained on too, and training stops at convergence."""
     patience: Annotated[int, Ge(1)] = 10
-    """held_back: epochs without a better score after which training stops."""
+    """held_back: number of epochs without a better score after which training stops."""
     tolerance: Annotated[float, Ge(0)] = 0.0
-    """held_back: nats a row by which a score must be above the best so far to be better."""
+    """held_back: smallest improvement of the score that counts, in nats a row."""
     gradient_draws: Annotated[int, Ge(0)] = 0
-    """Draws of which the spread of the gradient is told after each task, on one
-    minibatch, and with it the accuracy on the task's rows; 0: not told."""
+    """Number of gradient draws, on one minibatch after each task, for gradient_sd and
+    train_accuracy in the Info; 0: neither is computed."""
 
 
 def build(settings: Settings, problem: Problem, model: Model) -> Learner:
-    """The learner for a model; TensorFlow traces one graph for each size of task."""
+    """Build the learner for a model; TensorFlow traces one graph for each size of task."""
     blocks = weight_draws.blocks_of(model, problem.heads) if settings.family == "radial" else None
     truncation = settings.truncation if settings.family == "truncated" else None
     draws = Draws(model, settings.estimator, blocks, settings.draws, truncation)
@@ -188,7 +188,9 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     pretraining = plan._replace(epochs=settings.pretraining_epochs or settings.epochs)
     pretrain = graph(partial(variational_fit.maximum_likelihood, pretraining))
     spread = graph(partial(variational_fit.gradient_sd, plan, settings.gradient_draws))
-    begin = Start(settings.start, settings.start_mean_sd, settings.start_sd, settings.start_rho_sd)
+    initial = Start(
+        settings.start, settings.start_mean_sd, settings.start_sd, settings.start_rho_sd
+    )
 
     @graph
     def moments(mean: tf.Tensor, sd: tf.Tensor, seeds: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
@@ -201,8 +203,8 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         return {"mean": np.zeros(shape, np.float32), "sd": np.ascontiguousarray(sd, np.float32)}
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
-        found = partial(moments, state["mean"], state["sd"], seeds)
-        return sampling.predictive(model, found, inputs)
+        of_state = partial(moments, state["mean"], state["sd"], seeds)
+        return sampling.predictive(model, of_state, inputs)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         present = heads_in(batch, problem)
@@ -211,29 +213,31 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         if settings.held_back > 0:
             rest, judges = early_stopping.hold_back(batch, settings.held_back, seeds)
             batch = batch if settings.stops_by == "elbo" else rest
-        mean, sd = start_values(begin, state["mean"], state["sd"], bayesian, seeds)
+        mean, sd = start_values(initial, state["mean"], state["sd"], bayesian, seeds)
         if settings.start == "maximum-likelihood" and not state["mean"].any():
             mean = pretrain(mean, tuple(batch), seeds).numpy()
-        before = MeanField(state["mean"], state["sd"])
-        task = FitData(before, active, tuple(batch), judges and tuple(judges))
-        *results, best = fit(_prior(settings, bayesian, state), MeanField(mean, sd), task, seeds)
+        previous = MeanField(state["mean"], state["sd"])
+        task = FitData(previous, active, tuple(batch), judges and tuple(judges))
+        *results, best_epoch = fit(
+            _prior(settings, bayesian, state), MeanField(mean, sd), task, seeds
+        )
         mean, sd = (a.numpy() for a in results[:2])
-        learnt = {"mean": mean, "sd": sd}
+        posterior = {"mean": mean, "sd": sd}
         info = sampling.info(*results[2:], settings.kl_weight)
         if judges is not None:
-            info["best_epoch"] = best.numpy()
+            info["best_epoch"] = best_epoch.numpy()
         if settings.gradient_draws > 0:
             info["gradient_sd"] = spread(mean, sd, tuple(batch), seeds).numpy()
-            info |= _accuracy(predict(learnt, batch.inputs, seeds), batch)
-        return learnt, info
+            info |= _train_accuracy(predict(posterior, batch.inputs, seeds), batch)
+        return posterior, info
 
-    # A first prior that all tasks have is not broadened.
+    # The prior `first` is the same for all tasks, so broadening would have no effect.
     broaden = partial(_broadened, settings.prior_sd) if settings.prior == "carried" else None
     return Learner(init, predict, observe, broaden=broaden)
 
 
 def _prior(settings: Settings, bayesian: np.ndarray, state: State) -> MeanField:
-    """The prior of the next task: the posterior, or that of the first task again."""
+    """Return the prior of the next task: the posterior so far, or the first prior."""
     if settings.prior == "carried":
         return MeanField(state["mean"], state["sd"])
     first = np.broadcast_to(np.float32(settings.prior_sd) * bayesian, state["sd"].shape)
@@ -241,7 +245,7 @@ def _prior(settings: Settings, bayesian: np.ndarray, state: State) -> MeanField:
 
 
 def _broadened(prior_sd: float, state: State, broadening: Broadening) -> State:
-    """Of means and standard deviations; other families take those of the normal one."""
+    """Broaden q; families other than gaussian are broadened like it."""
     points = state["sd"] == 0
     variance = np.where(points, 1.0, state["sd"].astype(np.float64) ** 2)
     mean, variance = mean_field_gaussian.broaden(
@@ -254,26 +258,28 @@ def _broadened(prior_sd: float, state: State, broadening: Broadening) -> State:
 
 
 def _plan(settings: Settings, draws: Draws, bayesian: np.ndarray) -> FitSettings:
+    """Return the plan of a fit; bayesian [P] is 0 for parameters that are points."""
+    rate = settings.learning_rate, settings.learning_rate_decay
     return FitSettings(
-        draws,
-        bayesian,
-        settings.prior_density,
-        settings.kl_weight,
-        settings.epochs,
-        settings.batch_size,
-        optimisers.named(settings.optimiser, settings.learning_rate, settings.learning_rate_decay),
-        settings.elbo_draws,
-        settings.prediction_draws,
-        settings.patience,
-        settings.tolerance,
-        settings.stops_by == "elbo",
+        draws=draws,
+        bayesian=bayesian,
+        density=settings.prior_density,
+        kl_weight=settings.kl_weight,
+        epochs=settings.epochs,
+        batch_size=settings.batch_size,
+        optimiser=optimisers.named(settings.optimiser, *rate),
+        elbo_draws=settings.elbo_draws,
+        judge_draws=settings.prediction_draws,
+        patience=settings.patience,
+        tolerance=settings.tolerance,
+        by_elbo=settings.stops_by == "elbo",
     )
 
 
-def _accuracy(predictive: Predictive, batch: Batch) -> Info:
-    """train_accuracy [S, H] on the rows learnt from, of classes; nothing for real targets."""
+def _train_accuracy(predictive: Predictive, batch: Batch) -> Info:
+    """Return train_accuracy [S, H] on the batch's rows, or no Info for real targets."""
     if not isinstance(predictive, Categorical):
         return {}
-    right = predictive.probabilities.argmax(axis=-1) == batch.targets[:, np.newaxis]
+    correct = predictive.probabilities.argmax(axis=-1) == batch.targets[:, np.newaxis]
     seen = batch.mask[:, np.newaxis]
-    return {"train_accuracy": (right & seen).sum(axis=-1) / seen.sum(axis=-1)}
+    return {"train_accuracy": (correct & seen).sum(axis=-1) / seen.sum(axis=-1)}

@@ -1,13 +1,14 @@
-"""Online gradient algorithm on the expected loss of a mean-field Gaussian.
+"""Online gradient algorithm on the expected loss of a mean-field Gaussian (OGA-EL).
 
-Source: Algorithm 3 of the paper behind cherief2019online (OGA-EL in its figures), with the steps in
+Source: Algorithm 3 of the paper behind cherief2019online (OGA-EL in its figures), with steps in
 units of the prior:
 
-    m <- m - eta s^2 grad_m,    sd <- sd - eta s^2 grad_sd,    then into the box and sd >= 0.
+    m <- m - eta s^2 grad_m,    sd <- sd - eta s^2 grad_sd,    projected to the box and sd >= 0.
 
-The paper's upper limit of sd, 1, never binds: the losses are convex, so sd only falls.
+The paper's upper bound of sd, 1, never binds: the losses are convex, so sd only falls. Knows: the
+loss and, for the default step size, the number of tasks.
 
-State and Info: `methods/online/linear.py`.
+State and Info: see `methods/online/linear.py`.
 """
 
 from __future__ import annotations
@@ -32,21 +33,20 @@ THEOREM = "gradient of the expected loss"
 @dataclass(frozen=True)
 class Settings:
     loss: Literal["auto", "hinge", "squared", "absolute"] = "auto"
-    """auto: hinge for two classes, squared for one real target."""
+    """Loss of a row; auto: hinge for two classes, squared for one real target."""
     step_size: Annotated[float, Ge(0)] = 0.0
-    """eta; 0 is 1 / sqrt(T), the paper's, with T the number of tasks."""
+    """Step size eta; 0 stands for the paper's 1 / sqrt(T), with T the number of tasks."""
     prior_sd: Annotated[float, Gt(0)] = 1.0
-    """Standard deviation s of the prior N(0, s^2 I), where sd starts."""
+    """Standard deviation s of the prior N(0, s^2 I); start value of sd."""
     bound: Annotated[float, Gt(0)] = 20.0
-    """The mean is kept in [-bound, bound]^d; 20 in the paper."""
+    """Half width of the box [-bound, bound]^d that the mean is projected to (paper: 20)."""
     ridge: Annotated[float, Ge(0)] = 0.0
-    """H of H / 2 |theta|^2 that is added to every loss and makes it H-strongly convex."""
+    """Factor H of H / 2 |theta|^2, which is added to every loss and makes it H-strongly convex."""
 
 
 def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
-    """The learner of a linear predictor of problem.input_shape features."""
+    """Build the learner of a linear predictor; LearnerError if loss and targets do not fit."""
     eta = (settings.step_size or problem.n_tasks**-0.5) * settings.prior_sd**2
-
     return linear.learner("oga-el", settings, problem, _update, [eta])
 
 

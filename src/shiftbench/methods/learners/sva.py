@@ -1,4 +1,4 @@
-"""Sequential variational approximation: the sum of all linearised losses, and the prior.
+"""Sequential variational approximation (SVA): all linearised losses so far, and the prior.
 
 Source: cherief2019online, SVA: argmin over (m, sd) of <(m, sd), sum of gradients> + KL(q, prior) /
 eta, in closed form
@@ -6,9 +6,10 @@ eta, in closed form
     m <- m - eta s^2 grad_m,    G <- G + grad_sd,    sd <- s h(eta s G / 2),
     h(x) = sqrt(1 + x^2) - x.
 
-The slides print h(eta s G); the factor 1/2 is what the argmin gives, and what the paper has.
+The slides print h(eta s G); the factor 1/2 follows from the argmin, and the paper has it. Knows:
+the loss and, for the default step size, the number of tasks.
 
-State: gradient_sum [S, H, d] (G) too. Info: `methods/online/linear.py`.
+State: also gradient_sum [S, H, d], G. Otherwise State and Info: see `methods/online/linear.py`.
 """
 
 from __future__ import annotations
@@ -33,21 +34,20 @@ THEOREM = "1"
 @dataclass(frozen=True)
 class Settings:
     loss: Literal["auto", "hinge", "squared", "absolute"] = "auto"
-    """auto: hinge for two classes, squared for one real target."""
+    """Loss of a row; auto: hinge for two classes, squared for one real target."""
     step_size: Annotated[float, Ge(0)] = 0.0
-    """eta; 0 is 1 / sqrt(T), the paper's, with T the number of tasks."""
+    """Step size eta; 0 stands for the paper's 1 / sqrt(T), with T the number of tasks."""
     prior_sd: Annotated[float, Gt(0)] = 1.0
-    """Standard deviation s of the prior N(0, s^2 I), where sd starts."""
+    """Standard deviation s of the prior N(0, s^2 I); start value of sd."""
     bound: Annotated[float, Gt(0)] = 20.0
-    """The mean is kept in [-bound, bound]^d; 20 in the paper."""
+    """Half width of the box [-bound, bound]^d that the mean is projected to (paper: 20)."""
     ridge: Annotated[float, Ge(0)] = 0.0
-    """H of H / 2 |theta|^2 that is added to every loss and makes it H-strongly convex."""
+    """Factor H of H / 2 |theta|^2, which is added to every loss and makes it H-strongly convex."""
 
 
 def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
-    """The learner of a linear predictor of problem.input_shape features."""
+    """Build the learner of a linear predictor; LearnerError if loss and targets do not fit."""
     eta, s = settings.step_size or problem.n_tasks**-0.5, settings.prior_sd
-
     return linear.learner("sva", settings, problem, _update, [eta, s], extra="gradient_sum")
 
 

@@ -1,14 +1,15 @@
-"""Streaming variational Bayes: the linearised loss of one row, and the posterior before it.
+"""Streaming variational Bayes (SVB): the linearised loss of one row, and the previous posterior.
 
 Source: cherief2019online, SVB: argmin over (m, sd) of <(m, sd), gradients> + KL(q, q_t) / eta, in
 closed form
 
     m <- m - eta sd^2 grad_m,    sd <- sd h(eta sd grad_sd / 2),    h(x) = sqrt(1 + x^2) - x.
 
-The slides print h without the factor 1/2, which the argmin has. eta may differ between
-parameters: the paper divides it by sd^2, so that the step of m does not depend on sd.
+The slides print h without the factor 1/2, which follows from the argmin. eta may differ between
+parameters: the paper divides it by sd^2, so that the step of m does not depend on sd. Knows: the
+loss.
 
-State and Info: `methods/online/linear.py`.
+State and Info: see `methods/online/linear.py`.
 """
 
 from __future__ import annotations
@@ -39,29 +40,28 @@ THEOREM = {"2": {"schedule": ("scaled",)}, "2, strongly convex": {"schedule": ("
 @dataclass(frozen=True)
 class Settings:
     loss: Literal["auto", "hinge", "squared", "absolute"] = "auto"
-    """auto: hinge for two classes, squared for one real target."""
+    """Loss of a row; auto: hinge for two classes, squared for one real target."""
     schedule: Literal["scaled", "linear", "constant"] = "scaled"
-    """eta_t: scaled, the paper's c / (sd^2 sqrt(t)); linear, its 2 / (H t sd^2) for
-    H-strongly convex losses (H = ridge); constant, c: steps grow with sd, so that a widened
+    """Step size eta_t. scaled: the paper's c / (sd^2 sqrt(t)); linear: its 2 / (H t sd^2) for
+    H-strongly convex losses (H = ridge); constant: c, so that steps grow with sd and a broadened
     posterior learns faster."""
     step_size: Annotated[float, Gt(0)] = 1.0
-    """c of the schedule; 1 in the paper. Without effect under `linear`."""
+    """Factor c of the schedule; no effect under linear (paper: 1)."""
     prior_sd: Annotated[float, Gt(0)] = 1.0
-    """Standard deviation s of the prior N(0, s^2 I), where sd starts."""
+    """Standard deviation s of the prior N(0, s^2 I); start value of sd."""
     bound: Annotated[float, Gt(0)] = 20.0
-    """The mean is kept in [-bound, bound]^d; 20 in the paper."""
+    """Half width of the box [-bound, bound]^d that the mean is projected to (paper: 20)."""
     ridge: Annotated[float, Ge(0)] = 0.0
-    """H of H / 2 |theta|^2 that is added to every loss and makes it H-strongly convex."""
+    """Factor H of H / 2 |theta|^2, which is added to every loss and makes it H-strongly convex."""
 
 
 def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
-    """The learner of a linear predictor of problem.input_shape features.
+    """Build the learner of a linear predictor.
 
-    LearnerError for the schedule `linear` without ridge.
+    Raises LearnerError if loss and targets do not fit, or if schedule is linear without ridge.
     """
     if settings.schedule == "linear" and not settings.ridge:
         raise LearnerError("svb: the schedule linear divides by ridge; set ridge above 0")
-
     scale = 2 / settings.ridge if settings.schedule == "linear" else settings.step_size
     power = {"scaled": 0.5, "linear": 1.0, "constant": 0.0}[settings.schedule]
     constants = [scale, power, settings.schedule == "constant"]
@@ -71,9 +71,9 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
 @cfunc(linear.UPDATE, cache=True)
 def _update(mean, sd, extra, gradient, curvature, t, settings):
     scale, power, times_variance = settings
-    at_t = scale * t**-power
+    scale_t = scale * t**-power
     for j in range(mean.size):
-        # eta_t sd^2, which is all that the update needs of eta_t.
-        step = at_t * sd[j] ** 2 if times_variance else at_t
+        # The update needs eta_t only as eta_t sd^2.
+        step = scale_t * sd[j] ** 2 if times_variance else scale_t
         mean[j] -= step * gradient[j]
         sd[j] *= linear.shrink(0.5 * step * curvature[j])

@@ -1,23 +1,24 @@
-"""Uncertainty-guided continual learning: certain weights learn slowly (UCB).
+"""Uncertainty-guided continual learning with Bayesian networks (UCB): certain weights learn slowly.
 
-Bayes by backprop on q = N(mean, softplus(rho)^2) with the scale mixture of Blundell et al.
-(2015) as the prior of every task; nothing of a posterior is carried over but its uncertainty:
-a mean that an earlier task has trained moves at softplus(rho) times the learning rate, rho as
-it was when the task began, all else at the learning rate itself (Ebrahimi et al. 2020;
-eschenhagen2019vogn cites its results). Plain stochastic gradient descent on, for each minibatch,
+Bayes by backprop on q = N(mean, softplus(rho)^2), with the scale mixture of Blundell et al. (2015)
+as the prior of every task. Source: Ebrahimi et al. 2020, whose results eschenhagen2019vogn cites.
+Only the uncertainty of a posterior is carried over: a mean that an earlier task has trained moves
+at softplus(rho) times the learning rate, with rho as at the start of the task; all else moves at
+the learning rate. Each minibatch is one step of plain stochastic gradient descent on
 
-    kl_weight / minibatches (log q - log prior) - likelihood_weight sum log likelihood
+    kl_weight / minibatches (log q - log prior) - likelihood_weight sum log likelihood,
 
-averaged over K weight draws, which all rows share. Parameters of other heads stay as they
-are. The public code differs from its paper, by mistake: no gradient passes its (log q - log
-prior), so that rho hardly moves, it never trains the heads of later tasks, and after a plateau
-no mean. None of this is done here. It divides the rate by 3 when the loss on validation data
-(its training data) stalls; here the rate decays by a fixed factor each epoch, or stays.
-Knows: the likelihood.
+averaged over K weight draws, which all rows share. Parameters of other heads stay unchanged.
+
+The public code differs from the paper by three mistakes, which are not reproduced: no gradient
+passes its (log q - log prior), so that rho hardly moves; it never trains the heads of later tasks;
+and after a plateau it trains no mean. It also divides the rate by 3 when the loss on validation
+data (its training data) stalls; here the rate can decay by a fixed factor each epoch. Knows: the
+likelihood.
 
 State: mean, rho [S, H, P]; trained [S, H, P] bool, whether an earlier task trained it.
-Info, [S, H] in nats over the task: elbo = log_evidence, elbo_se (Monte Carlo),
-expected_log_likelihood, kl (of what the task trains, against the mixture); steps.
+Info, [S, H], in nats over the task: elbo = log_evidence, elbo_se (Monte Carlo),
+expected_log_likelihood, kl (of the parameters that the task trains, against the mixture); steps.
 """
 
 from __future__ import annotations
@@ -44,59 +45,61 @@ MODEL = True
 TAKES = {"image": "categorical", "classes": "categorical"}
 OFFERS = ("log_evidence",)
 
-WIDE = 0.25
-"""Weight of N(0, 1) in the prior; the rest is N(0, e^-12)."""
+WIDE_WEIGHT = 0.25
+"""Weight of N(0, 1) in the prior mixture; its other component is N(0, e^-12)."""
 NARROW_PRECISION = math.exp(12)
 
 
 @dataclass(frozen=True)
 class Settings:
     epochs: Annotated[int, Ge(1)] = 200
-    """Passes over the data of a task (200 at most in the public code, which stops early)."""
+    """Passes over the data of a task (public code: at most 200, with early stopping)."""
     batch_size: Annotated[int, Ge(1)] = 64
-    """Rows of a minibatch (public code)."""
+    """Number of rows of a minibatch (public code)."""
     learning_rate: Annotated[float, Gt(0)] = 0.01
-    """Step size, before it is multiplied by the uncertainty (public code)."""
+    """Learning rate, which uncertainty multiplies (public code)."""
     decay: Annotated[float, Gt(0), Le(1)] = 1.0
-    """Factor of the rate after each epoch; the public code divides by 3 on plateaus."""
+    """Factor of the learning rate after each epoch (public code: 1/3 on plateaus)."""
     draws: Annotated[int, Ge(1)] = 10
-    """Weight draws of a step, K (public code)."""
+    """Number K of weight draws of a step (public code)."""
     kl_weight: Annotated[float, Ge(0)] = 0.001
-    """Factor of log q - log prior (public code, where it is called a hack; 1 is the paper's)."""
+    """Factor of log q - log prior (public code, which calls it a hack; paper: 1)."""
     likelihood_weight: Annotated[float, Gt(0)] = 0.05
-    """Factor of the log likelihood, summed over a minibatch (public code; 1 is the paper's)."""
+    """Factor of the log likelihood, summed over a minibatch (public code; paper: 1)."""
     start_mean_sd: Annotated[float, Gt(0)] = 0.1
     """Standard deviation of the means' start values (public code)."""
     start_rho: float = -3.0
-    """Start value of rho, with noise of sd 0.1 (public code)."""
+    """Start value of rho, plus noise of standard deviation 0.1 (public code)."""
     predict_with: Literal["means", "draws"] = "means"
-    """means: a single network, as the public code; draws: the average over weight draws."""
+    """Predictions; means: the network at the means (public code); draws: average over draws."""
     prediction_draws: Annotated[int, Ge(1)] = 10
-    """Weight draws of a prediction, with draws."""
+    """draws: number of weight draws of a prediction."""
     elbo_draws: Annotated[int, Ge(1)] = 10
-    """Weight draws of the final ELBO."""
+    """Number of weight draws of the final ELBO."""
 
 
-class _Step(NamedTuple):
+class _Iterate(NamedTuple):
+    """Parameters after a number of steps."""
+
     mean: tf.Tensor
     rho: tf.Tensor
     count: tf.Tensor
 
 
 NOISE, STEPS, ELBO, DIVERGENCE = range(4)
-"""What the seeds of a task are folded with, for each use of them."""
+"""Purposes that a task's seeds are folded with."""
 
 
 def build(settings: Settings, problem: Problem, model: Model) -> Learner:
-    """The learner for a model; TensorFlow traces one graph for each size of task."""
+    """Build the learner for a model; TensorFlow traces one graph for each size of task."""
     fit = graph(partial(_fit, settings, model))
     owners = head_of_each(model, problem)
 
     @graph
     def moments(mean: tf.Tensor, rho: tf.Tensor, seeds: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
-        certain = settings.predict_with == "means"
-        draw = sampling.gaussian(mean, tf.zeros_like(rho) if certain else tf.nn.softplus(rho))
-        count = 1 if certain else settings.prediction_draws
+        at_means = settings.predict_with == "means"
+        draw = sampling.gaussian(mean, tf.zeros_like(rho) if at_means else tf.nn.softplus(rho))
+        count = 1 if at_means else settings.prediction_draws
         return sampling.predictive_moments(model, draw, count, seeds, inputs)
 
     def init(seeds: np.ndarray) -> State:
@@ -108,16 +111,16 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         }
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
-        found = partial(moments, state["mean"], state["rho"], seeds)
-        return sampling.predictive(model, found, inputs)
+        of_state = partial(moments, state["mean"], state["rho"], seeds)
+        return sampling.predictive(model, of_state, inputs)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         present = heads_in(batch, problem)
         active = (present[:, owners] | (owners < 0))[:, np.newaxis]
         results = fit(state["mean"], state["rho"], state["trained"], active, *batch, seeds)
         mean, rho = (a.numpy() for a in results[:2])
-        learnt = {"mean": mean, "rho": rho, "trained": state["trained"] | active}
-        return learnt, sampling.info(*results[2:])
+        posterior = {"mean": mean, "rho": rho, "trained": state["trained"] | active}
+        return posterior, sampling.info(*results[2:])
 
     return Learner(init, predict, observe)
 
@@ -134,7 +137,7 @@ def _fit(
     mask: tf.Tensor,
     seeds: tf.Tensor,
 ) -> tuple[tf.Tensor, ...]:
-    """Mean and rho after the task, the ELBO's two terms, and the number of steps."""
+    """Return mean and rho after a task, the ELBO's two terms, and the number of steps."""
     data, size = (inputs, targets, mask), settings.draws * model.size
     noise = sampling.table(fold_in(seeds, NOISE), size)
     moving = tf.cast(active, tf.float32)
@@ -143,23 +146,23 @@ def _fit(
     kl_weight = settings.kl_weight / tf.cast(tf.maximum(minibatches, 1), tf.float32)
     longest = tf.maximum(tf.reduce_max(minibatches), 1)
 
-    def step(now: _Step, rows: Minibatch, step_seeds: tf.Tensor) -> _Step:
+    def step(now: _Iterate, rows: Minibatch, step_seeds: tf.Tensor) -> _Iterate:
         eps = sampling.excerpt(noise, step_seeds, size)
         eps = tf.reshape(eps, [-1, 1, settings.draws, model.size])
         gradient = _likelihood_gradient(model, now.mean, now.rho, eps, rows)
         weights = kl_weight[:, None, None], settings.likelihood_weight
         in_mean, in_rho = loss_gradient(now.mean, now.rho, eps, gradient, *weights)
         rate = settings.learning_rate * settings.decay ** tf.cast(now.count // longest, tf.float32)
-        # A minibatch without rows [S] changes nothing.
-        some = tf.cast(tf.reduce_any(rows.mask > 0, -1), tf.float32)[:, None, None]
-        rate *= moving * some
-        return _Step(
+        # Repetitions whose minibatch is empty do not move.
+        has_rows = tf.cast(tf.reduce_any(rows.mask > 0, -1), tf.float32)[:, None, None]
+        rate *= moving * has_rows
+        return _Iterate(
             now.mean - rate * uncertainty * in_mean, now.rho - rate * in_rho, now.count + 1
         )
 
     last, steps = epochs(
         step,
-        _Step(mean, rho, tf.constant(0)),
+        _Iterate(mean, rho, tf.constant(0)),
         data,
         fold_in(seeds, STEPS),
         settings.epochs,
@@ -176,24 +179,25 @@ def _fit(
 def _likelihood_gradient(
     model: Model, mean: tf.Tensor, rho: tf.Tensor, eps: tf.Tensor, rows: Minibatch
 ) -> tf.Tensor:
-    """Gradient [S, H, K, P] of the rows' log likelihood in each weight draw."""
+    """Return the gradient [S, H, K, P] of the rows' log likelihood at each weight draw."""
     (s, h), (draws, size) = mean.shape[:2], eps.shape[2:]
-    # The draws lie beside the hypotheses: the network runs on all of them at once.
-    flat = tf.reshape(_drawn(mean, rho, eps), [s, h * draws, size])
-    parts = parameter_layout.pieces(model, flat)
+    # Draws stand in for hypotheses, so that the network runs on all of them at once.
+    flat = tf.reshape(_drawn_weights(mean, rho, eps), [s, h * draws, size])
+    pieces = parameter_layout.pieces(model, flat)
     with tf.GradientTape() as tape:
-        tape.watch(parts)
-        log_lik = log_likelihood_of(model, parameter_layout.point(model, parts), *rows)
-    gradient = tf.concat(tape.gradient(log_lik, parts), -1)
+        tape.watch(pieces)
+        log_lik = log_likelihood_of(model, parameter_layout.point(model, pieces), *rows)
+    gradient = tf.concat(tape.gradient(log_lik, pieces), -1)
     return tf.reshape(gradient, [s, h, draws, size])
 
 
 @fused
-def _drawn(mean: tf.Tensor, rho: tf.Tensor, eps: tf.Tensor) -> tf.Tensor:
+def _drawn_weights(mean: tf.Tensor, rho: tf.Tensor, eps: tf.Tensor) -> tf.Tensor:
+    """Draw weights [S, H, K, P] with noise eps [S, 1, K, P]."""
     return mean[:, :, None] + tf.nn.softplus(rho)[:, :, None] * eps
 
 
-# Fused: one pass over the draws in place of a dozen.
+# Fused: one pass over the draws instead of a dozen.
 @fused
 def loss_gradient(
     mean: tf.Tensor,
@@ -203,34 +207,36 @@ def loss_gradient(
     kl_weight: tf.Tensor,
     likelihood_weight: float,
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Gradient of the loss in mean and rho [S, H, P], from the log likelihood's in the draws.
+    """Return the loss's gradients in mean and rho [S, H, P] from log p's gradients at the draws.
 
-    eps [S, 1, K, P]; gradient [S, H, K, P]. log q(w) of w = mean + sd eps changes with sd
-    alone, as -log sd.
+    eps [S, 1, K, P]; gradient [S, H, K, P]. log q(w) at w = mean + sd eps depends on sd alone, as
+    -log sd.
     """
     sd = tf.nn.softplus(rho)
-    score = prior_score(_drawn(mean, rho, eps))
+    score = prior_score(_drawn_weights(mean, rho, eps))
     each = -kl_weight[..., None] * score - likelihood_weight * gradient
     in_sd = tf.reduce_mean(each * eps, 2) - kl_weight / sd
     return tf.reduce_mean(each, 2), in_sd * tf.sigmoid(rho)
 
 
 def _log_components(w: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Log of weight times density of the two parts of the prior, both plus log(2 pi) / 2."""
-    wide = math.log(WIDE) - 0.5 * tf.square(w)
-    narrow = math.log((1 - WIDE) * NARROW_PRECISION**0.5) - 0.5 * NARROW_PRECISION * tf.square(w)
+    """Return log(weight x density) of both components of the prior, plus log(2 pi) / 2."""
+    wide = math.log(WIDE_WEIGHT) - 0.5 * tf.square(w)
+    narrow = math.log(
+        (1 - WIDE_WEIGHT) * NARROW_PRECISION**0.5
+    ) - 0.5 * NARROW_PRECISION * tf.square(w)
     return wide, narrow
 
 
 def prior_score(w: tf.Tensor) -> tf.Tensor:
-    """Derivative of the log density of the prior."""
+    """Return the derivative of the prior's log density at w."""
     wide, narrow = _log_components(w)
     share = tf.sigmoid(narrow - wide)
     return -w * (1 - share + share * NARROW_PRECISION)
 
 
 def log_prior(w: tf.Tensor) -> tf.Tensor:
-    """Log density of .25 N(0, 1) + .75 N(0, e^-12)."""
+    """Return the log density of the prior, 0.25 N(0, 1) + 0.75 N(0, e^-12), at w."""
     wide, narrow = _log_components(w)
     return wide + tf.nn.softplus(narrow - wide) - 0.5 * math.log(2 * math.pi)
 
@@ -238,15 +244,15 @@ def log_prior(w: tf.Tensor) -> tf.Tensor:
 def divergence(
     mean: tf.Tensor, rho: tf.Tensor, moving: tf.Tensor, draws: int, seeds: tf.Tensor
 ) -> tf.Tensor:
-    """KL(q || prior) [S, H] in nats over the moving (0 or 1) parameters.
+    """Return KL(q || prior) [S, H] in nats over the parameters where moving is 1 rather than 0.
 
     The entropy of q is exact, the cross entropy an average over draws.
     """
     sd = tf.nn.softplus(rho)
 
-    def more(i: tf.Tensor, cross: tf.Tensor) -> tf.Tensor:
+    def add_draw(i: tf.Tensor, cross: tf.Tensor) -> tf.Tensor:
         return cross - log_prior(mean + sd * normals(fold_in(seeds, i), [1, mean.shape[-1]]))
 
-    cross = repeat(more, tf.zeros_like(mean), draws)
+    cross = repeat(add_draw, tf.zeros_like(mean), draws)
     entropy = 0.5 * math.log(2 * math.pi * math.e) + tf.math.log(sd)
     return tf.reduce_sum((cross / draws - entropy) * moving, -1)

@@ -1,19 +1,19 @@
-"""Variational online Gauss-Newton: a mean-field Gaussian by natural gradients.
+"""Variational online Gauss-Newton (VOGN): a mean-field Gaussian by natural gradients.
 
-With g the gradient of an example's negative log likelihood at one of K weight draws, N rows
-in the task, and the posterior of the last task as the prior (mean m, precision p), a step is
+With g the gradient of an example's negative log likelihood at one of K weight draws, N rows in the
+task, and the posterior of the last task as the prior (mean m, precision p), a step is
 
     precision <- (1 - beta) precision + beta (N mean(g^2) + p)
     mean      <- mean - alpha (N mean(g) + p (mean - m)) / precision
 
-(eschenhagen2019vogn, eq. 50-53; the mean step uses the new precision, as eq. 52 and the public code
-do). The mean runs over the minibatch's rows, however many, and the draws, each shared by all rows
-(Osawa et al. 2019). Parameters that no row of the task has a gradient for, such as those of
-other heads, keep their prior. Knows: the likelihood.
+(eschenhagen2019vogn, Eq. 50-53; the mean step uses the new precision, as Eq. 52 and the public code
+do). The means run over the rows of the minibatch and over the draws, each shared by all rows (Osawa
+et al. 2019). Parameters for which no row of the task has a gradient, such as those of other heads,
+keep their prior. Knows: the likelihood.
 
-State: mean, precision [S, H, P]; tasks [S, H], how many were learnt.
-Info, [S, H] in nats over the task: elbo = log_evidence = expected_log_likelihood - kl /
-dataset_size_scale, these two, elbo_se (Monte Carlo); steps.
+State: mean, precision [S, H, P]; tasks [S, H], the number of tasks learnt.
+Info, [S, H], in nats over the task: elbo = log_evidence = expected_log_likelihood - kl /
+dataset_size_scale, and these two terms; elbo_se (Monte Carlo); steps.
 """
 
 from __future__ import annotations
@@ -56,44 +56,46 @@ class Settings:
     epochs: Annotated[int, Ge(1)] = 100
     """Passes over the data of a task (eschenhagen2019vogn, 4.3; 60, then 600, for split CIFAR)."""
     batch_size: Annotated[int, Ge(1)] = 256
-    """Rows of a minibatch (eschenhagen2019vogn)."""
+    """Number of rows of a minibatch (eschenhagen2019vogn)."""
     draws: Annotated[int, Ge(1)] = 10
-    """Weight draws of a step, K (eschenhagen2019vogn)."""
+    """Number K of weight draws of a step (eschenhagen2019vogn)."""
     alpha: Annotated[float, Gt(0)] = 0.001
     """Step size of the mean (eschenhagen2019vogn); ten epochs of 60,000 rows need 0.01."""
     beta: Annotated[float, Gt(0), Lt(1)] = 0.001
-    """Step size of the precision (eschenhagen2019vogn; 0.0001 for split CIFAR); as alpha if
-    reduced."""
+    """Step size of the precision (eschenhagen2019vogn; 0.0001 for split CIFAR); a shorter training
+    needs a larger one, as for alpha."""
     momentum: Annotated[float, Ge(0), Lt(1)] = 0.0
-    """Decay of the step's running sum (0.9 for split CIFAR, eschenhagen2019vogn, 4.5)."""
+    """Momentum of the mean's steps (0.9 for split CIFAR, eschenhagen2019vogn, 4.5)."""
     momentum_kind: Literal["exponential", "heavy-ball"] = "heavy-ball"
-    """Weight of a new step: 1 - momentum, or 1, up to 10 times the step, as in public code."""
+    """Weight of a new step; exponential: 1 - momentum; heavy-ball: 1, as in the public code."""
     dataset_size_scale: Annotated[float, Gt(0)] = 1.0
-    """Factor of N, for augmented data (eschenhagen2019vogn, 3.4; rho), or a cold posterior."""
+    """Factor of N, for augmented data (rho; eschenhagen2019vogn, 3.4) or a cold posterior."""
     initial_precision: Annotated[tuple[Annotated[float, Gt(0)], ...], MinLen(1)] = (20.0,)
-    """At the start of each task; the last holds for all later ones (split CIFAR: 4e3, 4e4)."""
+    """Start precisions, one a task; the last holds for all later tasks (split CIFAR: 4e3, 4e4)."""
     initial_precision_per: Literal["example", "task"] = "example"
-    """example: times N, as in the public code, where 20 N is the 1e6 of eschenhagen2019vogn."""
+    """Unit of initial_precision; example: times N (public code; 20 N is the paper's 1e6)."""
     start: Literal["fresh", "prior"] = "fresh"
-    """Means of a task: drawn anew (eschenhagen2019vogn, 4.3), or the prior's (split CIFAR)."""
+    """Start means of a task; fresh: drawn again (4.3); prior: the prior's (split CIFAR)."""
     start_precision: Literal["initial", "prior"] = "initial"
-    """Precision of a task: reset, as always in eschenhagen2019vogn, or the prior's after the
-    first."""
+    """Start precision of a task; initial: initial_precision, as always in eschenhagen2019vogn;
+    prior: the prior's, from the second task on."""
     prior_sd: Annotated[float, Gt(0)] = 1.0
-    """Standard deviation of the first prior, around zero (120^-0.5 for split CIFAR)."""
+    """Standard deviation of the first prior, which has mean zero (split CIFAR: 120^-0.5)."""
     prediction_draws: Annotated[int, Ge(1)] = 100
-    """Weight draws of a prediction (eschenhagen2019vogn)."""
+    """Number of weight draws of a prediction (eschenhagen2019vogn)."""
     elbo_draws: Annotated[int, Ge(1)] = 10
-    """Weight draws of the final ELBO, which decides between hypotheses."""
+    """Number of weight draws of the final ELBO, which decides between hypotheses."""
 
 
 class _Prior(NamedTuple):
+    """Mean and precision [S, H, P] of the prior."""
+
     mean: tf.Tensor
     precision: tf.Tensor
 
 
-class _Step(NamedTuple):
-    """What a step passes to the next, [S, H, P] each; touched: any gradient so far."""
+class _Iterate(NamedTuple):
+    """q after a number of steps, [S, H, P] each; touched: whether any gradient was not 0."""
 
     mean: tf.Tensor
     precision: tf.Tensor
@@ -103,6 +105,8 @@ class _Step(NamedTuple):
 
 
 class _Rates(NamedTuple):
+    """Step sizes, momentum, and the weight `gain` of a new step."""
+
     alpha: float
     beta: float
     momentum: float
@@ -110,11 +114,11 @@ class _Rates(NamedTuple):
 
 
 NOISE, STEPS, ELBO = range(3)
-"""What the seeds of a task are folded with, for each use of them."""
+"""Purposes that a task's seeds are folded with."""
 
 
 def build(settings: Settings, problem: Problem, model: Model) -> Learner:
-    """The learner for a model; TensorFlow traces one graph for each size of task."""
+    """Build the learner for a model; TensorFlow traces one graph for each size of task."""
     fit = graph(partial(_fit, settings, model))
 
     @graph
@@ -131,15 +135,15 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         return {"mean": np.zeros(shape, np.float32), "precision": precision, "tasks": tasks}
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
-        found = partial(moments, state["mean"], state["precision"], seeds)
-        return sampling.predictive(model, found, inputs)
+        of_state = partial(moments, state["mean"], state["precision"], seeds)
+        return sampling.predictive(model, of_state, inputs)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         start = _start(settings, model, state, batch, seeds)
         results = fit(state["mean"], state["precision"], *start, *batch, seeds)
         mean, precision = (a.numpy() for a in results[:2])
-        learnt = {"mean": mean, "precision": precision, "tasks": state["tasks"] + 1}
-        return learnt, sampling.info(*results[2:], 1 / settings.dataset_size_scale)
+        posterior = {"mean": mean, "precision": precision, "tasks": state["tasks"] + 1}
+        return posterior, sampling.info(*results[2:], 1 / settings.dataset_size_scale)
 
     def broaden(state: State, broadening: Broadening) -> State:
         mean, variance = mean_field_gaussian.broaden(
@@ -149,8 +153,8 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
             0.0,
             settings.prior_sd**2,
         )
-        wide = {"mean": mean.astype(np.float32), "precision": (1 / variance).astype(np.float32)}
-        return state | wide
+        broad = {"mean": mean.astype(np.float32), "precision": (1 / variance).astype(np.float32)}
+        return state | broad
 
     return Learner(init, predict, observe, broaden=broaden)
 
@@ -158,16 +162,16 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
 def _start(
     settings: Settings, model: Model, state: State, batch: Batch, seeds: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Means and precisions [S, H, P] that the task starts with."""
+    """Return the means and precisions [S, H, P] that a task starts with."""
     tasks, mean = state["tasks"], state["mean"]
     count = settings.dataset_size_scale * batch.mask.sum(axis=1)
     initial = natural_gradient.first_precision(
         settings.initial_precision, settings.initial_precision_per, tasks, np.maximum(count, 1)
     )
-    # The very first prior has mean zero everywhere, a saddle point of a network.
-    anew = (tasks == 0)[..., None]
-    redrawn = anew | (settings.start == "fresh")
-    reset = anew | (settings.start_precision == "initial")
+    # The mean of the first prior is zero, a saddle point of a network.
+    first = (tasks == 0)[..., None]
+    redrawn = first | (settings.start == "fresh")
+    reset = first | (settings.start_precision == "initial")
     return (
         np.where(redrawn, natural_gradient.fresh(model, seeds), mean),
         np.where(reset, initial[..., None], state["precision"]),
@@ -186,7 +190,7 @@ def _fit(
     mask: tf.Tensor,
     seeds: tf.Tensor,
 ) -> tuple[tf.Tensor, ...]:
-    """The posterior's mean and precision, the ELBO's two terms, and the number of steps."""
+    """Return mean and precision after a task, the ELBO's two terms, and the number of steps."""
     data, prior = (inputs, targets, mask), _Prior(prior_mean, prior_precision)
     size = settings.draws * model.size
     count = tf.reduce_sum(tf.cast(mask, tf.float32), axis=1) * settings.dataset_size_scale
@@ -194,13 +198,14 @@ def _fit(
     gain = 1.0 - settings.momentum if settings.momentum_kind == "exponential" else 1.0
     rates = _Rates(settings.alpha, settings.beta, settings.momentum, gain)
 
-    def step(now: _Step, rows: Minibatch, step_seeds: tf.Tensor) -> _Step:
+    def step(now: _Iterate, rows: Minibatch, step_seeds: tf.Tensor) -> _Iterate:
         excerpt = sampling.excerpt(noise, step_seeds, size)
-        sums = _sums(settings.draws, model, now.mean, now.sd, rows, excerpt)
-        return _update(rates, now, prior, *sums, tf.reduce_sum(rows.mask, 1), count)
+        means = _gradient_moments(settings.draws, model, now.mean, now.sd, rows, excerpt)
+        return _update(rates, now, prior, *means, tf.reduce_sum(rows.mask, 1), count)
 
-    still, none = tf.zeros_like(start_mean), tf.zeros_like(start_mean, tf.bool)
-    first = _Step(start_mean, start_precision, inverse_sqrt(start_precision), still, none)
+    velocity, touched = tf.zeros_like(start_mean), tf.zeros_like(start_mean, tf.bool)
+    start_sd = inverse_sqrt(start_precision)
+    first = _Iterate(start_mean, start_precision, start_sd, velocity, touched)
     last, steps = epochs(
         step, first, data, fold_in(seeds, STEPS), settings.epochs, settings.batch_size
     )
@@ -215,7 +220,7 @@ def _fit(
     return mean, precision, log_lik, tf.reduce_sum(tfd.kl_divergence(q, p), -1), steps
 
 
-def _sums(
+def _gradient_moments(
     draws: int,
     model: Model,
     mean: tf.Tensor,
@@ -223,26 +228,28 @@ def _sums(
     rows: Minibatch,
     noise: tf.Tensor,
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Sums over rows of the log likelihood's gradients and of their squares, means over draws.
+    """Return the sums over rows of the gradients of log p and of their squares, [S, H, P] each.
 
-    noise: [S, draws P]; both results [S, H, P].
+    Averaged over weight draws. noise: [S, draws P].
     """
-    # With positions an example's gradients are formed: one draw at a time, for memory.
+    # Convolutions form each example's gradient, so one draw at a time, for memory.
     together = 1 if model.convolves else draws
     gradients, squares = tf.zeros_like(mean), tf.zeros_like(mean)
     for i in range(draws // together):
-        here = slice(i * together * model.size, (i + 1) * together * model.size)
-        linear = _drawn(model, together, mean, sd, noise[:, here])
-        _, passed = example_gradients.signals(model, linear, rows)
-        first, second = example_gradients.moments(passed, together)
+        excerpt = slice(i * together * model.size, (i + 1) * together * model.size)
+        linear = _drawn_network(model, together, mean, sd, noise[:, excerpt])
+        _, signals = example_gradients.signals(model, linear, rows)
+        first, second = example_gradients.moments(signals, together)
         gradients, squares = gradients + first, squares + second
     return gradients / draws, squares / draws
 
 
-def _drawn(model: Model, draws: int, mean: tf.Tensor, sd: tf.Tensor, noise: tf.Tensor) -> Linear:
-    """The network with several weight draws [S, H K, ...], which all rows share."""
+def _drawn_network(
+    model: Model, draws: int, mean: tf.Tensor, sd: tf.Tensor, noise: tf.Tensor
+) -> Linear:
+    """Return the network under several weight draws [S, H K, ...], which all rows share."""
     s, h = mean.shape[:2]
-    weights, biases = _weights(model, draws, mean, sd, noise)
+    weights, biases = _drawn_weights(model, draws, mean, sd, noise)
 
     def linear(layer: Layer, x: tf.Tensor) -> tf.Tensor:
         bias = per_example(biases[layer.name][:, :, tf.newaxis], x)
@@ -250,8 +257,8 @@ def _drawn(model: Model, draws: int, mean: tf.Tensor, sd: tf.Tensor, noise: tf.T
             return product(x, weights[layer.name]) + bias
         # All draws see the same x: one product with their weights side by side.
         out = product(x, weights[layer.name])
-        apart = tf.reshape(out, [s, h, -1, draws, layer.fan_out])
-        out = tf.transpose(apart, [0, 1, 3, 2, 4])
+        by_draw = tf.reshape(out, [s, h, -1, draws, layer.fan_out])
+        out = tf.transpose(by_draw, [0, 1, 3, 2, 4])
         return tf.reshape(out, [s, h * draws, *x.shape[2:-1], layer.fan_out]) + bias
 
     return linear
@@ -259,10 +266,10 @@ def _drawn(model: Model, draws: int, mean: tf.Tensor, sd: tf.Tensor, noise: tf.T
 
 # Fused: one pass over memory in place of four.
 @fused
-def _weights(
+def _drawn_weights(
     model: Model, draws: int, mean: tf.Tensor, sd: tf.Tensor, noise: tf.Tensor
 ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
-    """Weights [S, H K, fan_in, fan_out], biases [S, H K, fan_out] of each layer by name.
+    """Draw weights [S, H K, fan_in, fan_out] and biases [S, H K, fan_out] of each layer, by name.
 
     The first layer's weights are [S, H, fan_in, K fan_out].
     """
@@ -289,25 +296,25 @@ def _weights(
 @fused
 def _update(
     rates: _Rates,
-    now: _Step,
+    now: _Iterate,
     prior: _Prior,
     gradient: tf.Tensor,
     squares: tf.Tensor,
     rows: tf.Tensor,
     count: tf.Tensor,
-) -> _Step:
-    """Eq. 52 and 53; a minibatch without rows [S] changes nothing."""
+) -> _Iterate:
+    """Return the next iterate by Eq. 52 and 53; repetitions with an empty minibatch do not move."""
     scale = (count / tf.maximum(rows, 1.0))[:, None, None]
     precision = now.precision * (1 - rates.beta)
     precision += rates.beta * (scale * squares + prior.precision)
-    pull = prior.precision * (now.mean - prior.mean) - scale * gradient
-    velocity = rates.momentum * now.velocity + rates.gain * pull / precision
-    new = _Step(
+    loss_gradient = prior.precision * (now.mean - prior.mean) - scale * gradient
+    velocity = rates.momentum * now.velocity + rates.gain * loss_gradient / precision
+    new = _Iterate(
         now.mean - rates.alpha * velocity,
         precision,
         inverse_sqrt(precision),
         velocity,
         now.touched | (squares != 0),
     )
-    some = (rows > 0)[:, None, None]
-    return _Step(*(tf.where(some, a, b) for a, b in zip(new, now, strict=True)))
+    has_rows = (rows > 0)[:, None, None]
+    return _Iterate(*(tf.where(has_rows, a, b) for a, b in zip(new, now, strict=True)))
