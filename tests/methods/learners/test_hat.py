@@ -137,7 +137,7 @@ def test_gradients_equal_finite_differences_of_the_loss_by_hand():
     rows = hat.Minibatch(
         tf.constant(batch.inputs[:, None]), tf.constant(batch.targets), tf.ones((2, 6))
     )
-    now = hat._Step(tf.constant(state["mean"]), tf.constant(state["embedding"]), tf.constant(0))
+    now = hat._Iterate(tf.constant(state["mean"]), tf.constant(state["embedding"]), tf.constant(0))
     task = tf.constant([[0.0, 1, 0]] * 2)
     found = hat._gradients(hat.Settings(), gated, now, used, task, tf.constant(s), rows)
     for name, gradient in zip(("mean", "embedding"), found, strict=True):

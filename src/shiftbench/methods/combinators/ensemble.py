@@ -98,7 +98,7 @@ class _Members(NamedTuple):
         return [np.stack(own[group], axis=1).reshape(-1, 2) for group in self._groups()]
 
     def split(self, state: State, seeds: np.ndarray) -> Iterator[tuple[State, np.ndarray]]:
-        """Yield the state [S M', H, ...] and the seeds of each group, from a state [S, M H, ...]."""
+        """Yield state [S M', H, ...] and seeds of each group, from a state [S, M H, ...]."""
 
         def select(group: slice, array: np.ndarray) -> np.ndarray:
             s, h, *rest = len(array), array.shape[1] // self.size, *array.shape[2:]
@@ -114,7 +114,7 @@ class _Members(NamedTuple):
         return np.repeat(array, self.at_once, axis=0) if self.at_once > 1 else array
 
     def joined(self, groups: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
-        """Return the arrays [S, M H, ...] of all members from those of the groups, [S M', H, ...]."""
+        """Join the groups' arrays [S M', H, ...] into those of all members, [S, M H, ...]."""
 
         def join(arrays: list[np.ndarray]) -> np.ndarray:
             s, h, *rest = len(arrays[0]) // self.at_once, *arrays[0].shape[1:]

@@ -1,19 +1,20 @@
-"""Robust run lengths over bayes-linear that learn both betas from their forecasts.
+"""Robust run lengths that learn both betas of the learner inside from their forecasts.
 
-`run_length` with a gradient step after every row on the loss of the one-step-ahead forecast,
-the absolute error up to a bound (knoblauch2018robust, section 4, Eq. 12): with weights w(r) and D
-the derivatives of the log joints (`_slopes.py`), sum_r w D = 0,
+`run_length` with a gradient step after every row on the loss of the one-step-ahead forecast, the
+absolute error up to a bound. Source: knoblauch2018robust, section 4, Eq. 12. With weights w(r) and
+D the derivatives of the log joints in beta_rlm (`_beta_gradients.py`), centred so that
+sum_r w D = 0,
 
     d forecast / d beta_rlm = sum_r w(r) D(r) E(y | r).
 
-The one in beta_p is the central difference of two whole filters, which have a beta_p that is
-10 % larger and smaller ever since the start; the authors' code differentiates a forecast that
-does not depend on beta_p. Both betas start at the settings of the learner inside; with beta_p
-= 0 there, the parameters stay standard and only beta_rlm is learnt.
+The gradient in beta_p is the central difference of two whole filters whose beta_p has always been
+10 % larger and smaller; the authors' code differentiates a forecast that does not depend on beta_p.
+Both betas start at the settings of the learner inside. With beta_p = 0 there, the parameters stay
+standard and only beta_rlm is learnt. Knows: as the learner inside, and the hazard.
 
-State: of run_length as filter.* [S, F, K, ...], with beta_p that of F = 3 filters, the one
-that predicts first; beta_rlm, beta_p, count of rows [S, 1]. Info: as run_length, and
-beta_rlm, beta_p after the row, [S, K], the same in all slots.
+State: run_length's as filter.* [S, F, K, ...], for F = 3 filters (1 with beta_p = 0), of which the
+first predicts; beta_rlm, beta_p, count of rows [S, 1].
+Info: as run_length; and beta_rlm, beta_p after the row, [S, K], the same in all slots.
 """
 
 from __future__ import annotations
@@ -46,11 +47,11 @@ REFUSES = ("mixed",)
 INSIDE = ("betas",)
 OFFERS = ("changes", "run_length")
 
-LEAST, MOST = {"beta_rlm": 1e-5, "beta_p": 1e-3}, 5.0
-"""Where the betas may go, as in the authors' code; below 0.001 the two filters beside the one
-with beta_p differ by less than what their fits leave open."""
-SIDES = np.array([1.0, 1.1, 0.9])
-"""What the three filters multiply beta_p with."""
+SMALLEST, LARGEST = {"beta_rlm": 1e-5, "beta_p": 1e-3}, 5.0
+"""Bounds of the betas, as in the authors' code; below 0.001, filters with nearby beta_p differ by
+less than the tolerance of their fits."""
+BETA_P_FACTORS = np.array([1.0, 1.1, 0.9])
+"""Factors of beta_p in the three filters."""
 
 
 @dataclass(frozen=True)
@@ -58,21 +59,21 @@ class Settings:
     hazard: Annotated[float, Interval(gt=0, lt=1)] = 0.01
     """Probability that a segment ends before an observation, as in run-length."""
     keep: Annotated[int, Ge(1)] = 50
-    """Number of (run length, model) pairs that are kept, as in run-length."""
+    """Number K of (run length, model) pairs that are kept, as in run-length."""
     bound: Annotated[float, Gt(0)] = 1.0
-    """The loss is the absolute error of a target up to this bound, in units of it."""
+    """Bound of the absolute error in the loss, and the loss's unit."""
     rate: Annotated[float, Gt(0)] = 0.05
-    """Step per unit of the gradient; the authors' code starts with .05."""
+    """Learning rate of the betas (start value in the authors' code)."""
     largest_step: Annotated[float, Gt(0)] = 0.001
-    """Longest step of a beta; 5 / T in the authors' code, .0012 on the well-log."""
+    """Bound of a step of a beta (authors' code: 5 / T, 0.0012 on the well-log)."""
     first: Annotated[int, Ge(0)] = 100
-    """Rows before the betas are learnt; 100 in the authors' scripts."""
+    """Number of rows before the betas are learnt (authors' scripts: 100)."""
 
 
 def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
-    """Run lengths with learnt betas over a robust learner with beta_rlm > 0: `bayes-linear`.
+    """Build run lengths with learnt betas over `bayes-linear` with beta_rlm > 0.
 
-    LearnerError for another learner, or for beta_rlm = 0.
+    Raises LearnerError for other learners, or for beta_rlm = 0.
     """
     if not isinstance(learner, RobustLearner):
         raise LearnerError("learned-beta: needs a learner with betas inside: bayes-linear")
@@ -83,117 +84,131 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
 
     def init(seeds: np.ndarray) -> State:
         state = {name: np.full((len(seeds), 1), value) for name, value in own.items()}
-        return state | filters.packed(filters.at(state).init(filters.each(seeds)))
+        return state | filters.packed(filters.build_at(state).init(filters.repeated(seeds)))
 
     def drift(state: State, seeds: np.ndarray) -> State:
-        base = filters.unpacked(state)
-        base = _beta_gradients.drifted(filters.at(state), base, settings.keep, filters.each(seeds))
-        return state | filters.packed(base)
+        inner, base, seeds = (
+            filters.build_at(state),
+            filters.unpacked(state),
+            filters.repeated(seeds),
+        )
+        return state | filters.packed(_beta_gradients.drifted(inner, base, settings.keep, seeds))
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
-        return filters.at(state).predict(filters.first(filters.unpacked(state)), inputs, seeds)
+        base = filters.first(filters.unpacked(state))
+        return filters.build_at(state).predict(base, inputs, seeds)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         for i in range(batch.mask.shape[1]):
             row = Batch(*(array[:, i : i + 1] for array in batch))
             state, info = _observe_row(settings, filters, drift(state, seeds), row, seeds)
-        wide = {n: np.repeat(state[n], settings.keep, axis=1) for n in ("beta_rlm", "beta_p")}
-        return state, info | wide
+        betas = {n: np.repeat(state[n], settings.keep, axis=1) for n in ("beta_rlm", "beta_p")}
+        return state, info | betas
 
     return Learner(init, predict, observe, drift=drift)
 
 
 @dataclass(frozen=True)
 class _Filters:
-    """F run lengths over the same learner, each at its own beta_p.
+    """F run-length filters over the same learner, each at its own beta_p.
 
-    [S, F, K, ...] in the state; outside of it each filter is like a repetition, [S F, K, ...].
+    The state has them as [S, F, K, ...]; they run as repetitions, [S F, K, ...].
     """
 
     learner: RobustLearner
-    lengths: run_length.Settings
+    settings: run_length.Settings
     problem: Problem
 
     @property
-    def sides(self) -> np.ndarray:
-        """What the filters multiply beta_p with; without beta_p there is one alone."""
-        return SIDES if self.learner.beta_p else SIDES[:1]
+    def factors(self) -> np.ndarray:
+        """Return the factors of beta_p, one a filter; with beta_p = 0 there is a single filter."""
+        return BETA_P_FACTORS if self.learner.beta_p else BETA_P_FACTORS[:1]
 
-    def at(self, state: State) -> Learner:
-        """All filters at the betas of the state."""
-        beta_rlm = self.each(state["beta_rlm"][:, 0])
-        beta_p = (state["beta_p"] * self.sides).ravel()
-        no_seeds = np.zeros((len(beta_p), 2), int)  # its predictions draw nothing
+    def build_at(self, state: State) -> Learner:
+        """Build all filters at the betas of the state."""
+        beta_rlm = self.repeated(state["beta_rlm"][:, 0])
+        beta_p = (state["beta_p"] * self.factors).ravel()
+        no_seeds = np.zeros((len(beta_p), 2), int)  # predictions are not random
 
-        def scored(base: State, row: Batch) -> tuple[State, np.ndarray, np.ndarray]:
+        def observe(base: State, row: Batch) -> tuple[State, np.ndarray, np.ndarray]:
             predictive = self.learner.predict(base, row.inputs, no_seeds)
-            evidence, slope = scores(predictive, row.targets, beta_rlm)
-            return self.learner.observe_at(base, row, beta_p), evidence, slope[..., None]
+            evidence, gradient = scores(predictive, row.targets, beta_rlm)
+            return self.learner.observe_at(base, row, beta_p), evidence, gradient[..., None]
 
-        return _beta_gradients.filtered(self.lengths, self.problem, self.learner, scored, 1)
+        return _beta_gradients.run_length_with_gradients(
+            self.settings, self.problem, self.learner, observe, 1
+        )
 
-    def each(self, array: np.ndarray) -> np.ndarray:
-        """[S, ...] -> [S F, ...], the same for all filters."""
-        return np.repeat(array, len(self.sides), axis=0)
+    def repeated(self, array: np.ndarray) -> np.ndarray:
+        """Repeat an array [S, ...] for all filters, [S F, ...]."""
+        return np.repeat(array, len(self.factors), axis=0)
 
     def first(self, base: State) -> State:
-        """[S F, ...] -> [S, ...], of the filter that predicts."""
-        return mapped(lambda a: a[:: len(self.sides)], base)
+        """Select the filter that predicts, [S, ...], from [S F, ...]."""
+        return mapped(lambda a: a[:: len(self.factors)], base)
 
     def packed(self, base: State) -> State:
-        shaped = mapped(lambda a: a.reshape(-1, len(self.sides), *a.shape[1:]), base)
+        """Return the filters' arrays as they stand in the state, [S, F, K, ...]."""
+        shaped = mapped(lambda a: a.reshape(-1, len(self.factors), *a.shape[1:]), base)
         return prefixed(shaped, "filter.")
 
     def unpacked(self, state: State) -> State:
+        """Return the filters' arrays as they run, [S F, K, ...]."""
         return mapped(lambda a: a.reshape(-1, *a.shape[2:]), part(state, "filter."))
 
 
 def _observe_row(
     settings: Settings, filters: _Filters, state: State, row: Batch, seeds: np.ndarray
 ) -> tuple[State, Info]:
-    """All filters take the row, then the betas a step; state: with fresh slots."""
-    inner, base, seeds = filters.at(state), filters.unpacked(state), filters.each(seeds)
-    rows = Batch(*(filters.each(array) for array in row))
+    """Update all filters with a row, then the betas; the state has fresh slots."""
+    inner, base, seeds = filters.build_at(state), filters.unpacked(state), filters.repeated(seeds)
+    rows = Batch(*(filters.repeated(array) for array in row))
     predictive = inner.predict(base, rows.inputs, seeds)
-    _, slope = _beta_gradients.of_slots(base)
-    gradient = _gradients(predictive, slope, state, row, settings.bound)
+    _, log_joint_gradients = _beta_gradients.split_slots(base)
+    gradients = _loss_gradients(predictive, log_joint_gradients, state, row, settings.bound)
     base, info = inner.observe(base, rows, seeds)
     base, _ = _beta_gradients.centred(base, info, rows.mask)
     state = state | filters.packed(base) | {"count": state["count"] + row.mask}
     learning = row.mask & (state["count"] > settings.first)
-    for name, slope in gradient.items():
-        step = _beta_gradients.clipped(settings.rate * slope, settings.largest_step)
-        moved = np.clip(state[name] - step, LEAST[name], MOST)
+    for name, gradient in gradients.items():
+        step = np.clip(settings.rate * gradient, -settings.largest_step, settings.largest_step)
+        moved = np.clip(state[name] - step, SMALLEST[name], LARGEST)
         state[name] = np.where(learning, moved, state[name])
     return state, filters.first(info)
 
 
-def _gradients(
-    predictive: Predictive, slope: np.ndarray, state: State, row: Batch, bound: float
+def _loss_gradients(
+    predictive: Predictive,
+    log_joint_gradients: np.ndarray,
+    state: State,
+    row: Batch,
+    bound: float,
 ) -> dict[str, np.ndarray]:
-    """Gradient [S, 1] of the row's loss in each beta that is learnt; all filters' predictions."""
+    """Return the gradient [S, 1] of the row's loss in each beta, from all filters' predictions."""
     assert isinstance(predictive, StudentT)
     weight, mean = np.exp(predictive.log_weights), predictive.mean[:, :, 0]
     forecasts = np.einsum("sk,skd->sd", weight, mean)
-    turns = np.einsum("sk,skd->sd", weight * slope[..., 0], mean - forecasts[:, None])
-    sides = len(forecasts) // len(row.mask)
-    forecast, *others = (forecasts[f::sides] for f in range(sides))
-    in_each = {"beta_rlm": turns[::sides]}
-    if others:
-        width = (SIDES[1] - SIDES[2]) * state["beta_p"]
-        in_each["beta_p"] = (others[0] - others[1]) / width
+    weighted = weight * log_joint_gradients[..., 0]
+    in_beta_rlm = np.einsum("sk,skd->sd", weighted, mean - forecasts[:, None])
+    n_filters = len(forecasts) // len(row.mask)
+    forecast, *neighbours = (forecasts[f::n_filters] for f in range(n_filters))
+    forecast_gradients = {"beta_rlm": in_beta_rlm[::n_filters]}
+    if neighbours:
+        width = (BETA_P_FACTORS[1] - BETA_P_FACTORS[2]) * state["beta_p"]
+        forecast_gradients["beta_p"] = (neighbours[0] - neighbours[1]) / width
     error = forecast - row.targets[:, 0]
-    of_forecast = np.sign(error) * (np.abs(error) < bound) / bound
-    return {name: (of_forecast * g).sum(1, keepdims=True) for name, g in in_each.items()}
+    in_forecast = np.sign(error) * (np.abs(error) < bound) / bound
+    return {n: (in_forecast * g).sum(1, keepdims=True) for n, g in forecast_gradients.items()}
 
 
 def scores(
     predictive: Predictive, targets: np.ndarray, beta: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Beta-divergence score [S, H] of one row, targets [S, 1, d], and its derivative in beta [S].
+    """Return the beta-divergence score [S, H] of one row, and its derivative in beta.
 
-    Less 1 / beta, which all hypotheses have in common, so that a small beta costs no digits:
-    (f^beta - 1) / beta - I / (1 + beta), I the integral of f^(1 + beta).
+    targets [S, 1, d], beta [S]. The score is (f^beta - 1) / beta - I / (1 + beta), with I the
+    integral of f^(1 + beta): the constant 1 / beta is left out, so that a small beta costs no
+    digits.
     """
     assert isinstance(predictive, StudentT)
     beta, df, d = beta[:, None], predictive.df, targets.shape[-1]
@@ -208,6 +223,6 @@ def scores(
     integral = np.exp(log_ratio + beta * peak + gammaln(wide) - gammaln(wide + 0.5 * d))
     in_integral = integral * (peak + 0.5 * (df + d) * (psi(wide) - psi(wide + 0.5 * d)))
     power = np.expm1(beta * log_f)
-    slope = (beta * log_f * (1 + power) - power) / beta**2
-    slope += integral / (1 + beta) ** 2 - in_integral / (1 + beta)
-    return power / beta - integral / (1 + beta), slope
+    gradient = (beta * log_f * (1 + power) - power) / beta**2
+    gradient += integral / (1 + beta) ** 2 - in_integral / (1 + beta)
+    return power / beta - integral / (1 + beta), gradient

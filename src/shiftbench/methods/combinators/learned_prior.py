@@ -1,14 +1,15 @@
-"""Standard run lengths over bayes-linear that learn a0 and b0 from the evidence.
+"""Run lengths that learn the noise prior, a0 and b0, of the learner inside from the evidence.
 
-`run_length` with a gradient step on (log a0, log b0) after every row, up the log of the
-prediction log p(y_t | y_1:t-1), run lengths summed out; its derivative is sum_r w(r) D(r)
-after the row, D the derivatives of the log joints (`_slopes.py`), less the same sum before.
-Source: F. Caron, A. Doucet and R. Gottardo (2012), which knoblauch2018robust uses in its section 5.
-All segments have the same prior, so the histories that go on move with it: a and b of a slot
-change by what a0 and b0 change. Both start at the settings of the learner inside.
+`run_length` with a gradient step on (log a0, log b0) after every row, up the log of the prediction
+log p(y_t | y_1:t-1) with run lengths summed out. Its derivative is sum_r w(r) D(r) after the row,
+with D the derivatives of the log joints (`_beta_gradients.py`), minus the same sum before. Source:
+F. Caron, A. Doucet and R. Gottardo (2012), which knoblauch2018robust uses in its section 5. All
+segments share the prior, so running segments move with it: a and b of a slot change by as much as
+a0 and b0. Both start at the settings of the learner inside. Knows: as the learner inside, and the
+hazard.
 
-State: of run_length as filter.*; a0, b0, count of rows [S, 1]. Info: as run_length, and a0,
-b0 after the row, [S, K], the same in all slots.
+State: run_length's as filter.*; a0, b0, count of rows [S, 1].
+Info: as run_length; and a0, b0 after the row, [S, K], the same in all slots.
 """
 
 from __future__ import annotations
@@ -49,19 +50,19 @@ class Settings:
     hazard: Annotated[float, Interval(gt=0, lt=1)] = 0.01
     """Probability that a segment ends before an observation, as in run-length."""
     keep: Annotated[int, Ge(1)] = 50
-    """Number of (run length, model) pairs that are kept, as in run-length."""
+    """Number K of (run length, model) pairs that are kept, as in run-length."""
     rate: Annotated[float, Gt(0)] = 0.01
-    """Step of (log a0, log b0) per unit of the gradient of the log prediction."""
+    """Learning rate of (log a0, log b0)."""
     largest_step: Annotated[float, Gt(0)] = 0.05
-    """Longest step of log a0 and of log b0."""
+    """Bound of a step of log a0 and log b0."""
     first: Annotated[int, Ge(0)] = 0
-    """Rows before a0 and b0 are learnt."""
+    """Number of rows before a0 and b0 are learnt."""
 
 
 def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
-    """Run lengths with a learnt prior over a robust learner with both betas 0: `bayes-linear`.
+    """Build run lengths with a learnt prior over `bayes-linear` with both betas 0.
 
-    LearnerError for another learner, or for a beta above 0: a robust score is no density.
+    Raises LearnerError for other learners, or for a beta above 0: a robust score is no density.
     """
     if not isinstance(learner, RobustLearner) or (learner.beta_p, learner.beta_rlm) != (0, 0):
         raise LearnerError(
@@ -71,12 +72,18 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
     inside, keep = learner, settings.keep
 
     def filter_at(state: State) -> Learner:
-        def fresh(seeds: np.ndarray) -> State:
+        """Build the run lengths whose segments start from the state's a0 and b0."""
+
+        def init(seeds: np.ndarray) -> State:
             return inside.with_scale(inside.init(seeds), state["a0"], state["b0"])
 
-        lengths = run_length.Settings(settings.hazard, keep)
-        starting = replace(inside, init=fresh)
-        return _beta_gradients.filtered(lengths, problem, starting, partial(_scored, inside), 2)
+        return _beta_gradients.run_length_with_gradients(
+            run_length.Settings(settings.hazard, keep),
+            problem,
+            replace(inside, init=init),
+            partial(_observe_with_gradient, inside),
+            2,
+        )
 
     def init(seeds: np.ndarray) -> State:
         a, b = inside.scale(inside.init(seeds))
@@ -85,9 +92,8 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
 
     def drift(state: State, seeds: np.ndarray) -> State:
         base = part(state, "filter.")
-        return state | prefixed(
-            _beta_gradients.drifted(filter_at(state), base, keep, seeds), "filter."
-        )
+        base = _beta_gradients.drifted(filter_at(state), base, keep, seeds)
+        return state | prefixed(base, "filter.")
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
         return filter_at(state).predict(part(state, "filter."), inputs, seeds)
@@ -98,24 +104,24 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
             state = drift(state, seeds)
             base, info = filter_at(state).observe(part(state, "filter."), row, seeds)
             base, gradient = _beta_gradients.centred(base, info, row.mask)
-            state = _stepped(settings, inside, state, base, gradient, row.mask)
+            state = _ascend(settings, inside, state, base, gradient, row.mask)
         return state, info | {name: np.repeat(state[name], keep, axis=1) for name in PRIOR}
 
     return Learner(init, predict, observe, drift=drift)
 
 
-def _scored(
+def _observe_with_gradient(
     learner: RobustLearner, state: State, row: Batch
 ) -> tuple[State, np.ndarray, np.ndarray]:
-    """The state after the row, its log evidence and the derivative of that in (a0, b0)."""
-    no_seeds = np.zeros((len(row.mask), 2), int)  # it draws nothing
+    """Return the state after a row, its log evidence, and the gradient of that in (a0, b0)."""
+    no_seeds = np.zeros((len(row.mask), 2), int)  # the learner is not random
     predictive = learner.predict(state, row.inputs, no_seeds)
-    slope = slopes(predictive, row.targets, learner.scale(state)[1])
+    gradient = prior_gradient(predictive, row.targets, learner.scale(state)[1])
     state, info = learner.observe(state, row, no_seeds)
-    return state, info["log_evidence"], slope
+    return state, info["log_evidence"], gradient
 
 
-def _stepped(
+def _ascend(
     settings: Settings,
     learner: RobustLearner,
     state: State,
@@ -123,26 +129,26 @@ def _stepped(
     gradient: np.ndarray,
     seen: np.ndarray,
 ) -> State:
-    """The state after a step up the gradient [S, 2] in (a0, b0); base: of the run lengths."""
+    """Return the state after a step up the gradient [S, 2] in (a0, b0); base: the run lengths'."""
     count = state["count"] + seen
     learning = seen & (count > settings.first)
     after = {"count": count}
     for j, name in enumerate(PRIOR):
-        ascent = settings.rate * state[name] * gradient[:, j : j + 1]
-        factor = np.exp(_beta_gradients.clipped(ascent, settings.largest_step))
+        step = settings.rate * state[name] * gradient[:, j : j + 1]
+        factor = np.exp(np.clip(step, -settings.largest_step, settings.largest_step))
         after[name] = np.where(learning, state[name] * factor, state[name])
-    inside, _ = _beta_gradients.of_slots(base)
+    inside, _ = _beta_gradients.split_slots(base)
     a, b = learner.scale(inside)
     moved = learner.with_scale(
         inside, a + (after["a0"] - state["a0"]), b + (after["b0"] - state["b0"])
     )
-    return state | prefixed(_beta_gradients.with_slots(base, moved), "filter.") | after
+    return state | prefixed(base | prefixed(moved, "base."), "filter.") | after
 
 
-def slopes(predictive: Predictive, targets: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Derivative [S, H, 2] in (a0, b0) of the log density of one row, targets [S, 1, d].
+def prior_gradient(predictive: Predictive, targets: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the gradient [S, H, 2] in (a0, b0) of a row's log density; targets [S, 1, d].
 
-    a and b [S, H] grow by 1 with a0 and b0; the prediction has df 2 a and scale (b / a) R.
+    The prediction has df 2 a and scale (b / a) R; a and b [S, H] are a0 and b0 plus constants.
     """
     assert isinstance(predictive, StudentT)
     a, d = 0.5 * predictive.df, targets.shape[-1]

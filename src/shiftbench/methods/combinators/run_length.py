@@ -1,36 +1,33 @@
-"""Bayesian on-line changepoint detection over any learner with a log evidence.
+"""Bayesian on-line changepoint detection (BOCPD) over any learner with a log evidence.
 
-Every slot is a history of the current segment: its run length r (0: the last observation is
-the first of its segment), and a learner that has seen the segment alone. Before an
-observation every segment may end: fresh learners (one a model of the learner's set) start
-with the hazard's share, the others go on. The evidence of the observation weighs them all,
-and the `keep` largest stay.
+Every slot is a history of the current segment: its run length r (0 if the last observation is the
+first of its segment), and a learner that has seen only this segment. Before an observation every
+segment may end: fresh learners, one for each model of the learner, share the hazard's mass, and the
+other segments continue. All are weighed by the evidence of the observation, and the `keep` largest
+stay. An observation is a row for learners that are compiled row by row, and a task for all others.
 
-An observation is a row for learners that are compiled row by row, a task for all others.
-
-Source: knoblauch2018robust, section 2 (Eq. 2), in logarithms: with l the log evidence of a row,
+Source: knoblauch2018robust, section 2 (Eq. 2), in logarithms. With l the log evidence of a row,
 
     J_t(0, m) = l + log q(m) + log h + logsumexp J_{t-1},
     J_t(r + 1, m) = l + log(1 - h) + J_{t-1}(r, m).
 
-The largest joint probability of any segmentation (P. Fearnhead and Z. Liu, 2007) follows the
-same recursion with a maximum in place of the sum. The robust version of the paper has the
-beta-divergence score in place of the log density: that is the learner's log evidence.
+The largest joint probability of any segmentation (P. Fearnhead and Z. Liu, 2007) follows the same
+recursion with a maximum instead of the sum. In the paper's robust version the learner's log
+evidence is a beta-divergence score instead of the log density. Adding a constant to all log joints
+changes nothing, so the factor 1 - h of continued segments is left out, and h becomes h / (1 - h).
+Knows: the hazard.
 
-A constant may be added to all log joints; so the factor 1 - h, which all histories that go on
-have in common, is left out, and h counts as h / (1 - h).
-
-State: the learner's as base.*, [S, K, ...], and as home.* what segments start from, if that is
-the warm-up's posterior; run_length, model, log_joint, map_log_joint [S, K], -inf in empty slots.
-`drift` adds the fresh slots at the end, with run length -1, and leaves the others as they are.
-Info, [S, K], slots by weight: run_length, model, log_weight (normalised), map_log_joint.
+State: the learner's as base.*, [S, K, ...], and as home.* the start of segments, if that is the
+posterior of the warm-up; run_length, model, log_joint, map_log_joint [S, K], -inf in empty slots.
+`drift` appends the fresh slots, with run length -1, and leaves the others unchanged.
+Info, [S, K], slots sorted by weight: run_length, model, log_weight (normalised), map_log_joint.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from annotated_types import Ge, Interval
@@ -59,29 +56,30 @@ OFFERS = ("changes", "run_length")
 WARMS = {"inside": {"start": ("pretrained",)}}
 
 OWN = ("run_length", "model", "log_joint", "map_log_joint")
+"""Arrays of the state that are not the learner's."""
 
 
 @dataclass(frozen=True)
 class Settings:
     hazard: Annotated[float, Interval(gt=0, lt=1)] = 0.01
-    """Probability that a segment ends before an observation; 1/100 on the well-log."""
+    """Probability that a segment ends before an observation (paper, well-log: 1/100)."""
     keep: Annotated[int, Ge(1)] = 50
-    """Number K of (run length, model) pairs that are kept; 50 on the well-log, 200, 75."""
+    """Number K of (run length, model) pairs that are kept (paper: 50 on the well-log, 200, 75)."""
     start: Literal["scratch", "pretrained"] = "scratch"
-    """What segments start from: the initial prior, or the posterior of the warm-up, which is then
-    no segment of its own."""
+    """Start of a segment: the initial prior, or the posterior of the warm-up, which then is not a
+    segment itself."""
 
 
 def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
-    """Run lengths over a learner whose Info has log_evidence."""
+    """Build run lengths over a learner whose Info has log_evidence."""
     odds, keep = np.log(settings.hazard) - np.log1p(-settings.hazard), settings.keep
 
     def init(seeds: np.ndarray) -> State:
         size, home = (len(seeds), keep), learner.init(seeds)
         base = mapped(lambda a: np.repeat(a[:, :1], keep, axis=1), home)
-        remembered = prefixed(home, "home.") if settings.start == "pretrained" else {}
+        stored = prefixed(home, "home.") if settings.start == "pretrained" else {}
         return (
-            remembered
+            stored
             | prefixed(base, "base.")
             | {
                 "run_length": np.zeros(size, np.int64),
@@ -92,13 +90,13 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
         )
 
     def drift(state: State, seeds: np.ndarray) -> State:
-        """With fresh slots at the end; what segments start from stays beside them."""
-        old = learner.drift(part(state, "base."), seeds)
+        """Append a fresh slot for each model."""
+        base = learner.drift(part(state, "base."), seeds)
         home = part(state, "home.") or learner.init(seeds)
-        fresh = prefixed(home, "base.") | _newborn(state, home, odds)
-        old = prefixed(old, "base.") | {name: state[name] for name in OWN}
-        drifted = {name: np.concatenate([old[name], fresh[name]], axis=1) for name in old}
-        return _home(state) | drifted
+        fresh = prefixed(home, "base.") | _fresh_segments(state, home, odds)
+        slots = prefixed(base, "base.") | {name: state[name] for name in OWN}
+        slots = {name: np.concatenate([slots[name], fresh[name]], axis=1) for name in slots}
+        return _home(state) | slots
 
     def warm_up(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         if settings.start == "scratch":
@@ -113,10 +111,10 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         drifted = state if _drifted(state, keep) else drift(state, seeds)
         if isinstance(learner, RowLearner):
-            learnt = _observe_rows(learner, drifted, batch, seeds, keep, odds)
+            slots = _observe_rows(learner, drifted, batch, seeds, keep, odds)
         else:
-            learnt = _observe_task(learner, drifted, batch, seeds, keep)
-        state = _home(state) | learnt
+            slots = _observe_task(learner, drifted, batch, seeds, keep)
+        state = _home(state) | slots
         info = {name: state[name] for name in ("run_length", "model", "map_log_joint")}
         return state, info | {"log_weight": _normalised(state["log_joint"])}
 
@@ -124,16 +122,17 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
 
 
 def _drifted(state: State, keep: int) -> bool:
+    """Return whether the state has its fresh slots."""
     return state["log_joint"].shape[1] > keep
 
 
 def _home(state: State) -> State:
-    """What segments start from, where that is not the initial prior."""
+    """Return the stored start of segments, home.*; empty if that is the initial prior."""
     return {name: array for name, array in state.items() if name.startswith("home.")}
 
 
-def _newborn(state: State, home: State, odds: float) -> State:
-    """The own arrays of the fresh slots [S, M], one a model of what segments start from."""
+def _fresh_segments(state: State, home: State, odds: float) -> State:
+    """Return the arrays OWN of fresh slots [S, M], one for each model of the start, home."""
     seeds, models = next(iter(home.values())).shape[:2]
     with np.errstate(invalid="ignore"):  # before the first observation there is no history
         total = logsumexp(state["log_joint"], axis=1, keepdims=True)
@@ -151,7 +150,7 @@ def _newborn(state: State, home: State, odds: float) -> State:
 def _observe_task(
     learner: Learner, state: State, batch: Batch, seeds: np.ndarray, keep: int
 ) -> State:
-    """A task as one observation, by the learner's own `observe`; state: with fresh slots."""
+    """Update all slots, fresh ones included, with a task as one observation."""
     base, info = learner.observe(part(state, "base."), batch, seeds)
     if "log_evidence" not in info:
         raise LearnerError(
@@ -178,72 +177,85 @@ def _observe_task(
 def _observe_rows(
     learner: RowLearner, state: State, batch: Batch, seeds: np.ndarray, keep: int, odds: float
 ) -> State:
-    """All rows in one compiled loop; state: with fresh slots."""
+    """Update all slots, fresh ones included, with each row as an observation."""
     rows, (x, y) = learner.rows, learner.rows.check(batch)
-    packed = rows.pack(part(state, "base."))
+    own = (state[name].copy() for name in OWN)
+    slots = _Slots(rows.pack(part(state, "base.")), *own)
     fresh = rows.pack(part(state, "home.") or learner.init(seeds))
-    length, model = state["run_length"].copy(), state["model"].copy()
-    joint, best = state["log_joint"].copy(), state["map_log_joint"].copy()
+    data = _Rows(x, y, np.require(batch.mask, bool, ["C", "W"]))
     order = np.empty((len(y), keep), np.int64)
-    _run(
-        rows.step, x, y, np.require(batch.mask, bool, ["C", "W"]), fresh, rows.constants,
-        np.empty(rows.scratch), odds, packed, length, model, joint, best, order,
-    )  # fmt: skip
-    at = np.arange(len(y))[:, None], order
-    return prefixed(rows.unpack(packed[at]), "base.") | {
-        "run_length": length[at],
-        "model": model[at],
-        "log_joint": joint[at],
-        "map_log_joint": best[at],
-    }
+    scratch = np.empty(rows.scratch)
+    _filter_rows(rows.step, rows.constants, scratch, data, fresh, odds, slots, order)
+    kept = np.arange(len(y))[:, None], order
+    arrays = {name: array[kept] for name, array in slots._asdict().items()}
+    return prefixed(rows.unpack(arrays.pop("packed")), "base.") | arrays
+
+
+class _Rows(NamedTuple):
+    """Inputs [S, n, flat], targets [S, n, d] and mask [S, n] for compiled code."""
+
+    x: np.ndarray
+    y: np.ndarray
+    seen: np.ndarray
+
+
+class _Slots(NamedTuple):
+    """Slots [S, K + M, ...] for compiled code, or those of one repetition; changed in place."""
+
+    packed: np.ndarray
+    run_length: np.ndarray
+    model: np.ndarray
+    log_joint: np.ndarray
+    map_log_joint: np.ndarray
 
 
 @njit(cache=True, error_model="numpy")
-def _run(
-    step, x, y, seen, fresh, constants, scratch, odds, packed, length, model, joint, best, order
-):
-    """The recursion over rows, in place; order: the slots that are kept, best first."""
-    for s in range(y.shape[0]):
+def _filter_rows(step, constants, scratch, data, fresh, odds, slots, order):
+    """Run the recursion over all rows, in place; order becomes the kept slots, best first."""
+    for s in range(data.y.shape[0]):
         keep, started = order.shape[1], False
-        for i in range(y.shape[1]):
-            if not seen[s, i]:
+        packed, length, joint = slots.packed[s], slots.run_length[s], slots.log_joint[s]
+        own = _Slots(packed, length, slots.model[s], joint, slots.map_log_joint[s])
+        for i in range(data.y.shape[1]):
+            if not data.seen[s, i]:
                 continue
             if started:
-                _bear(fresh[s], odds, packed[s], length[s], model[s], joint[s], best[s])
+                _start_segments(fresh[s], odds, own)
             started = True
-            for k in range(joint.shape[1]):
-                if joint[s, k] > -np.inf:
-                    found = step(packed[s, k], x[s, i], y[s, i], constants, scratch)
-                    joint[s, k] += found
-                    best[s, k] += found
-                length[s, k] += 1
-            _prune(keep, joint[s], best[s])
+            for k in range(len(joint)):
+                if joint[k] > -np.inf:
+                    log_evidence = step(packed[k], data.x[s, i], data.y[s, i], constants, scratch)
+                    joint[k] += log_evidence
+                    own.map_log_joint[k] += log_evidence
+                length[k] += 1
+            _prune(keep, joint, own.map_log_joint)
         if started:
-            order[s] = np.argsort(-joint[s], kind="mergesort")[:keep]
+            order[s] = np.argsort(-joint, kind="mergesort")[:keep]
         else:
             order[s] = np.arange(keep)
 
 
 @njit(cache=True, error_model="numpy")
-def _bear(fresh, odds, packed, length, model, joint, best):
-    """Puts a fresh learner of each model into the empty slots."""
+def _start_segments(fresh, odds, slots):
+    """Put a fresh learner of each model into empty slots, in place."""
+    joint = slots.log_joint
     largest = joint.max()
     total = largest + math.log(np.exp(joint - largest).sum())
-    ancestor = best.max()
+    best = slots.map_log_joint.max()
     share = math.log(len(fresh))
     k = 0
     for m in range(len(fresh)):
         while joint[k] > -np.inf:
             k += 1
-        packed[k] = fresh[m]
-        length[k], model[k] = -1, m
-        joint[k], best[k] = total + odds - share, ancestor + odds - share
+        slots.packed[k] = fresh[m]
+        slots.run_length[k], slots.model[k] = -1, m
+        joint[k], slots.map_log_joint[k] = total + odds - share, best + odds - share
         k += 1
 
 
 @njit(cache=True, error_model="numpy")
 def _prune(keep, joint, best):
-    """Empties the slots with the smallest joint until `keep` are left; normalises the rest."""
+    """Empty the slots with the smallest joint until `keep` are left; normalise the others."""
     for _ in range(len(joint) - keep):
         smallest = -1
         for k in range(len(joint)):
@@ -260,7 +272,7 @@ def _prune(keep, joint, best):
 
 
 def _normalised(log_joint: np.ndarray) -> np.ndarray:
-    """Log weights; -inf everywhere before the first observation."""
+    """Return log weights; all are -inf before the first observation."""
     largest = log_joint.max(axis=1, keepdims=True)
     if np.isneginf(largest).any():
         log_joint = np.where(np.isneginf(largest), 0.0, log_joint)
