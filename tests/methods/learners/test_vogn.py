@@ -99,7 +99,7 @@ def test_one_step_is_equation_52_with_heavy_ball_and_with_exponential_momentum()
     for gain in (1.0, 1 - 0.9):
         rates = vogn._Rates(0.1, 0.3, 0.9, gain)
         new = vogn._update(
-            rates, now, vogn._Prior(old, prior), -g, square, tf.constant([7.0]), tf.constant([70.0])
+            rates, now, vogn._Gaussian(old, prior), -g, square, tf.constant([7.0]), tf.constant([70.0])
         )
         precision = 0.7 * p + 0.3 * (10 * square + prior)
         moved = 0.9 * velocity + gain * (10 * g + prior * (mean - old)) / precision
@@ -115,7 +115,7 @@ def test_one_whole_step_is_bayes_with_the_new_precision_and_not_with_the_old_of_
     now = vogn._Iterate(*map(tf.constant, (mean, old, old**-0.5, 0 * mean)), tf.zeros((1, 1, 1), bool))
     one = tf.constant([1.0])
     new = vogn._update(
-        vogn._Rates(1.0, 1.0, 0.0, 1.0), now, vogn._Prior(prior_mean, prior), -gradient, h, one, one
+        vogn._Rates(1.0, 1.0, 0.0, 1.0), now, vogn._Gaussian(prior_mean, prior), -gradient, h, one, one
     )
     exact = (h * optimum + prior * prior_mean) / (h + prior)
     np.testing.assert_allclose(new.precision, h + prior)

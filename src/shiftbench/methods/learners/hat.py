@@ -127,7 +127,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
                 " without a combinator that mixes tasks"
             )
         arrays = (state[name] for name in ("mean", "embedding", "used"))
-        results = fit(*arrays, task.astype(np.float32), *batch, seeds)
+        results = fit(*arrays, task.astype(np.float32), batch, seeds)
         mean, embedding, used, log_lik, steps = (a.numpy() for a in results)
         info = {
             "log_likelihood": log_lik,
@@ -216,14 +216,12 @@ def _fit(
     embedding: tf.Tensor,
     used: tf.Tensor,
     task: tf.Tensor,
-    inputs: tf.Tensor,
-    targets: tf.Tensor,
-    mask: tf.Tensor,
+    data: Batch,
     seeds: tf.Tensor,
 ) -> tuple[tf.Tensor, ...]:
     """Return mean, embedding and used units after the task, its log likelihood, and the steps."""
-    data, free = (inputs, targets, mask), freedom(gated, used)
-    minibatches = steps_per_epoch(mask, settings.batch_size)
+    free = freedom(gated, used)
+    minibatches = steps_per_epoch(data.mask, settings.batch_size)
     longest = tf.maximum(tf.reduce_max(minibatches), 1)
     s_min = 1 / settings.s_max
 

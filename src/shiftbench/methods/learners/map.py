@@ -148,7 +148,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         # A mean of all zeros is untrained, and a saddle point that a network cannot leave.
         continues = state["mean"].any(axis=-1, keepdims=True) & (settings.start == "prior")
         start = np.where(continues, state["mean"], glorot(model, seeds))
-        posterior, info = fit(state, start, *batch, seeds)
+        posterior, info = fit(state, start, batch, seeds)
         info = {name: a.numpy() for name, a in info.items()}
         info["steps"] = np.full(info["log_evidence"].shape, info["steps"])
         return {name: a.numpy() for name, a in posterior.items()}, info
@@ -173,14 +173,11 @@ def _fit(
     penalised: np.ndarray,
     state: dict[str, tf.Tensor],
     start: tf.Tensor,
-    inputs: tf.Tensor,
-    targets: tf.Tensor,
-    mask: tf.Tensor,
+    data: Batch,
     seeds: tf.Tensor,
 ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
     """Minimise the penalised loss by Adam; return the state with its new penalty, and the Info."""
-    data = inputs, targets, mask
-    count = tf.reduce_sum(tf.cast(mask, tf.float32), axis=1)[:, None, None]
+    count = tf.reduce_sum(tf.cast(data.mask, tf.float32), axis=1)[:, None, None]
     rows = count if settings.units == "task" else tf.ones_like(count)
     precision, anchor = state["precision"], state.get("anchor", state["mean"])
     end, steps = descend(
@@ -235,7 +232,7 @@ def _importance(
     model: Model,
     start: tf.Tensor,
     end: Descent,
-    data: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
+    data: Batch,
     seeds: tf.Tensor,
 ) -> tf.Tensor:
     """Return the task's importance a row [S, H, P], which is added to the precision."""

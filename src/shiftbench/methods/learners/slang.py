@@ -127,10 +127,8 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         start = _start(settings, model, state, batch, seeds)
         try:
-            results = fit(_posterior(state), start, *batch, seeds)
-        except (
-            tf.errors.InvalidArgumentError
-        ) as error:  # eigenvalues of a matrix that is not finite
+            results = fit(_posterior(state), start, batch, seeds)
+        except tf.errors.InvalidArgumentError as error:  # eigenvalues of infinite entries
             raise LearnerError("slang: diverged; take a smaller alpha") from error
         new = {name: array.numpy() for name, array in results[0]._asdict().items()}
         return new | {"tasks": state["tasks"] + 1}, sampling.info(
@@ -173,14 +171,11 @@ def _fit(
     model: Model,
     prior: _Gaussian,
     start: _Gaussian,
-    inputs: tf.Tensor,
-    targets: tf.Tensor,
-    mask: tf.Tensor,
+    data: Batch,
     seeds: tf.Tensor,
 ) -> tuple[_Gaussian, tf.Tensor, tf.Tensor, tf.Tensor]:
     """Return the posterior after a task, the ELBO's two terms, and the number of steps."""
-    data = inputs, targets, mask
-    count = tf.reduce_sum(tf.cast(mask, tf.float32), axis=1) * settings.dataset_size_scale
+    count = tf.reduce_sum(tf.cast(data.mask, tf.float32), axis=1) * settings.dataset_size_scale
     noise = sampling.table(fold_in(seeds, NOISE), settings.draws * model.size)
 
     def step(now: _Iterate, rows: Minibatch, step_seeds: tf.Tensor) -> _Iterate:

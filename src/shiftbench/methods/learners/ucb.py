@@ -117,7 +117,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         present = heads_in(batch, problem)
         active = (present[:, owners] | (owners < 0))[:, np.newaxis]
-        results = fit(state["mean"], state["rho"], state["trained"], active, *batch, seeds)
+        results = fit(state["mean"], state["rho"], state["trained"], active, batch, seeds)
         mean, rho = (a.numpy() for a in results[:2])
         posterior = {"mean": mean, "rho": rho, "trained": state["trained"] | active}
         return posterior, sampling.info(*results[2:])
@@ -132,17 +132,15 @@ def _fit(
     rho: tf.Tensor,
     trained: tf.Tensor,
     active: tf.Tensor,
-    inputs: tf.Tensor,
-    targets: tf.Tensor,
-    mask: tf.Tensor,
+    data: Batch,
     seeds: tf.Tensor,
 ) -> tuple[tf.Tensor, ...]:
     """Return mean and rho after a task, the ELBO's two terms, and the number of steps."""
-    data, size = (inputs, targets, mask), settings.draws * model.size
+    size = settings.draws * model.size
     noise = sampling.table(fold_in(seeds, NOISE), size)
     moving = tf.cast(active, tf.float32)
     uncertainty = tf.where(trained, tf.nn.softplus(rho), 1.0)
-    minibatches = steps_per_epoch(mask, settings.batch_size)
+    minibatches = steps_per_epoch(data.mask, settings.batch_size)
     kl_weight = settings.kl_weight / tf.cast(tf.maximum(minibatches, 1), tf.float32)
     longest = tf.maximum(tf.reduce_max(minibatches), 1)
 

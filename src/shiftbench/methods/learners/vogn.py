@@ -87,8 +87,8 @@ class Settings:
     """Number of weight draws of the final ELBO, which decides between hypotheses."""
 
 
-class _Prior(NamedTuple):
-    """Mean and precision [S, H, P] of the prior."""
+class _Gaussian(NamedTuple):
+    """Mean and precision [S, H, P] of independent normals."""
 
     mean: tf.Tensor
     precision: tf.Tensor
@@ -140,7 +140,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         start = _start(settings, model, state, batch, seeds)
-        results = fit(state["mean"], state["precision"], *start, *batch, seeds)
+        results = fit(_Gaussian(state["mean"], state["precision"]), start, batch, seeds)
         mean, precision = (a.numpy() for a in results[:2])
         posterior = {"mean": mean, "precision": precision, "tasks": state["tasks"] + 1}
         return posterior, sampling.info(*results[2:], 1 / settings.dataset_size_scale)
@@ -161,8 +161,8 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
 
 def _start(
     settings: Settings, model: Model, state: State, batch: Batch, seeds: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the means and precisions [S, H, P] that a task starts with."""
+) -> _Gaussian:
+    """Return the means and precisions that a task starts with."""
     tasks, mean = state["tasks"], state["mean"]
     count = settings.dataset_size_scale * batch.mask.sum(axis=1)
     initial = natural_gradient.first_precision(
@@ -172,7 +172,7 @@ def _start(
     first = (tasks == 0)[..., None]
     redrawn = first | (settings.start == "fresh")
     reset = first | (settings.start_precision == "initial")
-    return (
+    return _Gaussian(
         np.where(redrawn, natural_gradient.fresh(model, seeds), mean),
         np.where(reset, initial[..., None], state["precision"]),
     )
@@ -181,19 +181,14 @@ def _start(
 def _fit(
     settings: Settings,
     model: Model,
-    prior_mean: tf.Tensor,
-    prior_precision: tf.Tensor,
-    start_mean: tf.Tensor,
-    start_precision: tf.Tensor,
-    inputs: tf.Tensor,
-    targets: tf.Tensor,
-    mask: tf.Tensor,
+    prior: _Gaussian,
+    start: _Gaussian,
+    data: Batch,
     seeds: tf.Tensor,
 ) -> tuple[tf.Tensor, ...]:
     """Return mean and precision after a task, the ELBO's two terms, and the number of steps."""
-    data, prior = (inputs, targets, mask), _Prior(prior_mean, prior_precision)
     size = settings.draws * model.size
-    count = tf.reduce_sum(tf.cast(mask, tf.float32), axis=1) * settings.dataset_size_scale
+    count = tf.reduce_sum(tf.cast(data.mask, tf.float32), axis=1) * settings.dataset_size_scale
     noise = sampling.table(fold_in(seeds, NOISE), size)
     gain = 1.0 - settings.momentum if settings.momentum_kind == "exponential" else 1.0
     rates = _Rates(settings.alpha, settings.beta, settings.momentum, gain)
@@ -203,20 +198,19 @@ def _fit(
         means = _gradient_moments(settings.draws, model, now.mean, now.sd, rows, excerpt)
         return _update(rates, now, prior, *means, tf.reduce_sum(rows.mask, 1), count)
 
-    velocity, touched = tf.zeros_like(start_mean), tf.zeros_like(start_mean, tf.bool)
-    start_sd = inverse_sqrt(start_precision)
-    first = _Iterate(start_mean, start_precision, start_sd, velocity, touched)
+    velocity, touched = tf.zeros_like(start.mean), tf.zeros_like(start.mean, tf.bool)
+    first = _Iterate(*start, inverse_sqrt(start.precision), velocity, touched)
     last, steps = epochs(
         step, first, data, fold_in(seeds, STEPS), settings.epochs, settings.batch_size
     )
-    mean = tf.where(last.touched, last.mean, prior_mean)
-    precision = tf.where(last.touched, last.precision, prior_precision)
+    mean = tf.where(last.touched, last.mean, prior.mean)
+    precision = tf.where(last.touched, last.precision, prior.precision)
     sd = inverse_sqrt(precision)
     draw = sampling.gaussian(mean, sd)
     log_lik = sampling.expected_log_likelihood(
         model, draw, data, settings.elbo_draws, fold_in(seeds, ELBO)
     )
-    q, p = tfd.Normal(mean, sd), tfd.Normal(prior_mean, inverse_sqrt(prior_precision))
+    q, p = tfd.Normal(mean, sd), tfd.Normal(prior.mean, inverse_sqrt(prior.precision))
     return mean, precision, log_lik, tf.reduce_sum(tfd.kl_divergence(q, p), -1), steps
 
 
@@ -297,7 +291,7 @@ def _drawn_weights(
 def _update(
     rates: _Rates,
     now: _Iterate,
-    prior: _Prior,
+    prior: _Gaussian,
     gradient: tf.Tensor,
     squares: tf.Tensor,
     rows: tf.Tensor,
