@@ -54,8 +54,8 @@ def run_length_with_gradients(
     return run_length.build(settings, problem, Learner(init, predict, observe))
 
 
-def drifted(learner: Learner, state: State, keep: int, seeds: np.ndarray) -> State:
-    """Return the run lengths' state after `drift`, unless it has been applied already."""
+def with_fresh_slots(learner: Learner, state: State, keep: int, seeds: np.ndarray) -> State:
+    """Return the run lengths' state with its fresh slots, which `drift` appends if they lack."""
     return state if state["log_joint"].shape[1] > keep else learner.drift(state, seeds)
 
 

@@ -121,13 +121,13 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
         log_weight = state["log_weight"]
-        if _drifted(state, settings.size):
+        if _is_split(state, settings.size):
             log_weight = log_weight + _log_prior(settings, state)
         predictive = predict_slots(part(state, "base."), inputs, seeds)
         return predictive._replace(log_weights=_normalised(log_weight))
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
-        if not _drifted(state, settings.size):
+        if not _is_split(state, settings.size):
             state = drift(state, seeds)
         if state["step"].max() == 0:
             fitted, info = _fit_first_slot(learner.observe, state, batch, seeds)
@@ -217,7 +217,7 @@ def _fit_first_slot(
     return mapped(lambda a: _tile(a, slots), fitted), mapped(lambda a: _tile(a, slots), info)
 
 
-def _drifted(state: State, size: int) -> bool:
+def _is_split(state: State, size: int) -> bool:
     """Return whether the hypotheses have been split for the next task."""
     return state["log_weight"].shape[1] == 2 * size
 

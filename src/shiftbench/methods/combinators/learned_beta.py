@@ -92,7 +92,9 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
             filters.unpacked(state),
             filters.repeated(seeds),
         )
-        return state | filters.packed(_beta_gradients.drifted(inner, base, settings.keep, seeds))
+        return state | filters.packed(
+            _beta_gradients.with_fresh_slots(inner, base, settings.keep, seeds)
+        )
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
         base = filters.first(filters.unpacked(state))
@@ -121,7 +123,7 @@ class _Filters:
 
     @property
     def factors(self) -> np.ndarray:
-        """Return the factors of beta_p, one a filter; with beta_p = 0 there is a single filter."""
+        """Return the factor of beta_p of each filter; with beta_p = 0 there is a single one."""
         return BETA_P_FACTORS if self.learner.beta_p else BETA_P_FACTORS[:1]
 
     def build_at(self, state: State) -> Learner:

@@ -92,7 +92,7 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
 
     def drift(state: State, seeds: np.ndarray) -> State:
         base = part(state, "filter.")
-        base = _beta_gradients.drifted(filter_at(state), base, keep, seeds)
+        base = _beta_gradients.with_fresh_slots(filter_at(state), base, keep, seeds)
         return state | prefixed(base, "filter.")
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:

@@ -109,11 +109,11 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
         return predictive._replace(log_weights=_normalised(state["log_joint"]))
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
-        drifted = state if _drifted(state, keep) else drift(state, seeds)
+        state = state if _has_fresh_slots(state, keep) else drift(state, seeds)
         if isinstance(learner, RowLearner):
-            slots = _observe_rows(learner, drifted, batch, seeds, keep, odds)
+            slots = _observe_rows(learner, state, batch, seeds, keep, odds)
         else:
-            slots = _observe_task(learner, drifted, batch, seeds, keep)
+            slots = _observe_task(learner, state, batch, seeds, keep)
         state = _home(state) | slots
         info = {name: state[name] for name in ("run_length", "model", "map_log_joint")}
         return state, info | {"log_weight": _normalised(state["log_joint"])}
@@ -121,7 +121,7 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
     return Learner(init, predict, observe, drift=drift, warm_up=warm_up)
 
 
-def _drifted(state: State, keep: int) -> bool:
+def _has_fresh_slots(state: State, keep: int) -> bool:
     """Return whether the state has its fresh slots."""
     return state["log_joint"].shape[1] > keep
 

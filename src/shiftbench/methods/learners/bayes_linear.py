@@ -120,6 +120,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> RobustLea
         return posterior, {"log_evidence": evidence}
 
     def observe_at(state: State, batch: Batch, beta_p: np.ndarray) -> State:
+        """Observe a batch under another beta_p [S] than that of the settings."""
         constants = np.tile(rows.constants, (len(beta_p), 1))
         constants[:, BETA_P] = beta_p
         return learn(rows, state, batch, constants)[0]

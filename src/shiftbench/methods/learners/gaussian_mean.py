@@ -79,7 +79,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
 
 
 def _update(state: State, batch: Batch, noise: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return posterior mean and variance [S, H, d] and log evidence [S, H] after a batch."""
+    """Update the posterior with a batch: mean, variance [S, H, d], log evidence [S, H]."""
     mean, variance = state["mean"], state["variance"]
     weight = batch.mask[:, None, :, None].astype(float)
     count = weight.sum(axis=2)

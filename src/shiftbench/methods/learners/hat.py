@@ -90,7 +90,7 @@ class _Gated(NamedTuple):
 
 
 def build(settings: Settings, problem: Problem, model: Model) -> Learner:
-    """Build the learner for a model; TensorFlow traces one graph for each size of task.
+    """Build HAT for a model; TensorFlow traces one graph for each size of task.
 
     Raises LearnerError for a single head, or a model whose layers are no chain of units.
     """
@@ -219,7 +219,7 @@ def _fit(
     data: Batch,
     seeds: tf.Tensor,
 ) -> tuple[tf.Tensor, ...]:
-    """Return mean, embedding and used units after the task, its log likelihood, and the steps."""
+    """Train on a task; return mean, embedding, used units, its log likelihood, number of steps."""
     free = freedom(gated, used)
     minibatches = steps_per_epoch(data.mask, settings.batch_size)
     longest = tf.maximum(tf.reduce_max(minibatches), 1)

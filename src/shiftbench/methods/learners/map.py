@@ -112,7 +112,7 @@ STEPS, IMPORTANCE = range(2)
 
 
 def build(settings: Settings, problem: Problem, model: Model) -> Learner:
-    """Build the learner for a model; TensorFlow traces one graph for each size of task."""
+    """Build the MAP learner for a model; TensorFlow traces one graph for each size of task."""
     penalised = np.ones(model.size, dtype=np.float32)
     if settings.biases == "free":
         penalised[model.is_bias()] = 0.0

@@ -174,7 +174,7 @@ class Settings:
 
 
 def build(settings: Settings, problem: Problem, model: Model) -> Learner:
-    """Build the learner for a model; TensorFlow traces one graph for each size of task."""
+    """Build mean-field VI for a model; TensorFlow traces one graph for each size of task."""
     blocks = weight_draws.blocks_of(model, problem.heads) if settings.family == "radial" else None
     truncation = settings.truncation if settings.family == "truncated" else None
     draws = Draws(model, settings.estimator, blocks, settings.draws, truncation)

@@ -51,13 +51,14 @@ class Settings:
 
 
 def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
-    """Build the learner of a linear predictor; LearnerError if loss and targets do not fit."""
+    """Build NGVI for a linear predictor; LearnerError if loss and targets do not fit."""
     constants = [settings.forgetting, settings.rho, settings.prior_sd**-2]
     return linear.learner("ngvi", settings, problem, _update, constants)
 
 
 @cfunc(linear.UPDATE, cache=True)
 def _update(mean, sd, extra, gradient, curvature, t, settings):
+    """Take one natural-gradient step, in place; see `linear.UPDATE` for the arguments."""
     b, rho, prior = settings
     for j in range(mean.size):
         precision = (1 - b) / (sd[j] * sd[j]) + b * prior + rho * curvature[j]

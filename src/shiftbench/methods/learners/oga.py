@@ -41,12 +41,13 @@ class Settings:
 
 
 def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
-    """Build the learner of a linear predictor; LearnerError if loss and targets do not fit."""
+    """Build OGA for a linear predictor; LearnerError if loss and targets do not fit."""
     eta = settings.step_size or problem.n_tasks**-0.5
     return linear.learner("oga", settings, problem, _update, [eta], spread=False)
 
 
 @cfunc(linear.UPDATE, cache=True)
 def _update(mean, sd, extra, gradient, curvature, t, settings):
+    """Take one gradient step of the mean, in place; see `linear.UPDATE` for the arguments."""
     for j in range(mean.size):
         mean[j] -= settings[0] * gradient[j]

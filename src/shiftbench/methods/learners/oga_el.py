@@ -45,13 +45,14 @@ class Settings:
 
 
 def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
-    """Build the learner of a linear predictor; LearnerError if loss and targets do not fit."""
+    """Build OGA-EL for a linear predictor; LearnerError if loss and targets do not fit."""
     eta = (settings.step_size or problem.n_tasks**-0.5) * settings.prior_sd**2
     return linear.learner("oga-el", settings, problem, _update, [eta])
 
 
 @cfunc(linear.UPDATE, cache=True)
 def _update(mean, sd, extra, gradient, curvature, t, settings):
+    """Take one gradient step of mean and sd, in place; see `linear.UPDATE` for the arguments."""
     eta = settings[0]
     for j in range(mean.size):
         mean[j] -= eta * gradient[j]

@@ -168,7 +168,7 @@ def _fit(
     mask: tf.Tensor,
     noise: tf.Tensor,
 ) -> tuple[tf.Tensor, ...]:
-    """Return posterior mean and precision, the number of steps, and the ELBO's two terms."""
+    """Fit q to a period; return mean, precision, number of steps, the ELBO's two terms."""
     prior, data = newton.Normal(mean, precision), newton.context_counts(contexts, targets, mask)
     if settings.method == "newton":
         q, steps = newton.fit(

@@ -104,7 +104,7 @@ DRAWS, SKETCH = range(2)
 
 
 def build(settings: Settings, problem: Problem, model: Model) -> Learner:
-    """Build the learner for a model; TensorFlow traces one graph for each size of task."""
+    """Build SLANG for a model; TensorFlow traces one graph for each size of task."""
     fit = graph(partial(_fit, settings, model))
 
     @graph
@@ -174,7 +174,7 @@ def _fit(
     data: Batch,
     seeds: tf.Tensor,
 ) -> tuple[_Gaussian, tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Return the posterior after a task, the ELBO's two terms, and the number of steps."""
+    """Fit q to a task; return it, the ELBO's two terms, and the number of steps."""
     count = tf.reduce_sum(tf.cast(data.mask, tf.float32), axis=1) * settings.dataset_size_scale
     noise = sampling.table(fold_in(seeds, NOISE), settings.draws * model.size)
 

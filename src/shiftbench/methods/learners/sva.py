@@ -46,13 +46,14 @@ class Settings:
 
 
 def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
-    """Build the learner of a linear predictor; LearnerError if loss and targets do not fit."""
+    """Build SVA for a linear predictor; LearnerError if loss and targets do not fit."""
     eta, s = settings.step_size or problem.n_tasks**-0.5, settings.prior_sd
     return linear.learner("sva", settings, problem, _update, [eta, s], extra="gradient_sum")
 
 
 @cfunc(linear.UPDATE, cache=True)
 def _update(mean, sd, gradient_sum, gradient, curvature, t, settings):
+    """Apply SVA's closed form to mean and sd, in place; see `linear.UPDATE` for the arguments."""
     eta, s = settings
     step, half = eta * s**2, 0.5 * eta * s
     for j in range(mean.size):

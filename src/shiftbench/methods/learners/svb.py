@@ -56,7 +56,7 @@ class Settings:
 
 
 def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
-    """Build the learner of a linear predictor.
+    """Build SVB for a linear predictor.
 
     Raises LearnerError if loss and targets do not fit, or if schedule is linear without ridge.
     """
@@ -70,6 +70,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
 
 @cfunc(linear.UPDATE, cache=True)
 def _update(mean, sd, extra, gradient, curvature, t, settings):
+    """Apply SVB's closed form to mean and sd, in place; see `linear.UPDATE` for the arguments."""
     scale, power, times_variance = settings
     scale_t = scale * t**-power
     for j in range(mean.size):

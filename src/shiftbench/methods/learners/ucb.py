@@ -91,7 +91,7 @@ NOISE, STEPS, ELBO, DIVERGENCE = range(4)
 
 
 def build(settings: Settings, problem: Problem, model: Model) -> Learner:
-    """Build the learner for a model; TensorFlow traces one graph for each size of task."""
+    """Build UCB for a model; TensorFlow traces one graph for each size of task."""
     fit = graph(partial(_fit, settings, model))
     owners = head_of_each(model, problem)
 
@@ -135,7 +135,7 @@ def _fit(
     data: Batch,
     seeds: tf.Tensor,
 ) -> tuple[tf.Tensor, ...]:
-    """Return mean and rho after a task, the ELBO's two terms, and the number of steps."""
+    """Train on a task; return mean, rho, the ELBO's two terms, and the number of steps."""
     size = settings.draws * model.size
     noise = sampling.table(fold_in(seeds, NOISE), size)
     moving = tf.cast(active, tf.float32)

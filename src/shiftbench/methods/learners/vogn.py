@@ -118,7 +118,7 @@ NOISE, STEPS, ELBO = range(3)
 
 
 def build(settings: Settings, problem: Problem, model: Model) -> Learner:
-    """Build the learner for a model; TensorFlow traces one graph for each size of task."""
+    """Build VOGN for a model; TensorFlow traces one graph for each size of task."""
     fit = graph(partial(_fit, settings, model))
 
     @graph
@@ -186,7 +186,7 @@ def _fit(
     data: Batch,
     seeds: tf.Tensor,
 ) -> tuple[tf.Tensor, ...]:
-    """Return mean and precision after a task, the ELBO's two terms, and the number of steps."""
+    """Fit q to a task; return mean, precision, the ELBO's two terms, and the number of steps."""
     size = settings.draws * model.size
     count = tf.reduce_sum(tf.cast(data.mask, tf.float32), axis=1) * settings.dataset_size_scale
     noise = sampling.table(fold_in(seeds, NOISE), size)
