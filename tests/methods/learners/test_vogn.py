@@ -99,7 +99,13 @@ def test_one_step_is_equation_52_with_heavy_ball_and_with_exponential_momentum()
     for gain in (1.0, 1 - 0.9):
         rates = vogn._Rates(0.1, 0.3, 0.9, gain)
         new = vogn._update(
-            rates, now, vogn._Gaussian(old, prior), -g, square, tf.constant([7.0]), tf.constant([70.0])
+            rates,
+            now,
+            vogn._Gaussian(old, prior),
+            -g,
+            square,
+            tf.constant([7.0]),
+            tf.constant([70.0]),
         )
         precision = 0.7 * p + 0.3 * (10 * square + prior)
         moved = 0.9 * velocity + gain * (10 * g + prior * (mean - old)) / precision
@@ -112,10 +118,18 @@ def test_one_whole_step_is_bayes_with_the_new_precision_and_not_with_the_old_of_
     h, optimum, prior_mean = (np.array([v], "f4").reshape(1, 1, 1) for v in (3.0, 0.8, -0.5))
     mean, old, prior = (np.full((1, 1, 1), v, "f4") for v in (2.0, 7.0, 1.5))
     gradient = h * (mean - optimum)
-    now = vogn._Iterate(*map(tf.constant, (mean, old, old**-0.5, 0 * mean)), tf.zeros((1, 1, 1), bool))
+    now = vogn._Iterate(
+        *map(tf.constant, (mean, old, old**-0.5, 0 * mean)), tf.zeros((1, 1, 1), bool)
+    )
     one = tf.constant([1.0])
     new = vogn._update(
-        vogn._Rates(1.0, 1.0, 0.0, 1.0), now, vogn._Gaussian(prior_mean, prior), -gradient, h, one, one
+        vogn._Rates(1.0, 1.0, 0.0, 1.0),
+        now,
+        vogn._Gaussian(prior_mean, prior),
+        -gradient,
+        h,
+        one,
+        one,
     )
     exact = (h * optimum + prior * prior_mean) / (h + prior)
     np.testing.assert_allclose(new.precision, h + prior)

@@ -22,7 +22,7 @@ from annotated_types import Ge, Gt, MinLen
 
 from shiftbench.core import seeds as seeding
 from shiftbench.core.interface import Batch, Info, Learner, Problem, State, StudentT
-from shiftbench.methods.learners import _stored_rows
+from shiftbench.methods.online import stored_rows
 from shiftbench.methods.posteriors import beta_exact, normal_inverse_gamma
 from shiftbench.methods.posteriors.closeness import Closeness, closeness
 
@@ -53,7 +53,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
 
     Raises LearnerError for other inputs.
     """
-    d, p = _stored_rows.design_shape("beta-approximation", problem)
+    d, p = stored_rows.design_shape("beta-approximation", problem)
     prior = beta_exact.Prior(settings.a0, settings.b0, settings.prior_mean, settings.prior_variance)
     capacity = problem.n_tasks * problem.n_train
 
@@ -78,7 +78,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
         after = {name: array.copy() for name, array in state.items()}
         info = {name: np.full(state["count"].shape, np.nan) for name in Closeness._fields}
         for s, h in np.ndindex(*state["count"].shape):
-            first, last = _stored_rows.append(after, batch, s, h)
+            first, last = stored_rows.append(after, batch, s, h)
             if first == last:
                 continue
             beta, x, y = settings.betas[h], after["x"][s, h], after["y"][s, h]

@@ -28,8 +28,8 @@ from annotated_types import Ge, Gt
 
 from shiftbench.core import seeds as seeding
 from shiftbench.core.interface import Batch, Gaussian, Info, Learner, LearnerError, Problem, State
-from shiftbench.methods.learners import _stored_rows
 from shiftbench.methods.networks.backend import fused, tf
+from shiftbench.methods.online import stored_rows
 from shiftbench.methods.posteriors import beta_exact
 
 NEEDS: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
 
     The sampler is compiled once, for all rows of the stream. Raises LearnerError for other inputs.
     """
-    d, p = _stored_rows.design_shape("beta-hmc", problem)
+    d, p = stored_rows.design_shape("beta-hmc", problem)
     capacity = problem.n_tasks * problem.n_train
     prior = beta_exact.Prior(settings.a0, settings.b0, settings.prior_mean, settings.prior_variance)
     kept = -(-settings.draws // settings.chains) * settings.chains
@@ -107,7 +107,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
         _check_rows(batch, d)
         after = {name: array.copy() for name, array in state.items()}
         for s in np.flatnonzero(batch.mask.any(axis=1)).tolist():
-            _, count = _stored_rows.append(after, batch, s, 0)
+            _, count = stored_rows.append(after, batch, s, 0)
             x, y = after["x"][s, 0], after["y"][s, 0]
             fit = beta_exact.approximation(prior, settings.beta_p, x[:count], y[:count])
             chains = sample(fit, x, y, count, seeds[s])
