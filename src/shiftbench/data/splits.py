@@ -1,8 +1,8 @@
-"""Splits of rows into training, validation and test: drawn, checked, scaled by, and stored."""
+"""Splits of rows into training, validation and test: draws, checks, scales, and their store."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -10,6 +10,7 @@ import xarray as xr
 
 from shiftbench.core import seeds
 from shiftbench.core.errors import UserError
+from shiftbench.core.interface import Task
 from shiftbench.data.attributes import about
 
 SPLITS = ("train", "validation", "test")
@@ -30,11 +31,15 @@ class Split(NamedTuple):
     test: np.ndarray
 
 
-class HoldsOut(Protocol):
-    """Settings of a stream that say what is held out of its training rows."""
+class Settings(Protocol):
+    """The settings of a stream whose realisations are splits."""
 
     @property
     def dataset(self) -> str: ...
+    @property
+    def realisations(self) -> int: ...
+    @property
+    def first_realisation(self) -> int: ...
     @property
     def validation(self) -> int: ...
     @property
@@ -42,7 +47,7 @@ class HoldsOut(Protocol):
 
 
 def stratified(label: np.ndarray, number: int, random: np.random.Generator) -> np.ndarray:
-    """Positions of `number` labels drawn at random, of each class in proportion; sorted."""
+    """Draw positions of `number` labels at random, of each class in proportion; sorted."""
     order = random.permutation(len(label))
     shuffled = label[order]
     by_class = np.argsort(shuffled, kind="stable")
@@ -54,24 +59,53 @@ def stratified(label: np.ndarray, number: int, random: np.random.Generator) -> n
 
 
 def drawn(target: np.ndarray, size: int, random: np.random.Generator) -> np.ndarray:
-    """Positions of `size` rows, sorted; of classes each in proportion, else any."""
+    """Draw positions of `size` rows, sorted; each class in proportion if the target has classes."""
     if target.dtype.kind != "f":
         return stratified(target, size, random)
     return np.sort(random.permutation(len(target))[:size])
 
 
 def at_random(family: str, target: np.ndarray, share: float, number: int) -> Split:
-    """A share of the rows drawn at random for test, of each class in proportion; see `drawn`."""
+    """Draw a share of the rows for test, of each class in proportion; see `drawn`."""
     random = seeds.generator(seeds.fold(family, "split", number))
     test = drawn(target, round(share * len(target)), random)
     return Split(np.setdiff1d(np.arange(len(target)), test), test)
 
 
-def with_validation(settings: HoldsOut, split: Split, target: np.ndarray, number: int) -> Parts:
-    """A split whose validation rows are drawn from its training rows, by its number alone.
+def parts(
+    settings: Settings, split_of: Callable[[int], Split], target: np.ndarray, source: str
+) -> dict[int, Parts]:
+    """Return the parts of each realisation by its number, with validation rows set apart.
 
-    UserError where no training row would be left, or learners are to be judged on none.
+    Parameters
+    ----------
+    settings : numbers of realisations and of validation rows
+    split_of : the split of a number
+    target : [row], classes or real values
+    source : name of the rows, for messages
+
+    Raises
+    ------
+    UserError
+        if a part is empty or useless, or learners are judged on validation and it is empty
     """
+    first = settings.first_realisation
+    result = {}
+    for number in range(first, first + settings.realisations):
+        result[number] = _with_validation(settings, split_of(number), target, number)
+        _refuse_useless(f"{source}, split {number}", result[number], target)
+    return result
+
+
+def judged(store: xr.Dataset, task: Task) -> Task:
+    """Return the task with its validation data as test data, if the store judges on these."""
+    if store.attrs["judge_on"] == "validation":
+        return task._replace(validation=None, test=task.validation)
+    return task
+
+
+def _with_validation(settings: Settings, split: Split, target: np.ndarray, number: int) -> Parts:
+    """Draw validation rows from the training rows, by the number of the split alone."""
     if settings.judge_on == "validation" and not settings.validation:
         raise UserError(
             f"Stream of {settings.dataset}: judge_on is validation, but no rows are set apart for"
@@ -87,18 +121,18 @@ def with_validation(settings: HoldsOut, split: Split, target: np.ndarray, number
     return Parts(np.delete(split.train, chosen), split.train[chosen], split.test)
 
 
-def refuse_useless(place: str, parts: Parts, target: np.ndarray) -> None:
-    """UserError, with the place, where a part is empty, of one class, or trains on a constant."""
+def _refuse_useless(source: str, parts: Parts, target: np.ndarray) -> None:
+    """Raise UserError if a part is empty or of one class, or training has a constant target."""
     for name, rows in zip(SPLITS, parts, strict=True):
-        here = f"{place}: its {name} part has"
+        here = f"{source}: its {name} part has"
         if not len(rows):
             if name != "validation":
                 raise UserError(f"{here} no rows. Change test_share, or take another split.")
         elif target.dtype.kind != "f":
             if len(np.unique(target[rows])) == 1:
                 raise UserError(
-                    f"{here} rows of one class alone, {target[rows[0]]}, so nothing can be told"
-                    " apart. Change test_share or validation, or take another split."
+                    f"{here} rows of one class only, {target[rows[0]]}, so there is nothing to"
+                    " distinguish. Change test_share or validation, or take another split."
                 )
         elif name == "train" and np.ptp(target[rows]) == 0:
             raise UserError(
@@ -108,24 +142,33 @@ def refuse_useless(place: str, parts: Parts, target: np.ndarray) -> None:
 
 
 def scale(train: np.ndarray, scaling: str) -> tuple[np.ndarray, np.ndarray]:
-    """Origin and factor [feature] of rows [n, feature]; the factor of a constant feature is 0."""
+    """Return origin and factor [feature] of rows [n, feature]; a constant feature has factor 0."""
     if scaling == "none":
         return np.zeros(train.shape[1]), np.ones(train.shape[1])
+    origin, width = origin_and_width(train, scaling)
+    return origin, np.where(width == 0, 0.0, 1 / np.where(width == 0, 1.0, width))
+
+
+def origin_and_width(values: np.ndarray, scaling: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the origin and the width of each column by which it is scaled; 0 if constant.
+
+    scaling: z-score (mean and standard deviation) or min-max (smallest value and range).
+    """
     if scaling == "z-score":
-        origin, width = train.mean(axis=0), train.std(axis=0)
+        origin, width = values.mean(axis=0), values.std(axis=0)
     else:
-        origin, width = train.min(axis=0), np.ptp(train, axis=0)
-    constant = np.ptp(train, axis=0) == 0  # the standard deviation may be 1e-17
-    return origin, np.where(constant, 0.0, 1 / np.where(constant, 1.0, width))
+        origin, width = values.min(axis=0), np.ptp(values, axis=0)
+    constant = np.ptp(values, axis=0) == 0  # the standard deviation may be 1e-17
+    return origin, np.where(constant, 0.0, width)
 
 
-def stored(parts: Sequence[Parts], numbers: Sequence[int], size: int) -> xr.Dataset:
-    """train_rows, validation_rows and test_rows [realisation, place] of splits of `size` rows.
+def stored(parts: Mapping[int, Parts], size: int) -> xr.Dataset:
+    """Return train_rows, validation_rows and test_rows [realisation, place] of `size` rows.
 
-    UserError where splits have parts of different sizes.
+    parts: by number of the realisation. UserError if splits have parts of different sizes.
     """
     of_parts = {}
-    for name, arrays in zip(SPLITS, zip(*parts, strict=True), strict=True):
+    for name, arrays in zip(SPLITS, zip(*parts.values(), strict=True), strict=True):
         sizes = sorted({len(rows) for rows in arrays})
         if len(sizes) > 1:
             raise UserError(
@@ -135,5 +178,5 @@ def stored(parts: Sequence[Parts], numbers: Sequence[int], size: int) -> xr.Data
         text = f"rows of the {name} part, by position"
         rows = np.stack(arrays).astype(np.min_scalar_type(size - 1))
         of_parts[f"{name}_rows"] = (("realisation", name), rows, about(text))
-    realisation = ("realisation", list(numbers), about("number of the split"))
+    realisation = ("realisation", list(parts), about("number of the split"))
     return xr.Dataset(of_parts, coords={"realisation": realisation})

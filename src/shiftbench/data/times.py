@@ -1,4 +1,4 @@
-"""Labels of time in files of a user's own: numbers, or dates in one form."""
+"""Labels of time in a user's files: numbers, or dates in one form."""
 
 from __future__ import annotations
 
@@ -13,22 +13,30 @@ from shiftbench.core.errors import UserError
 
 DATE = re.compile(r"\d{4}(-\d\d(-\d\d([ T]\d\d:\d\d(:\d\d)?)?)?)?", re.ASCII)
 Place = Callable[[int], str]
-"""Where the cell of a row stands, for messages."""
+"""Returns the position of the cell of a row in its file, for messages."""
 
 
 def labels(cells: Sequence[Any], place: Place, line: Place, repeats: bool = False) -> np.ndarray:
-    """Labels [row] int, float or str of cells in order of time.
+    """Return the labels of time [row], int, float or str, of cells that must be in order.
 
-    place, line: where a cell stands, with and without file and column. repeats: whether rows that
-    follow each other may have the same time. UserError for what is no time, and for time that
-    decreases.
+    Parameters
+    ----------
+    cells : [row] numbers or dates
+    place : position of a cell with file and column
+    line : position of a cell without file and column
+    repeats : whether consecutive rows may have the same time
+
+    Raises
+    ------
+    UserError
+        for a cell that is no time, and for time that decreases
     """
     if all(map(is_number, cells)):
         order = np.array([float(cell) for cell in cells])
-        found = order.astype(int) if (order == order.round()).all() else order
+        result = order.astype(int) if (order == order.round()).all() else order
     else:
         order = np.array([_date(str(cell), place, row) for row, cell in enumerate(cells)])
-        found = np.array([str(cell) for cell in cells])
+        result = np.array([str(cell) for cell in cells])
     wrong = order[1:] < order[:-1] if repeats else order[1:] <= order[:-1]
     for row in 1 + np.flatnonzero(wrong)[:1]:
         if order[row] == order[row - 1]:
@@ -37,16 +45,16 @@ def labels(cells: Sequence[Any], place: Place, line: Place, repeats: bool = Fals
             before = f"{cells[row - 1]!r} of {line(row - 1)}"
             text = f"comes after {before}; sort the rows, the oldest first"
         raise UserError(f"{place(row)}: {cells[row]!r} {text}")
-    return found
+    return result
 
 
 def is_date(text: str) -> bool:
-    """Whether a text has the form of a date."""
+    """Return whether a text has the form of a date."""
     return DATE.fullmatch(text) is not None
 
 
 def is_number(content: Any) -> bool:
-    """Whether this is a finite number, or a text that says one."""
+    """Return whether this is a finite number, or the text of one."""
     if isinstance(content, bool) or not isinstance(content, str | int | float):
         return False
     try:
@@ -63,5 +71,5 @@ def _date(text: str, place: Place, row: int) -> np.datetime64:
         pass
     raise UserError(
         f"{place(row)}: {text!r} is no time; write numbers, or dates as 2001,"
-        " 2001-12, 2001-12-31 or 2001-12-31 23:59:59, all in one way"
+        " 2001-12, 2001-12-31 or 2001-12-31 23:59:59, all in one form"
     )

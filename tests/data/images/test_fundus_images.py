@@ -182,7 +182,7 @@ def test_missing_photographs_say_what_to_put_where(tmp_path):
         ("image,level\n10_left,\n", "line 2: the level '' is not"),
         ("image,level\n10_left,0\n10_left,1\n", "line 3 names 10_left again"),
         ("", "not what it should be"),
-        ("image,level\n10_left,0\n11_right,0\n10_right,1\n11_left,0\n", "of one class alone, 0"),
+        ("image,level\n10_left,0\n11_right,0\n10_right,1\n11_left,0\n", "of one class only, 0"),
     ],
 )
 def test_wrong_labels_are_told(tmp_path, text, reason):

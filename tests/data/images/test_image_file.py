@@ -140,7 +140,7 @@ def test_colours_sizes_and_splits_of_ones_own(tmp_path):
     pictures(tmp_path, 2, "RGB", "train")
     pictures(tmp_path, 1, "L", "test")
     Image.new("L", (9, 9), 7).save(tmp_path / "test/1-ants/other.png")
-    with pytest.raises(UserError, match=r"Set size, to which all are brought"):
+    with pytest.raises(UserError, match=r"Set size, to which all images are resized"):
         build(tmp_path)
     store = build(tmp_path, size=3)
     assert store["images"].shape == (10, 3, 3, 3)
@@ -184,7 +184,7 @@ def test_tasks_of_an_array(tmp_path):
 @pytest.mark.parametrize(
     ("name", "protocol", "said"),
     [
-        ("1-ants/a.txt", "plain", "1-ants/a.txt is no image that can be read"),
+        ("1-ants/a.txt", "plain", "1-ants/a.txt cannot be read: the name of an image"),
         ("a.png", "plain", "a.png is not at CLASS/IMAGE below"),
         ("1-ants/deep/a.png", "plain", "or use image-file with protocol: tasks"),
         ("1-ants/a.png", "tasks", "is not at TASK/CLASS/IMAGE below"),

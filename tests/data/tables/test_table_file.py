@@ -212,7 +212,7 @@ def test_a_task_too_small_to_hold_rows_out_is_told(tmp_path: Path) -> None:
         ({"columns": ("x", "x")}, 'column "x" is named by columns and columns'),
         ({"columns": ("what",)}, "line 2, column \"what\": 'b' is no number; leave the column out"),
         ({"target": "z"}, 'the target, column "z", has the value 5 in all rows'),
-        ({"target": "z", "kind": "classes"}, "column \"z\", has one class alone, '5'"),
+        ({"target": "z", "kind": "classes"}, "column \"z\", has one class only, '5'"),
         (
             {"target": "what", "kind": "two-classes"},
             'column "what" has 3 classes (a, b, c), not two; set kind to classes',

@@ -232,9 +232,9 @@ def test_features_of_an_arff_file(tmp_path):
     [
         (
             [row(0)] * 20,
-            r"messidor_features.arff, split 0: its train part .* of one class alone, 0",
+            r"messidor_features.arff, split 0: its train part .* of one class only, 0",
         ),
-        ([row(0)] * 19 + [row(1)], "part has rows of one class alone"),
+        ([row(0)] * 19 + [row(1)], "part has rows of one class only"),
         ([row(0), row(2)], "row 2 of the data: 2 is not a class"),
         ([row(0, "?"), row(1)], "row 1 of the data: a value is missing"),
         (["1,2,3"], "not what it should be"),
@@ -261,7 +261,7 @@ def test_a_missing_arff_file_and_another_one(tmp_path):
         ({"judge_on": "validation"}, "Set validation"),
         ({"validation": 455}, "there are 455 training rows"),
         ({"test_share": 0.0005}, "its test part has no rows"),
-        ({"test_share": 0.002}, "its test part has rows of one class alone, 1"),
+        ({"test_share": 0.002}, "its test part has rows of one class only, 1"),
     ],
 )
 def test_settings_that_leave_nothing(settings, reason):

@@ -103,7 +103,7 @@ def test_a_damaged_file_is_told(tmp_path: Path, kind: str, content: bytes) -> No
 
 
 def test_a_folder_is_no_table(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="is a folder, and not a table"):
+    with pytest.raises(UserError, match="is a folder, not a table"):
         _user_table.header(tmp_path)
 
 
@@ -111,7 +111,7 @@ def test_parquet_without_pyarrow_says_what_to_do(tmp_path: Path, monkeypatch) ->
     for module in ("pyarrow", "fastparquet"):
         monkeypatch.setitem(sys.modules, module, None)
     path = written(tmp_path, b"PAR1", "table.parquet")
-    with pytest.raises(UserError, match="Parquet is read by pyarrow, which is not installed here"):
+    with pytest.raises(UserError, match="reading Parquet needs pyarrow, which is not installed here"):
         _user_table.header(path)
 
 

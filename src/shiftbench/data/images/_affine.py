@@ -1,9 +1,9 @@
 """Affine maps of images: matrices by OpenCV's conventions, and their bilinear warp.
 
-A map is a 2 x 3 matrix that takes a point (x, y) of the source to a point of the result; x
-counts columns, y counts rows, pixel centres are whole numbers. A result pixel looks back
-through the inverse and interpolates between four source pixels; outside of the image all
-is 0. OpenCV rounds positions to 1/32 of a pixel; here they are exact.
+A map is a 2 x 3 matrix that takes a point (x, y) of the source to a point of the result; x counts
+columns, y counts rows, pixel centres are whole numbers. A result pixel looks back through the
+inverse and interpolates between four source pixels; outside the image everything is 0. OpenCV
+rounds positions to 1/32 of a pixel; here they are exact.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import scipy.sparse
 def matrix(
     scale: float, rotation: float, translation: float, height: int, width: int
 ) -> np.ndarray:
-    """The map [2, 3] that turns and scales about (width / 2, height / 2), then moves.
+    """Return the map [2, 3] that turns and scales about (width / 2, height / 2), then moves.
 
-    rotation: degrees, counter-clockwise as seen. translation: fraction of the width to the
-    right, and the same fraction of the height downwards. This is OpenCV's
-    getRotationMatrix2D with the offsets added (li2021vbs, C.2, as in the authors' code).
+    rotation: degrees, counter-clockwise as seen. translation: fraction of the width to the right,
+    and the same fraction of the height downwards. This is OpenCV's getRotationMatrix2D with the
+    offsets added (li2021vbs, C.2, as in the authors' code).
     """
     angle = np.deg2rad(rotation)
     cosine, sine = scale * np.cos(angle), scale * np.sin(angle)
@@ -33,7 +33,7 @@ def matrix(
 
 
 def interpolation(affine: np.ndarray, height: int, width: int) -> scipy.sparse.csr_array:
-    """The warp as a sparse float32 matrix [height * width, height * width].
+    """Return the warp as a sparse float32 matrix [height * width, height * width].
 
     Row: pixel of the result; column: pixel of the source; both in row-major order.
     """
@@ -53,7 +53,7 @@ def interpolation(affine: np.ndarray, height: int, width: int) -> scipy.sparse.c
 
 
 def warp(images: np.ndarray, operator: scipy.sparse.csr_array) -> np.ndarray:
-    """All images [n, height, width, channel] under one warp; bytes become floats in [0, 1]."""
+    """Warp all images [n, height, width, channel]; bytes become floats in [0, 1]."""
     count, height, width, channels = images.shape
     pixels = images.transpose(1, 2, 0, 3).reshape(height * width, count * channels)
     warped = operator @ (pixels.astype(np.float32) / np.float32(255))

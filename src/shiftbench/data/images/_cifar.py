@@ -1,7 +1,7 @@
 """Readers of CIFAR-10 and CIFAR-100: pickled batches of 32 x 32 colour images.
 
-A pickle can run code. So only bytes with the checksum of the table of raw data are
-unpickled, and by a reader that makes nothing but arrays and plain containers.
+A pickle can run code. So only bytes with the checksum in the table of raw data are unpickled, and
+by a reader that makes nothing but arrays and plain containers.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shiftbench.data.images import _idx_files
-from shiftbench.data.store import raw as raw_data
+from shiftbench.data.images._pictures import Images
 from shiftbench.data.store import raw as raw_files
 
 
 class Source(NamedTuple):
-    """Files of one of the two sets, the key of their labels, and what is added to these."""
+    """Files of one of the two sets, the key of their labels, and the number of the first label."""
 
     train: tuple[str, ...]
     test: tuple[str, ...]
@@ -44,14 +43,14 @@ ARRAYS = {
     }.items()
     for name in names
 }
-"""All that a pickled array asks for, in files of old and of new NumPy."""
+"""The classes and functions of a pickled array, in files of old and of new NumPy."""
 
 
-def read(dataset: str, raw: Path) -> _idx_files.Images:
-    """The images [image, 32, 32, 3] of a data set in folder `raw`, official split.
+def read(dataset: str, raw: Path) -> Images:
+    """Read the images [image, 32, 32, 3] of a data set in folder `raw`, official split.
 
-    In cifar-10-100 the labels of CIFAR-100 follow on those of CIFAR-10, from 10 on.
-    UserError where a file is missing or not the one of the table.
+    In cifar-10-100 the labels of CIFAR-100 start at 10, after those of CIFAR-10. UserError if a
+    file is missing or not the one in the table.
     """
     train = [_batch(dataset, raw / n, source) for source in SETS[dataset] for n in source.train]
     test = [_batch(dataset, raw / n, source) for source in SETS[dataset] for n in source.test]
@@ -59,11 +58,11 @@ def read(dataset: str, raw: Path) -> _idx_files.Images:
     pixels = np.ascontiguousarray(np.concatenate([pixels for pixels, _ in train + test]))
     label = np.concatenate([label for _, label in train + test])
     n_train = sum(len(label) for _, label in train)
-    return _idx_files.Images(pixels, label, np.arange(len(label)), n_train)
+    return Images(pixels, label, np.arange(len(label)), n_train)
 
 
 def unpickled(content: bytes) -> Any:
-    """What a pickle holds, if that is arrays in plain containers; else UnpicklingError."""
+    """Unpickle arrays in plain containers. UnpicklingError for any other content."""
     return _Arrays(io.BytesIO(content), encoding="bytes").load()
 
 
@@ -75,15 +74,15 @@ class _Arrays(pickle.Unpickler):
 
 
 def _batch(dataset: str, path: Path, source: Source) -> tuple[np.ndarray, np.ndarray]:
-    """Pixels [image, y, x, channel] and labels of one file, where a row is red, green, blue."""
+    """Return pixels [image, y, x, channel] and labels of a file whose rows are red, green, blue."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:
         raise raw_files.missing(path) from None
-    wanted = raw_data.table()[dataset].files[path.name].sha256
-    found = hashlib.sha256(content).hexdigest()
-    if found != wanted:
-        raise raw_files.wrong(path, f"its sha256 is {found}, not {wanted}")
+    wanted = raw_files.table()[dataset].files[path.name].sha256
+    actual = hashlib.sha256(content).hexdigest()
+    if actual != wanted:
+        raise raw_files.wrong(path, f"its sha256 is {actual}, not {wanted}")
     batch = unpickled(content)
     pixels = batch[b"data"].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
     return pixels, np.array(batch[source.key], np.uint8) + np.uint8(source.first_label)

@@ -1,8 +1,8 @@
 """Reader of a folder of retinal photographs, graded as in the Kaggle competition of 2015.
 
 trainLabels.csv has a line for each photograph: its name without ending, and its grade from 0
-(healthy) to 4. Who uses the photographs accepts the terms of the competition, so nothing is
-fetched, and no checksum is known: the store keeps the one of what was read.
+(healthy) to 4. Users have to accept the terms of the competition, so nothing is fetched and no
+checksum is known in advance; the store keeps the checksum of the files that were read.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pandas as pd
 from PIL import Image
 
 from shiftbench.core.errors import UserError
+from shiftbench.data.images._pictures import resized
 from shiftbench.data.store.raw import MIRROR
 
 DATASET = "diabetic-retinopathy"
@@ -29,54 +30,53 @@ DISEASED = 2
 
 
 class Listed(NamedTuple):
-    """Photographs of a folder: where they are, and their grades [n]."""
+    """Photographs of a folder: their files, and their grades [n]."""
 
     paths: list[Path]
     grade: np.ndarray
 
 
 def listed(raw: Path, folder: str) -> Listed:
-    """The photographs that trainLabels.csv names, in its order.
+    """List the photographs that trainLabels.csv names, in its order.
 
     They lie in `folder` below `raw` or, if that has no trainLabels.csv, below the folder of the
-    data set in a mirror on this machine. UserError, saying what to put where, for anything else.
+    data set in a mirror on this machine. UserError, with what to put where, for a missing or wrong
+    file.
     """
     place = _place(raw, folder)
     table = _labels(place / LABELS)
-    there = {path.stem: path for path in sorted((place / folder).glob("*")) if _pictured(path)}
+    files = sorted((place / folder).glob("*"))
+    photographs = {path.stem: path for path in files if path.suffix.lower() in ENDINGS}
     names = table["image"].tolist()
-    for name in [name for name in names if name not in there][:1]:
+    for name in [name for name in names if name not in photographs][:1]:
         raise UserError(
             f"{place / LABELS} names the photograph {name}, but {place / folder} has no"
             f" {name}{ENDINGS[0]} (or {', '.join(ENDINGS[1:])}). Put it there, or take its line"
             f" out of {LABELS}."
         )
-    return Listed([there[name] for name in names], table["level"].to_numpy(np.uint8))
+    return Listed([photographs[name] for name in names], table["level"].to_numpy(np.uint8))
 
 
 def pixels(paths: list[Path], size: int) -> np.ndarray:
-    """The photographs as [n, size, size, 3] uint8: the whole of each, shrunk to a square.
+    """Return the whole photographs, shrunk to squares, as [n, size, size, 3] uint8.
 
-    UserError where a file is no picture.
+    UserError for a file that is no picture.
     """
-    found = np.empty((len(paths), size, size, 3), np.uint8)
-    for place, path in zip(found, paths, strict=True):
+    pixels = np.empty((len(paths), size, size, 3), np.uint8)
+    for target, path in zip(pixels, paths, strict=True):
         try:
             with Image.open(path) as picture:
-                shrunk = picture.convert("RGB").resize(
-                    (size, size), Image.Resampling.LANCZOS, reducing_gap=3.0
-                )
+                target[:] = resized(picture, size)
         except OSError as error:
             raise UserError(
                 f"Photograph {path} cannot be read: {error}. Put an undamaged copy there, or take"
                 f" its line out of {LABELS}."
             ) from None
-        place[:] = np.asarray(shrunk)
-    return found
+    return pixels
 
 
 def checksum(photographs: Listed) -> str:
-    """The sha256 of the names, grades and files of photographs, in their order."""
+    """Return the sha256 of the names, grades and files of photographs, in their order."""
     digest = hashlib.sha256()
     for path, grade in zip(photographs.paths, photographs.grade, strict=True):
         digest.update(f"{path.name},{grade}\n".encode())
@@ -97,12 +97,8 @@ def _place(raw: Path, folder: str) -> Path:
     )
 
 
-def _pictured(path: Path) -> bool:
-    return path.suffix.lower() in ENDINGS
-
-
 def _labels(path: Path) -> pd.DataFrame:
-    """The columns image (text) and level (whole numbers) of the file."""
+    """Read the columns image (text) and level (whole numbers) of the file."""
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
     except (ValueError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""Readers of labelled images: idx files (MNIST and its kin) and scikit-learn's digits."""
+"""Readers of small grey images: idx files (MNIST, Fashion-MNIST) and scikit-learn's digits."""
 
 from __future__ import annotations
 
@@ -6,42 +6,22 @@ import gzip
 import math
 import zlib
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from shiftbench.core.errors import UserError
+from shiftbench.data.images._pictures import Images
 from shiftbench.data.store import raw as raw_files
 
 SPLIT_SEED = 20200101
 """Fixes which of the bundled digits are test images."""
 
 
-class Images(NamedTuple):
-    """Labelled images, training images first.
-
-    pixels: [image, y, x, channel] uint8; label: [image] uint8; source: [image], position
-    in the original order (training files before test files); n_train: training images.
-    """
-
-    pixels: np.ndarray
-    label: np.ndarray
-    source: np.ndarray
-    n_train: int
-
-
-def read(dataset: str, raw: Path, test_size: int) -> Images:
-    """The images of a data set; test_size counts only where there is no official split."""
-    if dataset == "digits":
-        return bundled_digits(test_size)
-    return idx_set(raw)
-
-
 def bundled_digits(test_size: int) -> Images:
-    """scikit-learn's digits: 1797 images of 8 x 8, levels 0..16 scaled to 0..255.
+    """Return scikit-learn's digits: 1797 images of 8 x 8, levels 0..16 scaled to 0..255.
 
-    They have no official split: `test_size` images, stratified by class, are set apart by
-    a fixed seed, the same for all realisations.
+    They have no official split: `test_size` images, stratified by class, are set apart by a fixed
+    seed, the same for all realisations. UserError for a size that leaves too few images.
     """
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
@@ -61,7 +41,7 @@ def bundled_digits(test_size: int) -> Images:
 
 
 def idx_set(raw: Path) -> Images:
-    """The four idx files of MNIST or Fashion-MNIST in folder `raw`, official split."""
+    """Read the four idx files of MNIST or Fashion-MNIST in folder `raw`, official split."""
     parts = {part: _part(raw, part) for part in ("train", "t10k")}
     pixels = np.concatenate([pixels for pixels, _ in parts.values()])[..., np.newaxis]
     label = np.concatenate([label for _, label in parts.values()])
@@ -69,7 +49,7 @@ def idx_set(raw: Path) -> Images:
 
 
 def read_idx(path: Path, dimensions: int) -> np.ndarray:
-    """The bytes of one gzip-compressed idx file as an array of so many dimensions.
+    """Read the bytes of one gzip-compressed idx file, an array with this number of dimensions.
 
     Format: two zero bytes, the type (8: unsigned byte), the number of dimensions, each size
     as four bytes (most significant first), then the values. UserError for anything else.

@@ -1,7 +1,7 @@
-"""Tasks of a store whose images each belong to one task: all of its images, or a choice.
+"""Tasks of a store whose images each belong to one task: all images of the task, or a choice.
 
-of_task [image] is the task of an image, size [task, part] the number of each split. With several
-heads each task has its own output for each class, else all tasks share one.
+of_task [image] is the task of an image, size [task, part] the number of images of each split. With
+several heads each task has its own output for each class, else all tasks share the outputs.
 """
 
 from __future__ import annotations
@@ -20,47 +20,27 @@ from shiftbench.data.splits import SPLITS
 
 
 def problem(store: xr.Dataset) -> Problem:
-    """Classification of the images, with one head or one for each task."""
-    shape = tuple(store.sizes[name] for name in ("y", "x", "channel"))
-    heads = int(store.attrs["heads"])
-    outputs, rows = heads * int(store.attrs["classes"]), _length(store, "train")
-    return Problem("classification", shape, outputs, rows, store.sizes["task"], heads)
+    """Return classification of the images, with one head or one for each task."""
+    return _image_tasks.problem(store, _image_tasks.largest(store, "train"))
 
 
 def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
-    """Task t: inputs [S, n, y, x, channel] float32 in [0, 1], targets [S, n] int32.
+    """Return task t: inputs [S, n, y, x, channel] float32 in [0, 1], targets [S, n] int32.
 
     With several heads inputs are [S, n, y x channel + 1], the last number being t, and the labels
-    of task t start at t times the number of classes. All tasks have as many rows as the largest;
-    the others are masked. Test data: see `test`.
+    of task t start at t times the number of classes. Test data: see `test`.
     """
-    train, validation = (
-        _batch(store, realisations, t, name) if _length(store, name) else None
-        for name in SPLITS[:2]
-    )
-    assert train is not None  # `build` has seen that every task has training images
-    return Task(train, validation, None)
+    return _image_tasks.task(store, realisations, t, _choose)
 
 
 def test(store: xr.Dataset, realisations: Sequence[int], j: int) -> Batch:
-    """The images of task j on which learners are judged, as in `task`."""
-    return _batch(store, realisations, j, store.attrs["judge_on"])
+    """Return the images of task j on which learners are judged, as in `task`."""
+    return _image_tasks.chosen(store, realisations, j, store.attrs["judge_on"], _choose)
 
 
-def _length(store: xr.Dataset, split: str) -> int:
-    """Rows of the largest task."""
-    return int(store["size"].values[:, SPLITS.index(split)].max())
-
-
-def _batch(store: xr.Dataset, realisations: Sequence[int], t: int, split: str) -> Batch:
-    parts = [_part(store, realisation, t, split) for realisation in realisations]
-    head = t if store.attrs["heads"] > 1 else None
-    return _image_tasks.batch(store, parts, _length(store, split), head)
-
-
-def _part(store: xr.Dataset, realisation: int, t: int, split: str) -> Part:
-    here = store["of_task"].values == t
-    rows = np.flatnonzero(here & (store["split"].values == SPLITS.index(split)))
+def _choose(store: xr.Dataset, realisation: int, t: int, split: str) -> Part:
+    of_task = store["of_task"].values == t
+    rows = np.flatnonzero(of_task & (store["split"].values == SPLITS.index(split)))
     labels = store["label"].values[rows].astype(np.int64)
     most = store["size"].values[t, SPLITS.index(split)]
     if most < len(rows):

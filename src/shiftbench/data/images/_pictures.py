@@ -1,4 +1,4 @@
-"""Labelled images as a user brings them, however they are read."""
+"""Labelled images as they are read, and the resizing of pictures."""
 
 from __future__ import annotations
 
@@ -8,8 +8,21 @@ import numpy as np
 from PIL import Image
 
 
+class Images(NamedTuple):
+    """Labelled images of a published data set, training images first.
+
+    pixels: [image, y, x, channel] uint8; label: [image] uint8; source: [image], position in the
+    original order (training files before test files); n_train: number of training images.
+    """
+
+    pixels: np.ndarray
+    label: np.ndarray
+    source: np.ndarray
+    n_train: int
+
+
 class Pictures(NamedTuple):
-    """Labelled images.
+    """Labelled images of a user.
 
     pixels: [image, y, x, channel] uint8; label, task: [image], numbers of the names in classes and
     tasks; test: [image] bool, or None without a split of their own.
@@ -23,9 +36,9 @@ class Pictures(NamedTuple):
     tasks: list[str]
 
 
-def resized(picture: Image.Image, size: int, grey: bool) -> np.ndarray:
-    """Levels [y, x, channel] of a picture; the whole of it becomes a square, unless size is 0."""
-    found = picture.convert("L" if grey else "RGB")
+def resized(picture: Image.Image, size: int, grey: bool = False) -> np.ndarray:
+    """Return the levels [y, x, channel] of a whole picture as a square; size 0 keeps its size."""
+    result = picture.convert("L" if grey else "RGB")
     if size:
-        found = found.resize((size, size), Image.Resampling.LANCZOS, reducing_gap=3.0)
-    return np.asarray(found).reshape(found.height, found.width, -1)
+        result = result.resize((size, size), Image.Resampling.LANCZOS, reducing_gap=3.0)
+    return np.asarray(result).reshape(result.height, result.width, -1)

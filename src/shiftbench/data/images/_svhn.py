@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import scipy.io
 
-from shiftbench.data.images import _idx_files
+from shiftbench.data.images._pictures import Images
 from shiftbench.data.store import raw as raw_files
 
 FILES = ("train_32x32.mat", "test_32x32.mat")
@@ -25,19 +25,19 @@ BROKEN = (
     OSError,
     zlib.error,
 )
-"""What scipy.io raises depends on where the bytes are wrong."""
+"""Errors that scipy.io raises for wrong bytes, depending on their position."""
 
 
-def read(raw: Path) -> _idx_files.Images:
-    """The images of folder `raw`, official split; UserError where a file is missing or wrong."""
+def read(raw: Path) -> Images:
+    """Read the images of folder `raw`, official split. UserError if a file is missing or wrong."""
     (train, train_label), (test, test_label) = (_file(raw / name) for name in FILES)
     label = np.concatenate([train_label, test_label])
     pixels = np.concatenate([train, test])
-    return _idx_files.Images(pixels, label, np.arange(len(label)), len(train_label))
+    return Images(pixels, label, np.arange(len(label)), len(train_label))
 
 
 def _file(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Pixels [image, y, x, channel] and labels [image] of one file."""
+    """Return pixels [image, y, x, channel] and labels [image] of one file."""
     content = _variables(path)
     pixels, digits = content["X"], content["y"]
     if pixels.dtype != np.uint8 or pixels.ndim != 4 or pixels.shape[:3] != SIZE:
@@ -53,7 +53,7 @@ def _file(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _variables(path: Path) -> dict[str, np.ndarray]:
-    """X and y as the file has them."""
+    """Return X and y as the file has them."""
     if not path.is_file():
         raise raw_files.missing(path)
     try:

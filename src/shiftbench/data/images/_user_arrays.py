@@ -1,4 +1,4 @@
-"""Reader of images in the arrays of an .npz file; nothing is unpickled."""
+"""Reader of a user's images in the arrays of an .npz file; nothing is unpickled."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ ARRAYS = (
     ),
     (("x_train", "y_train", "tasks_train"), ("x_test", "y_test", "tasks_test")),
 )
-"""Names of images, labels and, where they are in tasks, tasks: all together, or split in two."""
+"""Names of images, labels and, if wanted, tasks: all together, or split in two."""
 PERMIT = "8-bit levels, whole numbers from 0 to 255, or real ones from 0 to 1"
 BROKEN = (OSError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
 def look(path: Path, by_task: bool) -> None:
-    """UserError where the names of arrays are wrong; none is read."""
-    with _opened(path) as arrays:
+    """Raise UserError for wrong names of arrays; no array is read."""
+    with _open(path) as arrays:
         _layout(path, arrays.files, by_task)
 
 
 def read(path: Path, by_task: bool, size: int, grey: bool) -> Pictures:
-    """The images of a file, each shrunk or stretched to a square of `size`, if that is not 0.
+    """Read the images of a file, each resized to a square of `size`, if that is not 0.
 
-    Colours are kept, unless all shall be grey. UserError, with the array, for what holds no images
-    or labels.
+    Colours stay, unless `grey`. UserError, with the name of the array, for arrays that hold no
+    images or labels.
     """
-    with _opened(path) as arrays:
+    with _open(path) as arrays:
         layout = _layout(path, arrays.files, by_task)
         parts = [_part(path, arrays, names[: 2 + by_task]) for names in layout]
     shapes = [images.shape[1:] for images, *_ in parts]
@@ -50,10 +50,11 @@ def read(path: Path, by_task: bool, size: int, grey: bool) -> Pictures:
     pixels, labels, *tasks = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     classes, label = np.unique(labels, return_inverse=True)
     names, task = np.unique(tasks[0] if by_task else [""] * len(label), return_inverse=True)
-    test = np.repeat([False, True], [len(one) for one, *_ in parts]) if len(parts) > 1 else None
+    sizes = [len(images) for images, *_ in parts]
+    test = np.repeat([False, True], sizes) if len(parts) > 1 else None
     if size or (grey and pixels.shape[3] > 1):
         grey = grey or pixels.shape[3] == 1
-        pixels = np.stack([resized(_picture(one), size, grey) for one in pixels])
+        pixels = np.stack([resized(_picture(levels), size, grey) for levels in pixels])
     return Pictures(pixels, label, task, test, classes.astype(str).tolist(), names.tolist())
 
 
@@ -61,8 +62,8 @@ def _picture(levels: np.ndarray) -> Image.Image:
     return Image.fromarray(levels[..., 0] if levels.shape[2] == 1 else levels)
 
 
-def _opened(path: Path) -> NpzFile:
-    """The arrays of a file, to be closed."""
+def _open(path: Path) -> NpzFile:
+    """Open the arrays of a file, which the caller closes."""
     if not zipfile.is_zipfile(path):
         raise UserError(
             f"{path} is neither a folder of images nor an .npz file. Name such a folder, or write"
@@ -71,23 +72,23 @@ def _opened(path: Path) -> NpzFile:
     try:
         return np.load(path, allow_pickle=False)
     except BROKEN as error:
-        raise UserError(f"{path} is damaged ({error}). Write it anew.") from None
+        raise UserError(f"{path} is damaged ({error}). Write it again.") from None
 
 
-def _layout(path: Path, there: Sequence[str], by_task: bool) -> tuple[tuple[str, ...], ...]:
-    """The names under which the images are, of ARRAYS."""
+def _layout(path: Path, arrays: Sequence[str], by_task: bool) -> tuple[tuple[str, ...], ...]:
+    """Return the entry of ARRAYS whose names a file has."""
     wanted = [[name for part in layout for name in part[: 2 + by_task]] for layout in ARRAYS]
     for layout, names in zip(ARRAYS, wanted, strict=True):
-        if set(names) <= set(there):
+        if set(names) <= set(arrays):
             return layout
     raise UserError(
-        f"{path} has the arrays {', '.join(there) or 'of no name'}, but must have"
+        f"{path} has the arrays {', '.join(arrays) or 'of no name'}, but must have"
         f" {'; or '.join(', '.join(names) for names in wanted)}."
     )
 
 
 def _part(path: Path, arrays: NpzFile, names: Sequence[str]) -> list[np.ndarray]:
-    """Images [n, y, x, channel] uint8, their labels [n] and, where wanted, their tasks [n]."""
+    """Return images [n, y, x, channel] uint8, labels [n] and, if named, tasks [n]."""
     images, *labels = (_array(path, arrays, name) for name in names)
     shape = images.shape
     if images.ndim == 3:
@@ -97,7 +98,7 @@ def _part(path: Path, arrays: NpzFile, names: Sequence[str]) -> list[np.ndarray]
             f"{path}: {names[0]} has the shape {shape}, but must be"
             " [image, y, x] or [image, y, x, channel] with 1 or 3 channels."
         )
-    found = [_of_eight_bits(f"{path}: {names[0]}", images)]
+    part = [_as_bytes(f"{path}: {names[0]}", images)]
     for name, array in zip(names[1:], labels, strict=True):
         flat = array.reshape(len(array), -1) if array.ndim else array.reshape(0, 1)
         if flat.shape != (len(images), 1):
@@ -109,8 +110,8 @@ def _part(path: Path, arrays: NpzFile, names: Sequence[str]) -> list[np.ndarray]
             raise UserError(
                 f"{path}: {name} are of type {array.dtype}, but must be whole numbers or words."
             )
-        found.append(flat[:, 0])
-    return found
+        part.append(flat[:, 0])
+    return part
 
 
 def _array(path: Path, arrays: NpzFile, name: str) -> np.ndarray:
@@ -122,10 +123,10 @@ def _array(path: Path, arrays: NpzFile, name: str) -> np.ndarray:
             " of one type."
         ) from None
     except BROKEN as error:
-        raise UserError(f"{path}: {name} is damaged ({error}). Write the file anew.") from None
+        raise UserError(f"{path}: {name} is damaged ({error}). Write the file again.") from None
 
 
-def _of_eight_bits(name: str, images: np.ndarray) -> np.ndarray:
+def _as_bytes(name: str, images: np.ndarray) -> np.ndarray:
     if images.dtype == np.uint8:
         return images
     if images.dtype.kind in "bf":

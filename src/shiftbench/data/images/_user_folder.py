@@ -1,8 +1,8 @@
-"""Reader of a folder of images, which are in folders by class.
+"""Reader of a user's folder of images, which are in folders by class.
 
-It has CLASS/IMAGE or SPLIT/CLASS/IMAGE; where its images are in tasks, each of these stands in a
-folder of its task. SPLIT is train or test. Tasks and classes are in the order of their names, in
-which 2 comes before 10.
+It has CLASS/IMAGE or SPLIT/CLASS/IMAGE, each in a folder of its task if the images are in tasks.
+SPLIT is train or test. Tasks and classes are in the order of their names, in which 2 comes before
+10.
 """
 
 from __future__ import annotations
@@ -25,54 +25,55 @@ GREY_MODES, COLOUR_MODES = {"1", "L", "LA"}, {"P", "PA", "RGB", "RGBA", "CMYK", 
 SPLITS = ("train", "test")
 
 
-class Places(NamedTuple):
-    """Where the pictures of a folder are: task (or ""), split (or ""), class and file of each."""
+class ImageFile(NamedTuple):
+    """An image file with its class, and its split and task, each "" if it has none."""
 
-    task: list[str]
-    split: list[str]
-    label: list[str]
-    files: list[Path]
+    task: str
+    split: str
+    label: str
+    path: Path
 
 
 def look(path: Path, by_task: bool) -> None:
-    """UserError where a file or a folder is out of place; no image is read."""
-    _places(path, by_task)
+    """Raise UserError for a file or a folder in a wrong place; no image is read."""
+    _listed(path, by_task)
 
 
 def read(path: Path, by_task: bool, size: int, grey: bool) -> Pictures:
-    """The images of a folder, each shrunk or stretched to a square of `size`, if that is not 0.
+    """Read the images of a folder, each resized to a square of `size`, if that is not 0.
 
-    Colours are kept where an image has some, unless all shall be grey. UserError, with the file,
-    for what is no image, out of place, or of another size.
+    Colours stay, unless `grey`. UserError, with the file, for a file that is no image, in a wrong
+    place, or of another size.
     """
-    places = _places(path, by_task)
-    classes, label = _numbered(places.label)
-    tasks, task = _numbered(places.task)
-    test = np.array([split == "test" for split in places.split]) if any(places.split) else None
-    levels = [_levels(file, size, grey) for file in places.files]
-    return Pictures(_stacked(levels, places.files), label, task, test, classes, tasks)
+    files = _listed(path, by_task)
+    classes, label = _numbered([file.label for file in files])
+    tasks, task = _numbered([file.task for file in files])
+    has_splits = any(file.split for file in files)
+    test = np.array([file.split == "test" for file in files]) if has_splits else None
+    paths = [file.path for file in files]
+    levels = [_levels(path, size, grey) for path in paths]
+    return Pictures(_stacked(levels, paths), label, task, test, classes, tasks)
 
 
-def _places(path: Path, by_task: bool) -> Places:
-    """Where the images are. UserError for a file or a folder that is out of place."""
-    files = user_folder.files(path)
-    _refuse_empty(path, files)
-    rows = [_placed(file.relative_to(path), path, by_task) for file in files]
-    places = Places(*([row[place] for row in rows] for place in range(3)), files)
-    if len({bool(split) for split in places.split}) > 1:
-        file = files[places.split.index("")]
+def _listed(path: Path, by_task: bool) -> list[ImageFile]:
+    """List the images. UserError for a file or a folder in a wrong place."""
+    paths = user_folder.files(path)
+    _refuse_empty(path, paths)
+    files = [_image_file(file.relative_to(path), path, by_task) for file in paths]
+    without = [file for file in files if not file.split]
+    if 0 < len(without) < len(files):
         raise UserError(
-            f"{file} is in no folder train or test, but others are. Put all into such folders, or"
-            " none."
+            f"{without[0].path} is in no folder train or test, but others are. Put all into such"
+            " folders, or none."
         )
-    return places
+    return files
 
 
-def _placed(name: Path, path: Path, by_task: bool) -> tuple[str, str, str]:
-    """Task, split and class of an image, from the folders that it is in."""
+def _image_file(name: Path, path: Path, by_task: bool) -> ImageFile:
+    """Return task, split and class of an image, from the folders that it is in."""
     if name.suffix.lower() not in ENDINGS:
         raise UserError(
-            f"{path / name} is no image that can be read: its name ends in none of"
+            f"{path / name} cannot be read: the name of an image ends in one of"
             f" {', '.join(ENDINGS)}. Take it out."
         )
     *above, label = name.parts[:-1] or ("",)
@@ -87,7 +88,7 @@ def _placed(name: Path, path: Path, by_task: bool) -> tuple[str, str, str]:
             f"{path / name} is not at {form} below {path} (or in train or test above the class)."
             f" Move it{hint}."
         )
-    return task, split, label
+    return ImageFile(task, split, label, path / name)
 
 
 def _refuse_empty(path: Path, files: Sequence[Path]) -> None:
@@ -100,10 +101,10 @@ def _refuse_empty(path: Path, files: Sequence[Path]) -> None:
 
 
 def _numbered(names: Sequence[str]) -> tuple[list[str], np.ndarray]:
-    """All different names in their order, and the number of each."""
-    found = sorted(sorted(set(names)), key=_by_numbers)
-    place = {name: number for number, name in enumerate(found)}
-    return found, np.array([place[name] for name in names], np.int64)
+    """Return the different names in their order, and the number of each of `names`."""
+    ordered = sorted(sorted(set(names)), key=_by_numbers)
+    number = {name: position for position, name in enumerate(ordered)}
+    return ordered, np.array([number[name] for name in names], np.int64)
 
 
 def _by_numbers(name: str) -> list[str | int]:
@@ -111,7 +112,7 @@ def _by_numbers(name: str) -> list[str | int]:
 
 
 def _levels(file: Path, size: int, grey: bool) -> np.ndarray:
-    """An image as levels [y, x, channel]."""
+    """Read an image as levels [y, x, channel]."""
     try:
         with Image.open(file) as picture:
             if picture.mode not in GREY_MODES | COLOUR_MODES:
@@ -127,17 +128,16 @@ def _levels(file: Path, size: int, grey: bool) -> np.ndarray:
 
 
 def _stacked(levels: Sequence[np.ndarray], files: Sequence[Path]) -> np.ndarray:
-    """All images as one array; grey ones among colours become grey colours."""
-    for (one, first), (other, second) in pairwise(zip(levels, files, strict=True)):
-        if one.shape[:2] != other.shape[:2]:
-            sizes = [f"{shape[1]} x {shape[0]}" for shape in (one.shape, other.shape)]
+    """Return all images as one array; grey images among coloured ones get equal channels."""
+    for (image, file), (next_image, next_file) in pairwise(zip(levels, files, strict=True)):
+        if image.shape[:2] != next_image.shape[:2]:
+            sizes = [f"{shape[1]} x {shape[0]}" for shape in (image.shape, next_image.shape)]
             raise UserError(
-                f"{second} has {sizes[1]} pixels, but {first} has {sizes[0]}. Set size, to which"
-                " all are brought."
+                f"{next_file} has {sizes[1]} pixels, but {file} has {sizes[0]}. Set size, to which"
+                " all images are resized."
             )
-    channels = max(one.shape[2] for one in levels)
-    shape = *levels[0].shape[:2], channels
-    pixels = np.empty((len(levels), *shape), np.uint8)
-    for place, one in zip(pixels, levels, strict=True):
-        place[:] = one
+    channels = max(image.shape[2] for image in levels)
+    pixels = np.empty((len(levels), *levels[0].shape[:2], channels), np.uint8)
+    for target, image in zip(pixels, levels, strict=True):
+        target[:] = image
     return pixels

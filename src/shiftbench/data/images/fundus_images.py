@@ -2,18 +2,19 @@
 
 Source: farquhar2020radial, 4.1 and D.1, on the photographs of the Kaggle competition on diabetic
 retinopathy. Grades 0 and 1 are healthy, 2 to 4 diseased. Photographs are shrunk to a square of
-`size`, and training shows random copies of them (`_augment`). Each channel is normalised by
-the training photographs of the realisation, before they are copied.
+`size`, and training shows random copies of them (`_augment`). Each channel is normalised by the
+training photographs of the realisation, before they are copied.
 
-The paper draws new copies in every epoch, here there are `copies` of each photograph. Its own
-split is not published; here each realisation has a random one, with the classes in proportion. The
-two eyes of a patient may be on different sides of it.
+The paper draws new copies in every epoch; here each photograph has `copies` fixed copies. The
+paper's split is not published; here each realisation has a random split, with the classes in
+proportion. The two eyes of a patient may be on different sides of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -28,7 +29,7 @@ from shiftbench.data import splits
 from shiftbench.data.attributes import about
 from shiftbench.data.images import _augment, _fundus
 from shiftbench.data.splits import SPLITS, Parts
-from shiftbench.data.store import raw as raw_data
+from shiftbench.data.store import raw as raw_files
 
 GIVES = "image"
 HAS = ("tests",)
@@ -41,81 +42,76 @@ VARIES = {
 @dataclass(frozen=True)
 class Settings:
     dataset: Literal["diabetic-retinopathy"] = "diabetic-retinopathy"
-    """The photographs; an entry of the table of raw data, which nothing fetches. Put
-    trainLabels.csv into data/raw/diabetic-retinopathy."""
+    """Name of the photographs in the table of raw data. Nothing fetches them: put trainLabels.csv
+    into data/raw/diabetic-retinopathy."""
     folder: str = "train"
-    """The folder below that which has the photographs, NAME.jpeg, .jpg or .png."""
+    """The folder below data/raw/diabetic-retinopathy that has the photographs, NAME.jpeg, .jpg or
+    .png."""
     realisations: Annotated[int, Ge(1)] = 5
-    """Number of splits, with copies of their own; seed s uses split s modulo this."""
+    """Number of splits, each with its own copies; seed s uses split s modulo this."""
     first_realisation: Annotated[int, Ge(0)] = 0
-    """Number of the first split, so that tuning can see others than those that are judged."""
+    """Number of the first split, so that tuning can see splits that are not judged."""
     size: Annotated[int, Ge(8)] = 256
     """Height and width in pixels; the paper has 512, and 256 for its study of robustness."""
     images: Annotated[int, Ge(0)] = 0
-    """So many photographs, of each class in proportion, drawn once for all realisations; 0 is
-    all. One of 256 x 256 pixels takes 0.2 MB, and 0.8 MB in each batch."""
+    """Number of photographs, of each class in proportion, drawn once for all realisations; 0: all.
+    One of 256 x 256 pixels takes 0.2 MB, and 0.8 MB in each batch."""
     copies: Annotated[int, Ge(0)] = 1
-    """Random copies of each training photograph, which are shown in its place; 0 shows itself."""
+    """Number of random copies of each training photograph, shown in its place; 0: the photograph
+    itself is shown."""
     test_share: Annotated[float, Gt(0), Lt(1)] = 0.2
     """Share of the photographs that are for test; the paper has 10,000 of 61,620."""
     validation: Annotated[int, Ge(0)] = 0
-    """So many of the training photographs are set apart for validation; the paper has 7,026."""
+    """Number of training photographs that are set apart for validation; the paper has 7,026."""
     judge_on: Literal["test", "validation"] = "test"
-    """The photographs on which learners are judged: validation is for tuning, which never sees
-    those for test."""
+    """Photographs on which learners are judged; validation is for tuning, which never sees test
+    photographs."""
 
 
 def build(settings: Settings, raw: Path) -> xr.Dataset:
-    """The store: images [image, y, x, channel], label and grade [image], and of each realisation
-    the rows of its split, the parameters of its copies, and how channels are normalised.
+    """Return the store: images [image, y, x, channel], label and grade [image].
 
-    UserError where photographs are missing or damaged, or a split would have one class.
+    Each realisation has the rows of its split, the parameters of its copies, and mean and standard
+    deviation of the channels. UserError if photographs are missing or damaged, or a split would
+    have one class.
     """
     photographs = _chosen(settings, _fundus.listed(Path(raw), settings.folder))
     label = (photographs.grade >= _fundus.DISEASED).astype(np.int32)
     pixels = _fundus.pixels(photographs.paths, settings.size)
-    last = settings.first_realisation + settings.realisations
-    numbers = list(range(settings.first_realisation, last))
-    parts = []
-    for number in numbers:
-        split = splits.at_random("fundus-images", label, settings.test_share, number)
-        part = splits.with_validation(settings, split, label, number)
-        splits.refuse_useless(f"{Path(raw) / _fundus.LABELS}, split {number}", part, label)
-        parts.append(part)
+    drawn = partial(splits.at_random, "fundus-images", label, settings.test_share)
+    parts = splits.parts(settings, drawn, label, str(Path(raw) / _fundus.LABELS))
     store = _images_part(settings, photographs, pixels, label)
-    store = store.merge(splits.stored(parts, numbers, len(label)))
-    return store.merge(_drawn_part(settings, pixels, parts, numbers))
+    store = store.merge(splits.stored(parts, len(label)))
+    return store.merge(_copies_part(settings, pixels, parts))
 
 
 def problem(store: xr.Dataset) -> Problem:
-    """Two classes of images."""
+    """Return classification of images into two classes."""
     shape = tuple(store.sizes[name] for name in ("y", "x", "channel"))
     n_train = store.sizes["train"] * max(store.sizes["copy"], 1)
     return Problem("classification", shape, 2, n_train, store.sizes["task"])
 
 
 def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
-    """The photographs of each split: inputs [S, n, y, x, channel] float32, targets [S, n] int32.
+    """Return the photographs: inputs [S, n, y, x, channel] float32, targets [S, n] int32.
 
-    Training photographs come as their copies. Where the store says to judge on validation, those
-    are the test data, and there are no others.
+    Training photographs come as their copies. If the store judges on validation, the validation
+    photographs are the test data.
     """
     train = _batch(store, realisations, "train", copied=store.sizes["copy"] > 0)
     validation, test = (
         _batch(store, realisations, part) if store.sizes[part] else None for part in SPLITS[1:]
     )
-    if store.attrs["judge_on"] == "validation":
-        validation, test = None, validation
-    return Task(train, validation, test)
+    return splits.judged(store, Task(train, validation, test))
 
 
 def _chosen(settings: Settings, photographs: _fundus.Listed) -> _fundus.Listed:
-    """As many of the photographs as the settings want."""
-    there = len(photographs.paths)
-    if settings.images > there:
+    """Draw the number of photographs that the settings want."""
+    listed = len(photographs.paths)
+    if settings.images > listed:
         raise UserError(
             f"Stream fundus-images: images is {settings.images}, but {_fundus.LABELS} names"
-            f" {there}. Lower images; 0 takes all."
+            f" {listed}. Lower images; 0 takes all."
         )
     if not settings.images:
         return photographs
@@ -127,8 +123,8 @@ def _chosen(settings: Settings, photographs: _fundus.Listed) -> _fundus.Listed:
 def _images_part(
     settings: Settings, photographs: _fundus.Listed, pixels: np.ndarray, label: np.ndarray
 ) -> xr.Dataset:
-    """What all realisations share."""
-    entry = raw_data.table()[settings.dataset]
+    """Return the part of the store that all realisations share."""
+    entry = raw_files.table()[settings.dataset]
     names = np.array([path.stem for path in photographs.paths])
     size = np.arange(settings.size)
     return xr.Dataset(
@@ -154,9 +150,8 @@ def _images_part(
             "task": ("task", [0], about("number of the task")),
         },
         attrs={
+            **entry.attributes(),
             "title": f"{entry.title}; healthy or diseased",
-            "licence": entry.licence,
-            "citation": entry.citation,
             "checksum": _fundus.checksum(photographs),
             "judge_on": settings.judge_on,
             "change": "none",
@@ -165,18 +160,16 @@ def _images_part(
     )
 
 
-def _drawn_part(
-    settings: Settings, pixels: np.ndarray, parts: Sequence[Parts], numbers: Sequence[int]
-) -> xr.Dataset:
-    """The parameters of all copies, and mean and standard deviation of the channels."""
+def _copies_part(settings: Settings, pixels: np.ndarray, parts: Mapping[int, Parts]) -> xr.Dataset:
+    """Return the parameters of all copies, and mean and standard deviation of the channels."""
     copies = [
         _augment.drawn(
             len(split.train) * settings.copies,
             seeds.generator(seeds.fold("fundus-images", "copies", number)),
         ).reshape(len(split.train), settings.copies, len(_augment.PARAMETERS))
-        for split, number in zip(parts, numbers, strict=True)
+        for number, split in parts.items()
     ]
-    mean, sd = _moments(pixels, parts)
+    mean, sd = _moments(pixels, list(parts.values()))
     by_copy, by_channel = ("realisation", "train", "copy", "parameter"), ("realisation", "channel")
     text = "of the channel over the training photographs, 1 is the brightest"
     return xr.Dataset(
@@ -190,8 +183,8 @@ def _drawn_part(
 
 
 def _moments(pixels: np.ndarray, parts: Sequence[Parts]) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation [realisation, channel] float32 of the training photographs."""
-    each = [(one.mean((0, 1)), np.square(one / 255.0).mean((0, 1))) for one in pixels]
+    """Return mean and standard deviation [realisation, channel] float32 of training photographs."""
+    each = [(image.mean((0, 1)), np.square(image / 255.0).mean((0, 1))) for image in pixels]
     first, second = (np.stack(values) for values in zip(*each, strict=True))
     mean = np.stack([first[split.train].mean(axis=0) for split in parts]) / 255
     square = np.stack([second[split.train].mean(axis=0) for split in parts])
@@ -208,13 +201,13 @@ def _batch(
     rows, images = store[f"{part}_rows"].values[numbers], store["images"].values
     each = store.sizes["copy"] if copied else 1
     inputs = np.empty((*rows.shape, each, *images.shape[1:]), np.float32)
-    for filled, own, number in zip(inputs, rows, numbers, strict=True):
+    for target, own, number in zip(inputs, rows, numbers, strict=True):
         for i, row in enumerate(own):
             if copied:
-                of_row = store["copies"].values[number, i]
-                filled[i] = [_augment.copy(images[row], one) for one in of_row]
+                parameters = store["copies"].values[number, i]
+                target[i] = [_augment.copy(images[row], values) for values in parameters]
             else:
-                filled[i] = images[row]
+                target[i] = images[row]
     inputs = inputs.reshape(len(rows), -1, *images.shape[1:])
     inputs /= 255
     for name, change in (("mean", np.subtract), ("sd", np.divide)):

@@ -1,12 +1,12 @@
 """Image classification in which each task has its own permutation of the pixels.
 
 Source: eschenhagen2019vogn, section 4.3: each task is the whole data set under one fixed random
-permutation. Each realisation has its own permutations, whereas the public code of VOGN and
-of VCL has one set of them for all seeds. With a single head all tasks share the outputs;
-with several, each row tells its task, as UCB and HAT need it.
+permutation. Each realisation has its own permutations, whereas the public code of VOGN and of VCL
+has one set of them for all seeds. With a single head all tasks share the outputs; with several
+heads each row gives its task, as UCB and HAT need it.
 
-After each task learners are judged on all tasks so far (`test`). Images are stored once; a
-task is a seed, and its permutation is applied when the task is read.
+After each task learners are judged on all tasks so far (`test`). Images are stored once; a task is
+a seed, and its permutation is applied when the task is read.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from shiftbench.core import seeds
 from shiftbench.core.errors import UserError
 from shiftbench.core.interface import Batch, Problem, Task
 from shiftbench.data import splits
+from shiftbench.data.attributes import about
 from shiftbench.data.images import _image_tasks
 from shiftbench.data.images._image_tasks import Part
 from shiftbench.data.splits import SPLITS
@@ -41,41 +42,40 @@ VARIES = {"permutations": True, "choices of training images": {"not train_per_ta
 @dataclass(frozen=True)
 class Settings:
     dataset: Literal["digits", "mnist", "fashion-mnist"] = "digits"
-    """The images; an entry of the table of raw data."""
+    """Name of the images in the table of raw data."""
     realisations: Annotated[int, Ge(1)] = 5
-    """Number of independent realisations (permutations, and choice of training images); seed
-    s uses the (s modulo this)-th of them."""
+    """Number of independent realisations (permutations, and choice of training images); seed s uses
+    realisation s modulo this."""
     first_realisation: Annotated[int, Ge(0)] = 0
-    """Number of the first realisation. Tuning starts beyond those that are judged, so that it
+    """Number of the first realisation. Tuning starts beyond the judged realisations, so that it
     sees none of their permutations."""
     tasks: Annotated[int, Ge(1)] = 10
     """Number of tasks; the papers have 10."""
     train_per_task: Annotated[int, Ge(0)] = 0
-    """Training images of a task, drawn anew for each, of each class in proportion; 0 is all,
-    as in the papers."""
+    """Number of training images of a task, drawn for each task, of each class in proportion; 0:
+    all, as in the papers."""
     test_size: Annotated[int, Ge(10)] = 597
-    """Images set apart for test where the data have no official split, which is so for
-    digits; the same ones for all realisations. Without effect elsewhere."""
+    """Number of test images of digits, which have no official split; the same images for all
+    realisations. Without effect on other data."""
     validation: Annotated[int, Ge(0)] = 0
-    """So many training images are set apart for validation, the same for all tasks and
+    """Number of training images that are set apart for validation, the same for all tasks and
     realisations; the papers have none and judge on test images throughout."""
     judge_on: Literal["test", "validation"] = "test"
-    """The images on which learners are judged: validation is for tuning, which never sees
-    test images."""
+    """Images on which learners are judged; validation is for tuning, which never sees test
+    images."""
     first_task: Literal["permuted", "identity"] = "permuted"
-    """Whether task 0 is permuted too. So it is in eschenhagen2019vogn, VCL's code and UCB, and all
-    tasks are alike then; improved VCL leaves task 0 as it is."""
+    """permuted: task 0 is permuted like all others, as in eschenhagen2019vogn, VCL's code and UCB.
+    identity: task 0 has the original images, as in improved VCL."""
     heads: Literal["single", "multi"] = "single"
-    """multi: each task has outputs of its own, and each row tells its task. Papers have a
-    single head, but for UCB and HAT."""
+    """multi: each task has its own outputs, and each row gives its task, as in UCB and HAT.
+    single: all tasks share the outputs, as in the other papers."""
 
 
 def build(settings: Settings, raw: Path) -> xr.Dataset:
-    """The store: images, splits, and a seed for each task [realisation, task].
+    """Return the store: images, splits, and a seed for each task [realisation, task].
 
-    shift is truth and reaches no learner. A realisation is the same however many
-    realisations and tasks there are. UserError where the raw files are wrong or the settings
-    ask for more images than there are.
+    shift is truth and reaches no learner. A realisation does not depend on the number of
+    realisations and tasks. UserError if the raw files are wrong or have too few images.
     """
     images = _image_tasks.read(settings.dataset, Path(raw), settings.test_size)
     store = _image_tasks.base(settings.dataset, images, settings.validation, settings.judge_on)
@@ -84,7 +84,7 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
         "permuted-images", settings.first_realisation, settings.realisations, settings.tasks
     )
     permuted = np.arange(settings.tasks) >= (settings.first_task == "identity")
-    store["permuted"] = ("task", permuted, _image_tasks.about("whether the pixels are permuted"))
+    store["permuted"] = ("task", permuted, about("whether the pixels are permuted"))
     store = store.merge(drawn, combine_attrs="override")
     return store.assign_attrs(
         title=f"{store.attrs['title']}, pixels permuted in each task (eschenhagen2019vogn, 4.3)",
@@ -94,18 +94,15 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
 
 
 def problem(store: xr.Dataset) -> Problem:
-    """Classification of the images, with one head or one for each task."""
-    shape = tuple(store.sizes[name] for name in ("y", "x", "channel"))
-    heads, rows = int(store.attrs["heads"]), int(store.attrs["train_per_task"])
-    outputs = heads * int(store.attrs["classes"])
-    return Problem("classification", shape, outputs, rows, store.sizes["task"], heads)
+    """Return classification of the images, with one head or one for each task."""
+    return _image_tasks.problem(store, int(store.attrs["train_per_task"]))
 
 
 def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
-    """Task t: inputs [S, n, y, x, 1] float32 in [0, 1], targets [S, n] int32.
+    """Return task t: inputs [S, n, y, x, 1] float32 in [0, 1], targets [S, n] int32.
 
-    With several heads inputs are [S, n, y x + 1], the last number being t, and the labels
-    of task t start at t times the number of classes. Test data: see `test`.
+    With several heads inputs are [S, n, y x + 1], the last number being t, and the labels of task t
+    start at t times the number of classes. Test data: see `test`.
     """
     has_validation = (store["split"].values == SPLITS.index("validation")).any()
     validation = _batch(store, realisations, t, "validation") if has_validation else None
@@ -113,12 +110,12 @@ def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
 
 
 def test(store: xr.Dataset, realisations: Sequence[int], j: int) -> Batch:
-    """The images of task j on which learners are judged, as in `task`."""
+    """Return the images of task j on which learners are judged, as in `task`."""
     return _batch(store, realisations, j, store.attrs["judge_on"])
 
 
 def permutation(store: xr.Dataset, realisation: int, t: int) -> np.ndarray:
-    """Which pixel of the image, row by row, comes at each place in task t [pixels]."""
+    """Return which pixel of the image, row by row, comes at each position in task t [pixels]."""
     size = store.sizes["y"] * store.sizes["x"]
     if not store["permuted"].values[t]:
         return np.arange(size)
@@ -137,18 +134,17 @@ def _check_size(settings: Settings, n_train: int) -> None:
 
 def _batch(store: xr.Dataset, realisations: Sequence[int], t: int, split: str) -> Batch:
     rows = np.flatnonzero(store["split"].values == SPLITS.index(split))
-    head = t if store.attrs["heads"] > 1 else None
     first = t * store.attrs["classes"] if store.attrs["heads"] > 1 else 0
     label = store["label"].values
     parts = []
     for realisation in realisations:
-        mine = _drawn(store, realisation, t, rows) if split == "train" else rows
-        parts.append(Part(mine, first + label[mine], permutation(store, realisation, t)))
-    return _image_tasks.batch(store, parts, len(parts[0].rows), head)
+        chosen = _drawn(store, realisation, t, rows) if split == "train" else rows
+        parts.append(Part(chosen, first + label[chosen], permutation(store, realisation, t)))
+    return _image_tasks.batch(store, parts, len(parts[0].rows), t)
 
 
 def _drawn(store: xr.Dataset, realisation: int, t: int, rows: np.ndarray) -> np.ndarray:
-    """The training images of a task."""
+    """Return the training images of a task."""
     number = store.attrs["train_per_task"]
     if number == len(rows):
         return rows

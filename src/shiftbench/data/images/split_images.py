@@ -1,13 +1,12 @@
-"""Image classification in which each task has classes of its own.
+"""Image classification in which each task has its own classes.
 
 Source: eschenhagen2019vogn, sections 4.4 and 4.5, and farquhar2020radial, D.2 and D.3. With several
-heads (one for each task, and each row tells its task) a learner tells the classes of a task apart;
-with a single one it tells all classes apart, also those of other tasks. The set
-cifar-10-100 is the paper's stream of six tasks: CIFAR-10, then ten classes of CIFAR-100 in
-each.
+heads (one for each task, and each row gives its task) a learner distinguishes the classes of a
+task; with a single head it distinguishes all classes. The set cifar-10-100 is the paper's stream of
+six tasks: CIFAR-10, then ten classes of CIFAR-100 in each.
 
-After each task learners are judged on all tasks so far (`test`). Images are stored once; a
-task is a choice of classes, applied when the task is read.
+After each task learners are judged on all tasks so far (`test`). Images are stored once; a task is
+a choice of classes, applied when the task is read.
 """
 
 from __future__ import annotations
@@ -51,47 +50,47 @@ class Settings:
     dataset: Literal[
         "digits", "mnist", "fashion-mnist", "cifar-10", "cifar-100", "cifar-10-100"
     ] = "digits"
-    """The images; an entry of the table of raw data, which says what of CIFAR there is."""
+    """Name of the images in the table of raw data, which says what of CIFAR is available."""
     realisations: Annotated[int, Ge(1)] = 5
-    """Number of independent realisations (order of the classes, and choice of training
-    images); seed s uses the (s modulo this)-th of them."""
+    """Number of independent realisations (order of the classes, and choice of training images);
+    seed s uses realisation s modulo this."""
     first_realisation: Annotated[int, Ge(0)] = 0
-    """Number of the first realisation. Tuning starts beyond those that are judged, so that it
+    """Number of the first realisation. Tuning starts beyond the judged realisations, so that it
     sees none of their orders."""
     tasks: Annotated[int, Ge(0)] = 0
-    """Number of tasks, the first ones of the order; 0 is as many as the classes allow."""
+    """Number of tasks, the first ones of the order; 0: as many as the classes allow."""
     classes_per_task: Annotated[int, Ge(2)] = 2
     """Classes of a task: 2 in the papers, 10 for CIFAR (and cifar-10-100 takes no other)."""
     class_order: Literal["given", "shuffled"] = "shuffled"
-    """given: classes 0 and 1, then 2 and 3, and so on, as in the papers; then realisations
-    are alike but for a choice of training images. shuffled: each realisation has its own
-    order (of cifar-10-100, CIFAR-10 stays the first task)."""
+    """given: classes 0 and 1, then 2 and 3, and so on, as in the papers; realisations then differ
+    only by a choice of training images. shuffled: each realisation has its own order (CIFAR-10
+    stays the first task of cifar-10-100)."""
     heads: Literal["single", "multi"] = "multi"
-    """multi: each task has outputs of its own, and each row tells its task. single: all tasks
-    share an output for each class of the data set."""
+    """multi: each task has its own outputs, and each row gives its task. single: all tasks share
+    an output for each class of the data set."""
     train_per_task: Annotated[int, Ge(0)] = 0
-    """Training images of a task at most, of each class in proportion; 0 is all, as in the
+    """Largest number of training images of a task, of each class in proportion; 0: all, as in the
     papers."""
     test_size: Annotated[int, Ge(10)] = 597
-    """Images set apart for test where the data have no official split, which is so for
-    digits; the same ones for all realisations. Without effect elsewhere."""
+    """Number of test images of digits, which have no official split; the same images for all
+    realisations. Without effect on other data."""
     validation: Annotated[int, Ge(0)] = 0
-    """So many training images, of all tasks together, are set apart for validation, the same
-    for all realisations; farquhar2020radial has 6000, eschenhagen2019vogn none."""
+    """Number of training images, of all tasks together, that are set apart for validation, the
+    same for all realisations; farquhar2020radial has 6000, eschenhagen2019vogn none."""
     judge_on: Literal["test", "validation"] = "test"
-    """The images on which learners are judged: validation is for tuning, which never sees
-    test images."""
+    """Images on which learners are judged; validation is for tuning, which never sees test
+    images."""
     normalisation: Literal["none", "z-score"] = "none"
-    """none: numbers in [0, 1]. z-score: minus the mean, by the standard deviation of each
-    channel over the training images of all tasks, as in farquhar2020radial."""
+    """none: numbers in [0, 1]. z-score: each channel minus its mean, divided by its standard
+    deviation, over the training images of all tasks, as in farquhar2020radial."""
 
 
 def build(settings: Settings, raw: Path) -> xr.Dataset:
-    """The store: images, splits, the classes of each task [realisation, task, place].
+    """Return the store: images, splits, the classes of each task [realisation, task, place].
 
-    shift is truth and reaches no learner. A realisation is the same however many
-    realisations and tasks there are. UserError where the raw files are wrong or the classes
-    do not make such tasks.
+    shift is truth and reaches no learner. A realisation does not depend on the number of
+    realisations and tasks. UserError if the raw files are wrong or the classes do not make such
+    tasks.
     """
     tasks = _n_tasks(settings)
     images = _image_tasks.read(settings.dataset, Path(raw), settings.test_size)
@@ -113,41 +112,32 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
 
 
 def problem(store: xr.Dataset) -> Problem:
-    """Classification with one head for all classes, or with one for the classes of each task."""
-    shape = tuple(store.sizes[name] for name in ("y", "x", "channel"))
-    heads = int(store.attrs["heads"])
-    outputs = heads * store.sizes["place"] if heads > 1 else int(store.attrs["classes"])
-    return Problem(
-        "classification", shape, outputs, _length(store, "train"), store.sizes["task"], heads
-    )
+    """Return classification with one head for all classes, or one for the classes of each task."""
+    n_train = _image_tasks.largest(store, "train")
+    return _image_tasks.problem(store, n_train, head_size=store.sizes["place"])
 
 
 def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
-    """Task t: inputs [S, n, y, x, channel] float32, targets [S, n] int32.
+    """Return task t: inputs [S, n, y, x, channel] float32, targets [S, n] int32.
 
-    With several heads inputs are [S, n, y x channel + 1], the last number being t, and the
-    label of the k-th class of task t is t times the classes of a task, plus k; else it is
-    the data set's. All tasks have as many rows as the largest; the others are masked.
-    Test data: see `test`.
+    With several heads inputs are [S, n, y x channel + 1], the last number being t, and the label of
+    the k-th class of task t is t times the classes of a task, plus k; else it is the label of the
+    data set. All tasks have as many rows as the largest; further rows are masked. Test data: see
+    `test`.
     """
-    train, validation = (
-        _batch(store, realisations, t, name) if _length(store, name) else None
-        for name in ("train", "validation")
-    )
-    assert train is not None  # `build` has seen that every class has training images
-    return Task(train, validation, None)
+    return _image_tasks.task(store, realisations, t, _choose)
 
 
 def test(store: xr.Dataset, realisations: Sequence[int], j: int) -> Batch:
-    """The images of task j on which learners are judged, as in `task`."""
-    return _batch(store, realisations, j, store.attrs["judge_on"])
+    """Return the images of task j on which learners are judged, as in `task`."""
+    return _image_tasks.chosen(store, realisations, j, store.attrs["judge_on"], _choose)
 
 
 def _n_tasks(settings: Settings) -> int:
-    """The number of tasks. UserError where the classes do not make so many."""
+    """Return the number of tasks. UserError if the classes do not make so many."""
     classes, each = CLASSES[settings.dataset], settings.classes_per_task
     at_most = classes // max(each, 1)
-    for broken, reason in (
+    for is_wrong, reason in (
         (each < 2, "a task needs two classes or more"),
         (settings.dataset == "cifar-10-100" and each != 10, "it must be 10"),
         (settings.tasks > at_most, f"tasks is {settings.tasks}, but there are {at_most} at most"),
@@ -160,7 +150,7 @@ def _n_tasks(settings: Settings) -> int:
             f"train_per_task is {settings.train_per_task}, so a task would lack a class",
         ),
     ):
-        if broken:
+        if is_wrong:
             raise UserError(
                 f"Stream split-images: {settings.dataset} has {classes} classes and"
                 f" classes_per_task is {each}: {reason}."
@@ -169,7 +159,7 @@ def _n_tasks(settings: Settings) -> int:
 
 
 def _order(settings: Settings, number: int, tasks: int) -> np.ndarray:
-    """The classes of each task [task, place] in one realisation."""
+    """Return the classes of each task [task, place] in one realisation."""
     classes = CLASSES[settings.dataset]
     order = np.arange(classes)
     if settings.class_order == "shuffled":
@@ -182,7 +172,7 @@ def _order(settings: Settings, number: int, tasks: int) -> np.ndarray:
 
 
 def _sizes(store: xr.Dataset) -> np.ndarray:
-    """Number of images [realisation, task, split]."""
+    """Return the number of images [realisation, task, split]."""
     classes = int(store.attrs["classes"])
     cells = store["split"].values.astype(int) * classes + store["label"].values
     counts = np.bincount(cells, minlength=len(SPLITS) * classes).reshape(len(SPLITS), classes)
@@ -193,7 +183,7 @@ def _sizes(store: xr.Dataset) -> np.ndarray:
 
 
 def _moments(store: xr.Dataset) -> xr.Dataset:
-    """Mean and standard deviation of each channel over the training images, float32."""
+    """Return mean and standard deviation of each channel over the training images, float32."""
     train = store["images"].values[store["split"].values == SPLITS.index("train")]
     levels = np.arange(256) / 255
     counts = [np.bincount(train[..., c].ravel(), minlength=256) for c in range(train.shape[-1])]
@@ -209,18 +199,7 @@ def _moments(store: xr.Dataset) -> xr.Dataset:
     )
 
 
-def _length(store: xr.Dataset, split: str) -> int:
-    """Rows of the largest task."""
-    return int(store["size"].values[..., SPLITS.index(split)].max())
-
-
-def _batch(store: xr.Dataset, realisations: Sequence[int], t: int, split: str) -> Batch:
-    parts = [_part(store, realisation, t, split) for realisation in realisations]
-    head = t if store.attrs["heads"] > 1 else None
-    return _image_tasks.batch(store, parts, _length(store, split), head)
-
-
-def _part(store: xr.Dataset, realisation: int, t: int, split: str) -> Part:
+def _choose(store: xr.Dataset, realisation: int, t: int, split: str) -> Part:
     classes = store["classes"].values[realisation, t]
     first = t * len(classes)
     label_of = np.full(store.attrs["classes"], -1)

@@ -1,13 +1,13 @@
 """Image classification under affine maps that change every few tasks.
 
 Source: li2021vbs, sections 4.2 and C.2. Each segment of tasks has one map that scales by
-1 + N(0, scale_sd^2), turns by N(0, rotation_sd^2) degrees and moves by plus or minus
-Beta(a, b) of the size, in x and y alike; it acts on all images, training and test. The
-first segment is left as it is. As in the authors' code the training images are shuffled
-for each segment and cut into consecutive batches, from the start again where they end.
+1 + N(0, scale_sd^2), turns by N(0, rotation_sd^2) degrees and moves by plus or minus Beta(a, b) of
+the size, the same in x and y; it acts on all images, training and test. The first segment has no
+map. As in the authors' code the training images are shuffled for each segment and cut into
+consecutive batches, starting over at the end.
 
-The paper makes each learner's first prior from the whole training set, untransformed:
-that is task -1, the warm-up. Images are stored once; maps are applied when a task is read.
+The paper makes each learner's first prior from the whole training set, untransformed: that is task
+-1, the warm-up. Images are stored once; maps are applied when a task is read.
 """
 
 from __future__ import annotations
@@ -26,84 +26,99 @@ from scipy.sparse import csr_array
 from shiftbench.core import seeds
 from shiftbench.core.errors import UserError
 from shiftbench.core.interface import Batch, Problem, Task
+from shiftbench.data import splits
 from shiftbench.data.attributes import about
-from shiftbench.data.images import _affine, _idx_files, _image_tasks
-from shiftbench.data.images._image_tasks import refuse_nothing_to_judge_on
+from shiftbench.data.images import _affine, _image_tasks
+from shiftbench.data.images._pictures import Images
 from shiftbench.data.splits import SPLITS
-from shiftbench.data.store import raw as raw_data
+from shiftbench.data.store import raw as raw_files
 
 GIVES = "image"
 HAS = {"tests": True, "shifts": True, "maps": True, "warm-up": {"warm_up": (True,)}}
 VARIES = ("transformations", "orders of the images")
 
 SMALLEST_SCALE = 0.1
-"""A scale below this is drawn again (about 1 in 750 for scale_sd = 0.3): it would leave a
-dot, or mirror the image, and at 0 it has no inverse. The authors do not guard it."""
+"""A smaller scale is drawn again (about 1 in 750 for scale_sd = 0.3): it would leave a dot, or
+mirror the image, and at 0 it has no inverse. The authors do not guard against it."""
 
 
 @dataclass(frozen=True)
 class Settings:
     dataset: Literal["digits", "mnist", "fashion-mnist", "cifar-10", "svhn"] = "digits"
-    """The images; an entry of the table of raw data."""
+    """Name of the images in the table of raw data."""
     realisations: Annotated[int, Ge(1)] = 5
-    """Number of independent realisations (maps and order of the training images); seed s
-    uses the (s modulo this)-th of them."""
+    """Number of independent realisations (maps and order of the training images); seed s uses
+    realisation s modulo this."""
     first_realisation: Annotated[int, Ge(0)] = 0
-    """Number of the first realisation. Tuning starts beyond those that are judged, so that it
+    """Number of the first realisation. Tuning starts beyond the judged realisations, so that it
     sees none of their maps."""
     tasks: Annotated[int, Ge(1)] = 30
     """Number of tasks; the paper has 100."""
     tasks_per_segment: Annotated[int, Ge(1)] = 3
-    """The map changes after so many tasks."""
+    """Number of tasks after which the map changes."""
     train_per_task: Annotated[int, Ge(1)] = 400
-    """Training images of a task; the authors' code has 20000."""
+    """Number of training images of a task; the authors' code has 20000."""
     rotation_sd: Annotated[float, Ge(0)] = 10.0
     """Standard deviation of the rotation, in degrees."""
     scale_sd: Annotated[float, Ge(0)] = 0.3
     """Standard deviation of the scale factor, whose mean is 1."""
     shift_beta: tuple[Annotated[float, Gt(0)], Annotated[float, Gt(0)]] = (1.0, 10.0)
-    """The two parameters of the Beta distribution of the displacement, a fraction of the
-    image's size."""
+    """The two parameters of the Beta distribution of the displacement, a fraction of the image's
+    size."""
     strength: Annotated[float, Ge(0)] = 1.0
-    """Factor of the maps: of scale_sd, of rotation_sd and of the displacement. Streams that differ
-    in it alone have the same maps, stronger or weaker; 0 is no map at all."""
+    """Factor of scale_sd, rotation_sd and the displacement. Streams that differ only in it have the
+    same maps, stronger or weaker; 0: no map."""
     test_size: Annotated[int, Ge(10)] = 597
-    """Images set apart for validation and test where the data have no official split, which
-    is so for digits; the same ones for all realisations. Without effect elsewhere."""
+    """Number of images of digits, which have no official split, for validation and test; the same
+    images for all realisations. Without effect on other data."""
     validation: Annotated[int, Ge(0)] = 200
-    """So many of the test images, the first ones, serve for validation; the paper has 5000."""
+    """Number of test images, the first ones, that serve for validation; the paper has 5000."""
     judge_on: Literal["test", "validation"] = "test"
-    """The images on which learners are judged: validation is for tuning, which never sees
-    test images."""
+    """Images on which learners are judged; validation is for tuning, which never sees test
+    images."""
     warm_up: bool = True
     """Whether a task -1 shows untransformed training images first, as in the paper."""
     warm_up_size: Annotated[int, Ge(0)] = 0
-    """Number of training images in the warm-up, drawn once for all realisations; 0 is all."""
+    """Number of training images in the warm-up, drawn once for all realisations; 0: all."""
 
 
 def build(settings: Settings, raw: Path) -> xr.Dataset:
-    """The store: images, splits, maps [realisation, segment], indices into the images.
+    """Return the store: images, splits, maps [realisation, segment], indices into the images.
 
-    shift and segment, and the maps themselves, are truth and reach no learner. Realisation
-    r is the same however many realisations and tasks there are. UserError where the raw
-    files are wrong or the settings ask for more images than there are.
+    shift, segment and the maps are truth and reach no learner. Realisation r does not depend on the
+    number of realisations and tasks. UserError if the raw files are wrong or have too few images.
     """
     images = _image_tasks.read(settings.dataset, Path(raw), settings.test_size)
     _check_sizes(settings, images)
-    numbers = _numbers(settings)
-    maps = np.array(
-        [
-            [_map(settings, number, segment) for segment in range(_segments(settings))]
-            for number in numbers
-        ]
+    entry = raw_files.table()[settings.dataset]
+    position = np.arange(len(images.label)) - images.n_train
+    split = np.select([position < 0, position < settings.validation], [0, 1], 2).astype(np.uint8)
+    attrs = {
+        **entry.attributes(),
+        "classes": int(images.label.max()) + 1,
+        "judge_on": settings.judge_on,
+    }
+    store = _image_tasks.labelled(images.pixels, images.label, split, images.source, attrs)
+    return transformed(settings, store, images.n_train)
+
+
+def transformed(settings: Settings, images: xr.Dataset, n_train: int) -> xr.Dataset:
+    """Return the store of images with the maps and the order of the first `n_train` in each task.
+
+    Only the settings of the transformations and of the warm-up have an effect.
+    """
+    store = images.assign_attrs(
+        title=f"{images.attrs['title']}, under affine maps (li2021vbs, 4.2)",
+        warm_up=int(settings.warm_up),
     )
-    orders = np.stack([_order(settings, images.n_train, number) for number in numbers])
-    store = _images_part(settings, images)
-    return store.merge(_tasks_part(settings, maps, orders), combine_attrs="override")
+    if settings.warm_up:
+        index = _warm_up_index(settings, n_train)
+        store["warm_up_index"] = ("warm_up_sample", index, about("image of the warm-up"))
+    return store.merge(_tasks(settings, n_train), combine_attrs="override")
 
 
 def problem(store: xr.Dataset) -> Problem:
-    """Classification of the images; the warm-up counts as a task for n_train."""
+    """Return classification of the images; the warm-up counts as a task for n_train."""
     shape = tuple(store.sizes[name] for name in ("y", "x", "channel"))
     n_train = max(store.sizes["sample"], store.sizes.get("warm_up_sample", 0))
     classes = int(store.attrs["classes"])
@@ -111,12 +126,11 @@ def problem(store: xr.Dataset) -> Problem:
 
 
 def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
-    """Task t: inputs [S, n, y, x, channel] float32 in [0, 1], targets [S, n] int32.
+    """Return task t: inputs [S, n, y, x, channel] float32 in [0, 1], targets [S, n] int32.
 
-    Validation and test data are all images of their split under the map of the task (None
-    where the split is empty); where the store says to judge on validation, these are the test
-    data, and there are no others. t = -1 is the warm-up: training data alone, read-only, one
-    copy that all repetitions share.
+    Validation and test data are all images of their split under the map of the task, None if the
+    split is empty. If the store judges on validation, the validation images are the test data. Task
+    -1 is the warm-up: training data alone, read-only, one copy for all repetitions.
     """
     if t == -1 and store.attrs["warm_up"]:
         return Task(_warm_up(store, len(realisations)), None, None)
@@ -130,43 +144,72 @@ def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
         else None
         for index in held_out
     )
-    if store.attrs["judge_on"] == "validation":
-        validation, test = None, validation
-    return Task(_batch(store, operators, train), validation, test)
+    return splits.judged(store, Task(_batch(store, operators, train), validation, test))
 
 
 def view(store: xr.Dataset, realisation: int, t: int, positions: np.ndarray) -> np.ndarray:
-    """The images at `positions` [n] under the map of task t, [n, y, x, channel] in [0, 1]."""
+    """Return images `positions` [n] under the map of task t, [n, y, x, channel] in [0, 1]."""
     operators = [_operator(store, realisation, t)]
     return _batch(store, operators, positions[np.newaxis]).inputs[0]
 
 
-def _check_sizes(settings: Settings, images: _idx_files.Images) -> None:
+def _check_sizes(settings: Settings, images: Images) -> None:
     n_test = len(images.label) - images.n_train
-    refuse_nothing_to_judge_on(settings.dataset, settings.validation, settings.judge_on)
+    dataset, validation = settings.dataset, settings.validation
+    _image_tasks.refuse_nothing_to_judge_on(dataset, validation, settings.judge_on)
     for name, value, most in (
         ("train_per_task", settings.train_per_task, images.n_train),
         ("warm_up_size", settings.warm_up_size, images.n_train),
-        ("validation", settings.validation, n_test - 1),
+        ("validation", validation, n_test - 1),
     ):
         if value > most:
             raise UserError(
-                f"Stream transformed-images: {name} is {value}, but {settings.dataset} allows"
+                f"Stream transformed-images: {name} is {value}, but {dataset} allows"
                 f" at most {most} ({images.n_train} training and {n_test} test images)."
             )
 
 
-def _numbers(settings: Settings) -> range:
-    """Numbers of the realisations."""
-    return range(settings.first_realisation, settings.first_realisation + settings.realisations)
-
-
-def _segments(settings: Settings) -> int:
-    return math.ceil(settings.tasks / settings.tasks_per_segment)
+def _tasks(settings: Settings, n_train: int) -> xr.Dataset:
+    """Return what each realisation draws: its maps and the order of its training images."""
+    numbers, tasks = np.arange(settings.realisations), np.arange(settings.tasks)
+    numbers += settings.first_realisation
+    segments = range(math.ceil(settings.tasks / settings.tasks_per_segment))
+    maps = np.array([[_map(settings, r, k) for k in segments] for r in numbers.tolist()])
+    orders = np.stack([_order(settings, n_train, r, segments) for r in numbers.tolist()])
+    changed = (tasks > 0) & (tasks % settings.tasks_per_segment == 0)
+    by_segment, by_task = ("realisation", "segment"), ("realisation", "task")
+    text = "displacement right and down, as a fraction of the size"
+    return xr.Dataset(
+        {
+            "scale": (by_segment, maps[..., 0], about("scale factor of the map")),
+            "rotation": (
+                by_segment,
+                maps[..., 1],
+                about("rotation of the map, counter-clockwise", "degree"),
+            ),
+            "translation": (by_segment, maps[..., 2], about(text)),
+            "train_index": ((*by_task, "sample"), orders, about("training image, by position")),
+            "shift": (
+                by_task,
+                np.tile(changed, (settings.realisations, 1)),
+                about("whether the map changed just before this task"),
+            ),
+            "segment_of_task": (
+                "task",
+                tasks // settings.tasks_per_segment,
+                about("segment to which a task belongs"),
+            ),
+        },
+        coords={
+            "realisation": ("realisation", numbers, about("number of the realisation")),
+            "task": ("task", tasks, about("number of the task")),
+            "segment": ("segment", np.arange(maps.shape[1]), about("number of the segment")),
+        },
+    )
 
 
 def _map(settings: Settings, realisation: int, segment: int) -> tuple[float, float, float]:
-    """Scale, rotation (degrees) and translation (fraction) of one segment."""
+    """Draw scale, rotation (degrees) and translation (fraction) of one segment."""
     if segment == 0:
         return 1.0, 0.0, 0.0
     random = seeds.generator(seeds.fold("transformed-images", "map", realisation, segment))
@@ -178,54 +221,15 @@ def _map(settings: Settings, realisation: int, segment: int) -> tuple[float, flo
     return scale, rotation, settings.strength * translation
 
 
-def _order(settings: Settings, n_train: int, realisation: int) -> np.ndarray:
-    """The training images of each task [task, sample]."""
+def _order(settings: Settings, n_train: int, realisation: int, segments: range) -> np.ndarray:
+    """Draw the training images of each task [task, sample]."""
     shape = settings.tasks_per_segment, settings.train_per_task
     rows = []
-    for segment in range(_segments(settings)):
+    for segment in segments:
         key = seeds.fold("transformed-images", "order", realisation, segment)
         shuffled = seeds.generator(key).permutation(n_train)
-        rows.append(np.resize(shuffled, shape))  # from the start again where it ends
+        rows.append(np.resize(shuffled, shape))  # starts over at the end
     return np.concatenate(rows)[: settings.tasks].astype(np.min_scalar_type(n_train - 1))
-
-
-def _images_part(settings: Settings, images: _idx_files.Images) -> xr.Dataset:
-    """What all realisations share: the images, their splits, the warm-up."""
-    entry = raw_data.table()[settings.dataset]
-    position = np.arange(len(images.label)) - images.n_train
-    split = np.select([position < 0, position < settings.validation], [0, 1], 2)
-    store = xr.Dataset(
-        {
-            "images": (
-                ("image", "y", "x", "channel"),
-                images.pixels,
-                about("level of the channel, 255 is the brightest"),
-            ),
-            "label": ("image", images.label, about("class")),
-            "split": (
-                "image",
-                split.astype(np.uint8),
-                about("split") | {"flag_values": [0, 1, 2], "flag_meanings": " ".join(SPLITS)},
-            ),
-        },
-        coords={
-            "image": ("image", images.source, about("position in the original data")),
-            "y": ("y", np.arange(images.pixels.shape[1]), about("row from the top", "pixel")),
-            "x": ("x", np.arange(images.pixels.shape[2]), about("column from the left", "pixel")),
-        },
-        attrs={
-            "title": f"{entry.title}, under affine maps (li2021vbs, 4.2)",
-            "licence": entry.licence,
-            "citation": entry.citation,
-            "classes": int(images.label.max()) + 1,
-            "warm_up": int(settings.warm_up),
-            "judge_on": settings.judge_on,
-        },
-    )
-    if settings.warm_up:
-        index = _warm_up_index(settings, images.n_train)
-        store["warm_up_index"] = ("warm_up_sample", index, about("image of the warm-up"))
-    return store
 
 
 def _warm_up_index(settings: Settings, n_train: int) -> np.ndarray:
@@ -236,40 +240,8 @@ def _warm_up_index(settings: Settings, n_train: int) -> np.ndarray:
     return index.astype(np.min_scalar_type(n_train - 1))
 
 
-def _tasks_part(settings: Settings, maps: np.ndarray, orders: np.ndarray) -> xr.Dataset:
-    """What each realisation draws: its maps and the order of its training images."""
-    numbers, tasks = np.array(_numbers(settings)), np.arange(settings.tasks)
-    segment = tasks // settings.tasks_per_segment
-    changed = (tasks > 0) & (tasks % settings.tasks_per_segment == 0)
-    by_segment, by_task = ("realisation", "segment"), ("realisation", "task")
-    shift = np.tile(changed, (settings.realisations, 1))
-    return xr.Dataset(
-        {
-            "scale": (by_segment, maps[..., 0], about("scale factor of the map")),
-            "rotation": (
-                by_segment,
-                maps[..., 1],
-                about("rotation of the map, counter-clockwise", "degree"),
-            ),
-            "translation": (
-                by_segment,
-                maps[..., 2],
-                about("displacement right and down, as a fraction of the size"),
-            ),
-            "train_index": ((*by_task, "sample"), orders, about("training image, by position")),
-            "shift": (by_task, shift, about("whether the map changed just before this task")),
-            "segment_of_task": ("task", segment, about("segment to which a task belongs")),
-        },
-        coords={
-            "realisation": ("realisation", numbers, about("number of the realisation")),
-            "task": ("task", tasks, about("number of the task")),
-            "segment": ("segment", np.arange(maps.shape[1]), about("number of the segment")),
-        },
-    )
-
-
 def _operator(store: xr.Dataset, realisation: int, t: int) -> csr_array:
-    """The warp of task t in one realisation."""
+    """Return the warp of task t in one realisation."""
     place = realisation, int(store["segment_of_task"].values[t])
     scale, rotation, translation = (
         float(store[name].values[place]) for name in ("scale", "rotation", "translation")
@@ -279,7 +251,7 @@ def _operator(store: xr.Dataset, realisation: int, t: int) -> csr_array:
 
 
 def _batch(store: xr.Dataset, operators: list[csr_array], index: np.ndarray) -> Batch:
-    """The images `index` [S, n], each repetition under its own map, one after the other."""
+    """Return the images `index` [S, n], each repetition under its own map."""
     images = store["images"].values
     inputs = np.empty((*index.shape, *images.shape[1:]), np.float32)
     for filled, operator, chosen in zip(inputs, operators, index, strict=True):

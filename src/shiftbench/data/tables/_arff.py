@@ -21,9 +21,9 @@ FEATURES = (
 
 
 def messidor(raw: Path) -> Table:
-    """The 19 features of each image, and whether it has signs of diabetic retinopathy.
+    """Read the 19 features of each image, and whether it has signs of diabetic retinopathy.
 
-    UserError where the file in folder `raw` is missing or holds anything else.
+    UserError if the file in folder `raw` is missing or has other content.
     """
     path = raw / FILE
     try:
@@ -40,5 +40,5 @@ def messidor(raw: Path) -> Table:
         raise raw_files.wrong(path, f"row {row + 1} of the data: {label[row]:g} is not a class")
     for row in np.flatnonzero(~np.isfinite(values).all(axis=1))[:1]:
         raise raw_files.wrong(path, f"row {row + 1} of the data: a value is missing or infinite")
-    about = "eye: 1 has signs of diabetic retinopathy, 0 has none"
-    return Table(values[:, :-1], label.astype(np.int32), list(FEATURES), about)
+    target = "eye: 1 has signs of diabetic retinopathy, 0 has none"
+    return Table(values[:, :-1], label.astype(np.int32), list(FEATURES), target)

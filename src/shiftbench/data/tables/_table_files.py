@@ -1,4 +1,4 @@
-"""Readers of tables of numbers: scikit-learn's, and text files of one row a line."""
+"""Readers of tables of numbers: scikit-learn's, and text files with one row a line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
-from shiftbench.core.errors import UserError
+from shiftbench.data.store import raw as raw_files
 
 OPENERS: dict[str, Callable[..., IO[str]]] = {".gz": gzip.open, ".xz": lzma.open}
 UNREADABLE = (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError, UnicodeDecodeError)
@@ -22,7 +22,7 @@ class Table(NamedTuple):
     """Rows of a data set, not scaled.
 
     inputs: [row, feature] float64; target: [row], int32 labels 0 and 1 (classification) or
-    float64 (regression); features: [feature] names; about, units: what the target is.
+    float64 (regression); features: [feature] names; about, units: name and units of the target.
     """
 
     inputs: np.ndarray
@@ -36,9 +36,9 @@ class Table(NamedTuple):
 class Format:
     """A text file of numbers, the target in the last column.
 
-    rows: how many it has. columns: their names; those in `ignored` are not used. separator:
-    None is white space. header: whether the first line holds the names. labels: what the
-    target may be, empty for a real number; `positive` of them becomes 1, the others 0.
+    rows: number of rows. columns: their names; columns in `ignored` are not used. separator: None
+    is white space. header: whether the first line has the names. labels: values of the target,
+    empty for a real number; the label `positive` becomes 1, all others 0.
     """
 
     file: str
@@ -97,55 +97,56 @@ FORMATS = {
 
 
 def bundled(dataset: str) -> Table:
-    """scikit-learn's breast-cancer (569 x 30) or diabetes (442 x 10), in the original units."""
+    """Return scikit-learn's breast-cancer (569 x 30) or diabetes (442 x 10) in original units."""
     from sklearn.datasets import load_breast_cancer, load_diabetes
 
     if dataset == "breast-cancer":
-        data, about = load_breast_cancer(), "tumour: 1 is benign, 0 is malignant"
-        return Table(data.data, data.target.astype(np.int32), list(data.feature_names), about)
+        data, target = load_breast_cancer(), "tumour: 1 is benign, 0 is malignant"
+        return Table(data.data, data.target.astype(np.int32), list(data.feature_names), target)
     data = load_diabetes(scaled=False)
-    about = "progression of the disease one year after baseline"
-    return Table(data.data, data.target, list(data.feature_names), about)
+    target = "progression of the disease one year after baseline"
+    return Table(data.data, data.target, list(data.feature_names), target)
 
 
 def from_file(raw: Path, layout: Format) -> Table:
-    """The table of one text file in folder `raw`. UserError where it is not as it should be."""
+    """Read the table of one text file in folder `raw`. UserError if the file is wrong."""
     path = raw / layout.file
     values = _numbers(path, layout)
     used = [at for at, name in enumerate(layout.columns[:-1]) if name not in layout.ignored]
     target = values[:, -1]
     if layout.labels:
         for at in np.flatnonzero(~np.isin(target, layout.labels))[:1]:
-            raise _wrong(path, at + 1 + layout.header, f"{target[at]:g} is not a class")
+            raise raw_files.wrong(path, f"{target[at]:g} is not a class", at + 1 + layout.header)
         target = (target == layout.positive).astype(np.int32)
     features = [layout.columns[at] for at in used]
     return Table(values[:, used], target, features, layout.about, layout.units)
 
 
 def _numbers(path: Path, layout: Format) -> np.ndarray:
-    """All numbers of the file, [row, column]."""
+    """Return all numbers of the file, [row, column]."""
     lines = _lines(path)
     if layout.header and lines[:1] != [",".join(layout.columns)]:
-        raise _wrong(path, 1, "it does not hold the names of the columns")
+        raise raw_files.wrong(path, "it does not hold the names of the columns", 1)
     first = int(layout.header)
     rows = [
         _row(path, number, line.split(layout.separator), len(layout.columns))
         for number, line in enumerate(lines[first:], first + 1)
     ]
     if len(rows) != layout.rows:
-        raise _wrong(path, len(lines), f"it ends after {len(rows)} of {layout.rows} rows")
+        reason = f"it ends after {len(rows)} of {layout.rows} rows"
+        raise raw_files.wrong(path, reason, len(lines))
     return np.array(rows)
 
 
 def _row(path: Path, number: int, fields: list[str], columns: int) -> list[float]:
     if len(fields) != columns:
-        raise _wrong(path, number, f"{len(fields)} columns, not {columns}")
+        raise raw_files.wrong(path, f"{len(fields)} columns, not {columns}", number)
     try:
         row = [float(field) for field in fields]
     except ValueError as error:
-        raise _wrong(path, number, str(error)) from None
+        raise raw_files.wrong(path, str(error), number) from None
     if not np.isfinite(row).all():
-        raise _wrong(path, number, "a value is missing or infinite")
+        raise raw_files.wrong(path, "a value is missing or infinite", number)
     return row
 
 
@@ -155,15 +156,6 @@ def _lines(path: Path) -> list[str]:
         with opener(path, "rt", encoding="utf-8") as file:
             return file.read().splitlines()
     except FileNotFoundError:
-        raise UserError(
-            f"Raw file {path} is missing. Run the workflow, or python -m shiftbench fetch."
-        ) from None
+        raise raw_files.missing(path) from None
     except UNREADABLE as error:
-        raise _wrong(path, 1, str(error)) from None
-
-
-def _wrong(path: Path, line: int, reason: str) -> UserError:
-    return UserError(
-        f"Raw file {path} is not what it should be, line {line}: {reason}. Delete it and fetch"
-        " it again."
-    )
+        raise raw_files.wrong(path, str(error), 1) from None

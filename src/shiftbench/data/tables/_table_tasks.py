@@ -1,13 +1,13 @@
-"""What streams of rows of a table share: the rows once, and for each task which of them it shows.
+"""The store of a table and its tasks: each row once, and the rows that each task shows.
 
-The rows of a part of a task are positions, and -1 where it has fewer than the largest one.
+The rows of a part of a task are positions, padded with -1 to the size of the largest part.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -25,8 +25,8 @@ class Rows(NamedTuple):
     """Rows as learners see them.
 
     inputs: [row, feature] float64; target: [row] float64, or int32 numbers of `classes`, which is
-    empty for real values; target_scale: mean and standard deviation by which a real target has
-    been scaled, if it has; units: of the features and the target.
+    empty for real values; target_scale: mean and standard deviation by which a real target was
+    scaled, if it was.
     """
 
     inputs: np.ndarray
@@ -39,34 +39,34 @@ class Rows(NamedTuple):
 
 
 class Time(NamedTuple):
-    """The time of the first row of each task, labels [task], and what the table calls it."""
+    """The time of the first row of each task, labels [task], and the name of its column."""
 
     column: str
     labels: np.ndarray
 
 
 def blocks(rows: np.ndarray, size: int) -> np.ndarray:
-    """Rows [n] in tasks of so many, [task, place]; the last may have fewer."""
-    found = np.full(-(-len(rows) // size) * size, NONE)
-    found[: len(rows)] = rows
-    return found.reshape(-1, size)
+    """Return rows [n] in tasks of `size` rows, [task, place]; the last task may have fewer."""
+    result = np.full(-(-len(rows) // size) * size, NONE)
+    result[: len(rows)] = rows
+    return result.reshape(-1, size)
 
 
-def filled(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Rows of each part [part, place], with NONE up to as many."""
-    found = np.full((len(parts), max(map(len, parts))), NONE)
-    for line, rows in zip(found, parts, strict=True):
+def padded(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the rows of each part [part, place], padded with NONE to the same size."""
+    result = np.full((len(parts), max(map(len, parts))), NONE)
+    for line, rows in zip(result, parts, strict=True):
         line[: len(rows)] = rows
-    return found
+    return result
 
 
 def split(
     path: Path, orders: np.ndarray, validation_share: float, test_share: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows of training, validation and test [realisation, task, place], drawn within each task.
+    """Draw training, validation and test rows [realisation, task, place] within each task.
 
-    orders: all rows of the tasks, [realisation, task, place]. UserError, with the path, where a
-    task has too few rows.
+    orders: all rows of the tasks, [realisation, task, place]. UserError, with the path, if a task
+    has too few rows.
     """
     none = np.empty((*orders.shape[:2], 0), int)
     if not validation_share and not test_share:
@@ -76,7 +76,7 @@ def split(
         for r, t in np.ndindex(*orders.shape[:2])
     ]
     train, validation, test = (
-        filled(part).reshape(*orders.shape[:2], -1) for part in zip(*drawn, strict=True)
+        padded(part).reshape(*orders.shape[:2], -1) for part in zip(*drawn, strict=True)
     )
     return train, validation, test
 
@@ -88,10 +88,15 @@ def store(
     attrs: Mapping[str, object],
     time: Time | None = None,
 ) -> xr.Dataset:
-    """The store of rows and of the tasks that show them.
+    """Return the store of rows and of the tasks that show them.
 
-    parts: the rows of training, validation and test, [realisation, task, place] each; shift: truth
-    [realisation, task] bool, which reaches no learner.
+    Parameters
+    ----------
+    rows : all rows
+    parts : training, validation and test rows, [realisation, task, place] each
+    shift : [realisation, task] bool, truth that reaches no learner
+    attrs : attributes of the store
+    time : label of each task, if the table has time
     """
     target = about("number of the class" if rows.classes else "target", rows.target_units)
     by_part = {
@@ -102,18 +107,21 @@ def store(
         )
         for name, part in zip(SPLITS, parts, strict=True)
     }
-    told = about("whether the distribution changed before this task")
     scale = {}
     if rows.target_scale:
         mean, sd = (np.full(len(shift), number) for number in rows.target_scale)
-        by_which = "by which targets are scaled"
-        scale["target_mean"] = ("realisation", mean, about(f"mean {by_which}"))
-        scale["target_sd"] = ("realisation", sd, about(f"standard deviation {by_which}"))
-    found = xr.Dataset(
+        text = "by which targets are scaled"
+        scale["target_mean"] = ("realisation", mean, about(f"mean {text}"))
+        scale["target_sd"] = ("realisation", sd, about(f"standard deviation {text}"))
+    result = xr.Dataset(
         {
             "inputs": (("row", "feature"), rows.inputs, about("features", rows.input_units)),
             "target": ("row", rows.target, target),
-            "shift": (("realisation", "task"), shift, told),
+            "shift": (
+                ("realisation", "task"),
+                shift,
+                about("whether the distribution changed before this task"),
+            ),
             **by_part,
             **scale,
         },
@@ -127,20 +135,20 @@ def store(
         attrs={"warm_up": 0, **attrs},
     )
     if time is None:
-        return found
-    named = about(f"{time.column} of the first row of a task") | {"column": time.column}
-    return found.assign_coords(time=("task", time.labels, named))
+        return result
+    attributes = about(f"{time.column} of the first row of a task") | {"column": time.column}
+    return result.assign_coords(time=("task", time.labels, attributes))
 
 
 def problem(store: xr.Dataset) -> Problem:
-    """Rows of features, each of one of several classes or with one real target."""
+    """Return the problem of rows of features, with a class or one real target each."""
     classes, size = store.sizes["class"], store.sizes["train_place"]
-    kind = "classification" if classes else "regression"
-    return Problem(kind, (store.sizes["feature"],), classes or 1, size, store.sizes["task"])  # type: ignore[arg-type]
+    kind: Literal["classification", "regression"] = "classification" if classes else "regression"
+    return Problem(kind, (store.sizes["feature"],), classes or 1, size, store.sizes["task"])
 
 
 def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
-    """The rows of task t: inputs [S, n, d] float64; 0 and masked where it has fewer.
+    """Return the rows of task t: inputs [S, n, d] float64; missing rows are 0 and masked.
 
     targets: labels [S, n] int32, or real values [S, n, 1].
     """
@@ -152,12 +160,12 @@ def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
 def _drawn(
     path: Path, rows: np.ndarray, shares: tuple[float, float], realisation: int, t: int
 ) -> list[np.ndarray]:
-    """Training, validation and test rows of a task [place], each in their order."""
+    """Draw training, validation and test rows of a task [place], each in their order."""
     rows = rows[rows != NONE]
     held_out = [round(share * len(rows)) for share in shares]
     sizes = [len(rows) - sum(held_out), *held_out]
-    wanted = [True, *(share > 0 for share in shares)]
-    if any(size < 1 for size, part in zip(sizes, wanted, strict=True) if part):
+    is_wanted = [True, *(share > 0 for share in shares)]
+    if any(size < 1 for size, wanted in zip(sizes, is_wanted, strict=True) if wanted):
         raise UserError(
             f"{path}: task {t} has {len(rows)} rows, which give {sizes[0]} for training,"
             f" {sizes[1]} for validation and {sizes[2]} for test; give it more rows, or change"
@@ -173,7 +181,7 @@ def _batch(store: xr.Dataset, realisations: Sequence[int], t: int, part: str) ->
     rows = values[f"{part}_rows"].values[np.asarray(realisations), t]
     if not rows.shape[1]:
         return None
-    seen = rows != NONE
-    inputs = np.where(seen[:, :, np.newaxis], values["inputs"].values[rows], 0)
-    targets = np.where(seen, values["target"].values[rows], 0)
-    return Batch(inputs, targets if store.sizes["class"] else targets[:, :, np.newaxis], seen)
+    mask = rows != NONE
+    inputs = np.where(mask[:, :, np.newaxis], values["inputs"].values[rows], 0)
+    targets = np.where(mask, values["target"].values[rows], 0)
+    return Batch(inputs, targets if store.sizes["class"] else targets[:, :, np.newaxis], mask)

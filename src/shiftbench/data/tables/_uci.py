@@ -1,8 +1,8 @@
 """Reader of the nine UCI regression sets with the splits that papers share.
 
-The archive is that of gal2016dropout, with the splits of Hernandez-Lobato and Adams (2015): for
-each set a table of numbers, which of its columns are features and which one is the target, and
-for each split the rows of its training and test part. Rows count from 0 in the files.
+The archive of gal2016dropout has the splits of Hernandez-Lobato and Adams (2015): for each set a
+table of numbers, the columns of its features and of its target, and the training and test rows of
+each split. Rows count from 0 in the files.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ ARCHIVE = "UCI_Datasets.tar.xz"
 UNREADABLE = (tarfile.TarError, lzma.LZMAError, EOFError)
 
 
-class About(NamedTuple):
-    """Folder of a set in the archive, and what its target is."""
+class Source(NamedTuple):
+    """Folder of a set in the archive, and name and units of its target."""
 
     folder: str
     target: str
@@ -33,43 +33,43 @@ class About(NamedTuple):
 
 
 SETS = {
-    "uci-boston": About("bostonHousing", "median value of the homes", "1000 USD"),
-    "uci-concrete": About("concrete", "compressive strength", "MPa"),
-    "uci-energy": About("energy", "heating load", "kWh/m2"),
-    "uci-kin8nm": About("kin8nm", "distance of the arm's end from a point"),
-    "uci-naval": About("naval-propulsion-plant", "decay of the compressor, 1 is none"),
-    "uci-power-plant": About("power-plant", "electrical output per hour", "MW"),
-    "uci-protein": About("protein-tertiary-structure", "deviation of the structure", "0.1 nm"),
-    "uci-wine": About("wine-quality-red", "quality from 0 to 10"),
-    "uci-yacht": About("yacht", "residuary resistance per weight of the displaced water"),
+    "uci-boston": Source("bostonHousing", "median value of the homes", "1000 USD"),
+    "uci-concrete": Source("concrete", "compressive strength", "MPa"),
+    "uci-energy": Source("energy", "heating load", "kWh/m2"),
+    "uci-kin8nm": Source("kin8nm", "distance of the arm's end from a point"),
+    "uci-naval": Source("naval-propulsion-plant", "decay of the compressor, 1 is none"),
+    "uci-power-plant": Source("power-plant", "electrical output per hour", "MW"),
+    "uci-protein": Source("protein-tertiary-structure", "deviation of the structure", "0.1 nm"),
+    "uci-wine": Source("wine-quality-red", "quality from 0 to 10"),
+    "uci-yacht": Source("yacht", "residuary resistance per weight of the displaced water"),
 }
 
 
 def read(raw: Path, dataset: str) -> tuple[Table, list[Split]]:
-    """The table of a set in folder `raw`, and its splits, in the order of the files.
+    """Read the table of a set in folder `raw`, and its splits, in the order of the files.
 
-    UserError where the archive is missing or damaged, a file in it holds anything but numbers, or
-    a split names a row that does not exist or is in both of its parts.
+    UserError if the archive is missing or damaged, a file in it has anything but numbers, or a
+    split names a row that does not exist or is in both of its parts.
     """
-    path, about = raw / ARCHIVE, SETS[dataset]
-    files = _Files(path, _members(path, f"UCI_Datasets/{about.folder}/data/"))
+    path, source = raw / ARCHIVE, SETS[dataset]
+    files = _Files(path, _members(path, f"UCI_Datasets/{source.folder}/data/"))
     values = files.numbers("data.txt")
     features = files.positions("index_features.txt", values.shape[1], "column")
     (target,) = files.positions("index_target.txt", values.shape[1], "column")
     names = [f"column {number}" for number in features]
-    table = Table(values[:, features], values[:, target], names, about.target, about.units)
+    table = Table(values[:, features], values[:, target], names, source.target, source.units)
     numbers = range(sum(name.startswith("index_train_") for name in files.content))
     return table, [_split(files, number, len(values)) for number in numbers]
 
 
 class _Files(NamedTuple):
-    """The text files of one set: by name, what they hold."""
+    """The text files of one set: content by name."""
 
     archive: Path
     content: dict[str, bytes]
 
     def numbers(self, name: str) -> np.ndarray:
-        """The numbers of a file [line, column]."""
+        """Return the numbers of a file [line, column]."""
         if name not in self.content:
             raise self.wrong(name, "it is missing")
         try:
@@ -81,7 +81,7 @@ class _Files(NamedTuple):
         return values
 
     def positions(self, name: str, size: int, what: str) -> np.ndarray:
-        """The rows or columns that a file names, each below `size` and once."""
+        """Return the rows or columns that a file names, each below `size` and once."""
         values = self.numbers(name).ravel()
         for line, value in enumerate(values, 1):
             if not (0 <= value < size and value.is_integer()):
@@ -107,14 +107,14 @@ def _split(files: _Files, number: int, rows: int) -> Split:
 
 
 def _members(path: Path, folder: str) -> dict[str, bytes]:
-    """The text files in a folder of the archive, by name."""
+    """Return the text files in a folder of the archive, by name."""
     try:
         with tarfile.open(path, "r:xz") as archive:
-            members = [one for one in archive if one.isfile() and one.name.startswith(folder)]
             return {
-                one.name.removeprefix(folder): file.read()
-                for one in members
-                if one.name.endswith(".txt") and (file := archive.extractfile(one))
+                entry.name.removeprefix(folder): file.read()
+                for entry in archive
+                if entry.isfile() and entry.name.startswith(folder)
+                if entry.name.endswith(".txt") and (file := archive.extractfile(entry))
             }
     except FileNotFoundError:
         raise raw_files.missing(path) from None

@@ -1,4 +1,4 @@
-"""Tables of a user's own: CSV (plain, .gz or .xz) and Parquet, each mistake told by its place.
+"""Reader of a user's tables: CSV (plain, .gz or .xz) and Parquet; errors name line and column.
 
 The first line of a CSV file names the columns; a Parquet file needs pyarrow, which is no
 dependency. Numbers have decimal points, and no value may be missing.
@@ -14,7 +14,7 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from shiftbench.core import suggestions
 from shiftbench.core.errors import UserError
 
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t"}
-OPENERS: dict[str, Callable[..., IO[bytes]]] = {".gz": gzip.open, ".xz": lzma.open}
+OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
 BROKEN = (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError)
 PARQUET = (".parquet", ".pq")
 MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-"}
@@ -42,97 +42,97 @@ class Rows(NamedTuple):
 
 
 def header(path: Path, separator: str = "comma") -> list[str]:
-    """The names of the columns. UserError where one has none, or that of another."""
-    found = [name.strip() for name in next(_records(path, separator), (1, []))[1]]
-    if not found:
+    """Return the names of the columns. UserError for missing or duplicate names."""
+    names = [name.strip() for name in next(_records(path, separator), (1, []))[1]]
+    if not names:
         raise wrong(path, 1, "it is empty; its first line has to name the columns")
-    other = [word for word, mark in SEPARATORS.items() if mark in found[0]]
-    if len(found) == 1 and other:
-        raise wrong(path, 1, f"there is one column, {found[0]!r}; set `separator: {other[0]}`")
-    if all(is_number(name) for name in found):
+    other = [word for word, mark in SEPARATORS.items() if mark in names[0]]
+    if len(names) == 1 and other:
+        raise wrong(path, 1, f"there is one column, {names[0]!r}; set `separator: {other[0]}`")
+    if all(is_number(name) for name in names):
         raise wrong(path, 1, "it has numbers where the names of the columns should be; add them")
-    for place, name in enumerate(found):
+    for number, name in enumerate(names, 1):
         if not name:
-            raise wrong(path, 1, f"column {place + 1} has no name")
-        if (first := found.index(name)) < place:
-            text = f"columns {first + 1} and {place + 1} are both named {name!r}; rename one"
+            raise wrong(path, 1, f"column {number} has no name")
+        if (first := names.index(name) + 1) < number:
+            text = f"columns {first} and {number} are both named {name!r}; rename one"
             raise wrong(path, 1, text)
-    return found
+    return names
 
 
-def refuse_unknown(path: Path, columns: Sequence[str], known: Sequence[str]) -> None:
-    """UserError for the first of these columns that the table does not have."""
+def refuse_unknown(path: Path, columns: Sequence[str], names: Sequence[str]) -> None:
+    """Raise UserError for the first column that is not among the names of the table."""
     for column in columns:
-        if column not in known:
-            raise wrong(path, 1, suggestions.unknown("column", column, known))
+        if column not in names:
+            raise wrong(path, 1, suggestions.unknown("column", column, names))
 
 
 def read(
     path: Path, numbers: Sequence[str], words: Sequence[str] = (), separator: str = "comma"
 ) -> Rows:
-    """These columns, as numbers or as words.
+    """Read some columns as numbers, others as words.
 
-    UserError with file, line and column for a missing value, what is no number, and a row that is
-    longer or shorter than the header; and where there is no row.
+    UserError, with file, line and column, for a missing value, a value that is no number, a row
+    that is longer or shorter than the header, and a table without rows.
     """
-    known = header(path, separator)
-    refuse_unknown(path, [*numbers, *words], known)
-    at = [known.index(name) for name in numbers]
+    names = header(path, separator)
+    refuse_unknown(path, [*numbers, *words], names)
+    number_columns = [names.index(name) for name in numbers]
+    word_columns = [(names.index(name), name) for name in words]
     texts: dict[str, list[str]] = {name: [] for name in words}
-    kept = [(known.index(name), name) for name in words]
-    found, places = array("d"), array("q")
+    values, places = array("d"), array("q")
     records = _records(path, separator)
     next(records)
     for place, fields in records:
-        if len(fields) != len(known):
-            raise wrong(path, place, _ragged(len(fields), len(known)))
-        values = [fields[column] for column in at]
+        if len(fields) != len(names):
+            raise wrong(path, place, _ragged(len(fields), len(names)))
+        row = [fields[column] for column in number_columns]
         try:
-            found.extend(map(float, values))
+            values.extend(map(float, row))
         except ValueError:
-            raise _refused(path, place, numbers, values) from None
-        if "_" in "".join(values):  # which Python takes in a number
-            raise _refused(path, place, numbers, values)
-        for column, name in kept:
+            raise _no_number(path, place, numbers, row) from None
+        if "_" in "".join(row):  # Python accepts it in a number
+            raise _no_number(path, place, numbers, row)
+        for column, name in word_columns:
             texts[name].append(fields[column].strip())
             if texts[name][-1].lower() in MISSING:
                 raise wrong(path, place, _missing(fields[column]), name)
         places.append(place)
     if not places:
         raise wrong(path, 1, "there is no row below the names of the columns")
-    rows = np.frombuffer(found).reshape(len(places), len(at))
-    for row, column in np.argwhere(~np.isfinite(rows))[:1]:
-        text = _missing("nan") if np.isnan(rows[row, column]) else "the number is infinite"
-        raise wrong(path, places[row], text, numbers[column])
-    return Rows(rows, texts, places)
+    table = np.frombuffer(values).reshape(len(places), len(numbers))
+    for at, column in np.argwhere(~np.isfinite(table))[:1]:
+        text = _missing("nan") if np.isnan(table[at, column]) else "the number is infinite"
+        raise wrong(path, places[at], text, numbers[column])
+    return Rows(table, texts, places)
 
 
 def without_numbers(path: Path, columns: Sequence[str], separator: str = "comma") -> list[str]:
-    """Those of these columns that have texts and no number: a date, a name, a remark.
+    """Return the columns that have texts and no number: dates, names, remarks.
 
-    A number with a decimal comma is one here, so that `read` refuses it.
+    A number with a decimal comma counts as a number, so that `read` refuses it.
     """
-    known = header(path, separator)
-    at = {name: known.index(name) for name in columns}
-    texts: set[str] = set()
+    names = header(path, separator)
+    candidates = {name: names.index(name) for name in columns}
+    with_text: set[str] = set()
     records = _records(path, separator)
     next(records)
     for _, fields in records:
-        if not at or len(fields) != len(known):  # which `read` refuses
+        if not candidates or len(fields) != len(names):  # `read` refuses the latter
             break
-        for name, place in list(at.items()):
-            text = fields[place].strip()
+        for name, column in list(candidates.items()):
+            text = fields[column].strip()
             if text.lower() in MISSING:
                 continue
             if is_number(text) or DECIMAL_COMMA.fullmatch(text):
-                del at[name]
+                del candidates[name]
             else:
-                texts.add(name)
-    return [name for name in at if name in texts]
+                with_text.add(name)
+    return [name for name in candidates if name in with_text]
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a number with a decimal point; NaN and infinity are."""
+    """Return whether a text is a number with a decimal point, NaN or infinity."""
     try:
         float(text)
     except ValueError:
@@ -141,24 +141,24 @@ def is_number(text: str) -> bool:
 
 
 def wrong(path: Path, row: int, reason: str, column: str = "") -> UserError:
-    """The error for what stands in a line, or a row, of a file."""
+    """Return the error for a line, or a row, of a file."""
     return UserError(f"{where(path, row, column)}: {reason}")
 
 
 def where(path: Path, row: int, column: str = "") -> str:
-    """Where something stands: file, line or row, and column."""
+    """Return the position of a value: file, line or row, and column."""
     return f"{path}, {line(path, row)}" + (f', column "{column}"' if column else "")
 
 
 def line(path: Path, row: int) -> str:
-    """A line of a CSV file, or a row of a Parquet file."""
+    """Return the name of a line of a CSV file, or of a row of a Parquet file."""
     return f"{'row' if path.suffix in PARQUET else 'line'} {row}"
 
 
 def _records(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """The fields of each row with its place, the names of the columns first."""
+    """Yield the fields of each row with its line, the names of the columns first."""
     if path.is_dir():
-        raise UserError(f"{path} is a folder, and not a table; name the file in it")
+        raise UserError(f"{path} is a folder, not a table; name the file in it")
     if path.suffix in PARQUET:
         yield from _parquet(path)
         return
@@ -185,14 +185,14 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def _parquet(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Values as text, which numbers go through without a change."""
+    """Yield the values as texts, from which `float` restores numbers exactly."""
     import pandas as pd
 
     try:
         table = pd.read_parquet(path)
     except ImportError:
         raise UserError(
-            f"{path}: Parquet is read by pyarrow, which is not installed here. Install it beside"
+            f"{path}: reading Parquet needs pyarrow, which is not installed here. Install it beside"
             " shiftbench, or save the table as CSV"
         ) from None
     except (OSError, ValueError) as error:
@@ -203,8 +203,8 @@ def _parquet(path: Path) -> Iterator[tuple[int, list[str]]]:
         yield place, [str(value) for value in row]
 
 
-def _refused(path: Path, place: int, columns: Sequence[str], values: Sequence[str]) -> UserError:
-    """The error for the first of these values that is no number."""
+def _no_number(path: Path, place: int, columns: Sequence[str], values: Sequence[str]) -> UserError:
+    """Return the error for the first of these values that is no number."""
     column, text = next(
         pair for pair in zip(columns, values, strict=True) if not is_number(pair[1])
     )
@@ -218,10 +218,10 @@ def _refused(path: Path, place: int, columns: Sequence[str], values: Sequence[st
 
 
 def _missing(text: str) -> str:
-    told = f" ({text.strip()})" if text.strip() else ""
-    return f"the value is missing{told}; fill it in, delete the row or leave the column out"
+    written = f" ({text.strip()})" if text.strip() else ""
+    return f"the value is missing{written}; fill it in, delete the row or leave the column out"
 
 
-def _ragged(found: int, wanted: int) -> str:
-    more = "; a decimal comma, or a comma in a text, needs quotes" if found > wanted else ""
-    return f"it has {found} values, but the first line names {wanted} columns{more}"
+def _ragged(values: int, columns: int) -> str:
+    hint = "; a decimal comma, or a comma in a text, needs quotes" if values > columns else ""
+    return f"it has {values} values, but the first line names {columns} columns{hint}"

@@ -1,10 +1,10 @@
-"""The Australian electricity market in time order (Elec2): how cheap each half-hour is.
+"""The Australian electricity market in time order (Elec2): the relative price of each half-hour.
 
-Source: li2021vbs, version of NeurIPS 2021, and its public code (real_data). The target is the
-share of the 48 half-hours before in which the price was lower, as log-odds, -4 and 4 at its ends.
+Source: li2021vbs, version of NeurIPS 2021, and its public code (real_data). The target is the share
+of the 48 half-hours before in which the price was lower, as log-odds, -4 and 4 at its ends.
 Features are the weekday, one of seven, and the seven numbers of the file; learners add a constant.
-The first 4,049 rows are left out: 48 have no such share, and the authors begin later. 41,263 tasks
-of one row are left, of which a learner knows none before the first.
+The first 4,049 rows are left out: 48 have no such share, and the authors begin later. That leaves
+41,263 tasks of one row; no rows precede the first task.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from annotated_types import Ge
 
 from shiftbench.core import log_odds
 from shiftbench.core.interface import Problem, Task
-from shiftbench.data.store import raw as raw_data
+from shiftbench.data.store import raw as raw_files
 from shiftbench.data.tables import _table_tasks, _user_table
 
 GIVES = "number"
@@ -35,13 +35,13 @@ WINDOW, LEFT_OUT, WEEKDAYS = 48, 49 + 4000, 7
 @dataclass(frozen=True)
 class Settings:
     dataset: Literal["elec2"] = "elec2"
-    """The table; an entry of the table of raw data."""
+    """Name of the data in the table of raw data."""
     rows: Annotated[int, Ge(0)] = 0
-    """Number of tasks, the first ones; 0 is all."""
+    """Number of tasks, the first ones; 0: all."""
 
 
 def build(settings: Settings, raw: Path) -> xr.Dataset:
-    """The store; see `_table_tasks`. UserError where the raw file is wrong."""
+    """Return the store; see `_table_tasks`. UserError if the raw file is wrong."""
     table = _user_table.read(Path(raw) / FILE, ("day", *NUMBERS)).numbers
     weekday, others = np.eye(WEEKDAYS)[table[:, 0].astype(int) - 1], table[:, 1:]
     target = log_odds.of_share(_share_below(others[:, NUMBERS.index("nswprice")]))
@@ -55,11 +55,8 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
     )
     size = len(rows.target)
     train, none = np.arange(size).reshape(1, size, 1), np.empty((1, size, 0), int)
-    about = raw_data.table()[settings.dataset]
     attrs = {
-        "title": about.title,
-        "licence": about.licence,
-        "citation": about.citation,
+        **raw_files.table()[settings.dataset].attributes(),
         "scaling": "features by the whole table, in the file itself",
         "change": "none",
         "truth": "unknown",
@@ -68,17 +65,17 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
 
 
 def problem(store: xr.Dataset) -> Problem:
-    """One row a task, with one real target."""
+    """Return the problem of one row a task, with one real target."""
     return _table_tasks.problem(store)
 
 
 def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
-    """Half-hour t: inputs [S, 1, 14], targets [S, 1, 1]; nothing is held out."""
+    """Return half-hour t: inputs [S, 1, 14], targets [S, 1, 1]; nothing is held out."""
     return _table_tasks.task(store, realisations, t)
 
 
 def _share_below(price: np.ndarray) -> np.ndarray:
-    """Share of the half-hours of the day before [row] in which it was cheaper; 0 where unknown."""
+    """Return the share of the 48 half-hours before with a lower price [row]; 0 if unknown."""
     before = np.lib.stride_tricks.sliding_window_view(price, WINDOW)[:-1]
     below = (before < price[WINDOW:, np.newaxis]).mean(axis=1)
     return np.append(np.zeros(WINDOW), below)

@@ -1,11 +1,11 @@
-"""Rows of a table of your own, in the order of the file or shuffled: classes, or one real target.
+"""Rows of your own table, in the order of the file or shuffled: classes, or one real target.
 
-A CSV file (plain, .gz or .xz) whose first line names the columns, or a Parquet file. A task is a
-row, so many rows, or the rows that a column of tasks puts together. Features and a real target are
-scaled by all rows, those to come included, which is a declared look-ahead; or by the first rows
-alone (`history`), which are then no tasks, so that nothing is known ahead. A column of time labels
-axes and tables. Other columns of texts are left out, which `check` notes, unless `columns` names
-them.
+The table is a CSV file (plain, .gz or .xz) whose first line names the columns, or a Parquet file. A
+task is a row, a number of rows, or the rows with the same value in a column of tasks. Features and
+a real target are scaled by all rows, including later ones, which is a declared look-ahead; or by
+the first rows alone (`history`), which are then no tasks, so that nothing is known ahead. A column
+of time labels axes and tables. Other columns of texts are left out, and `check` notes it, unless
+`columns` names them.
 """
 
 from __future__ import annotations
@@ -78,59 +78,59 @@ WRONG = {
 @dataclass(frozen=True)
 class Settings:
     path: str
-    """The table: .csv, .csv.gz, .csv.xz or .parquet, relative to the file that says so."""
+    """The table: .csv, .csv.gz, .csv.xz or .parquet, relative to the file that names it."""
     target: str
-    """The column that is predicted."""
+    """The column to predict."""
     kind: Literal["number", "classes", "two-classes"] = "number"
-    """What the target is: a real number, or the name of a class, in words or numbers."""
+    """Kind of the target: a real number, or the name of a class, in words or numbers."""
     columns: tuple[str, ...] = ()
-    """The columns that are features. If empty: all that have no other role and hold numbers."""
+    """The columns that are features. Empty: all columns of numbers that have no other role."""
     time: str = ""
     """The column of time, numbers or dates such as 2001-12-31, which must not decrease. It is no
     feature and orders no rows; it labels the axes of figures, and the changes in tables."""
     separator: Literal["comma", "semicolon", "tab"] = "comma"
-    """What stands between the values of a CSV file."""
+    """Separator of the values of a CSV file."""
     order: Literal["file", "shuffled"] = "file"
-    """Whether rows come in the order of the file, or each realisation has an order of its own."""
+    """Order of the rows: as in the file, or another order in each realisation."""
     realisations: Annotated[int, Ge(1)] = 1
-    """Number of orders, or of choices of what is held out; seed s uses s modulo this."""
+    """Number of orders, or of choices of held-out rows; seed s uses realisation s modulo this."""
     rows_per_task: Annotated[int, Ge(1)] = 1
-    """Number of rows in a task; the last one may have fewer. Not used with a column of tasks."""
+    """Number of rows in a task; the last task may have fewer. Without effect with task_column."""
     task_column: str = ""
     """The column whose value is the same in all rows of a task, which follow each other."""
     shift_column: str = ""
     """A column of 0 and 1, where 1 says that the distribution changed just before this row. It is
     truth: learners never see it."""
     history: Annotated[int, Ge(0)] = 0
-    """So many first rows are left out of the tasks, and scaling is by them alone."""
+    """Number of first rows that are left out of the tasks; scaling then uses them alone."""
     scaling: Literal["z-score", "min-max", "none"] = "z-score"
-    """How each feature is scaled: to mean 0 and standard deviation 1, or to 0..1. A feature that
-    is constant in all rows becomes 0."""
+    """Scaling of each feature: to mean 0 and standard deviation 1, or to 0..1. A feature that is
+    constant in all rows becomes 0."""
     target_scaling: Literal["z-score", "none"] = "z-score"
-    """How a real target is scaled; without effect on classes."""
+    """Scaling of a real target; without effect on classes."""
     test_share: Annotated[float, Ge(0), Lt(1)] = 0.0
     """Share of the rows of each task that are held out for test, drawn at random."""
     validation_share: Annotated[float, Ge(0), Lt(1)] = 0.0
     """Share of the rows of each task that are held out for validation, drawn at random."""
     sha256: str = ""
-    """What the file must have, checked where it is given."""
+    """Checksum of the file. Empty: unchecked."""
     title: str = ""
-    """What the table is; its file name where this is not said."""
+    """What the table is; empty: its file name."""
     licence: str = "not stated"
-    """Under which licence you have it."""
+    """Licence of the table, which the store carries."""
     citation: str = "not stated"
-    """Who made it."""
+    """Whom to cite for the table."""
 
 
 def look(settings: Settings, path: Path) -> list[str]:
-    """Notes on what of the table is not used. UserError where it is not what the settings say."""
+    """Return notes on unused columns. UserError if the table does not fit the settings."""
     return [note for note in [build(settings, path).attrs["left_out"]] if note]
 
 
 def build(settings: Settings, raw: Path) -> xr.Dataset:
-    """The store of the file `raw`; see `_table_tasks`.
+    """Return the store of the file `raw`; see `_table_tasks`.
 
-    UserError, with line and column, where the table is not what the settings say.
+    UserError, with line and column, if the table does not fit the settings.
     """
     path = Path(raw)
     features, left_out = _features(settings, path)
@@ -146,62 +146,62 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
     parts = _table_tasks.split(path, orders, settings.validation_share, settings.test_share)
     shift = np.tile(_shifts(settings, path, table, members), (settings.realisations, 1))
     rows = _rows(settings, path, table, features)
-    about = _about(settings, path, shift) | {"left_out": _note(left_out, settings.time)}
-    return _table_tasks.store(rows, parts, shift, about, _time(settings, path, table, members))
+    attrs = _attributes(settings, path, shift) | {"left_out": _note(left_out, settings.time)}
+    return _table_tasks.store(rows, parts, shift, attrs, _time(settings, path, table, members))
 
 
 def problem(store: xr.Dataset) -> Problem:
-    """Rows of features, each of one of several classes or with one real target."""
+    """Return the problem of rows of features, with a class or one real target each."""
     return _table_tasks.problem(store)
 
 
 def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
-    """The rows of task t: inputs [S, n, d] float64, and labels [S, n] or values [S, n, 1]."""
+    """Return the rows of task t: inputs [S, n, d] float64, labels [S, n] or values [S, n, 1]."""
     return _table_tasks.task(store, realisations, t)
 
 
 def _features(settings: Settings, path: Path) -> tuple[list[str], list[str]]:
-    """The columns that are features, and those of texts that are left out.
+    """Return the columns that are features, and the columns of texts that are left out.
 
-    UserError where a column is unknown or has another role.
+    UserError for a column that is unknown or has two roles.
     """
-    known = _user_table.header(path, settings.separator)
+    names = _user_table.header(path, settings.separator)
     roles = {"target": settings.target, "time": settings.time}
     roles |= {"task_column": settings.task_column, "shift_column": settings.shift_column}
-    named = [column for column in roles.values() if column]
-    _user_table.refuse_unknown(path, [*named, *settings.columns], known)
-    chosen = list(settings.columns) or [name for name in known if name not in named]
-    used = [*named, *chosen]
+    taken = [column for column in roles.values() if column]
+    _user_table.refuse_unknown(path, [*taken, *settings.columns], names)
+    chosen = list(settings.columns) or [name for name in names if name not in taken]
+    used = [*taken, *chosen]
     for column in used:
         if used.count(column) > 1:
-            roles_of = [role for role, name in roles.items() if name == column]
-            told = " and ".join(roles_of + ["columns"] * chosen.count(column))
-            raise UserError(f'{path}: column "{column}" is named by {told}; let one name it')
+            users = [role for role, name in roles.items() if name == column]
+            by = " and ".join(users + ["columns"] * chosen.count(column))
+            raise UserError(f'{path}: column "{column}" is named by {by}; let one name it')
     candidates = [] if settings.columns else chosen
     left_out = _user_table.without_numbers(path, candidates, settings.separator)
     chosen = [name for name in chosen if name not in left_out]
     if not chosen:
-        told = ", ".join([*named, *left_out])
-        raise UserError(f"{path}: it has no column of numbers beside {told} to learn from")
+        others = ", ".join([*taken, *left_out])
+        raise UserError(f"{path}: it has no column of numbers beside {others} to learn from")
     return chosen, left_out
 
 
 def _note(left_out: Sequence[str], time: str) -> str:
-    """Says which columns are left out; empty for none."""
+    """Return a note on the columns that are left out; empty if there are none."""
     if not left_out:
         return ""
     names = ", ".join(f'"{name}"' for name in left_out)
     if len(left_out) == 1:
-        what = f"Column {names} has no numbers and is left out"
+        note = f"Column {names} has no numbers and is left out"
     else:
-        what = f"Columns {names} have no numbers and are left out"
-    return f"{what}{'' if time else '; if one holds dates, set `time` to its name'}"
+        note = f"Columns {names} have no numbers and are left out"
+    return note if time else f"{note}; if one holds dates, set `time` to its name"
 
 
 def _time(
     settings: Settings, path: Path, table: _user_table.Rows, members: np.ndarray
 ) -> _table_tasks.Time | None:
-    """The time of the first row of each task, if a column has it. UserError if it decreases."""
+    """Return the time of the first row of each task, if any. UserError if time decreases."""
     if not settings.time:
         return None
     cells = table.words[settings.time]
@@ -215,24 +215,22 @@ def _time(
 
 
 def _members(settings: Settings, path: Path, table: _user_table.Rows) -> np.ndarray:
-    """The rows of each task [task, place] in the order of the file."""
+    """Return the rows of each task [task, place] in the order of the file."""
     rows = np.arange(settings.history, len(table.places))
     if not settings.task_column:
         return _table_tasks.blocks(rows, settings.rows_per_task)
     labels = np.array(table.words[settings.task_column])[rows]
     starts = np.flatnonzero(np.append(True, labels[1:] != labels[:-1]))
     _, first = np.unique(labels[starts], return_index=True)
-    for again in sorted({*range(len(starts))} - {*first.tolist()})[:1]:
-        row = rows[starts[again]]
-        text = (
-            f"task {str(labels[starts[again]])!r} comes again; the rows of a task follow each other"
-        )
-        raise _user_table.wrong(path, table.places[row], text, settings.task_column)
-    return _table_tasks.filled(np.split(rows, starts[1:]))
+    for repeated in sorted({*range(len(starts))} - {*first.tolist()})[:1]:
+        start = starts[repeated]
+        text = f"task {str(labels[start])!r} comes again; the rows of a task follow each other"
+        raise _user_table.wrong(path, table.places[rows[start]], text, settings.task_column)
+    return _table_tasks.padded(np.split(rows, starts[1:]))
 
 
 def _ordered(settings: Settings, members: np.ndarray, realisation: int) -> np.ndarray:
-    """The rows of each task [task, place] in the order of a realisation."""
+    """Return the rows of each task [task, place] in the order of a realisation."""
     if settings.order == "file":
         return members
     random = seeds.generator(seeds.fold("table-file", "order", realisation))
@@ -242,7 +240,7 @@ def _ordered(settings: Settings, members: np.ndarray, realisation: int) -> np.nd
 def _shifts(
     settings: Settings, path: Path, table: _user_table.Rows, members: np.ndarray
 ) -> np.ndarray:
-    """Whether the distribution changed before or in a task [task]; never of the first."""
+    """Return whether the distribution changed before or in a task [task]; False for the first."""
     if not settings.shift_column:
         return np.zeros(len(members), bool)
     words = table.words[settings.shift_column]
@@ -257,7 +255,7 @@ def _shifts(
 def _rows(
     settings: Settings, path: Path, table: _user_table.Rows, features: Sequence[str]
 ) -> _table_tasks.Rows:
-    """The rows, scaled, with real targets or numbers of classes."""
+    """Return the rows, scaled, with real targets or numbers of classes."""
     size = len(features)
     inputs = _scaled(settings, path, table.numbers[:, :size], settings.scaling, features)
     units = "as in the file" if settings.scaling == "none" else "1"
@@ -266,21 +264,20 @@ def _rows(
         return _table_tasks.Rows(inputs, target, features, classes, units, "1")
     real = table.numbers[:, size:]
     if np.ptp(real) == 0:
-        raise _useless(settings, path, f"has the value {real[0, 0]:g} in all rows")
+        raise _nothing_to_learn(settings, path, f"has the value {real[0, 0]:g} in all rows")
     if settings.target_scaling == "none":
         return _table_tasks.Rows(inputs, real[:, 0], features, (), units, "as in the file")
     target = _scaled(settings, path, real, settings.target_scaling, [settings.target])[:, 0]
-    known = real[: settings.history or None]
-    scale = float(known.mean()), float(known.std())
+    history = real[: settings.history or None]
+    scale = float(history.mean()), float(history.std())
     return _table_tasks.Rows(inputs, target, features, (), units, "1", scale)
 
 
 def _scaled(
     settings: Settings, path: Path, values: np.ndarray, scaling: str, columns: Sequence[str]
 ) -> np.ndarray:
-    """Columns [row, column] by the statistics of all rows, or of the history."""
-    known = values[: settings.history or None]
-    origin, factor = splits.scale(known, scaling)
+    """Scale columns [row, column] by the statistics of all rows, or of the history."""
+    origin, factor = splits.scale(values[: settings.history or None], scaling)
     for column in np.flatnonzero((factor == 0) & (np.ptp(values, axis=0) > 0))[:1]:
         text = f'column "{columns[column]}" is constant in the first {settings.history} rows'
         raise UserError(f"{path}: {text}, so it has no scale; raise history, or set scaling: none")
@@ -288,40 +285,41 @@ def _scaled(
 
 
 def _classes(settings: Settings, path: Path, words: Sequence[str]) -> tuple[np.ndarray, list[str]]:
-    """The number of each row's class [row] int32, and their names: sorted, as numbers if all are.
+    """Return the number of each row's class [row] int32, and the names of the classes.
 
-    UserError where there is one class, or more than two and the settings say so.
+    Names are sorted, as numbers if all are numbers. UserError for a single class, or more than two
+    if the settings want two.
     """
-    found = sorted(set(words))
-    if all(_user_table.is_number(word) for word in found):
-        found.sort(key=float)
-    if len(found) == 1:
-        raise _useless(settings, path, f"has one class alone, {found[0]!r}")
-    if settings.kind == "two-classes" and len(found) > 2:
-        shown = ", ".join(found[:4]) + (", ..." if len(found) > 4 else "")
-        text = f'column "{settings.target}" has {len(found)} classes ({shown})'
+    classes = sorted(set(words))
+    if all(_user_table.is_number(word) for word in classes):
+        classes.sort(key=float)
+    if len(classes) == 1:
+        raise _nothing_to_learn(settings, path, f"has one class only, {classes[0]!r}")
+    if settings.kind == "two-classes" and len(classes) > 2:
+        shown = ", ".join(classes[:4]) + (", ..." if len(classes) > 4 else "")
+        text = f'column "{settings.target}" has {len(classes)} classes ({shown})'
         raise UserError(f"{path}: {text}, not two; set kind to classes, or take another target")
-    number = {word: place for place, word in enumerate(found)}
-    return np.array([number[word] for word in words], np.int32), found
+    number = {word: place for place, word in enumerate(classes)}
+    return np.array([number[word] for word in words], np.int32), classes
 
 
-def _useless(settings: Settings, path: Path, reason: str) -> UserError:
+def _nothing_to_learn(settings: Settings, path: Path, reason: str) -> UserError:
     text = f'{path}: the target, column "{settings.target}", {reason}'
     return UserError(f"{text}, so there is nothing to learn; take another target or table")
 
 
-def _about(settings: Settings, path: Path, shift: np.ndarray) -> dict[str, str]:
-    """What the store says of the table."""
+def _attributes(settings: Settings, path: Path, shift: np.ndarray) -> dict[str, str]:
+    """Return the attributes of the store."""
     by = f"the first {settings.history}" if settings.history else "all"
     ahead = "" if settings.history else ", also of those to come"
-    told = {
+    scalings = {
         name: scaling if scaling == "none" else f"{scaling}: by statistics of {by} rows{ahead}"
         for name, scaling in (
             ("scaling", settings.scaling),
             ("target_scaling", settings.target_scaling if settings.kind == "number" else "none"),
         )
     }
-    return told | {
+    return scalings | {
         "target": settings.target,
         "title": settings.title or path.name,
         "licence": settings.licence,

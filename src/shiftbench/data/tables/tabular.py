@@ -1,17 +1,17 @@
 """Rows of a table in random order, one a task: two classes, or one real target.
 
 Source: the experiments of cherief2019online (Cherief-Abdellatif, Alquier and Khan, ACML 2019),
-which read each data set once, in one random order; here each realisation has its own order. How
-the authors scale the data is not said.
+which read each data set once, in one random order; here each realisation has its own order. The
+authors do not say how they scale the data.
 
-Scaling uses statistics of all rows, those to come included: a declared look-ahead, as the
-attribute `scaling` of the store says. Cover type is class 2 (lodgepole pine) against the
-rest. Zeros that stand for missing values in Pima are left as they are.
+Scaling uses statistics of all rows, including later ones: a declared look-ahead, recorded in the
+attribute `scaling` of the store. Cover type is class 2 (lodgepole pine) against the rest. Zeros
+that stand for missing values in Pima are kept.
 
 The simulated classification is the paper's: label 1 with probability 2/3, x given 1 is
-N((1, 1), [[1, 1], [1, 3]]), x given 0 is N((-1, -1), I). The simulated regression is not in
-the paper: x is N(0, I), y is the sum of (-1)^j x_j / (j + 1), j from 0, and Gaussian noise.
-Both are drawn once; realisations are orders of the same rows.
+N((1, 1), [[1, 1], [1, 3]]), x given 0 is N((-1, -1), I). The simulated regression is not in the
+paper: x is N(0, I), y is the sum of (-1)^j x_j / (j + 1), j from 0, and Gaussian noise. Both are
+drawn once; realisations are orders of the same rows.
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ from annotated_types import Ge, Gt
 from shiftbench.core import seeds
 from shiftbench.core.errors import UserError
 from shiftbench.core.interface import Batch, Problem, Task
+from shiftbench.data import splits
 from shiftbench.data.attributes import about
-from shiftbench.data.store import raw as raw_data
+from shiftbench.data.store import raw as raw_files
 from shiftbench.data.tables import _table_files
+from shiftbench.data.tables._table_files import Table
 
 GIVES = {
     "two-classes": {
@@ -80,22 +82,22 @@ class Settings:
         "california",
         "covertype-subset",
     ] = "breast-cancer"
-    """The table; an entry of the table of raw data."""
+    """Name of the data in the table of raw data."""
     realisations: Annotated[int, Ge(1)] = 20
     """Number of random orders; seed s uses order s modulo this. The paper has one."""
     rows: Annotated[int, Ge(0)] = 0
-    """Number of tasks, the first rows of each order, so that each order has a random subset
-    of its own; 0 is all rows."""
+    """Number of tasks, the first rows of each order, so that each order has its own random subset;
+    0: all rows."""
     scaling: Literal["z-score", "min-max", "none"] = "z-score"
-    """How each feature is scaled: to mean 0 and standard deviation 1, or to 0..1, by
-    statistics of all rows. A constant feature becomes 0."""
+    """Scaling of each feature by statistics of all rows: to mean 0 and standard deviation 1, or to
+    0..1. A constant feature becomes 0."""
     target_scaling: Literal["z-score", "none"] = "z-score"
-    """How a real target is scaled, by statistics of all rows; without effect on classes."""
+    """Scaling of a real target by statistics of all rows; without effect on classes."""
     intercept: bool = False
-    """Whether a constant feature of 1 is appended, which no scaling touches."""
+    """Whether a constant feature of 1, which is not scaled, is appended."""
     change: Literal["none", "middle"] = "none"
-    """Whether labels are swapped, or real targets negated, in the second half of each order.
-    The paper has no change."""
+    """middle: labels are swapped, or real targets negated, in the second half of each order. The
+    paper has no change."""
     simulated_rows: Annotated[int, Ge(2)] = 5000
     """Number of rows of a simulated table; the paper has 10000, its figure shows 5000."""
     simulated_features: Annotated[int, Ge(1)] = 5
@@ -105,12 +107,11 @@ class Settings:
 
 
 def build(settings: Settings, raw: Path) -> xr.Dataset:
-    """The store: inputs [row, feature], target [row], order and flipped [realisation, task].
+    """Return the store: inputs [row, feature], target [row], order and flipped [realisation, task].
 
-    The target of task t is target[order[t]], as a label y the label 1 - y and as a real
-    number the negative of it where flipped[t]. shift is truth and reaches no learner.
-    Realisation r is the same however many there are. UserError where the raw file is wrong
-    or the settings ask for more rows than there are.
+    The target of task t is target[order[t]]; if flipped[t], a label y becomes 1 - y and a real
+    number its negative. shift is truth and reaches no learner. Realisation r does not depend on the
+    number of realisations. UserError if the raw file is wrong or has too few rows.
     """
     table = _table(settings, Path(raw))
     available = len(table.target)
@@ -129,14 +130,14 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
 
 
 def problem(store: xr.Dataset) -> Problem:
-    """One row a task: two classes, or one real target."""
+    """Return the problem of one row a task: two classes, or one real target."""
     kind = store.attrs["kind"]
     outputs = 2 if kind == "classification" else 1
     return Problem(kind, (store.sizes["feature"],), outputs, 1, store.sizes["task"])
 
 
 def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
-    """Row t of each order: inputs [S, 1, d] float64; nothing is held out.
+    """Return row t of each order: inputs [S, 1, d] float64; nothing is held out.
 
     targets: labels [S, 1] int32, or real values [S, 1, 1].
     """
@@ -152,7 +153,7 @@ def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
     return Task(Batch(inputs, targets, np.ones((len(row), 1), bool)), None, None)
 
 
-def _table(settings: Settings, raw: Path) -> _table_files.Table:
+def _table(settings: Settings, raw: Path) -> Table:
     if settings.dataset == "simulated-classification":
         return _simulated_classification(settings)
     if settings.dataset == "simulated-regression":
@@ -162,39 +163,35 @@ def _table(settings: Settings, raw: Path) -> _table_files.Table:
     return _table_files.bundled(settings.dataset)
 
 
-def _simulated_classification(settings: Settings) -> _table_files.Table:
+def _simulated_classification(settings: Settings) -> Table:
     random = seeds.generator(seeds.fold("tabular", "simulated-classification"))
     label = (random.random(settings.simulated_rows) < 2 / 3).astype(np.int32)
     noise = random.standard_normal((settings.simulated_rows, 2))
     factor = np.linalg.cholesky([[1, 1], [1, 3]])
     inputs = np.where(label[:, np.newaxis], 1 + noise @ factor.T, -1 + noise)
-    return _table_files.Table(inputs, label, ["x0", "x1"], "class")
+    return Table(inputs, label, ["x0", "x1"], "class")
 
 
-def _simulated_regression(settings: Settings) -> _table_files.Table:
+def _simulated_regression(settings: Settings) -> Table:
     random = seeds.generator(seeds.fold("tabular", "simulated-regression"))
     number = np.arange(settings.simulated_features)
     inputs = random.standard_normal((settings.simulated_rows, len(number)))
     noise = settings.simulated_noise_sd * random.standard_normal(settings.simulated_rows)
     target = inputs @ ((-1.0) ** number / (number + 1)) + noise
-    return _table_files.Table(inputs, target, [f"x{j}" for j in number], "target")
+    return Table(inputs, target, [f"x{j}" for j in number], "target")
 
 
 def _scaled(values: np.ndarray, scaling: str) -> np.ndarray:
-    """The columns of `values` (or the one column) scaled; a constant one becomes 0."""
+    """Scale the columns of `values`, or its one column; a constant column becomes 0."""
     if scaling == "none":
         return values
-    if scaling == "z-score":
-        origin, width = values.mean(axis=0), values.std(axis=0)
-    else:
-        origin, width = values.min(axis=0), np.ptp(values, axis=0)
-    constant = np.ptp(values, axis=0) == 0  # the standard deviation may be 1e-17
-    return np.where(constant, 0.0, (values - origin) / np.where(constant, 1.0, width))
+    origin, width = splits.origin_and_width(values, scaling)
+    return np.where(width == 0, 0.0, (values - origin) / np.where(width == 0, 1.0, width))
 
 
-def _rows_part(settings: Settings, table: _table_files.Table) -> xr.Dataset:
-    """What all realisations share: the rows, scaled."""
-    entry = raw_data.table()[settings.dataset]
+def _rows_part(settings: Settings, table: Table) -> xr.Dataset:
+    """Return the part that all realisations share: the rows, scaled."""
+    entry = raw_files.table()[settings.dataset]
     kind = "classification" if table.target.dtype.kind == "i" else "regression"
     scaled_target = kind == "regression" and settings.target_scaling == "z-score"
     target = _scaled(table.target, "z-score") if scaled_target else table.target
@@ -204,11 +201,7 @@ def _rows_part(settings: Settings, table: _table_files.Table) -> xr.Dataset:
     input_units = "1" if settings.scaling != "none" else "as in the raw data"
     return xr.Dataset(
         {
-            "inputs": (
-                ("row", "feature"),
-                inputs,
-                about("features", input_units),
-            ),
+            "inputs": (("row", "feature"), inputs, about("features", input_units)),
             "target": ("row", target, about(table.about, "1" if scaled_target else table.units)),
         },
         coords={
@@ -216,9 +209,8 @@ def _rows_part(settings: Settings, table: _table_files.Table) -> xr.Dataset:
             "feature": ("feature", np.array(features), about("name of the feature")),
         },
         attrs={
+            **entry.attributes(),
             "title": f"{entry.title}, in random order, one row a task (cherief2019online)",
-            "licence": entry.licence,
-            "citation": entry.citation,
             "kind": kind,
             "scaling": LOOK_AHEAD[settings.scaling],
             "target_scaling": LOOK_AHEAD["z-score" if scaled_target else "none"],
@@ -229,12 +221,13 @@ def _rows_part(settings: Settings, table: _table_files.Table) -> xr.Dataset:
 
 
 def _tasks_part(settings: Settings, order: np.ndarray, available: int) -> xr.Dataset:
-    """What each realisation draws: its order; and where the targets change."""
+    """Return the order that each realisation draws, and the tasks with changed targets."""
     realisations, tasks = (np.arange(size) for size in order.shape)
     second_half = (2 * tasks >= len(tasks)) & (tasks > 0) & (settings.change == "middle")
     flipped = np.tile(second_half, (len(realisations), 1))
     shift = np.diff(flipped, axis=1, prepend=False)
     by_task = ("realisation", "task")
+    text = "whether the label is swapped or the target negated"
     return xr.Dataset(
         {
             "order": (
@@ -242,19 +235,11 @@ def _tasks_part(settings: Settings, order: np.ndarray, available: int) -> xr.Dat
                 order.astype(np.min_scalar_type(available - 1)),
                 about("row that a task shows, by position"),
             ),
-            "flipped": (
-                by_task,
-                flipped,
-                about("whether the label is swapped or the target negated"),
-            ),
+            "flipped": (by_task, flipped, about(text)),
             "shift": (by_task, shift, about("whether the targets changed just before this task")),
         },
         coords={
-            "realisation": (
-                "realisation",
-                realisations,
-                about("number of the realisation"),
-            ),
+            "realisation": ("realisation", realisations, about("number of the realisation")),
             "task": ("task", tasks, about("number of the task")),
         },
     )
