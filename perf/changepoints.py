@@ -280,8 +280,8 @@ def plot(path: Path, what: str, beside: Curves, costs: Curves, sizes: Curves) ->
                 *zip(*curve.items(), strict=True), line,
                 color=colour, marker=marker, ms=4, label=None if twice else label,
             )  # fmt: skip
-    figure_style.title(cost, "a", "Cost of an observation")
-    figure_style.title(size, "b", f"Size of our state, {KEEP} run lengths")
+    figure_style.set_title(cost, "a", "Cost of an observation")
+    figure_style.set_title(size, "b", f"Size of our state, {KEEP} run lengths")
     cost.set(ylabel="ms an observation", ylim=(0.005, 10))  # room for the legend
     size.set(ylabel="bytes", ylim=(1e3, 1e7))
     for axes in (cost, size):

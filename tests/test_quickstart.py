@@ -62,6 +62,6 @@ def test_robust_bocpd_finds_the_two_changes_and_bocpd_the_outliers_too(tmp_path)
 
     found = "illustration: Robust BOCPD finds 2 changes, BOCPD finds 6 changes. "
     assert changepoints.caption(study).startswith(found)
-    assert figure_style.described(PICTURE).startswith(found), (
+    assert figure_style.read_caption(PICTURE).startswith(found), (
         "see quickstart.py on how to draw it anew"
     )

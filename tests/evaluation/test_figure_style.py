@@ -1,4 +1,4 @@
-"""What all figures share: texts that are whole and stay on the canvas, captions, apart markers."""
+"""What all figures share: texts that are whole and stay on the canvas, captions, separate markers."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_long_titles_labels_and_legends_are_wrapped_and_stay_on_the_canvas(panel
             panel.plot([1, 2], label=f"method {number} of {WORDS}")
 
     names = [f"{name} {number}" for number in range(panels)]
-    drawn = figure_style.by_stream(names, 3.0, MARKS, "", draw)
+    drawn = figure_style.panel_per_stream(names, 3.0, MARKS, "", draw)
     text_fitting.lay_out(drawn)
     assert inside(drawn)
     for text in names:
@@ -84,26 +84,26 @@ def test_long_titles_labels_and_legends_are_wrapped_and_stay_on_the_canvas(panel
 def test_the_title_of_a_block_is_wrapped():
     drawn = figure_style.figure(4.0, MARKS)
     for part in drawn.subfigures(2, 1):
-        part.suptitle(figure_style.lettered("a", WORDS * 3), x=0.008, ha="left", size=10)
+        part.suptitle(figure_style.with_letter("a", WORDS * 3), x=0.008, ha="left", size=10)
         part.subplots(1, 2)
     text_fitting.lay_out(drawn)
     assert inside(drawn) and has(drawn, WORDS * 3)
 
 
 def test_a_text_that_fits_is_left_as_it_is():
-    drawn = figure_style.by_stream(["one  stream", "two\nlines"], 2.0, MARKS, "", lambda *_: None)
+    drawn = figure_style.panel_per_stream(["one  stream", "two\nlines"], 2.0, MARKS, "", lambda *_: None)
     text_fitting.lay_out(drawn)
     titles = [axes.get_title(loc="left") for axes in drawn.get_axes()]
     assert titles == ["$\\bf{a}$  one  stream", "$\\bf{b}$  two\nlines"]
 
 
 def test_a_single_panel_has_no_letter_and_many_have_different_ones():
-    (alone,) = figure_style.by_stream(["one"], 1.0, MARKS, "", lambda *_: None).get_axes()
+    (alone,) = figure_style.panel_per_stream(["one"], 1.0, MARKS, "", lambda *_: None).get_axes()
     assert alone.get_title(loc="left") == "one"
-    assert figure_style.letters(3) == ["a", "b", "c"]
+    assert figure_style.panel_letters(3) == ["a", "b", "c"]
     assert (
-        figure_style.letters(54)[25:28] == ["z", "aa", "ab"]
-        and len(set(figure_style.letters(54))) == 54
+        figure_style.panel_letters(54)[25:28] == ["z", "aa", "ab"]
+        and len(set(figure_style.panel_letters(54))) == 54
     )
 
 
@@ -117,7 +117,7 @@ def test_a_single_panel_has_no_letter_and_many_have_different_ones():
     ],
 )
 def test_the_title_of_a_stream_is_whole(title, expected):
-    assert figure_style.named("digits", xr.Dataset(attrs={"title": title})) == expected
+    assert figure_style.stream_title("digits", xr.Dataset(attrs={"title": title})) == expected
 
 
 def test_both_files_have_the_whole_caption(tmp_path):
@@ -125,7 +125,7 @@ def test_both_files_have_the_whole_caption(tmp_path):
     drawn = figure_style.figure(1.0, caption, BUDGET)
     drawn.subplots().plot([1, 2])
     figure_style.save(drawn, tmp_path / "one", caption)
-    assert figure_style.described(tmp_path / "one.png") == " ".join(caption.split())
+    assert figure_style.read_caption(tmp_path / "one.png") == " ".join(caption.split())
     svg = (tmp_path / "one.svg").read_text()
     told = svg.partition("<dc:description>")[2].partition("</dc:description>")[0]
     assert told.split() == caption.split()
@@ -140,7 +140,7 @@ def test_a_figure_of_words_has_them_as_text(tmp_path):
 
 
 def test_lines_that_coincide_have_markers_at_different_points():
-    marked = [figure_style.apart(place, 5, 300) for place in range(5)]
+    marked = [figure_style.marker_positions(place, 5, 300) for place in range(5)]
     places = [set(range(start, 300, every)) for start, every in marked]
     assert all(len(one) >= figure_style.MARKS - 1 for one in places)
     assert sum(map(len, places)) == len(set().union(*places)), "no point has two markers"

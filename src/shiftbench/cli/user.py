@@ -158,7 +158,7 @@ def words(options: argparse.Namespace) -> None:
         of_study / "summary.csv",
         [folder / "streams" / f"{name}.zarr.zip" for name in plan.studies[options.study].streams],
     )
-    print(_words.histories(study, options.words, options.learner, options.seed))
+    print(_words.describe(study, options.words, options.learner, options.seed))
 
 
 def publish(options: argparse.Namespace) -> None:

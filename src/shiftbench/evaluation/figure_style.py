@@ -1,14 +1,14 @@
-"""One look for all figures, and files that have the same bytes whenever they are drawn."""
+"""Common style of all figures, and picture files with equal bytes for equal figures."""
 
 from __future__ import annotations
 
 import math
 import string
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import matplotlib
 import numpy as np
@@ -17,17 +17,19 @@ import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure, FigureBase
+from matplotlib.figure import Figure, FigureBase, SubFigure
 from matplotlib.transforms import Bbox
 from PIL import Image
 
 from shiftbench.evaluation import text_fitting
-from shiftbench.evaluation.output_files import write_beside
+from shiftbench.evaluation.output_files import write_together
 from shiftbench.evaluation.scoring.results import StudyResults
-from shiftbench.evaluation.scoring.statistics import Band
+from shiftbench.evaluation.scoring.statistics import Band, Interval
+
+T = TypeVar("T")
 
 PALETTE: tuple[tuple[float, float, float], ...] = tuple(sns.color_palette("colorblind"))
-"""Ten colours that people with colour-vision deficiency can tell apart."""
+"""Ten colours that remain distinct under colour-vision deficiency."""
 COLOURS = dict(
     zip(
         ("blue", "orange", "green", "red", "purple", "brown", "pink", "grey", "yellow", "sky"),
@@ -42,18 +44,18 @@ MUTED = "0.45"
 WIDTH = 11.0
 """Width of a figure in inches."""
 COLUMNS = 3
-"""Panels beside each other at most."""
+"""Largest number of panels beside each other."""
 DPI = 150
 LEFT = 0.008
-"""Where the caption begins, as a share of the width."""
+"""Left edge of the caption, as a share of the width."""
 FOOT_MARGIN = 0.06
-"""Inches that stay free above and below the caption."""
+"""Free space above and below the caption, in inches."""
 MARKS = 7
-"""Markers of a long line."""
+"""Number of markers on a long line."""
 DESCRIPTION_CHARACTERS = 100
-"""Of a line of the caption in a file."""
+"""Longest line of the caption in the metadata of a file."""
 FEWEST_OF_BAND = 4
-"""Seeds below which each is drawn, and no interval."""
+"""Number of seeds from which an interval is drawn; of fewer seeds, each is drawn."""
 
 RC = {
     "figure.dpi": DPI,
@@ -84,56 +86,63 @@ RC = {
 }
 
 styled: Callable[[Callable[..., Any]], Callable[..., Any]] = matplotlib.rc_context(RC)  # type: ignore[arg-type]
-"""Decorator of a function that draws or saves: the settings above hold inside it."""
+"""Decorator for functions that draw or save: applies the settings above."""
 
 
 def figure(height: float, caption: str, budget: str = "") -> Figure:
-    """An empty figure, `height` inches and, below, its whole caption in as many lines as it needs.
+    """Return an empty figure with its whole caption at the bottom.
 
-    budget: the end of the caption, on coverage and cuts, which begins a line.
+    Parameters
+    ----------
+    height
+        Height without the caption, in inches; the caption makes the figure higher.
+    caption
+        Text below the panels, wrapped to as many lines as it needs.
+    budget
+        The end of the caption, on coverage and reductions, which begins a line of its own.
     """
-    drawn = Figure(figsize=(WIDTH, height))
-    FigureCanvasAgg(drawn)
-    foot = drawn.text(LEFT, 0, _paragraphs(caption, budget), size=7.5, color=MUTED, va="bottom")
-    text_fitting.wrap(foot, (1 - 2 * LEFT) * drawn.bbox.width)
+    canvas = Figure(figsize=(WIDTH, height))
+    FigureCanvasAgg(canvas)
+    foot = canvas.text(LEFT, 0, _paragraphs(caption, budget), size=7.5, color=MUTED, va="bottom")
+    text_fitting.wrap(foot, (1 - 2 * LEFT) * canvas.bbox.width)
     margin = math.ceil(foot.get_window_extent().height) / DPI + 2 * FOOT_MARGIN if caption else 0.0
-    drawn.set_size_inches(WIDTH, height + margin)
+    canvas.set_size_inches(WIDTH, height + margin)
     foot.set_y(FOOT_MARGIN / (height + margin))
     share = margin / (height + margin)
-    drawn.set_layout_engine("constrained", rect=(0, share, 1, 1 - share))
-    return drawn
+    canvas.set_layout_engine("constrained", rect=(0, share, 1, 1 - share))
+    return canvas
 
 
 def _paragraphs(caption: str, budget: str) -> str:
-    """The caption in one paragraph or, where more comes before its budget, in two."""
-    marks = caption.removesuffix(budget).strip() if budget else ""
-    return f"{marks}\n{budget}" if marks else caption
+    """Return the caption with a line break before its budget, unless it begins with that."""
+    description = caption.removesuffix(budget).strip() if budget else ""
+    return f"{description}\n{budget}" if description else caption
 
 
-def look(study: StudyResults, learner: str) -> dict[str, Any]:
-    """Colour and marker of a learner: its method's, in all figures; else by its place."""
-    if learner in study.looks:
-        colour, marker = study.looks[learner]
+def method_style(study: StudyResults, learner: str) -> dict[str, Any]:
+    """Return colour and marker of a learner, from its method or else from its position."""
+    if learner in study.method_styles:
+        colour, marker = study.method_styles[learner]
         return {"color": COLOURS[colour], "marker": marker}
-    place = study.learners.index(learner)
-    return {"color": PALETTE[place % len(PALETTE)], "marker": MARKERS[place % len(MARKERS)]}
+    position = study.learners.index(learner)
+    return {"color": PALETTE[position % len(PALETTE)], "marker": MARKERS[position % len(MARKERS)]}
 
 
-def apart(place: int, of: int, points: int) -> tuple[int, int]:
-    """Which points of a line have its marker: others than those of the other lines.
+def marker_positions(line: int, lines: int, points: int) -> tuple[int, int]:
+    """Return first point and step for `markevery`, which differ between the lines of a panel.
 
-    place: of the line among so many. Of lines that coincide each then shows its own markers.
+    So that lines that coincide each show their own markers. line: its number, from 0.
     """
-    every = max(of, points // MARKS)
-    return place * every // of, every
+    step = max(lines, points // MARKS)
+    return line * step // lines, step
 
 
-def spread(
+def draw_spread(
     axes: Axes, x: np.ndarray, values: np.ndarray, band: Band, colour: Any, alpha: float = 0.15
 ) -> None:
-    """How far seeds lie apart, of values [seed, x]: their band or, of few, each as a thin line.
+    """Draw the band over seeds of values [seed, x] or, of few seeds, each as a thin line.
 
-    An interval of two or three seeds is wider than anything that it would be compared with.
+    An interval over two or three seeds would be wider than the differences of interest.
     """
     if len(values) >= FEWEST_OF_BAND:
         axes.fill_between(x, band.low, band.high, color=colour, alpha=alpha, lw=0)
@@ -141,29 +150,39 @@ def spread(
         axes.plot(x, values.T, color=colour, lw=0.5, alpha=0.6)
 
 
-def shown(values: np.ndarray, band: Band) -> np.ndarray:
-    """What an axis has to have room for beside `spread`: the mean, and each of few seeds."""
+def visible_values(values: np.ndarray, band: Band) -> np.ndarray:
+    """Return the values that an axis must cover beside `draw_spread`: mean, or also each seed."""
     return band.mean if len(values) >= FEWEST_OF_BAND else np.vstack([band.mean, values])
 
 
-def spread_told(study: StudyResults, interval: str) -> str:
-    """What `spread` draws for a study, whose intervals are described so, for captions."""
-    return "thin lines: the seeds" if has_few(study) else f"band: {interval}"
+def spread_note(study: StudyResults, interval: str) -> str:
+    """Return the words for a caption on what `draw_spread` draws. interval: kind of the band."""
+    return "thin lines: the seeds" if has_few_seeds(study) else f"band: {interval}"
 
 
-def has_few(study: StudyResults) -> bool:
-    """Whether `spread` draws each seed of a study."""
+def has_few_seeds(study: StudyResults) -> bool:
+    """Return whether `draw_spread` draws each seed of a study."""
     return study.cube.sizes["seed"] < FEWEST_OF_BAND
 
 
-def named(stream: str, store: xr.Dataset) -> str:
-    """A stream with its title, where that says more than its name."""
-    words = store.attrs["title"]
-    return stream if words in (stream, f"stream {stream}") else f"{stream}: {words}"
+def error_bars(of: Interval | Band) -> np.ndarray:
+    """Return the distances from the mean to both ends, [2, points], as `errorbar` takes them."""
+    return np.reshape([of.mean - of.low, of.high - of.mean], (2, -1))
 
 
-def letters(panels: int) -> list[str]:
-    """a, b, ..., z, aa, ab, ... for so many panels; none for a single one."""
+def as_band(intervals: Iterable[Interval]) -> Band:
+    """Return means and ends of several intervals as arrays."""
+    return Band(*np.array([(each.mean, each.low, each.high) for each in intervals]).T)
+
+
+def stream_title(stream: str, store: xr.Dataset) -> str:
+    """Return a stream's name, with its title where that adds something."""
+    text = store.attrs["title"]
+    return stream if text in (stream, f"stream {stream}") else f"{stream}: {text}"
+
+
+def panel_letters(panels: int) -> list[str]:
+    """Return a, b, ..., z, aa, ab, ... for several panels, and an empty text for a single one."""
     if panels == 1:
         return [""]
     alphabet = string.ascii_lowercase
@@ -173,96 +192,121 @@ def letters(panels: int) -> list[str]:
     ]
 
 
-def title(axes: Axes, letter: str, text: str) -> None:
-    """A panel's title, with its letter if it has one."""
-    axes.set_title(lettered(letter, text))
+def set_title(axes: Axes, letter: str, text: str) -> None:
+    """Set a panel's title, with its letter unless that is empty."""
+    axes.set_title(with_letter(letter, text))
 
 
-def lettered(letter: str, text: str) -> str:
-    """A title that begins with a letter in bold, unless that is empty."""
+def with_letter(letter: str, text: str) -> str:
+    """Return a title that begins with a letter in bold, unless that is empty."""
     return f"$\\bf{{{letter}}}$  {text}" if letter else text
 
 
-def by_stream(
+def divide(
+    canvas: Figure, streams: Collection[T], heights: Sequence[float] | None = None
+) -> Iterator[tuple[T, SubFigure]]:
+    """Divide a figure into one row per stream; return each stream with its row.
+
+    heights: of the rows, relative to each other; equal by default.
+    """
+    rows = canvas.subfigures(len(streams), 1, squeeze=False, height_ratios=heights)[:, 0]
+    return zip(streams, rows, strict=True)
+
+
+def panel_per_stream(
     streams: Iterable[str],
     height: float,
     caption: str,
     budget: str,
     draw: Callable[[Axes, str], None],
 ) -> Figure:
-    """A figure with one panel a stream, `height` inches each, and one legend above."""
+    """Return a figure with one panel per stream, `height` inches each, and a shared legend.
+
+    draw: draws a stream, by name, into its panel.
+    """
     names = list(streams)
     columns = min(COLUMNS, len(names))
     rows = math.ceil(len(names) / columns)
-    drawn = figure(height * rows + 0.3, caption, budget)
-    panels = drawn.subplots(rows, columns, squeeze=False).ravel()
-    for panel, name, letter in zip(panels, names, letters(len(names)), strict=False):
+    canvas = figure(height * rows + 0.3, caption, budget)
+    panels = canvas.subplots(rows, columns, squeeze=False).ravel()
+    for panel, name, letter in zip(panels, names, panel_letters(len(names)), strict=False):
         draw(panel, name)
-        title(panel, letter, name)
+        set_title(panel, letter, name)
     for panel in panels[len(names) :]:
         panel.set_axis_off()
-    legend_above(drawn, panels[0])
-    return drawn
+    shared_legend(canvas, panels[0])
+    return canvas
 
 
-def legend_above(drawn: Figure, panel: Axes) -> None:
-    """A panel's labels as the legend of the whole figure."""
-    legend(drawn, *panel.get_legend_handles_labels())
+def shared_legend(canvas: Figure, panel: Axes) -> None:
+    """Show a panel's labels as the legend of the whole figure."""
+    figure_legend(canvas, *panel.get_legend_handles_labels())
 
 
-def legend(drawn: Figure, handles: Sequence[Artist], labels: Sequence[str] | None = None) -> None:
-    """A legend above a whole figure, in as few rows as fit; labels: if not of the handles."""
+def figure_legend(
+    canvas: Figure, handles: Sequence[Artist], labels: Sequence[str] | None = None
+) -> None:
+    """Add a legend above a figure, in as few rows as fit. labels: by default of the handles."""
     for rows in range(1, len(handles) + 1):
         columns = math.ceil(len(handles) / rows)
-        made = drawn.legend(
+        legend = canvas.legend(
             handles=handles, labels=labels, loc="outside upper center", ncols=columns
         )
-        if columns == 1 or made.get_window_extent().width <= drawn.bbox.width:
+        if columns == 1 or legend.get_window_extent().width <= canvas.bbox.width:
             return
-        made.remove()
+        legend.remove()
 
 
 @styled
-def save(drawn: Figure, stem: Path, caption: str = "", words: bool = False) -> None:
-    """Writes STEM.svg and STEM.png, each at once; equal figures give equal bytes.
+def save(canvas: Figure, stem: Path, caption: str = "", words: bool = False) -> None:
+    """Write STEM.svg and STEM.png together; equal figures give equal bytes.
 
-    Both have the whole caption as their description, in lines, which `described` reads. This
-    wraps titles that are longer than their room, and fixes the layout of `drawn`. words: letters
-    are text in the SVG, in a font of the reader's, and not outlines: a fifth of the size of a
-    figure that is mostly words.
+    Titles longer than their room are wrapped, and the layout of the figure is fixed.
+
+    Parameters
+    ----------
+    canvas
+        The figure.
+    stem
+        Path of the files without their endings.
+    caption
+        Stored in both files as description; `read_caption` reads it.
+    words
+        Keep letters as text in the SVG, in a font of the reader's, rather than as outlines. A
+        figure that is mostly words then takes a fifth of the space.
     """
-    _freeze(drawn)
-    told = {"Description": textwrap.fill(caption, DESCRIPTION_CHARACTERS)}
+    _freeze(canvas)
+    description = {"Description": textwrap.fill(caption, DESCRIPTION_CHARACTERS)}
 
     def write(kind: str, undated: dict[str, None], path: Path) -> None:
         with matplotlib.rc_context({"svg.fonttype": "none" if words else RC["svg.fonttype"]}):
-            drawn.savefig(path, format=kind, metadata=told | undated, dpi=DPI)
+            canvas.savefig(path, format=kind, metadata=description | undated, dpi=DPI)
 
     writers = {
         "svg": partial(write, "svg", {"Date": None, "Creator": None}),
         "png": partial(write, "png", {"Software": None}),
     }
-    write_beside(Path(stem), writers)
+    write_together(Path(stem), writers)
 
 
-def described(picture: Path) -> str:
-    """The caption of a figure that `save` wrote as PNG, in one line; empty where it has none."""
-    with Image.open(picture) as opened:
-        return " ".join(str(opened.info.get("Description", "")).split())
+def read_caption(png: Path) -> str:
+    """Return the caption of a figure that `save` wrote as PNG, in one line; may be empty."""
+    with Image.open(png) as picture:
+        return " ".join(str(picture.info.get("Description", "")).split())
 
 
-def _freeze(drawn: Figure) -> None:
-    """Lays the figure out once, to six digits: the solver's last bits differ between runs."""
-    text_fitting.lay_out(drawn)
-    drawn.set_layout_engine("none")
-    _round_blocks(drawn, 6)
-    for axes in drawn.get_axes():
+def _freeze(canvas: Figure) -> None:
+    """Lay a figure out once, to six digits: the solver's last bits differ between runs."""
+    text_fitting.lay_out(canvas)
+    canvas.set_layout_engine("none")
+    _round_blocks(canvas, 6)
+    for axes in canvas.get_axes():
         axes.set_position(Bbox(axes.get_position(original=True).get_points().round(6)))
 
 
-def _round_blocks(drawn: FigureBase, digits: int) -> None:
-    """Round the places of subfigures, and with more digits of those inside them."""
-    for block in drawn.subfigs:
+def _round_blocks(canvas: FigureBase, digits: int) -> None:
+    """Round the positions of subfigures, with more digits for nested ones."""
+    for block in canvas.subfigs:
         rounded = block.bbox_relative.get_points().round(digits) + 0.0  # no -0
         block.bbox_relative.set_points(rounded)
         _round_blocks(block, digits=12)

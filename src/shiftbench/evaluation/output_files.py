@@ -1,4 +1,4 @@
-"""Several files of one artefact, written all or none."""
+"""Write several files of one artefact together: all or none."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 
-def write_beside(stem: Path, writers: Mapping[str, Callable[[Path], Any]]) -> None:
-    """Writes STEM.KIND with each writer: all files beside their places first, then in place."""
+def write_together(stem: Path, writers: Mapping[str, Callable[[Path], Any]]) -> None:
+    """Write STEM.KIND with the writer of each kind; replace no file before all are written."""
     stem.parent.mkdir(parents=True, exist_ok=True)
     scratch = {kind: stem.with_name(f".{stem.name}.new.{kind}") for kind in writers}
     try:

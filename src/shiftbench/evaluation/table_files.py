@@ -1,36 +1,55 @@
-"""Cells of tables, and tables as files: CSV for programs, Markdown for people."""
+"""Text of table cells, and tables as files: CSV for programs, Markdown for people."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from shiftbench.evaluation.output_files import write_beside
+from shiftbench.evaluation.output_files import write_together
+from shiftbench.evaluation.scoring import statistics
+from shiftbench.evaluation.scoring.paper_numbers import Number
 
 
-def interval(mean: float, low: float, high: float) -> str:
-    """ "mean [low, high]" to three decimals; without interval where it is NaN."""
-    return f"{mean:.3f}" if np.isnan(low) else f"{mean:.3f} [{low:.3f}, {high:.3f}]"
+def interval(mean: float, low: float, high: float, decimals: int = 3) -> str:
+    """Return "mean [low, high]", without the interval where it is NaN."""
+    text = f"{mean:.{decimals}f}"
+    return text if np.isnan(low) else f"{text} [{low:.{decimals}f}, {high:.{decimals}f}]"
 
 
-def plus_minus(mean: float, spread: float) -> str:
-    """ "mean ± spread" to one decimal, as the papers print it."""
-    return f"{mean:.1f} ± {spread:.1f}"
+def mean_over_seeds(scores: np.ndarray, metric: str, factor: float = 1, decimals: int = 3) -> str:
+    """Return "mean [low, high]" of scores [seed], times `factor`; empty without a score."""
+    of_seeds = statistics.interval(scores, statistics.bounds(metric)).times(factor)
+    return interval(of_seeds.mean, of_seeds.low, of_seeds.high, decimals) if of_seeds.n else ""
 
 
-def save(frame: pd.DataFrame, stem: Path, caption: str, shown: pd.DataFrame | None = None) -> None:
-    """Writes STEM.csv, and STEM.md with the caption below the table, each at once.
+def published_percent(number: Number | None) -> str:
+    """Return a paper's number as "mean ± spread" in percent; its note where it is withheld."""
+    if number is None or number.shown is None:
+        return number.note if number else ""
+    return f"{100 * number.mean:.1f} ± {100 * number.spread:.1f}"
 
-    shown: what STEM.md has, if not the same.
+
+def without_constant(frame: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
+    """Return the frame without those columns that have the same value in every row."""
+    return frame.drop(columns=[name for name in columns if frame[name].nunique() == 1])
+
+
+def save(
+    frame: pd.DataFrame, stem: Path, caption: str, readable: pd.DataFrame | None = None
+) -> None:
+    """Write STEM.csv, and STEM.md with the caption below the table, together.
+
+    readable: the table in STEM.md, if it differs from `frame`.
     """
-    read = frame if shown is None else shown
-    align = ["right" if pd.api.types.is_numeric_dtype(kind) else "left" for kind in read.dtypes]
-    cells = read.map(_cell).astype(str)
+    table = frame if readable is None else readable
+    align = ["right" if pd.api.types.is_numeric_dtype(kind) else "left" for kind in table.dtypes]
+    cells = table.map(_cell).astype(str)
     text = cells.to_markdown(index=False, colalign=align, disable_numparse=True)
-    write_beside(
+    write_together(
         Path(stem),
         {
             "csv": lambda path: frame.to_csv(path, index=False, lineterminator="\n"),

@@ -1,4 +1,4 @@
-"""Break the texts of a figure into lines, so that none leaves its place and none is shortened."""
+"""Break the texts of a figure into lines, so that each fits its room without being shortened."""
 
 from __future__ import annotations
 
@@ -10,79 +10,78 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.text import Text
 
 PAD = 6.0
-"""Pixels that stay free beside a text."""
+"""Free space beside a text, in pixels."""
 FEWEST = 6
 """Characters of the narrowest line."""
 ROUNDS = 3
-"""Number of times that a figure is laid out and its texts wrapped."""
+"""Largest number of times that a figure is laid out and its texts wrapped."""
 
 
 def wrap(text: Text, room: float, whole: str = "") -> bool:
-    """Break a text into lines that are at most `room` pixels long; whether it was too long.
+    """Break a text into lines of at most `room` pixels; return whether that changed it.
 
-    whole: what it was before it was wrapped, if it was. Lines that it had then stay. Words are
-    broken only where one alone is too long.
+    whole: the text before it was wrapped for the first time, if it was; its line breaks stay. A
+    word is broken only if it alone is too long.
     """
-    known, longest = text.get_text(), _length(text)
+    before, longest = text.get_text(), _length(text)
     if longest <= room:
         return False
-    whole = whole or known
-    most = max(map(len, known.split("\n")))
+    whole = whole or before
+    most = max(map(len, before.split("\n")))
     for width in range(min(int(1.1 * most * room / longest), most - 1), FEWEST - 1, -1):
         lines = [line for part in whole.split("\n") for line in textwrap.wrap(part, width)]
         text.set_text("\n".join(lines))
         if _length(text) <= room:
             break
-    return text.get_text() != known
+    return text.get_text() != before
 
 
-def lay_out(drawn: Figure) -> None:
-    """Lay a figure out, with titles and axis labels wrapped that are longer than their room.
+def lay_out(figure: Figure) -> None:
+    """Lay a figure out, and wrap titles and axis labels that are longer than their room.
 
-    More lines leave other texts less room, so this is repeated while any has to be wrapped.
+    More lines leave other texts less room, so this is repeated while a text has to be wrapped.
     """
     whole: dict[Text, str] = {}
     for _ in range(ROUNDS):
-        drawn.draw_without_rendering()
-        texts = [(text, room) for text, room in _rooms(drawn) if text.get_text()]
+        figure.draw_without_rendering()
+        texts = [(text, room) for text, room in _rooms(figure) if text.get_text()]
         whole = {text: text.get_text() for text, _ in texts} | whole
         if not sum([wrap(text, room, whole[text]) for text, room in texts]):
             return
-    drawn.draw_without_rendering()
+    figure.draw_without_rendering()
 
 
-def _rooms(drawn: Figure) -> Iterator[tuple[Text, float]]:
-    """Titles and labels, each with how long it may be."""
-    panels = drawn.get_axes()
+def _rooms(figure: Figure) -> Iterator[tuple[Text, float]]:
+    """Yield titles and labels, each with its longest length in pixels."""
+    panels = figure.get_axes()
     for axes in panels:
         for text in _labels(axes):
-            yield text, _room(text, axes, panels)
-    for block in _blocks(drawn):
+            yield text, _room_in_panel(text, axes, panels)
+    for block in _blocks(figure):
         for text in block.texts:
-            yield text, _of_block(text, block)
+            yield text, _room_in_block(text, block)
 
 
-def _blocks(drawn: Figure | SubFigure) -> Iterator[Figure | SubFigure]:
-    """A figure and all that it is divided into."""
-    yield drawn
-    for block in drawn.subfigs:
+def _blocks(figure: Figure | SubFigure) -> Iterator[Figure | SubFigure]:
+    """Yield a figure and all its subfigures."""
+    yield figure
+    for block in figure.subfigs:
         yield from _blocks(block)
 
 
 def _labels(axes: Axes) -> list[Text]:
-    """Titles and names of axes, which are texts of a panel but are not placed by its data."""
+    """Return titles and axis labels: the texts of a panel that its data do not place."""
     placed = set(axes.texts)
-    texts = [one for one in axes.get_children() if isinstance(one, Text) and one not in placed]
+    texts = [each for each in axes.get_children() if isinstance(each, Text) and each not in placed]
     texts += [axes.xaxis.label, axes.yaxis.label]
-    return [one for one in texts if one.get_visible()]
+    return [text for text in texts if text.get_visible()]
 
 
-def _room(text: Text, axes: Axes, panels: Iterable[Axes]) -> float:
+def _room_in_panel(text: Text, axes: Axes, panels: Iterable[Axes]) -> float:
     """Return the longest width of a title or label of a panel.
 
-    A text at the side has the height of its panel. One that begins at the left may reach to the
-    next panel; one in the middle has half of the gap on both sides, for the neighbours have texts
-    too.
+    A text at the side may be as long as the height of its panel. A left-aligned text may extend to
+    the next panel, a centred one over half of the gaps, because the neighbours have texts too.
     """
     own, box = axes.bbox, text.get_window_extent()
     if text.get_rotation() % 180:
@@ -96,7 +95,10 @@ def _room(text: Text, axes: Axes, panels: Iterable[Axes]) -> float:
 
 
 def _beside(axes: Axes, panels: Iterable[Axes]) -> tuple[float, float]:
-    """Where the panels on the left and on the right end and begin, or else the figure."""
+    """Return the right edge of the panel on the left and the left edge of that on the right.
+
+    Where there is no panel, the edge of the figure.
+    """
     own, whole = axes.bbox, axes.get_figure(root=True).bbox
     boxes = [other.bbox for other in panels if other is not axes]
     level = [box for box in boxes if box.y0 < own.y1 and own.y0 < box.y1]
@@ -104,7 +106,7 @@ def _beside(axes: Axes, panels: Iterable[Axes]) -> tuple[float, float]:
     return left, min([box.x0 for box in level if box.x0 >= own.x1 - 1], default=whole.x1)
 
 
-def _of_block(text: Text, block: Figure | SubFigure) -> float:
+def _room_in_block(text: Text, block: Figure | SubFigure) -> float:
     """Return the longest width of a text of a figure, such as the title of a block."""
     own, box = block.bbox, text.get_window_extent()
     if text.get_rotation() % 180:

@@ -147,7 +147,7 @@ def test_a_learner_that_failed_is_not_drawn_and_one_is_needed(study):
 def test_several_series_are_drawn_on_one_scale(tmp_path, scaling, top, label):
     (tmp_path / "a.csv").write_text("a,b\n1,10\n1,10\n4,40\n")
     settings = series_file.Settings(path="a.csv", scaling=scaling, unit="EUR")
-    value, words = _series.drawn(series_file.build(settings, tmp_path / "a.csv"))
+    value, words = _series.plotted(series_file.build(settings, tmp_path / "a.csv"))
     assert value.max() == pytest.approx(top) and words == label
 
 
@@ -160,5 +160,5 @@ def test_the_axis_is_called_as_the_file_calls_it(tmp_path, time, label):
     (tmp_path / "a.csv").write_text("".join(f"{one},{other}\n" for one, other in rows))
     settings = series_file.Settings(path="a.csv", time=label, scaling="none")
     store = series_file.build(settings, tmp_path / "a.csv")
-    assert _series.label(store) == label
-    assert len(_series.of_tasks(store)) == 3
+    assert _series.axis_label(store) == label
+    assert len(_series.task_times(store)) == 3

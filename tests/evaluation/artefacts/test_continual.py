@@ -67,7 +67,7 @@ def test_the_band_is_the_interval_over_seeds():
 def test_few_seeds_are_lines_and_no_band(study):
     axes = panel(tasks_learnt.draw(study), "vogn")
     assert not axes.collections
-    colour = figure_style.look(study, "vogn")["color"]
+    colour = figure_style.method_style(study, "vogn")["color"]
     lines = [one for one in axes.get_lines() if one.get_color() == colour]
     ends = sorted(one.get_ydata()[-1] for one in lines if one.get_zorder() != 3)
     last = 100 * continual_stores.matrix("vogn")[:, -1].mean(axis=1)
@@ -101,9 +101,9 @@ def test_ticks_of_a_low_colour_bar_do_not_collide():
 
 def test_a_stream_is_named_once(study):
     store = study.streams[STREAM]
-    assert figure_style.named("s", store.assign_attrs(title="stream s")) == "s"
+    assert figure_style.stream_title("s", store.assign_attrs(title="stream s")) == "s"
     assert (
-        figure_style.named("s", store.assign_attrs(title="Digits, permuted"))
+        figure_style.stream_title("s", store.assign_attrs(title="Digits, permuted"))
         == "s: Digits, permuted"
     )
 
@@ -124,7 +124,7 @@ def test_published_numbers_are_drawn_at_the_last_task(study):
 
 def test_learners_that_forget_are_shown_on_the_task_just_learnt(study):
     learnt = 100 * np.diagonal(continual_stores.matrix("independent"), axis1=1, axis2=2)
-    colour = figure_style.look(study, "independent")["color"]
+    colour = figure_style.method_style(study, "independent")["color"]
     lines = panel(tasks_learnt.draw(study), "independent").get_lines()
     (drawn,) = [one for one in lines if one.get_color() == colour and one.get_zorder() == 3]
     expected = [learnt[:, : t + 1].mean() for t in range(10)]

@@ -31,7 +31,7 @@ def test_a_writer_that_fails_leaves_nothing(tmp_path):
 
     writers = {"csv": lambda path: path.write_text("whole"), "md": fail}
     with pytest.raises(OSError, match="disk full"):
-        output_files.write_beside(tmp_path / "table", writers)
+        output_files.write_together(tmp_path / "table", writers)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -145,12 +145,12 @@ def test_a_method_with_fewer_splits_says_so():
 def test_decimals_show_two_digits_of_the_middle_error_of_a_row(mean, errors, cell):
     nan = np.nan
     row = [statistics.Interval(mean, 2 * error, nan, nan, 4) for error in errors]
-    assert regression_table._cell(row[0], regression_table._places(row), 4) == cell
+    assert regression_table._cell(row[0], regression_table._decimals(row), 4) == cell
 
 
 def test_a_single_split_has_no_error():
     one = statistics.Interval(4.0, np.nan, np.nan, np.nan, 1)
-    assert regression_table._cell(one, regression_table._places([one]), 1) == "4.00"
+    assert regression_table._cell(one, regression_table._decimals([one]), 1) == "4.00"
     none = statistics.Interval(np.nan, np.nan, np.nan, np.nan, 0)
     assert regression_table._cell(none, 2, 1) == ""
 

@@ -30,7 +30,7 @@ def test_delays_and_misses_are_all_true_shifts(study):
 def test_shares_and_alarms_are_those_of_the_runs(study):
     figure = shift_detection.draw(study)
     share = axes_with(figure, "share of seeds").collections[0].get_array()
-    detectors = shift_detection._detectors(study, "toy-step")
+    detectors = shift_detection._detectors_of(study, "toy-step")
     first = [np.mean([np.isfinite(d[0]) for d in one.delays]) for one in detectors]
     np.testing.assert_allclose(share[:, 0], first)
     alarms = axes_with(figure, "false alarms").get_lines()
@@ -51,7 +51,7 @@ def test_reliability_is_drawn_right_after_and_in_hindsight_with_its_counts(study
 
 def test_the_caption_has_the_brier_score_and_coverage(study):
     caption = shift_detection.caption(study)
-    for detector in shift_detection._detectors(study, "toy-step"):
+    for detector in shift_detection._detectors_of(study, "toy-step"):
         p, true = detector.probabilities[shift_detection.AFTER]
         assert f"{study.label(detector.name)} {((p - true) ** 2).mean():.3f} = " in caption
     assert "6 of 6 runs per learner" in caption

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shiftbench.data.images import transformed_images
+from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import transformed_examples
 from tests.evaluation.scoring import stores
 
@@ -48,7 +49,7 @@ def test_colours_stay_colours():
     images[..., 2] = 0
     coloured = store.drop_vars("images").assign(images=(grey.dims, images))
     shown = transformed_examples._pictures
-    figure = transformed_examples._style.figure(2.0, "")
+    figure = figure_style.figure(2.0, "")
     axes = figure.subplots()
     shown.show(axes, transformed_images.view(coloured, 0, 3, np.array([0]))[0])
     drawn = axes.get_images()[0].get_array()

@@ -59,7 +59,7 @@ def test_a_word_that_is_not_in_the_vocabulary_is_named():
         word_trajectories.draw(study(("aardvark",)))
 
 
-def told_by_hand() -> _words.Story:
+def made_by_hand() -> _words.WordHistory:
     """Four periods, five words: 0 moves in period 2, 1 moves as far but is new there, 2 a little.
 
     Words 3 and 4 stay; 4 is in no text before the last period.
@@ -71,43 +71,43 @@ def told_by_hand() -> _words.Story:
     vectors = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
     starts = np.diff(angle, axis=0, prepend=angle[:1]) != 0
     starts[0] = True
-    there = np.ones((4, 5), bool)
-    there[:2, 1] = there[:3, 4] = there[1, 0] = False
+    present = np.ones((4, 5), bool)
+    present[:2, 1] = present[:3, 4] = present[1, 0] = False
     words = np.array(["gold", "radio", "the", "silver", "late"])
-    found = trajectories._parted(vectors, starts)
-    content = _words._content(words, xr.DataTree(), 0)
-    return _words.Story(words, ["1", "2", "3", "4"], found, there, content)
+    of_words = trajectories._parted(vectors, starts)
+    content = _words._is_content(words, xr.DataTree(), 0)
+    return _words.WordHistory(words, ["1", "2", "3", "4"], of_words, present, content)
 
 
 def test_a_word_that_is_new_has_not_moved():
-    distance = told_by_hand().distance
+    distance = made_by_hand().distance
     assert np.argwhere(np.isfinite(distance)).tolist() == [[1, 2], [2, 0]]
     np.testing.assert_allclose(distance[[1, 2], [2, 0]], [1 - np.cos(0.1), 1])
 
 
 def test_the_farthest_change_comes_first():
-    assert word_changes._farthest(told_by_hand().distance) == [(2, 0), (1, 2)]
+    assert word_changes._farthest(made_by_hand().distance) == [(2, 0), (1, 2)]
 
 
 def test_neighbours_have_occurred_by_then():
-    story = told_by_hand()
-    assert _words.near(story, 3, 2, 3) == ["the", "gold", "radio"]
-    assert _words.near(story, 3, 3, 2) == ["late", "the"]
-    assert _words.near(story, 3, 1, 5) == ["gold", "the"]
+    history = made_by_hand()
+    assert _words.neighbours(history, 3, 2, 3) == ["the", "gold", "radio"]
+    assert _words.neighbours(history, 3, 3, 2) == ["late", "the"]
+    assert _words.neighbours(history, 3, 1, 5) == ["gold", "the"]
 
 
 def test_segments_start_where_the_word_first_occurs():
-    story = told_by_hand()
-    assert [one[:2] for one in _words.segments(story, 0, 1)] == [(0, 1), (2, 3)]
-    assert [one[:2] for one in _words.segments(story, 1, 1)] == [(2, 3)]
-    assert [one[:2] for one in _words.segments(story, 4, 1)] == [(3, 3)]
+    history = made_by_hand()
+    assert [segment[:2] for segment in _words.segments(history, 0, 1)] == [(0, 1), (2, 3)]
+    assert [segment[:2] for segment in _words.segments(history, 1, 1)] == [(2, 3)]
+    assert [segment[:2] for segment in _words.segments(history, 4, 1)] == [(3, 3)]
 
 
 def test_words_of_content():
     words = np.array(["the", "Its", ",", "30", "$", "security", "well-being", "30th", "—"])
-    found = _words._content(words, xr.DataTree(), 0)
-    assert words[found].tolist() == ["security", "well-being", "30th"]
-    planted = _words._content(stream()["word"].values, stream(), 0)
+    content = _words._is_content(words, xr.DataTree(), 0)
+    assert words[content].tolist() == ["security", "well-being", "30th"]
+    planted = _words._is_content(stream()["word"].values, stream(), 0)
     assert planted.tolist() == [not word.startswith("the-") for word in stream()["word"].values]
 
 
@@ -126,8 +126,8 @@ def test_a_period_without_the_word_is_not_drawn():
 
 
 def test_the_caption_counts_the_changes_and_those_of_content():
-    story = _words.story(study().run("planted-words", "vbs").isel(seed=[0]), stream())
-    content = np.isfinite(story.distance[:, story.content]).sum()
+    history = _words.history(study().run("planted-words", "vbs").isel(seed=[0]), stream())
+    content = np.isfinite(history.distance[:, history.content]).sum()
     caption = word_changes.caption(study())
     assert f"of words that were there before, {content} are of words of content" in caption
     assert "Words of content are those of a theme." in caption
@@ -215,7 +215,7 @@ def test_points_of_equal_rates_stand_aside_and_lines_do_not():
     def curve(*rates):
         return [rate_distortion._Point(rate, None) for rate in rates]
 
-    line, *points = rate_distortion._aside([curve(1, 140), curve(140), curve(139), curve(20)])
+    line, *points = rate_distortion._moved_apart([curve(1, 140), curve(140), curve(139), curve(20)])
     assert line == curve(1, 140) and points[2] == curve(20)
     assert points[0][0].rate < 0.97 * 140 and points[1][0].rate > 1.03 * 139
 
@@ -229,7 +229,7 @@ def test_a_study_without_these_learners_is_refused():
 def test_histories_for_people():
     _, word = PLANTED[0]
     name = str(stream()["word"].values[word])
-    text = _words.histories(study(), [name], None, 1)
+    text = _words.describe(study(), [name], None, 1)
     assert text.startswith("words, planted-words, vbs, seed 1") and f"\n{name}\n" in text
     for arguments, said in (
         ((["b-99"], None, 0), 'unknown word "b-99"'),
@@ -237,7 +237,7 @@ def test_histories_for_people():
         (([name], None, 7), 'unknown seed "7"; known: 0, 1'),
     ):
         with pytest.raises(UserError, match=said):
-            _words.histories(study(), *arguments)
+            _words.describe(study(), *arguments)
 
 
 def test_periods_of_several_years_have_both_in_their_name():

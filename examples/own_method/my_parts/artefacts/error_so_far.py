@@ -24,7 +24,7 @@ def draw(study: StudyResults) -> Figure:
             means = np.convolve(errors, np.ones(WINDOW) / WINDOW, "valid")
             rows = np.arange(len(means)) + WINDOW
             panel.plot(
-                rows, means, label=study.label(learner), **figure_style.look(study, learner), markevery=40
+                rows, means, label=study.label(learner), **figure_style.method_style(study, learner), markevery=40
             )
         panel.set(title=stream, xlabel="row", ylabel="squared error", yscale="log")
         panel.legend()

@@ -1,4 +1,4 @@
-"""Figures and tables, one file each; they read results and never train or import TensorFlow.
+"""Figures and tables, one module each; they read results and never train or import TensorFlow.
 
-Found by file name. Files that start with an underscore are shared helpers.
+An artefact is found by its file name. Files that start with an underscore are shared helpers.
 """

@@ -1,8 +1,8 @@
-"""What figures and tables of continual learning share.
+"""Scores, scales and panels shared by figures and tables of continual learning.
 
-Learners that forget all before each task (the combinator `reset`) stand for training from
-scratch: of them these artefacts show each task's score just after it was learnt, as the
-"from scratch" rows of eschenhagen2019vogn do. After the last task they know nothing of the others.
+Learners that forget everything before each task (combinator `reset`) represent training from
+scratch. For these the artefacts show the score of each task right after it was learnt, like the
+"from scratch" rows of eschenhagen2019vogn: after the last task they know only that one.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from shiftbench.evaluation.scoring.results import StudyResults
 
 METRIC = "accuracy"
 SOURCE = "eschenhagen2019vogn"
-"""Whose printed numbers stand beside ours."""
+"""Paper whose numbers are shown beside ours."""
 FROM_SCRATCH = "acc_from_scratch"
-"""What published.yaml calls the mean accuracy of tasks that are each learnt from scratch."""
+"""Name in published.yaml of the mean accuracy of tasks that are each learnt from scratch."""
 COLUMNS = 6
-"""Small panels side by side."""
+"""Number of small panels side by side."""
 
 PAPER: dict[str, Any] = {"color": "black", "marker": "D", "ls": "none", "mfc": "white"}
-"""Looks of published numbers."""
+"""Style of published numbers."""
 
 BEST = 99.95
-"""Accuracies are drawn on the logarithm of the error (equal ratios of errors look equal), up to
-here."""
+"""Largest accuracy (%) on the scale, which is the logarithm of the error: equal ratios of errors
+look equal."""
 TICKS = (0, 20, 40, 60, 70, 80, 90, 95, 98, 99, 99.5, 99.9)
 
 
 def check(study: StudyResults, artefact: str, metrics: tuple[str, ...] = (METRIC,)) -> None:
-    """UserError where the study has not what the artefact shows."""
+    """Raise UserError if the study lacks a metric, or all runs on a stream failed."""
     study.require_metrics(artefact, *metrics)
     for stream in study.streams:
         if all(not study.run(stream, name).sizes["seed"] for name in study.learners):
@@ -49,17 +49,20 @@ def check(study: StudyResults, artefact: str, metrics: tuple[str, ...] = (METRIC
 
 
 def forgets(study: StudyResults, stream: str, learner: str) -> bool:
-    """Whether the learner starts each task from scratch."""
+    """Return whether the learner starts each task from scratch."""
     return provenance.offering(study.run(stream, learner), "scratch") is not None
 
 
 def matrix(study: StudyResults, stream: str, learner: str) -> np.ndarray:
-    """The accuracy matrix in percent [seed, task, tested task]; NaN for tasks to come."""
+    """Return the accuracy matrix in percent [seed, task, tested task]; NaN for later tasks."""
     return 100 * _matrix.matrix(study.run(stream, learner))
 
 
 def at_end(study: StudyResults, stream: str, learner: str, metric: str = METRIC) -> np.ndarray:
-    """Each task's score after the last task [seed, task]; from scratch, just after its own."""
+    """Return each task's score after the last task [seed, task].
+
+    For learners from scratch, its score right after it was learnt.
+    """
     run = study.run(stream, learner)
     if forgets(study, stream, learner):
         return _matrix.diagonal(run, metric)
@@ -67,7 +70,7 @@ def at_end(study: StudyResults, stream: str, learner: str, metric: str = METRIC)
 
 
 def so_far(study: StudyResults, stream: str, learner: str) -> np.ndarray:
-    """Average accuracy over the tasks so far, after each task [seed, task]."""
+    """Return the average accuracy over the tasks so far, after each task [seed, task]."""
     values = _matrix.matrix(study.run(stream, learner))
     if forgets(study, stream, learner):
         of_tasks = np.diagonal(values, axis1=1, axis2=2)
@@ -76,25 +79,25 @@ def so_far(study: StudyResults, stream: str, learner: str) -> np.ndarray:
 
 
 def from_scratch(study: StudyResults) -> str:
-    """Words for captions about learners that forget; empty where the study has none."""
-    found = [
+    """Return a sentence for captions on learners that forget; empty if the study has none."""
+    forgetful = [
         name
         for name in study.learners
         if any(forgets(study, stream, name) for stream in study.streams)
     ]
-    if not found:
+    if not forgetful:
         return ""
-    names = " and ".join(map(study.label, found))
+    names = " and ".join(map(study.label, forgetful))
     return f"{names}: each task just learnt, since nothing of the others is known. "
 
 
 def published_metric(study: StudyResults, stream: str, learner: str) -> str:
-    """Under which name the published average accuracy of this learner stands."""
+    """Return the name in published.yaml of the average accuracy of this learner."""
     return FROM_SCRATCH if forgets(study, stream, learner) else "acc"
 
 
 def published_averages(study: StudyResults, stream: str) -> dict[str, float]:
-    """The published average accuracies in percent, of the learners that have one."""
+    """Return the published average accuracy in percent of each learner that has one."""
     numbers = {
         name: study.published(stream, name, published_metric(study, stream, name))
         for name in study.learners
@@ -107,29 +110,29 @@ def published_averages(study: StudyResults, stream: str) -> dict[str, float]:
 
 
 def has_published(study: StudyResults) -> bool:
-    """Whether some learner on some stream has a published average accuracy."""
+    """Return whether a learner of the study has a published average accuracy on a stream."""
     return any(published_averages(study, stream) for stream in study.streams)
 
 
 def diamonds(study: StudyResults) -> str:
-    """Words for captions about published averages; empty where the study has none."""
+    """Return words for captions on published averages; empty if the study has none."""
     if not has_published(study):
         return ""
     return f"; diamonds: the average in {bibliography.short(SOURCE)}, measured or quoted there"
 
 
 def to_scale(percent: np.ndarray | float) -> np.ndarray:
-    """Place of an accuracy in percent on the scale of accuracies."""
+    """Return the position of an accuracy (%) on the scale of accuracies."""
     return -np.log10(100 - np.minimum(percent, BEST))
 
 
-def from_scale(place: np.ndarray | float) -> np.ndarray:
-    """The accuracy in percent at a place of that scale."""
-    return 100 - 10 ** -np.asarray(place)
+def from_scale(position: np.ndarray | float) -> np.ndarray:
+    """Return the accuracy (%) at a position of that scale."""
+    return 100 - 10 ** -np.asarray(position)
 
 
 def ticks(low: float, high: float, space: float) -> list[float]:
-    """Round accuracies between two, at least this share of the scale apart."""
+    """Return round accuracies from `low` to `high`, at least a share `space` of the scale apart."""
     least = space * (to_scale(high) - to_scale(low))
     spaced: list[float] = []
     for tick in TICKS:
@@ -140,10 +143,10 @@ def ticks(low: float, high: float, space: float) -> list[float]:
 
 
 def scale(axes: Axes, letter: Literal["x", "y"], values: Iterable[float], space: float) -> None:
-    """Puts an axis of accuracies in percent on their scale, with room for the values."""
-    known = [value for value in values if not np.isnan(value)]
-    low = max(0.0, float(from_scale(to_scale(min(known)) - 0.1)))
-    high = float(from_scale(to_scale(max(known)) + 0.1))
+    """Put an axis of accuracies (%) on their scale, with limits that cover the values."""
+    finite = [value for value in values if not np.isnan(value)]
+    low = max(0.0, float(from_scale(to_scale(min(finite)) - 0.1)))
+    high = float(from_scale(to_scale(max(finite)) + 0.1))
     setters: dict[str, tuple[Callable[..., Any], ...]] = {
         "x": (axes.set_xscale, axes.set_xlim, axes.set_xticks),
         "y": (axes.set_yscale, axes.set_ylim, axes.set_yticks),
@@ -151,12 +154,12 @@ def scale(axes: Axes, letter: Literal["x", "y"], values: Iterable[float], space:
     set_scale, set_limits, set_ticks = setters[letter]
     set_scale("function", functions=(to_scale, from_scale))
     set_limits(low, high)
-    chosen = ticks(low, high, space)
-    set_ticks(chosen, [f"{tick:g}" for tick in chosen])
+    marks = ticks(low, high, space)
+    set_ticks(marks, [f"{tick:g}" for tick in marks])
 
 
 def panels(block: SubFigure, number: int) -> list[Axes]:
-    """So many small panels on common axes, in rows of `COLUMNS`."""
+    """Return a number of small panels on common axes, in rows of `COLUMNS`."""
     rows = -(-number // COLUMNS)
     grid = block.subplots(rows, COLUMNS, sharex=True, sharey=True, squeeze=False).ravel()
     for axes in grid[number:]:
@@ -166,11 +169,11 @@ def panels(block: SubFigure, number: int) -> list[Axes]:
     return list(grid[:number])
 
 
-def blocks(drawn: Figure, study: StudyResults) -> Iterator[tuple[str, SubFigure]]:
-    """Each stream with its part of the figure, which has a title."""
-    parts = drawn.subfigures(len(study.streams), 1, squeeze=False)[:, 0]
-    letters = figure_style.letters(len(parts))
-    for letter, stream, part in zip(letters, study.streams, parts, strict=True):
-        words = figure_style.named(stream, study.streams[stream])
-        part.suptitle(figure_style.lettered(letter, words), x=0.008, ha="left", size=10)
+def blocks(figure: Figure, study: StudyResults) -> Iterator[tuple[str, SubFigure]]:
+    """Yield each stream with its part of the figure, which gets a title."""
+    letters = figure_style.panel_letters(len(study.streams))
+    parts = figure_style.divide(figure, study.streams)
+    for letter, (stream, part) in zip(letters, parts, strict=True):
+        text = figure_style.stream_title(stream, study.streams[stream])
+        part.suptitle(figure_style.with_letter(letter, text), x=0.008, ha="left", size=10)
         yield stream, part

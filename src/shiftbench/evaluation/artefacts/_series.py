@@ -1,4 +1,4 @@
-"""What figures and tables of series share: the axis of time, and how a series is called."""
+"""Time axis, values and names of series, for figures and tables."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from shiftbench.evaluation.scoring.results import StudyResults
 
 
 def axis(store: xr.Dataset) -> np.ndarray:
-    """Numbers, years or dates: of the values [time] of a series, or of the tasks of a table.
+    """Return numbers, years or dates of the values of a series or the tasks of a table [time].
 
-    The numbers of the tasks, from 1, where a table has no column of time.
+    For a table without a column of time: the numbers of the tasks, from 1.
     """
     if "time" not in store.coords:
         return 1 + np.arange(store.sizes["task"])
@@ -21,56 +21,55 @@ def axis(store: xr.Dataset) -> np.ndarray:
     return labels.astype("datetime64") if labels.dtype.kind == "U" else labels
 
 
-def of_tasks(store: xr.Dataset) -> np.ndarray:
-    """Label of the first value, or row, of each task [task]."""
+def task_times(store: xr.Dataset) -> np.ndarray:
+    """Return the time of the first value, or row, of each task [task]."""
     labels = axis(store)
     return labels[store["position"].values - 1] if "position" in store else labels
 
 
-def label(store: xr.Dataset) -> str:
-    """What the axis shows: the name that a file has for it, or what its labels look like."""
+def axis_label(store: xr.Dataset) -> str:
+    """Return the label of the time axis: its name in a file, or the kind of its values."""
     if "time" not in store.coords:
         return "task"
-    named, labels = store["time"].attrs.get("column"), store["time"].values
-    if named:
-        return named
+    column, labels = store["time"].attrs.get("column"), store["time"].values
+    if column:
+        return column
     if labels.dtype.kind == "U":
         return "date"
     return "number of the value" if labels[0] == 1 else "year"
 
 
 def values(store: xr.Dataset) -> np.ndarray:
-    """The series of the first realisation in the units of the data [time, series]."""
-    found = store["value"].values[0]
+    """Return the series of the first realisation in the units of the data [time, series]."""
+    scaled = store["value"].values[0]
     if "scale" not in store:
-        return found
-    return store["origin"].values[0] + store["scale"].values[0] * found
+        return scaled
+    return store["origin"].values[0] + store["scale"].values[0] * scaled
 
 
 def unit(store: xr.Dataset) -> str:
-    """The unit of `values`; empty where it is not known."""
-    told = store["scale" if "scale" in store else "value"].attrs["units"]
-    return "" if told in ("1", "unknown") else told
+    """Return the unit of `values`; empty if it is unknown."""
+    unit = store["scale" if "scale" in store else "value"].attrs["units"]
+    return "" if unit in ("1", "unknown") else unit
 
 
-def drawn(store: xr.Dataset) -> tuple[np.ndarray, str]:
-    """Return the values that figures draw, [time, series], and the label of their axis.
+def plotted(store: xr.Dataset) -> tuple[np.ndarray, str]:
+    """Return the values that figures draw [time, series] and their label.
 
-    In the units of the data, but as learners see them where each of several series has a scale of
-    its own.
+    In the units of the data, but standardised if several series have different scales.
     """
     names = store["series"].values.tolist()
     if "scale" in store and np.ptp(store["scale"].values[0]) > 0:
         return store["value"].values[0], "value (z-score)"
-    named = names[0] if len(names) == 1 else "value"
-    return values(store), f"{named} ({unit(store)})" if unit(store) else named
+    name = names[0] if len(names) == 1 else "value"
+    return values(store), f"{name} ({unit(store)})" if unit(store) else name
 
 
-def name(study: StudyResults, stream: str) -> str:
-    """The stream's name; in a grid, its values on the axes, without what all begin with."""
+def short_name(study: StudyResults, stream: str) -> str:
+    """Return the stream's name; in a grid, its values on the axes without their common prefix."""
     if stream not in study.cells:
         return stream
-    named = {one: " ".join(map(str, cell.values())) for one, cell in study.cells.items()}
-    # Texts and no paths; whole words alone.
-    same = os.path.commonprefix(list(named.values())) if len(named) > 1 else ""  # noqa: RUF071
-    return named[stream].removeprefix(same[: same.rfind("-") + 1])
+    names = {name: " ".join(map(str, cell.values())) for name, cell in study.cells.items()}
+    # The prefix of texts rather than paths, cut to whole words.
+    prefix = os.path.commonprefix(list(names.values())) if len(names) > 1 else ""  # noqa: RUF071
+    return names[stream].removeprefix(prefix[: prefix.rfind("-") + 1])

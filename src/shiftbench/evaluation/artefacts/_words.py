@@ -1,4 +1,4 @@
-"""What artefacts of streams of counts share: which runs they show, words over time, content."""
+"""Histories of words in streams of counts: their segments, neighbours and movements."""
 
 from __future__ import annotations
 
@@ -16,76 +16,76 @@ from shiftbench.evaluation.scoring.words.trajectories import Trajectories
 
 
 class Segment(NamedTuple):
-    """Periods from `first` to `last` in which a word has one vector, and its neighbours there."""
+    """Periods `first` to `last` in which a word has one vector, and its neighbours at the end."""
 
     first: int
     last: int
     neighbours: list[str]
 
 
-class Story(NamedTuple):
-    """What a seed of a run says of W words in T periods.
+class WordHistory(NamedTuple):
+    """Trajectories of W words over T periods, of one seed of a run.
 
-    words: [W] str; periods: T names; there: whether a word is in the training text of a period
-    [T, W] bool; content: whether it is more than grammar [W] bool.
+    words: [W] str; periods: T names; present: whether a word is in the training text of a period
+    [T, W] bool; content: whether it is a content word rather than a function word [W] bool.
     """
 
     words: np.ndarray
     periods: list[str]
-    found: Trajectories
-    there: np.ndarray
+    trajectories: Trajectories
+    present: np.ndarray
     content: np.ndarray
 
     @property
-    def known(self) -> np.ndarray:
-        """Whether a word has been in the text of a period or an earlier one [T, W]."""
-        return np.logical_or.accumulate(self.there)
+    def seen(self) -> np.ndarray:
+        """Whether a word has occurred in a period or an earlier one [T, W]."""
+        return np.logical_or.accumulate(self.present)
 
     @property
     def distance(self) -> np.ndarray:
-        """How far a word moves with each period [T, W]: 1 - cosine; NaN where it does not change.
+        """Movement of a word in each period [T, W]: 1 - cosine; NaN where it does not change.
 
-        A word that was in no text before is new, and has not moved.
+        A word that has not occurred before is new, and has not moved.
         """
-        vectors = self.found.vector[self.found.segment]
+        vectors = self.trajectories.vector[self.trajectories.segment]
         moved = 1 - trajectories.similarity(vectors[1:], vectors[:-1])
-        changed = self.found.changed[1:] & self.known[:-1]
+        changed = self.trajectories.changed[1:] & self.seen[:-1]
         return np.vstack([np.full(len(self.words), np.nan), np.where(changed, moved, np.nan)])
 
 
-def story(run: xr.Dataset, stream: xr.DataTree, seed: int = 0) -> Story:
-    """Of a run's seed, by its place."""
+def history(run: xr.Dataset, stream: xr.DataTree, seed: int = 0) -> WordHistory:
+    """Return the histories of all words. seed: its position in the run."""
     realisation, words = int(run["realisation"].values[seed]), run["word"].values
-    return Story(
+    return WordHistory(
         words,
         period_names(stream),
         trajectories.of_seed(run, seed),
         stream["unigram"].values[realisation] > 0,
-        _content(words, stream, realisation),
+        _is_content(words, stream, realisation),
     )
 
 
-def _content(words: np.ndarray, stream: xr.DataTree, realisation: int) -> np.ndarray:
-    """Of planted words, those of a theme; else what has a letter and is no stop word."""
-    # Only here: scikit-learn is slow to import.
+def _is_content(words: np.ndarray, stream: xr.DataTree, realisation: int) -> np.ndarray:
+    """Return which words have a letter and are no stop words; of planted words, have a theme."""
+    # Imported here because scikit-learn is slow to import.
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
     if "theme" in stream.dataset:
         return stream["theme"].values[realisation, 0] >= 0
     letters = [any(map(str.isalpha, word)) for word in words.tolist()]
-    grammar = [word.lower() in ENGLISH_STOP_WORDS for word in words.tolist()]
-    return np.array(letters) & ~np.array(grammar)
+    stop_words = [word.lower() in ENGLISH_STOP_WORDS for word in words.tolist()]
+    return np.array(letters) & ~np.array(stop_words)
 
 
-def told_content(stream: xr.DataTree) -> str:
-    """Which words are of content, for captions."""
+def content_note(stream: xr.DataTree) -> str:
+    """Return the sentence for captions on which words are content words."""
     if "theme" in stream.dataset:
         return "Words of content are those of a theme."
     return "Words of content have a letter and are none of the English stop words of scikit-learn."
 
 
 def deciding(study: StudyResults, stream: str, artefact: str) -> str:
-    """The first learner that decides when words change; UserError without one."""
+    """Return the first learner that decides when words change. Raises UserError without one."""
     for learner in study.learners:
         run = study.run(stream, learner)
         if run.sizes["seed"] and beam_lineage.decides(run) and "info_mean" in run:
@@ -97,55 +97,71 @@ def deciding(study: StudyResults, stream: str, artefact: str) -> str:
 
 
 def period_names(stream: xr.DataTree) -> list[str]:
-    """The years of each period, such as 1970 or 1970-74."""
+    """Return the years of each period, such as 1970 or 1970-74."""
     first, years = stream.dataset["first_year"].values, int(stream.attrs.get("period_years", 1))
     return [str(year) if years == 1 else f"{year}-{(year + years - 1) % 100:02d}" for year in first]
 
 
-def segments(story: Story, word: int, number: int) -> list[Segment]:
-    """The segments of a word from its first occurrence, each with so many neighbours at its end."""
-    born = int(np.argmax(story.there[:, word]))
-    starts = [0, *np.flatnonzero(story.found.changed[:, word]).tolist()]
-    ends = [start - 1 for start in starts[1:]] + [len(story.periods) - 1]
+def segments(history: WordHistory, word: int, number: int) -> list[Segment]:
+    """Return the segments of a word from its first occurrence, each with `number` neighbours."""
+    birth = int(np.argmax(history.present[:, word]))
+    starts = [0, *np.flatnonzero(history.trajectories.changed[:, word]).tolist()]
+    ends = [start - 1 for start in starts[1:]] + [len(history.periods) - 1]
     return [
-        Segment(max(first, born), last, near(story, word, last, number))
+        Segment(max(first, birth), last, neighbours(history, word, last, number))
         for first, last in zip(starts, ends, strict=True)
-        if last >= born
+        if last >= birth
     ]
 
 
 def span(names: list[str], segment: Segment) -> str:
-    """The periods of a segment in words."""
+    """Return the periods of a segment in words."""
     first, last = names[segment.first], names[segment.last]
     return first if first == last else f"{first} to {last}"
 
 
-def near(story: Story, word: int, period: int, number: int) -> list[str]:
-    """The nearest words in a period, of those that have occurred by then."""
-    order = trajectories.neighbours(story.found.at(period), word, len(story.words))
-    known = order[story.known[period, order] & (order != word)]
-    return story.words[known[:number]].tolist()
+def neighbours(history: WordHistory, word: int, period: int, number: int) -> list[str]:
+    """Return the nearest words in a period, among those that have occurred by then."""
+    order = trajectories.neighbours(history.trajectories.at(period), word, len(history.words))
+    seen = order[history.seen[period, order] & (order != word)]
+    return history.words[seen[:number]].tolist()
 
 
-def histories(
-    study: StudyResults, chosen: Sequence[str], learner: str | None, seed: int, number: int = 8
+def describe(
+    study: StudyResults, names: Sequence[str], learner: str | None, seed: int, number: int = 8
 ) -> str:
-    """The segments of words with their neighbours, for people to read.
+    """Return the segments of words with their neighbours, as text for people.
 
-    UserError for an unknown learner, seed or word.
+    Parameters
+    ----------
+    study
+        Results on a stream of counts; its first stream is shown.
+    names
+        The words.
+    learner
+        Name of a learner of the study; by default the first that decides when words change.
+    seed
+        A seed of the run.
+    number
+        Number of neighbours of each segment.
+
+    Raises
+    ------
+    UserError
+        For an unknown learner, seed or word.
     """
     stream = next(iter(study.streams))
     learner = learner or deciding(study, stream, "words")
     refuse_unknown("learner", learner, study.learners)
     run = study.run(stream, learner)
     refuse_unknown("seed", seed, run["seed"].values.tolist())
-    place = run["seed"].values.tolist().index(seed)
-    told = story(run, study.streams[stream], place)
-    text = [f"{study.name}, {stream}, {learner}, seed {seed}"]
-    for name in chosen:
-        refuse_unknown("word", name, told.words.tolist())
-        word = int(np.flatnonzero(told.words == name)[0])
-        text.append(f"\n{name}")
-        for one in segments(told, word, number):
-            text.append(f"  {span(told.periods, one):24} {', '.join(one.neighbours)}")
-    return "\n".join(text)
+    of_seed = history(run, study.streams[stream], run["seed"].values.tolist().index(seed))
+    lines = [f"{study.name}, {stream}, {learner}, seed {seed}"]
+    for name in names:
+        refuse_unknown("word", name, of_seed.words.tolist())
+        word = int(np.flatnonzero(of_seed.words == name)[0])
+        lines.append(f"\n{name}")
+        for segment in segments(of_seed, word, number):
+            periods = span(of_seed.periods, segment)
+            lines.append(f"  {periods:24} {', '.join(segment.neighbours)}")
+    return "\n".join(lines)

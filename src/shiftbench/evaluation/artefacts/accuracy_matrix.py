@@ -1,7 +1,7 @@
-"""The accuracy matrix of each learner: on which tasks it is right, after which.
+"""Accuracy matrix of each learner: its accuracy on each task after each task.
 
-A row a task learnt last, a column a task it is judged on (eschenhagen2019vogn, 4.1). Down a column
-one sees what is forgotten; on the diagonal what is learnt.
+As in eschenhagen2019vogn, 4.1: rows are the task learnt last, columns the task tested. A column
+shows forgetting, the diagonal learning.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ REQUIRES = ("earlier-tests",)
 
 COLOURS = "viridis"
 NUMBERED = 6
-"""Cells hold numbers for at most so many tasks; more would be too small to read."""
+"""Largest number of tasks with numbers in the cells; more would be too small to read."""
 
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """The figure, one block a stream, one map a learner; UserError without the accuracies."""
+    """Draw one block per stream with a map per learner. Raises UserError without accuracies."""
     _continual.check(study, "accuracy-matrix")
     rows = -(-len(study.learners) // _continual.COLUMNS)
-    drawn = figure_style.figure(
+    figure = figure_style.figure(
         (0.35 + 2.0 * rows) * len(study.streams), caption(study), study.budget()
     )
-    for stream, block in _continual.blocks(drawn, study):
+    for stream, block in _continual.blocks(figure, study):
         _draw_stream(block, study, stream)
-    return drawn
+    return figure
 
 
 def caption(study: StudyResults) -> str:
-    """What the figure shows, on how many runs, and what is cut."""
+    """Describe the figure, the number of runs and the reductions."""
     return (
         "Accuracy (%) on the test data of each task (column) after each task (row), mean over "
         "seeds; one scale for all learners of a stream, the logarithm of the error. Learners that "
@@ -53,27 +53,27 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
     low, high = float(np.nanmin(means)), float(np.nanmax(means))
     norm = FuncNorm((_continual.to_scale, _continual.from_scale), low, high)
     for axes, name, values in zip(panels, study.learners, means, strict=True):
-        shown = _draw_map(axes, values, norm)
+        image = _draw_map(axes, values, norm)
         axes.set_title(study.label(name), size=7.5)
     block.supxlabel("judged on task", size=9)
     block.supylabel("after task", size=9)
-    scale = block.colorbar(shown, ax=panels, shrink=0.8, pad=0.01, aspect=30)
+    scale = block.colorbar(image, ax=panels, shrink=0.8, pad=0.01, aspect=30)
     rows = -(-len(panels) // _continual.COLUMNS)
-    chosen = _continual.ticks(low, high, space=0.15 / rows)
-    scale.set_ticks(chosen, labels=[f"{tick:g}" for tick in chosen])
+    ticks = _continual.ticks(low, high, space=0.15 / rows)
+    scale.set_ticks(ticks, labels=[f"{tick:g}" for tick in ticks])
     scale.set_label("accuracy (%)")
     scale.outline.set_visible(False)
 
 
 def _mean(values: np.ndarray) -> np.ndarray:
-    """Mean over seeds of A [seed, task, task]; NaN where there are no seeds."""
+    """Return the mean over seeds of A [seed, task, task]; NaN without seeds."""
     return values.mean(axis=0) if len(values) else np.full(values.shape[1:], np.nan)
 
 
 def _draw_map(axes: Axes, values: np.ndarray, norm: FuncNorm) -> AxesImage:
     tasks = len(values)
-    reach = (0.5, tasks + 0.5, tasks + 0.5, 0.5)
-    shown = axes.imshow(values, COLOURS, norm=norm, extent=reach)
+    extent = (0.5, tasks + 0.5, tasks + 0.5, 0.5)
+    image = axes.imshow(values, COLOURS, norm=norm, extent=extent)
     labels = np.arange(1, tasks + 1) if tasks <= NUMBERED else np.arange(1, tasks + 1, 3)
     axes.set_xticks(labels)
     axes.set_yticks(labels)
@@ -83,7 +83,6 @@ def _draw_map(axes: Axes, values: np.ndarray, norm: FuncNorm) -> AxesImage:
     if tasks <= NUMBERED:
         for t, j in zip(*np.nonzero(~np.isnan(values)), strict=True):
             dark = norm(values[t, j]) < 0.5
-            words = f"{values[t, j]:.0f}"
-            colour = "white" if dark else "black"
-            axes.text(j + 1, t + 1, words, size=6.5, color=colour, ha="center", va="center")
-    return shown
+            number, colour = f"{values[t, j]:.0f}", "white" if dark else "black"
+            axes.text(j + 1, t + 1, number, size=6.5, color=colour, ha="center", va="center")
+    return image

@@ -1,7 +1,7 @@
-"""Average accuracy over tasks, and the numbers that the paper prints on the same data.
+"""Average accuracy over tasks, beside the numbers of li2021vbs, Table 1, on the same data.
 
-Table 1 of li2021vbs: its rows, then the learners of the study that it does not have. sd is
-the paper's three-stage standard deviation, the interval is over seeds.
+The rows of the paper come first, then the other learners of the study. sd is the paper's
+three-stage standard deviation, the interval is over seeds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ METRIC = "accuracy"
 
 
 class _Line(NamedTuple):
-    """One line of the table; method: None of a learner that the paper does not have."""
+    """One line of the table. method: None for a learner that the paper does not have."""
 
     learner: str
     method: str | None
@@ -32,23 +32,20 @@ class _Line(NamedTuple):
 
 
 def tabulate(study: StudyResults) -> pd.DataFrame:
-    """One row a stream and line of the table; accuracies in percent, rounded to 0.01.
+    """Return one row per stream and line of the table; accuracies in percent, rounded to 0.01.
 
     accuracy, ci_low, ci_high: mean over seeds and its 95 % interval; sd: three-stage, mean over
     seeds; minus_BASELINE: difference to the study's baseline, paired by seed, with its interval;
-    runs: seeds that count; paper: its number on these data, where it has one. UserError without
+    runs: seeds without failure; paper: its number on these data, if any. Raises UserError without
     the metric accuracy.
     """
     study.require_metrics("average-accuracy", METRIC)
     rows = [_row(study, stream, line) for stream in study.streams for line in _lines(study)]
-    frame = pd.DataFrame(rows)
-    # A column that says the same in every row says nothing.
-    alike = [name for name in ("stream", "paper") if frame[name].nunique() == 1]
-    return frame.drop(columns=alike)
+    return table_files.without_constant(pd.DataFrame(rows), ("stream", "paper"))
 
 
 def caption(study: StudyResults) -> str:
-    """What the table shows, what it leaves out, on how many runs, and what is cut."""
+    """Describe the columns, absent rows, the number of runs and the reductions."""
     paper, shown = _paper(), {(line.method, line.metric) for line in _lines(study)}
     absent = [row.label for row in paper.rows if (row.method, row.metric) not in shown]
     missing = f" Not in this study: {', '.join(absent)}." if absent else ""
@@ -76,16 +73,16 @@ def _paper() -> paper_numbers.Table:
 
 
 def _lines(study: StudyResults) -> list[_Line]:
-    """The paper's rows that the study has, then its other learners."""
+    """Return the paper's rows that the study has, then its other learners."""
     standing = {method: learner for learner, method in study.methods.items()}
-    known = [
+    printed = [
         _Line(standing[row.method], row.method, row.metric, row.label)
         for row in _paper().rows
         if row.method in standing and row.metric in study.metrics
     ]
-    listed = {line.learner for line in known}
+    listed = {line.learner for line in printed}
     others = [name for name in study.learners if name not in listed]
-    return known + [_Line(name, None, METRIC, study.label(name)) for name in others]
+    return printed + [_Line(name, None, METRIC, study.label(name)) for name in others]
 
 
 def _row(study: StudyResults, stream: str, line: _Line) -> dict[str, object]:
@@ -111,23 +108,17 @@ def _row(study: StudyResults, stream: str, line: _Line) -> dict[str, object]:
         "sd": _rounded(100 * _spread(study, stream, line)),
         **(difference if study.baseline else {}),
         "runs": of_seeds.n,
-        "paper": _printed(study.published(stream, line.learner, line.metric)),
+        "paper": table_files.published_percent(study.published(stream, line.learner, line.metric)),
     }
 
 
 def _spread(study: StudyResults, stream: str, line: _Line) -> float:
-    """Three-stage standard deviation, mean over the seeds that did not fail."""
+    """Return the three-stage standard deviation, mean over the seeds that did not fail."""
     run = study.run(stream, line.learner)
     by_task = run["score"].sel(metric=line.metric).transpose("seed", "task").values
     true = shift_matching.truth(run, study.streams[stream])
     spreads = [statistics.three_stage_sd(a, b) for a, b in zip(by_task, true, strict=True)]
     return statistics.interval(np.array(spreads)).mean
-
-
-def _printed(number: paper_numbers.Number | None) -> str:
-    if number is None or number.shown is None:
-        return number.note if number else ""
-    return table_files.plus_minus(100 * number.mean, 100 * number.spread)
 
 
 def _rounded(value: float) -> float:

@@ -1,9 +1,8 @@
-"""Average cumulative loss against the number of rows, every learner, band over orders.
+"""Average cumulative loss of each learner against the number of rows, with a band over orders.
 
 The figure of cherief2019online (its slides "Test on a simulated dataset", "Test on the Breast
-dataset"). Solid: loss of the posterior mean, l_t(m_t); dotted: expected loss under the
-posterior, where the study has it. Dashed: the best fixed predictor in hindsight, where the
-study has the regret.
+dataset"). Solid: loss of the posterior mean, l_t(m_t); dotted: expected loss under the posterior,
+if the study has it; dashed: the best fixed predictor in hindsight, if the study has the regret.
 """
 
 from __future__ import annotations
@@ -24,24 +23,24 @@ USES = ("average_cumulative_loss",)
 METRIC = "average_cumulative_loss"
 EXPECTED = "average_cumulative_expected_loss"
 BURN_IN = 10
-"""The mean of fewer rows is noise, and would set the scale."""
+"""First number of rows drawn: the mean over fewer is noise, and would set the scale."""
 POINTS = 300
-"""More points on a line would only make the file larger."""
+"""Number of points on a line; more would only make the file larger."""
 BAND = (0.1, 0.9)
 """Quantiles over orders; unlike a standard deviation they stay above 0 on the log scale."""
 
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """One panel a stream; UserError without the metric."""
+    """Draw one panel per stream. Raises UserError without the metric."""
     study.require_metrics("average-cumulative-loss", METRIC)
-    return figure_style.by_stream(
+    return figure_style.panel_per_stream(
         study.streams, 3.1, caption(study), study.budget(), partial(_draw_stream, study)
     )
 
 
 def caption(study: StudyResults) -> str:
-    """What the lines are, on how many runs, and what is cut."""
+    """Describe the lines, the number of runs and the reductions."""
     dotted = (
         "; dotted: expected loss under the posterior, where that is another"
         if EXPECTED in study.metrics
@@ -60,24 +59,24 @@ def caption(study: StudyResults) -> str:
 
 
 def running_mean(values: np.ndarray) -> np.ndarray:
-    """Mean of values [seed, task] over the tasks so far."""
+    """Return the mean of values [seed, task] over the tasks so far."""
     return values.cumsum(axis=1) / np.arange(1, values.shape[1] + 1)
 
 
 def _draw_stream(study: StudyResults, panel: Axes, stream: str) -> None:
-    t = _shown(study.streams[stream].sizes["task"])
-    for place, learner in enumerate(study.learners):
-        look = figure_style.look(study, learner)
+    t = _drawn_rows(study.streams[stream].sizes["task"])
+    for number, learner in enumerate(study.learners):
+        style = figure_style.method_style(study, learner)
         lines = _orders(study, stream, learner, METRIC)
-        mean, marked = lines.mean(axis=0), figure_style.apart(place, len(study.learners), len(t))
-        label = study.label(learner)
-        panel.plot(t, mean, **look, lw=1.4, ms=4, markevery=marked, label=label)
+        mean, label = lines.mean(axis=0), study.label(learner)
+        markers = figure_style.marker_positions(number, len(study.learners), len(t))
+        panel.plot(t, mean, **style, lw=1.4, ms=4, markevery=markers, label=label)
         low, high = np.quantile(lines, BAND, axis=0) if len(lines) else (t * np.nan,) * 2
-        panel.fill_between(t, low, high, color=look["color"], alpha=0.15, lw=0)
+        panel.fill_between(t, low, high, color=style["color"], alpha=0.15, lw=0)
         if EXPECTED in study.metrics:
             expected = _orders(study, stream, learner, EXPECTED).mean(axis=0)
-            if not np.allclose(expected, mean):  # as it is of a posterior that is one point
-                panel.plot(t, expected, color=look["color"], lw=0.9, ls=":")
+            if not np.allclose(expected, mean):  # equal for a posterior that is one point
+                panel.plot(t, expected, color=style["color"], lw=0.9, ls=":")
     if EXPECTED in study.metrics:
         panel.plot([], [], color=figure_style.MUTED, lw=0.9, ls=":", label="expected loss")
     if "regret" in study.metrics:
@@ -89,29 +88,29 @@ def _draw_stream(study: StudyResults, panel: Axes, stream: str) -> None:
     panel.tick_params(which="minor", labelsize=7)
 
 
-def _shown(rows: int) -> np.ndarray:
-    """The numbers of rows seen at which lines have a point, from the burn-in to the end."""
+def _drawn_rows(rows: int) -> np.ndarray:
+    """Return the numbers of rows seen at which lines have a point, from the burn-in to the end."""
     return np.unique(np.linspace(min(BURN_IN, rows), rows, POINTS).astype(int))
 
 
 def _orders(study: StudyResults, stream: str, learner: str, metric: str) -> np.ndarray:
-    """The average so far [order, shown], of the orders that did not fail."""
+    """Return the average so far [order, drawn], for the orders that did not fail."""
     lines = running_mean(study.by_task(stream, learner, metric))
-    return lines[~np.isnan(lines).any(axis=1)][:, _shown(lines.shape[1]) - 1]
+    return lines[~np.isnan(lines).any(axis=1)][:, _drawn_rows(lines.shape[1]) - 1]
 
 
 def _draw_best(panel: Axes, study: StudyResults, stream: str) -> None:
-    """The loss per row that the regret is measured against, where that is the loss shown."""
+    """Draw the loss per row that the regret is measured against, if that is the loss shown."""
     tasks = study.streams[stream].sizes["task"]
     for learner in study.learners:
         score, regret = (study.score(stream, learner, name) for name in (METRIC, "regret"))
         run = study.run(stream, learner)
-        known = np.isfinite(regret)
-        if not known.any():
+        finite = np.isfinite(regret)
+        if not finite.any():
             continue
         own = run["info_loss"].sum(("task", "hypothesis")).values / tasks
-        if np.allclose(own, score[known]):
+        if np.allclose(own, score[finite]):
             label = "best fixed predictor"
-            best = (score - regret / tasks)[known].mean()
+            best = (score - regret / tasks)[finite].mean()
             panel.axhline(best, color="black", lw=1.1, ls="--", label=label)
             return

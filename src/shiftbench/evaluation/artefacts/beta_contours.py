@@ -1,4 +1,4 @@
-"""The exact beta posterior beside its normal-inverse-gamma approximation, as contours.
+"""Contours of the exact beta posterior and its normal-inverse-gamma approximation.
 
 Fig. 3 of knoblauch2018robust: draws by Hamiltonian Monte Carlo (solid) and the fitted approximation
 (dashed), for pairs of the first two coefficients and the variance, after the first task and
@@ -30,14 +30,14 @@ SHARES = (0.5, 0.8, 0.95)
 CELLS = 120
 """Cells of the grid along each axis."""
 BANDWIDTH = 0.2
-"""Of the smoothing of draws, in their standard deviations; they are drawn together before, so
-that it leaves their covariance as it is."""
+"""Width of the smoothing, in standard deviations of the draws, which are shrunk before so that
+smoothing leaves their covariance unchanged."""
 REACH = 3.4
-"""Half the width of a panel, in standard deviations of the draws, at most."""
+"""Largest half-width of a panel, in standard deviations of the draws."""
 
 
 class _Pair(NamedTuple):
-    """Two parameters: their place in a draw (0: s2) and their names."""
+    """Two parameters: their indices in a draw (0: s2) and their names."""
 
     x: int
     y: int
@@ -47,13 +47,13 @@ class _Pair(NamedTuple):
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """One row of panels a stream and task shown; UserError without a learner with draws."""
+    """Draw one row of panels per stream and task. Raises UserError without a learner with draws."""
     learner = _sampler(study)
     shown = [(stream, task) for stream in study.streams for task in _tasks(study, stream)]
     width = max(len(_pairs(study, stream, learner)) for stream in study.streams)
-    drawn = figure_style.figure(2.9 * len(shown) + 0.3, caption(study), study.budget())
-    panels = drawn.subplots(len(shown), width, squeeze=False)
-    letters = figure_style.letters(len(shown))
+    figure = figure_style.figure(2.9 * len(shown) + 0.3, caption(study), study.budget())
+    panels = figure.subplots(len(shown), width, squeeze=False)
+    letters = figure_style.panel_letters(len(shown))
     for letter, row, (stream, task) in zip(letters, panels, shown, strict=True):
         run = study.run(stream, learner).isel(seed=0, task=task, hypothesis=0)
         draws = run["info_draws"].values
@@ -61,14 +61,14 @@ def draw(study: StudyResults) -> Figure:
         for panel, pair in zip(row, _pairs(study, stream, learner), strict=False):
             _draw_pair(panel, draws, fit, pair)
         rows = _rows(study.streams[stream], task)
-        figure_style.title(row[0], letter, f"{stream}, after {rows} rows")
+        figure_style.set_title(row[0], letter, f"{stream}, after {rows} rows")
         row[-1].set_title(_difference(draws, fit), loc="right", size=8, color=figure_style.MUTED)
-    figure_style.legend_above(drawn, panels[0, 0])
-    return drawn
+    figure_style.shared_legend(figure, panels[0, 0])
+    return figure
 
 
 def caption(study: StudyResults) -> str:
-    """What the contours are of, how many draws, how well mixed, and what is cut."""
+    """Describe the contours, the number and mixing of draws, and the reductions."""
     runs = [study.run(stream, _sampler(study)) for stream in study.streams]
     worst = max(float(run["info_r_hat"].max()) for run in runs)
     least = min(float(run["info_accepted"].min()) for run in runs)
@@ -85,7 +85,7 @@ def caption(study: StudyResults) -> str:
 
 
 def _sampler(study: StudyResults) -> str:
-    """The first learner that publishes draws."""
+    """Return the first learner that publishes draws."""
     stream = next(iter(study.streams))
     for name in study.learners:
         if "info_draws" in study.run(stream, name):
@@ -94,32 +94,32 @@ def _sampler(study: StudyResults) -> str:
 
 
 def _tasks(study: StudyResults, stream: str) -> list[int]:
-    """The first task and the last."""
+    """Return the first task and the last."""
     return sorted({0, study.streams[stream].sizes["task"] - 1})
 
 
 def _rows(store: xr.Dataset, task: int) -> int:
-    """Rows that are seen after a task."""
+    """Return the number of rows seen after a task."""
     rows = provenance.reader(store).task
     return sum(int(rows(store, [0], t).train.mask.sum()) for t in range(task + 1))
 
 
 def _pairs(study: StudyResults, stream: str, learner: str) -> list[_Pair]:
-    """Pairs of s2 and at most two coefficients."""
+    """Return all pairs of s2 and at most two coefficients."""
     coefficients = study.run(stream, learner)["info_draws"].shape[-1] - 1
     names = ["variance", "coefficient 1", "coefficient 2"][: 1 + min(coefficients, 2)]
     if study.streams[stream].attrs.get("regressors") == "own-lag":
         names[1:] = ["intercept", "lag 1"]
-    # The variance last: it is the one that every figure of this kind has on an upright axis.
+    # The variance comes last, so that it is on the vertical axis as in the paper.
     order = [*range(1, len(names)), 0]
     return [_Pair(i, j, names[i], names[j]) for i, j in itertools.combinations(order, 2)]
 
 
 def _draw_pair(panel: Axes, draws: np.ndarray, fit: Approximation, pair: _Pair) -> None:
-    chosen = draws[:, [pair.x, pair.y]]
-    edges = [_edges(values) for values in chosen.T]
+    of_pair = draws[:, [pair.x, pair.y]]
+    edges = [_edges(values) for values in of_pair.T]
     x, y = (0.5 * (edge[1:] + edge[:-1]) for edge in edges)
-    exact = _smoothed(chosen, edges)
+    exact = _smoothed(of_pair, edges)
     on_x, on_y = np.meshgrid(x, y, indexing="ij")
     density = _student_t if pair.y else _with_variance
     fitted = density(fit, on_x, on_y, pair)
@@ -134,16 +134,16 @@ def _draw_pair(panel: Axes, draws: np.ndarray, fit: Approximation, pair: _Pair) 
 
 
 def _smoothed(draws: np.ndarray, edges: list[np.ndarray]) -> np.ndarray:
-    """Density of draws [K, 2] in each cell of a grid, up to a constant."""
+    """Return the density of draws [K, 2] in each cell of a grid, up to a constant."""
     mean, sd = draws.mean(axis=0), draws.std(axis=0)
-    together = mean + (draws - mean) / np.sqrt(1 + BANDWIDTH**2)
-    counts = np.histogram2d(together[:, 0], together[:, 1], bins=edges)[0]
+    shrunk = mean + (draws - mean) / np.sqrt(1 + BANDWIDTH**2)
+    counts = np.histogram2d(shrunk[:, 0], shrunk[:, 1], bins=edges)[0]
     cell = np.array([edge[1] - edge[0] for edge in edges])
     return gaussian_filter(counts, BANDWIDTH * sd / cell, mode="constant")
 
 
 def _edges(values: np.ndarray) -> np.ndarray:
-    """Edges of the cells; of a skewed parameter the panel shows where the draws are."""
+    """Return the edges of the cells; for a skewed parameter they end at the outermost draws."""
     middle, reach = values.mean(), REACH * values.std()
     low, high = max(middle - reach, values.min()), min(middle + reach, values.max())
     margin = 0.05 * (high - low)
@@ -151,36 +151,36 @@ def _edges(values: np.ndarray) -> np.ndarray:
 
 
 def _student_t(fit: Approximation, x: np.ndarray, y: np.ndarray, pair: _Pair) -> np.ndarray:
-    """Density of two coefficients under the approximation, up to a constant."""
-    places = [pair.x - 1, pair.y - 1]
-    root = np.linalg.cholesky((fit.root @ fit.root.T)[np.ix_(places, places)])
-    z = np.linalg.solve(root, np.stack([x.ravel(), y.ravel()]) - fit.m[places][:, None])
+    """Return the density of two coefficients under the approximation, up to a constant."""
+    indices = [pair.x - 1, pair.y - 1]
+    root = np.linalg.cholesky((fit.root @ fit.root.T)[np.ix_(indices, indices)])
+    z = np.linalg.solve(root, np.stack([x.ravel(), y.ravel()]) - fit.m[indices][:, None])
     squared = (z**2).sum(axis=0).reshape(x.shape)
     return (1 + 0.5 * squared / fit.b) ** -(fit.a + 1)
 
 
 def _with_variance(fit: Approximation, x: np.ndarray, s2: np.ndarray, pair: _Pair) -> np.ndarray:
-    """Density of a coefficient and the variance under the approximation."""
+    """Return the density of a coefficient and the variance under the approximation."""
     root = np.linalg.norm(fit.root[pair.x - 1])
     of_pair = Approximation(fit.a, fit.b, fit.m[[pair.x - 1]], np.array([[root]]))
-    # The margin of the panel may reach below a variance of 0.
+    # The margin of the panel may extend below a variance of 0.
     positive = np.maximum(s2, 1e-12 * fit.b).ravel()
     log_density = of_pair.log_density(positive, x.reshape(-1, 1)).reshape(x.shape)
     return np.where(s2 > 0, np.exp(log_density), 0.0)
 
 
 def _levels(values: np.ndarray) -> list[float]:
-    """Densities whose contours hold SHARES of what is on the grid, increasing."""
+    """Return the densities, increasing, whose contours hold SHARES of the mass on the grid."""
     ordered = np.sort(values.ravel())[::-1]
-    held = np.cumsum(ordered) / ordered.sum()
-    return sorted(float(ordered[np.searchsorted(held, share)]) for share in SHARES)
+    mass = np.cumsum(ordered) / ordered.sum()
+    return sorted(float(ordered[np.searchsorted(mass, share)]) for share in SHARES)
 
 
 def _difference(draws: np.ndarray, fit: Approximation) -> str:
-    """Largest differences of marginal means, in standard deviations, and of these."""
+    """Return, in words, the largest differences of marginal means and standard deviations."""
     mean = np.append(fit.b / (fit.a - 1), fit.m)
     of_mu = mean[0] * (fit.root**2).sum(axis=1)
     sd = np.sqrt(np.append(mean[0] ** 2 / (fit.a - 2), of_mu))
-    found = draws.std(axis=0)
-    shift = np.abs(draws.mean(axis=0) - mean) / found
-    return f"means within {shift.max():.2f} sd, sds within {np.abs(sd / found - 1).max():.1%}"
+    exact_sd = draws.std(axis=0)
+    shift = np.abs(draws.mean(axis=0) - mean) / exact_sd
+    return f"means within {shift.max():.2f} sd, sds within {np.abs(sd / exact_sd - 1).max():.1%}"

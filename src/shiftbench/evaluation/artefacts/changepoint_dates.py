@@ -1,14 +1,14 @@
-"""When the data change: the time, probability and size of each change that a learner finds.
+"""Time, probability and size of each change in the data that a learner finds.
 
-A row a change and column, for each learner that decides about changes: the most probable
-segmentation in hindsight, of the first realisation and the first seed. Time is that of the first
-value of the new segment, as the file has it; without times, it is the number of the task, from 1.
+One row per change and column, for each learner that decides about changes: its most probable
+segmentation in hindsight, for the first realisation and the first seed. time: of the first value
+of the new segment, as in the file; without times, the number of the task, from 1.
 
 probability: of a change within 3 tasks of this one, as the learner knows it at the end of the
 segment that begins here. before, after: means of the column in the segments before and after the
-change, in the units of the data. size: of a series, after - before; of a table, the root mean
-square difference of two predictions of the target, by least squares on the segments before and
-after, over the rows of both.
+change, in the units of the data. size: for a series, after - before; for a table, the root mean
+square difference, over the rows of both segments, of two predictions of the target, by least
+squares on the segment before and on the one after.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from shiftbench.evaluation import table_files
 from shiftbench.evaluation.artefacts import _series
 from shiftbench.evaluation.scoring import changes
 from shiftbench.evaluation.scoring.changes import Change
@@ -32,11 +33,11 @@ FROM = ("changes",)
 
 COLUMNS = ["stream", "method", "time", "probability", "column", "before", "after", "size"]
 DIGITS = 4
-"""Significant ones, in the table to read."""
+"""Significant digits in the Markdown table."""
 
 
 def tabulate(study: StudyResults) -> pd.DataFrame:
-    """One row a stream, method, change and column of the data."""
+    """Return one row per stream, method, change and column of the data."""
     rows = [
         {"stream": stream, "method": study.label(learner)} | row
         for stream, store in study.streams.items()
@@ -47,11 +48,11 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
 
 
 def shown(table: pd.DataFrame) -> pd.DataFrame:
-    """The same to read: without what is the same in all rows, and with few digits."""
+    """Return the table for reading: without constant names, and with few digits."""
     numbers = table.assign(probability=table["probability"].map("{:.2f}".format))
     for name in ("before", "after", "size"):
         numbers[name] = table[name].map(f"{{:.{DIGITS}g}}".format)
-    return numbers.drop(columns=[one for one in ("stream", "column") if table[one].nunique() == 1])
+    return table_files.without_constant(numbers, ("stream", "column"))
 
 
 def caption(study: StudyResults) -> str:
@@ -81,44 +82,44 @@ def caption(study: StudyResults) -> str:
 
 
 def _rows(store: xr.Dataset, run: xr.Dataset) -> Iterator[dict[str, Any]]:
-    """The rows of a run, without its names."""
-    sized = _of_series if "value" in store else _of_table
-    times = _series.of_tasks(store)
+    """Yield the rows of a run, without stream and method."""
+    sizes = _series_sizes if "value" in store else _table_sizes
+    times = _series.task_times(store)
     for change in changes.found(run) or ():
-        known = {"time": str(times[change.task]), "probability": change.probability}
-        for row in sized(store, change):
-            yield known | row
+        when = {"time": str(times[change.task]), "probability": change.probability}
+        for row in sizes(store, change):
+            yield when | row
 
 
-def _of_series(store: xr.Dataset, change: Change) -> Iterator[dict[str, Any]]:
-    """Return the changes in each series."""
-    values, place = _series.values(store), store["position"].values - 1
-    start = np.append(place, len(values))[[change.before, change.task, change.end]]
+def _series_sizes(store: xr.Dataset, change: Change) -> Iterator[dict[str, Any]]:
+    """Yield the change of the mean of each series."""
+    values, first = _series.values(store), store["position"].values - 1
+    start = np.append(first, len(values))[[change.before, change.task, change.end]]
     before, after = values[start[0] : start[1]], values[start[1] : start[2]]
     means = before.mean(axis=0), after.mean(axis=0)
     for name, old, new in zip(store["series"].values.tolist(), *means, strict=True):
         yield {"column": name, "before": old, "after": new, "size": new - old}
 
 
-def _of_table(store: xr.Dataset, change: Change) -> Iterator[dict[str, Any]]:
-    """Return the changes in the target and in how the features predict it."""
-    parts = [
+def _table_sizes(store: xr.Dataset, change: Change) -> Iterator[dict[str, Any]]:
+    """Yield the change of the target, and of how the features predict it."""
+    segments = [
         store["train_rows"].values[0, first:last].ravel()
         for first, last in ((change.before, change.task), (change.task, change.end))
     ]
-    parts = [rows[rows >= 0] for rows in parts]
+    segments = [rows[rows >= 0] for rows in segments]
     inputs, target = store["inputs"].values, _target(store)
     design = np.column_stack([inputs, np.ones(len(inputs))])
-    fits = [np.linalg.lstsq(design[rows], target[rows])[0] for rows in parts]
-    apart = design[np.concatenate(parts)] @ (fits[1] - fits[0])
-    before, after = (target[rows].mean() for rows in parts)
-    size = np.sqrt(np.mean(apart**2))
+    fits = [np.linalg.lstsq(design[rows], target[rows])[0] for rows in segments]
+    difference = design[np.concatenate(segments)] @ (fits[1] - fits[0])
+    before, after = (target[rows].mean() for rows in segments)
+    size = np.sqrt(np.mean(difference**2))
     name = store.attrs.get("target", "target")
     yield {"column": name, "before": before, "after": after, "size": size}
 
 
 def _target(store: xr.Dataset) -> np.ndarray:
-    """The target of each row in the units of the data [row]."""
+    """Return the target in the units of the data [row]."""
     target = store["target"].values
     if "target_sd" not in store:
         return target

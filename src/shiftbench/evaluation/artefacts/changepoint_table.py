@@ -1,8 +1,8 @@
-"""Cover and F1 of changepoints by series, beside the published table of the benchmark.
+"""Cover and F1 of changepoints by series, beside the published table (vandenburg2020tcpd).
 
-vandenburg2020tcpd: the scores of each series with default settings, or, beside a study with
-`configurations`, the best of a grid for each. A series has the mean over seeds, or the best of the
-configurations: that is an oracle, which sees what it is judged on.
+The published scores are those with default settings or, for a study with `configurations`, the
+best of a grid for each series. Ours are means over seeds or, for such a study, the best of the
+configurations: an oracle, which sees what it is judged on.
 """
 
 from __future__ import annotations
@@ -24,30 +24,31 @@ USES = ("cover", "f1")
 
 PAPER = "vandenburg2020tcpd"
 ORACLE = "-oracle"
-"""How methods of published.yaml end of which the best of a grid is printed."""
+"""Ending in published.yaml of methods with the best score of a grid."""
 NONE = "no changepoint"
 SCORES = {"cover": "cover", "f1": "F1"}
 SHOWN = " / "
 
 
 def tabulate(study: StudyResults) -> pd.DataFrame:
-    """One row a series; cover and F1 of our methods, of no changepoint and, in brackets, printed.
+    """Return one row per series: cover and F1 of our methods, no changepoint, published methods.
 
-    The last row is the mean over those series for which nothing is missing.
+    Names of published methods are in brackets. The last row is the mean over the series without a
+    missing score.
     """
     rows = [_row(study, stream) for stream in study.streams]
     frame = pd.DataFrame(rows)
     scores = frame.columns[2:]
-    frame = frame.drop(columns=[one for one in scores if frame[one].isna().all()])
+    frame = frame.drop(columns=[name for name in scores if frame[name].isna().all()])
     scores = frame.columns[2:]
-    whole = frame[scores].notna().all(axis=1)
-    mean = {"series": f"mean of {whole.sum()}", "values": None}
-    mean |= frame.loc[whole, scores].mean().to_dict()
+    complete = frame[scores].notna().all(axis=1)
+    mean = {"series": f"mean of {complete.sum()}", "values": None}
+    mean |= frame.loc[complete, scores].mean().to_dict()
     return pd.concat([frame.astype({"values": object}), pd.DataFrame([mean])], ignore_index=True)
 
 
 def shown(table: pd.DataFrame) -> pd.DataFrame:
-    """The same with cover and F1 in one cell."""
+    """Return the table for reading, with cover and F1 in one cell."""
     names = [column.removesuffix(" cover") for column in table if column.endswith(" cover")]
     cells = {
         name: [
@@ -60,7 +61,7 @@ def shown(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def caption(study: StudyResults) -> str:
-    """What the cells are, on how many runs, and what is cut."""
+    """Describe the cells, the number of runs and the reductions."""
     of = (
         f"the best of {len(study.configurations)} settings for each series, which an oracle chooses"
         " that sees the marks"
@@ -79,29 +80,29 @@ def caption(study: StudyResults) -> str:
 
 
 def _row(study: StudyResults, stream: str) -> dict[str, object]:
-    columns = {study.label(one): _ours(study, stream, one) for one in study.learners}
-    columns |= {NONE: _without(study, stream)} | _published(study, stream)
+    columns = {study.label(name): _ours(study, stream, name) for name in study.learners}
+    columns |= {NONE: _no_changepoint(study, stream)} | _published(study, stream)
     scores = {
         f"{column} {SCORES[metric]}": of_column.get(metric, np.nan)
         for column, of_column in columns.items()
         for metric in SCORES
     }
     values = study.streams[stream].sizes["time"]
-    return {"series": _series.name(study, stream), "values": values, **scores}
+    return {"series": _series.short_name(study, stream), "values": values, **scores}
 
 
 def _ours(study: StudyResults, stream: str, learner: str) -> dict[str, float]:
-    """The means over seeds, or the best of the configurations; nothing where all failed."""
-    found = {metric: study.score(stream, learner, metric) for metric in SCORES}
-    best = np.nanmax if study.configurations else np.nanmean
-    return {k: float(best(v)) for k, v in found.items() if not np.isnan(v).all()}
+    """Return means over seeds, or the best of the configurations, of the metrics with a score."""
+    scores = {metric: study.score(stream, learner, metric) for metric in SCORES}
+    summary = np.nanmax if study.configurations else np.nanmean
+    return {k: float(summary(v)) for k, v in scores.items() if not np.isnan(v).all()}
 
 
-def _without(study: StudyResults, stream: str) -> dict[str, float]:
-    """The scores of a segmentation without changes."""
+def _no_changepoint(study: StudyResults, stream: str) -> dict[str, float]:
+    """Return the scores of a segmentation without changes."""
     runs = [study.run(stream, learner) for learner in study.learners]
-    known = (segmentation.compared(run, study.streams[stream]) for run in runs)
-    for true in (pair.true for pairs in known for pair in pairs or ()):
+    compared = (segmentation.compared(run, study.streams[stream]) for run in runs)
+    for true in (pair.true for pairs in compared for pair in pairs or ()):
         none = np.zeros(true.shape[1], bool)
         f1 = segmentation.f1(none, true, f1_metric.MARGIN)
         return {"cover": segmentation.cover(none, true), "f1": f1}
@@ -109,14 +110,14 @@ def _without(study: StudyResults, stream: str) -> dict[str, float]:
 
 
 def _published(study: StudyResults, stream: str) -> dict[str, dict[str, float]]:
-    """The benchmark's numbers on the same data, by the names of their columns."""
-    dataset, found = str(provenance.dataset(study.streams[stream])), {}
+    """Return the benchmark's numbers on the same data, by the names of their columns."""
+    dataset, columns = str(provenance.dataset(study.streams[stream])), {}
     for table in paper_numbers.about(study.streams[stream]):
         for row in table.rows if table.paper == PAPER else ():
             if row.method.endswith(ORACLE) == bool(study.configurations):
                 number, _ = row.numbers.get(dataset, (np.nan, np.nan))
-                found.setdefault(f"[{row.label}]", {})[row.metric] = number
-    return found
+                columns.setdefault(f"[{row.label}]", {})[row.metric] = number
+    return columns
 
 
 def _cell(value: float) -> str:

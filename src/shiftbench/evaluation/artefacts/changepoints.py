@@ -1,8 +1,8 @@
 """Series with the changes that each learner finds, and those that people marked.
 
 Up to three series are drawn one below the other, each above a line of changes for each learner;
-more are small panels, with the changes as ticks. The most probable segmentation of each learner, in
-hindsight; the first realisation and the first seed.
+more are drawn in small panels, with the changes as ticks. Changes are those of a learner's most
+probable segmentation in hindsight, for the first realisation and the first seed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from shiftbench.evaluation import figure_style
-from shiftbench.evaluation.artefacts import _series
+from shiftbench.evaluation.artefacts import _detectors, _series
 from shiftbench.evaluation.scoring import segmentation
 from shiftbench.evaluation.scoring.results import StudyResults
 
@@ -27,7 +27,7 @@ REFUSES = ("blocks",)
 FROM = ("changes",)
 
 FEW = 3
-"""Series that have room for axes and labels."""
+"""Largest number of series with axes and labels."""
 TALL, LINE = 2.4, 0.3
 """Heights of a series and of a learner's line below it, in inches."""
 COLUMNS = 4
@@ -38,25 +38,25 @@ MARKS = 0.09
 
 TICKS = 5
 FAINT = 0.3
-"""Of the mark of one annotator; marks of several add up."""
+"""Opacity of the mark of one annotator; marks of several add up."""
 
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """Panels in the study's order; UserError where no learner decides about changes."""
-    shown = _learners(study)
-    return _draw_few(study, shown) if len(study.streams) <= FEW else _draw_many(study, shown)
+    """Draw the series in the study's order. Raises UserError if no learner finds changes."""
+    learners = _deciding_learners(study)
+    return _draw_few(study, learners) if len(study.streams) <= FEW else _draw_many(study, learners)
 
 
 def caption(study: StudyResults) -> str:
-    """What is drawn, on how many runs, and what is cut."""
-    known = any(_known(store).any() for store in study.streams.values())
+    """Describe the lines, the number of runs and the reductions."""
+    known = any(_known_changes(store).any() for store in study.streams.values())
     grey = "Grey lines: changes that people marked or that are known, darker where more agree. "
     if len(study.streams) > FEW:
         counts, where = "", "Ticks at the top"
     else:
-        shown = _learners(study)
-        counts = "".join(f"{_counts(study, one, shown)}. " for one in study.streams)
+        learners = _deciding_learners(study)
+        counts = "".join(f"{_counts(study, stream, learners)}. " for stream in study.streams)
         where = "Marks below"
     return (
         f"{counts}{grey * known}{where}: changes of the most probable segmentation, read backwards"
@@ -64,36 +64,35 @@ def caption(study: StudyResults) -> str:
     )
 
 
-def _draw_few(study: StudyResults, shown: list[str]) -> Figure:
-    """A block a series: its values, and below them a line of changes for each learner."""
-    heights = [TALL, LINE * (len(shown) + 0.5)]
+def _draw_few(study: StudyResults, learners: list[str]) -> Figure:
+    """Draw a block per series: its values above a line of changes for each learner."""
+    heights = [TALL, LINE * (len(learners) + 0.5)]
     height = (sum(heights) + 0.6) * len(study.streams)
-    drawn = figure_style.figure(height, caption(study), study.budget())
-    blocks = drawn.subfigures(len(study.streams), 1, squeeze=False)[:, 0]
-    for block, stream in zip(blocks, study.streams, strict=True):
+    figure = figure_style.figure(height, caption(study), study.budget())
+    for stream, block in figure_style.divide(figure, study.streams):
         top, below = block.subplots(2, 1, sharex=True, height_ratios=heights)
-        _draw_values(top, study, stream, shown)
-        _draw_lines(below, study, stream, shown)
-    return drawn
+        _draw_values(top, study, stream, learners)
+        _draw_lines(below, study, stream, learners)
+    return figure
 
 
-def _draw_many(study: StudyResults, shown: list[str]) -> Figure:
-    """A small panel a series."""
+def _draw_many(study: StudyResults, learners: list[str]) -> Figure:
+    """Draw a small panel per series."""
     rows = math.ceil(len(study.streams) / COLUMNS)
-    drawn = figure_style.figure(HEIGHT * rows + 0.5, caption(study), study.budget())
-    panels = drawn.subplots(rows, COLUMNS, squeeze=False).ravel()
+    figure = figure_style.figure(HEIGHT * rows + 0.5, caption(study), study.budget())
+    panels = figure.subplots(rows, COLUMNS, squeeze=False).ravel()
     for panel, stream in zip(panels, study.streams, strict=False):
-        _draw(panel, study, stream, shown)
+        _draw_small(panel, study, stream, learners)
     for panel in panels[len(study.streams) :]:
         panel.set_axis_off()
-    figure_style.legend_above(drawn, panels[0])
-    return drawn
+    figure_style.shared_legend(figure, panels[0])
+    return figure
 
 
-def _draw_values(panel: Axes, study: StudyResults, stream: str, shown: list[str]) -> None:
-    """The values with what is known about changes, under the numbers of changes that are found."""
+def _draw_values(panel: Axes, study: StudyResults, stream: str, learners: list[str]) -> None:
+    """Draw the values and the known changes, below the numbers of changes found."""
     store = study.streams[stream]
-    value, label = _series.drawn(store)
+    value, label = _series.plotted(store)
     colours = ["black"] if value.shape[1] == 1 else figure_style.PALETTE
     for number, name in enumerate(store["series"].values.tolist()):
         colour = colours[number % len(colours)]
@@ -103,102 +102,103 @@ def _draw_values(panel: Axes, study: StudyResults, stream: str, shown: list[str]
     _draw_known(panel, store)
     panel.set_ylabel(label)
     panel.margins(x=0.01)
-    panel.set_title(_counts(study, stream, shown))
+    panel.set_title(_counts(study, stream, learners))
 
 
-def _counts(study: StudyResults, stream: str, shown: list[str]) -> str:
-    """Say how many changes each learner finds."""
-    numbers = [len(_found(study, stream, name)) for name in shown]
-    words = [
+def _counts(study: StudyResults, stream: str, learners: list[str]) -> str:
+    """Return the number of changes that each learner finds, in words."""
+    numbers = [len(_found_changes(study, stream, name)) for name in learners]
+    counts = [
         f"{study.label(name)} finds {number} change{'s' * (number != 1)}"
-        for name, number in zip(shown, numbers, strict=True)
+        for name, number in zip(learners, numbers, strict=True)
     ]
-    return f"{_series.name(study, stream)}: {', '.join(words)}"
+    return f"{_series.short_name(study, stream)}: {', '.join(counts)}"
 
 
-def _draw_lines(panel: Axes, study: StudyResults, stream: str, shown: list[str]) -> None:
-    """A line a learner, with a mark at each of its changes."""
+def _draw_lines(panel: Axes, study: StudyResults, stream: str, learners: list[str]) -> None:
+    """Draw a line per learner, with a mark at each of its changes."""
     store = study.streams[stream]
-    times = _series.of_tasks(store)
-    for place, name in enumerate(shown):
-        colour = figure_style.look(study, name)["color"]
-        panel.axhline(place, color=colour, lw=0.6, alpha=0.4)
-        at = times[_found(study, stream, name)]
-        panel.plot(at, np.full(len(at), place), "|", ms=15, mew=2.5, color=colour)
-    panel.set_yticks(range(len(shown)), [f"changes by {study.label(name)}" for name in shown])
-    panel.set(ylim=(len(shown) - 0.4, -0.6), xlabel=_series.label(store))
+    times = _series.task_times(store)
+    for line, name in enumerate(learners):
+        colour = figure_style.method_style(study, name)["color"]
+        panel.axhline(line, color=colour, lw=0.6, alpha=0.4)
+        found = times[_found_changes(study, stream, name)]
+        panel.plot(found, np.full(len(found), line), "|", ms=15, mew=2.5, color=colour)
+    panel.set_yticks(range(len(learners)), [f"changes by {study.label(name)}" for name in learners])
+    panel.set(ylim=(len(learners) - 0.4, -0.6), xlabel=_series.axis_label(store))
     panel.tick_params(axis="y", length=0, labelsize=9)
     panel.spines["left"].set_visible(False)
     _draw_known(panel, store)
     if times.dtype.kind == "M":
-        locator = AutoDateLocator()
-        panel.xaxis.set_major_locator(locator)
-        panel.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))
+        _use_dates(panel, AutoDateLocator())
 
 
-def _learners(study: StudyResults) -> list[str]:
-    """The learners that decide about changes, with a run on every stream."""
-    runs = {name: [study.run(one, name) for one in study.streams] for name in study.learners}
-    shown = [name for name, of_streams in runs.items() if all(map(_decides, of_streams))]
-    if not shown:
+def _deciding_learners(study: StudyResults) -> list[str]:
+    """Return the learners that decide about changes, with a run on every stream."""
+    learners = [
+        name
+        for name in study.learners
+        if all(_detectors.inferred(study, stream, name) is not None for stream in study.streams)
+    ]
+    if not learners:
         raise study.lacking("changepoints", "a learner that finds changes and did not fail")
-    return shown
+    return learners
 
 
-def _decides(run: xr.Dataset) -> bool:
-    return bool(run.sizes["seed"]) and segmentation.inferred(run) is not None
-
-
-def _draw(panel: Axes, study: StudyResults, stream: str, shown: list[str]) -> None:
+def _draw_small(panel: Axes, study: StudyResults, stream: str, learners: list[str]) -> None:
     store = study.streams[stream]
     value = store["value"].values[0]
     for number in range(value.shape[1]):
         panel.plot(_series.axis(store), value[:, number], color="black", lw=0.7, alpha=0.8)
     _draw_known(panel, store)
     span = np.ptp(value) or 1.0
-    room = MARKS * (len(shown) + 1)
+    room = MARKS * (len(learners) + 1)
     panel.set_ylim(value.min() - 0.05 * span, value.max() + span * room / (1 - room))
-    for place, name in enumerate(shown):
-        _draw_found(panel, study, stream, name, 1 - MARKS * (place + 0.7))
-    panel.set_title(_series.name(study, stream), size=9, pad=2)
+    for line, name in enumerate(learners):
+        _draw_ticks(panel, study, stream, name, 1 - MARKS * (line + 0.7))
+    panel.set_title(_series.short_name(study, stream), size=9, pad=2)
     panel.set_yticks([])
     panel.tick_params(labelsize=7, pad=1, length=2)
-    _few_ticks(panel, _series.of_tasks(store))
+    _set_few_labels(panel, _series.task_times(store))
 
 
 def _draw_known(panel: Axes, store: xr.Dataset) -> None:
-    """A line at each change that somebody marked or that is known."""
-    times = _series.of_tasks(store)
-    for marks in _known(store):
+    """Draw a line at each change that a person marked or that is known."""
+    times = _series.task_times(store)
+    for marks in _known_changes(store):
         for task in np.flatnonzero(marks):
             panel.axvline(times[task], color=figure_style.MUTED, lw=1.6, alpha=FAINT, zorder=0)
 
 
-def _found(study: StudyResults, stream: str, name: str) -> np.ndarray:
-    """The tasks with which a segment starts."""
-    found = segmentation.changepoints(study.run(stream, name))
-    assert found is not None
-    return found[0]
+def _found_changes(study: StudyResults, stream: str, name: str) -> np.ndarray:
+    """Return the first task of each segment but the first, for the first seed."""
+    changes = segmentation.changepoints(study.run(stream, name))
+    assert changes is not None
+    return changes[0]
 
 
-def _draw_found(panel: Axes, study: StudyResults, stream: str, name: str, height: float) -> None:
-    times = _series.of_tasks(study.streams[stream])[_found(study, stream, name)]
+def _draw_ticks(panel: Axes, study: StudyResults, stream: str, name: str, height: float) -> None:
+    times = _series.task_times(study.streams[stream])[_found_changes(study, stream, name)]
     panel.plot(
         times, np.full(len(times), height), "|", ms=5, mew=1.4, label=study.label(name),
-        color=figure_style.look(study, name)["color"], transform=panel.get_xaxis_transform(),
+        color=figure_style.method_style(study, name)["color"],
+        transform=panel.get_xaxis_transform(),
     )  # fmt: skip
 
 
-def _few_ticks(panel: Axes, times: np.ndarray) -> None:
-    """As many labels as a small panel has room for."""
+def _set_few_labels(panel: Axes, times: np.ndarray) -> None:
+    """Label the time axis with as many labels as fit a small panel."""
     if times.dtype.kind == "M":
-        locator = AutoDateLocator(minticks=3, maxticks=TICKS)
-        panel.xaxis.set_major_locator(locator)
-        panel.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))
+        _use_dates(panel, AutoDateLocator(minticks=3, maxticks=TICKS))
     else:
         panel.xaxis.set_major_locator(MaxNLocator(TICKS - 1, integer=True))
 
 
-def _known(store: xr.Dataset) -> np.ndarray:
-    """Changes that people marked, [annotator, task], or those that are known, [1, task]."""
+def _use_dates(panel: Axes, locator: AutoDateLocator) -> None:
+    panel.xaxis.set_major_locator(locator)
+    panel.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))
+
+
+def _known_changes(store: xr.Dataset) -> np.ndarray:
+    """Return the changes that people marked [annotator, task] or that are known [1, task]."""
     return store["annotation"].values if "annotation" in store else store["shift"].values[:1]

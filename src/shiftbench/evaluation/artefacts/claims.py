@@ -1,7 +1,7 @@
-"""What papers claim about the study's methods, and what our scores say of it.
+"""Claims of papers about the study's methods, with our scores and verdicts.
 
-One row a claim and stream, of the ledger in config/claims; the verdicts are those of
-`scoring.verdicts`. Made for every study that judges a claim.
+One row per claim and stream, for the claims in config/claims; `scoring.verdicts` gives the
+verdicts. Every study that judges a claim has this table.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ COLUMNS = (
     "claim", "paper", "where", "says", "stream", "metric", "printed", "code", "scores", "measured",
     "ours", "low", "high", "from", "to", "seeds", "share", "verdict", "ours_may",
 )  # fmt: skip
-"""Numbers are as texts, so that the table in Markdown has them as they are."""
+"""Columns of the table. Numbers are texts, so that Markdown shows the same digits."""
 
 
 def tabulate(study: StudyResults) -> pd.DataFrame:
-    """One row a claim and stream, with the columns of `caption`."""
+    """Return one row per claim and stream; `caption` describes the columns."""
     rows = [_row(study, claim, stream) for claim, streams in study.claims for stream in streams]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def shown(rows: pd.DataFrame) -> pd.DataFrame:
-    """What people read of the table, in fewer columns."""
-    known = rows["low"].ne("")
-    between = (" [" + rows["low"] + ", " + rows["high"] + "]").where(known, "")
+    """Return the table for reading, in fewer columns."""
+    has_interval = rows["low"].ne("")
+    interval = (" [" + rows["low"] + ", " + rows["high"] + "]").where(has_interval, "")
     return pd.DataFrame(
         {
             "claim": rows["claim"],
@@ -45,7 +45,7 @@ def shown(rows: pd.DataFrame) -> pd.DataFrame:
             "code": rows["code"],
             "scores": rows["scores"],
             "measured": rows["measured"],
-            "ours": rows["ours"] + between,
+            "ours": rows["ours"] + interval,
             "seeds": rows["seeds"],
             "share": rows["share"],
             "verdict": rows["verdict"],
@@ -55,7 +55,7 @@ def shown(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def caption(study: StudyResults) -> str:
-    """What the columns are, on how many runs, and what is cut."""
+    """Describe the columns, the number of runs and the reductions."""
     return (
         "printed: the paper's numbers. code: what its authors' code gives. scores: ours, mean over "
         "seeds. measured: the number that decides; ours: its mean with its 95 % interval (Student "
@@ -68,8 +68,8 @@ def caption(study: StudyResults) -> str:
 
 
 def _row(study: StudyResults, claim: Claim, stream: str) -> dict[str, str]:
-    found = verdicts.judge(claim, study, stream)
-    wanted, ours = found.decisive.range, found.decisive.ours
+    judgement = verdicts.judge(claim, study, stream)
+    expected, ours = judgement.decisive.range, judgement.decisive.ours
     return {
         "claim": claim.name,
         "paper": bibliography.short(claim.work),
@@ -80,31 +80,31 @@ def _row(study: StudyResults, claim: Claim, stream: str) -> dict[str, str]:
         "printed": claim.paper,
         "code": claim.code,
         "scores": _scores(study, claim, stream),
-        "measured": found.decisive.words,
+        "measured": judgement.decisive.words,
         "ours": _number(ours.mean),
         "low": _number(ours.low) if ours.n > 1 else "",
         "high": _number(ours.high) if ours.n > 1 else "",
-        "from": _number(wanted.low),
-        "to": _number(wanted.high),
+        "from": _number(expected.low),
+        "to": _number(expected.high),
         "seeds": str(ours.n),
-        "share": _number(found.share, 2),
-        "verdict": found.verdict,
+        "share": _number(judgement.share, 2),
+        "verdict": judgement.verdict,
         "ours_may": claim.ours_may,
     }
 
 
 def _scores(study: StudyResults, claim: Claim, stream: str) -> str:
-    """The mean score of each method, under each metric if there are two."""
+    """Return the mean score of each method, in words, by each metric if there are several."""
     metrics = [claim.metric, *claim.holds.metrics]
-    said = []
+    words = []
     for method in claim.holds.methods:
         for metric in metrics:
             of_seeds = statistics.interval(verdicts.scores(study, stream, method, metric))
             name = study.label(study.standing(method)) if len(metrics) == 1 else metric
-            said.append(f"{name} {_number(of_seeds.mean) or 'failed'}")
-    return "; ".join(said)
+            words.append(f"{name} {_number(of_seeds.mean) or 'failed'}")
+    return "; ".join(words)
 
 
 def _number(value: float, digits: int = 4) -> str:
-    """To some digits; empty for what is not a number, or for no limit."""
+    """Return a number with `digits` significant digits; empty for NaN or no limit."""
     return f"{value:.{digits}g}" if math.isfinite(value) else ""

@@ -1,7 +1,7 @@
-"""Average accuracy, backward and forward transfer of each learner, beside the published numbers.
+"""Average accuracy, backward and forward transfer of each learner, beside published numbers.
 
-Tables 1 and 2 of eschenhagen2019vogn, with the negative log-likelihood and the calibration of
-predictions.
+Tables 1 and 2 of eschenhagen2019vogn, with negative log-likelihood and calibration of
+predictions added.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from shiftbench.config import bibliography
+from shiftbench.evaluation import table_files
 from shiftbench.evaluation.artefacts import _continual
 from shiftbench.evaluation.scoring import paper_numbers, statistics
 from shiftbench.evaluation.scoring.results import StudyResults
@@ -25,32 +26,28 @@ REQUIRES = ("earlier-tests",)
 TRANSFERS = ("bwt", "fwt")
 PAPER = ("acc_paper", "bwt_paper", "fwt_paper", "source")
 LEARNT = "learning_accuracy"
-"""A further column, where the study has the metric."""
+"""Further column, if the study has the metric."""
 FURTHER = {"nll": (1, 3), "ece": (100, 2)}
-"""Such columns of scores after the last task: factor of the scores, and decimals."""
+"""Further columns of scores after the last task, if the study has the metric: factor, decimals."""
 
 
 def tabulate(study: StudyResults) -> pd.DataFrame:
-    """One row a stream and learner; "mean [95 % interval]", accuracies in percent.
+    """Return one row per stream and learner; "mean [95 % interval]", accuracies in percent.
 
     acc, bwt, fwt: eq. 64 to 66 of eschenhagen2019vogn, transfers in percentage points;
     learning_accuracy: percent, of each task just learnt; nll: nats per example; ece: percent, both
-    means over all tasks after the last. Of learners that start each task from scratch, acc, nll and
-    ece are of each task just learnt, and transfers are empty.
-    tuned: what the best trial changed; runs: seeds behind acc; *_paper: what eschenhagen2019vogn
-    prints, mean ± standard deviation; source: who measured that. UserError where a metric is
-    missing.
+    means over all tasks after the last. For learners that start each task from scratch, acc, nll
+    and ece are of each task just learnt, and transfers are empty. tuned: settings changed by the
+    best trial; runs: seeds behind acc; *_paper: number in eschenhagen2019vogn, mean ± standard
+    deviation; source: who measured it. Raises UserError without one of the metrics.
     """
     _continual.check(study, "continual-table", (_continual.METRIC, "acc", *TRANSFERS))
     rows = [_row(study, stream, learner) for stream in study.streams for learner in study.learners]
-    frame = pd.DataFrame(rows)
-    # A column that says the same in every row says nothing.
-    optional = ("stream", "tuned", *PAPER)
-    return frame.drop(columns=[name for name in optional if frame[name].nunique() == 1])
+    return table_files.without_constant(pd.DataFrame(rows), ("stream", "tuned", *PAPER))
 
 
 def caption(study: StudyResults) -> str:
-    """What the columns are, on how many runs, and what is cut."""
+    """Describe the columns, the number of runs and the reductions."""
     shown = [name for name in ("acc", LEARNT, *TRANSFERS, *FURTHER) if name in study.metrics]
     learnt = f"{LEARNT}, accuracy on each task just learnt, %. " if LEARNT in shown else ""
     against = (
@@ -68,7 +65,7 @@ def caption(study: StudyResults) -> str:
 
 
 def _paper_columns(study: StudyResults) -> str:
-    """Words for the columns of published numbers; empty where the study has none."""
+    """Return the sentence on columns of published numbers; empty if the study has none."""
     if not _continual.has_published(study):
         return ""
     return (
@@ -81,26 +78,25 @@ def _row(study: StudyResults, stream: str, learner: str) -> dict[str, object]:
     scratch = _continual.forgets(study, stream, learner)
     average = _at_end(study, stream, learner, _continual.METRIC)
     further = {
-        metric: _cell(_at_end(study, stream, learner, metric), metric, factor, decimals)
+        metric: table_files.mean_over_seeds(
+            _at_end(study, stream, learner, metric), metric, factor, decimals
+        )
         for metric, (factor, decimals) in FURTHER.items()
         if metric in study.metrics
     }
-    learnt = (
-        {LEARNT: _cell(study.score(stream, learner, LEARNT), LEARNT)}
-        if LEARNT in study.metrics
-        else {}
-    )
-    transfers = {
-        metric: "" if scratch else _cell(study.score(stream, learner, metric), metric)
-        for metric in TRANSFERS
+    percent = {
+        metric: table_files.mean_over_seeds(study.score(stream, learner, metric), metric, 100, 2)
+        for metric in (LEARNT, *TRANSFERS)
+        if metric in study.metrics
     }
+    if scratch:
+        percent |= dict.fromkeys(TRANSFERS, "")
     return {
         "stream": stream,
         "learner": study.label(learner),
         "tuned": _tuned(study.tuned(stream, learner)),
-        "acc": _cell(average, _continual.METRIC),
-        **learnt,
-        **transfers,
+        "acc": table_files.mean_over_seeds(average, _continual.METRIC, 100, 2),
+        **percent,
         **further,
         "runs": statistics.interval(average).n,
         **_paper(study, stream, learner),
@@ -108,7 +104,7 @@ def _row(study: StudyResults, stream: str, learner: str) -> dict[str, object]:
 
 
 def _tuned(point: Mapping[str, Any] | None) -> str:
-    """What the best trial changed, in words; empty where nothing was tried."""
+    """Return the settings changed by the best trial, in words; empty without trials."""
     if point is None:
         return ""
     words = (f"{key.partition('.')[2]}: {json.dumps(value)}" for key, value in point.items())
@@ -116,33 +112,27 @@ def _tuned(point: Mapping[str, Any] | None) -> str:
 
 
 def _at_end(study: StudyResults, stream: str, learner: str, metric: str) -> np.ndarray:
-    """Mean over tasks [seed] of the scores after the last task."""
+    """Return the mean over tasks [seed] of the scores after the last task."""
     return _continual.at_end(study, stream, learner, metric).mean(axis=1)
 
 
-def _cell(values: np.ndarray, metric: str, factor: float = 100, decimals: int = 2) -> str:
-    of_seeds = statistics.interval(values, statistics.bounds(metric)).times(factor)
-    if not of_seeds.n:
-        return ""
-    mean, low, high = (f"{number:.{decimals}f}" for number in of_seeds[:1] + of_seeds[2:4])
-    return mean if np.isnan(of_seeds.low) else f"{mean} [{low}, {high}]"
-
-
 def _paper(study: StudyResults, stream: str, learner: str) -> dict[str, str]:
-    """What the paper prints about this learner, and who measured it."""
+    """Return the paper's numbers for this learner, and who measured them."""
     metrics = (_continual.published_metric(study, stream, learner), *TRANSFERS)
     numbers = [study.published(stream, learner, metric) for metric in metrics]
     sources = [
-        ", ".join(filter(None, [f"quoted: {one.quoted}" if one.quoted else "measured", one.note]))
-        for one in numbers
-        if one
+        ", ".join(
+            filter(None, [f"quoted: {number.quoted}" if number.quoted else "measured", number.note])
+        )
+        for number in numbers
+        if number
     ]
-    cells = [_printed(one) if one else "" for one in numbers]
+    cells = [_printed(number) if number else "" for number in numbers]
     return dict(zip(PAPER, [*cells, sources[0] if sources else ""], strict=True))
 
 
 def _printed(number: paper_numbers.Number) -> str:
     if number.shown is None:
         return "withheld"
-    mean, spread = (round(100 * one, 2) for one in (number.mean, number.spread))
+    mean, spread = round(100 * number.mean, 2), round(100 * number.spread, 2)
     return f"{mean:g}" if np.isnan(spread) else f"{mean:g} ± {spread:g}"

@@ -1,8 +1,8 @@
-"""Influence of one observation on the posterior, against how far it is from what is expected.
+"""Influence of one observation on the posterior, against its distance from the prediction.
 
-Fig. 1A of knoblauch2018robust: the standard posterior lets an observation do more the further away
-it is, a beta posterior lets go of it. Beside it: where the influence is largest, against beta,
-which is how the paper chooses beta_p to start with. From formulas; rests on no run.
+Fig. 1A of knoblauch2018robust: in the standard posterior the influence grows with the distance, in
+a beta posterior it vanishes. Beside it: the distance of the largest influence against beta, from
+which the paper chooses its initial beta_p. Formulas only: no run enters.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ KIND = "figure"
 
 BETAS = (0.0, 0.05, 0.1, 0.25, 0.5)
 ROWS = 50
-"""Observations behind the posterior of panel a."""
+"""Number of observations before, in panel a."""
 ROWS_OF_PEAKS = (5, 50, 500)
 DISTANCES = np.linspace(0, 8, 81)
 PEAKS = np.linspace(1.5, 7, 12)
@@ -27,18 +27,18 @@ PEAKS = np.linspace(1.5, 7, 12)
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """Two panels, the same for every study."""
-    drawn = figure_style.figure(3.4, caption(study))
-    curves, peaks = drawn.subplots(1, 2)
+    """Draw two panels, the same for every study."""
+    figure = figure_style.figure(3.4, caption(study))
+    curves, peaks = figure.subplots(1, 2)
     _draw_curves(curves)
     _draw_peaks(peaks)
-    figure_style.title(curves, "a", f"One observation more, after {ROWS}")
-    figure_style.title(peaks, "b", "Where the influence is largest")
-    return drawn
+    figure_style.set_title(curves, "a", f"One observation more, after {ROWS}")
+    figure_style.set_title(peaks, "b", "Where the influence is largest")
+    return figure
 
 
 def caption(study: StudyResults) -> str:
-    """What influence means here, and for which model."""
+    """Define the influence and the model."""
     return (
         "Influence: Fisher-Rao distance between the posteriors of mean and variance of a Gaussian "
         "without and with the observation, exact (0: none, pi/2: nothing in common). Distance: "
@@ -48,15 +48,15 @@ def caption(study: StudyResults) -> str:
 
 
 def _draw_curves(panel: Axes) -> None:
-    for place, beta in enumerate(BETAS):
+    for number, beta in enumerate(BETAS):
         values = influences.influence(DISTANCES, beta, _after(ROWS))
-        color = "black" if beta == 0 else figure_style.PALETTE[place - 1]
+        color = "black" if beta == 0 else figure_style.PALETTE[number - 1]
         label = "standard (0)" if beta == 0 else f"{beta:g}"
         panel.plot(DISTANCES, values, color=color, ls="--" if beta == 0 else "-", label=label)
         if beta:
             top = int(values.argmax())
             panel.plot(
-                DISTANCES[top], values[top], figure_style.MARKERS[place - 1], color=color, ms=5
+                DISTANCES[top], values[top], figure_style.MARKERS[number - 1], color=color, ms=5
             )
     panel.axhline(np.pi / 2, color=figure_style.MUTED, lw=0.6, ls=":")
     panel.set(xlabel="distance of the observation (standard deviations)", ylabel="influence")
@@ -65,14 +65,14 @@ def _draw_curves(panel: Axes) -> None:
 
 
 def _draw_peaks(panel: Axes) -> None:
-    """For each distance the beta whose influence is largest there."""
-    for place, rows in enumerate(ROWS_OF_PEAKS):
+    """Draw, for each distance, the beta whose influence is largest there."""
+    for number, rows in enumerate(ROWS_OF_PEAKS):
         panel.plot(
             [influences.initial_beta(distance, _after(rows)) for distance in PEAKS],
             PEAKS,
-            marker=figure_style.MARKERS[place],
+            marker=figure_style.MARKERS[number],
             ms=3.5,
-            color=figure_style.PALETTE[(4, 5, 7)[place]],
+            color=figure_style.PALETTE[(4, 5, 7)[number]],
             label=f"{rows} observations before",
         )
     panel.set(xscale="log", xlabel="beta", ylabel="distance of the largest influence")
@@ -83,5 +83,5 @@ def _draw_peaks(panel: Axes) -> None:
 
 
 def _after(rows: int) -> influences.Posterior:
-    """The standard posterior of so many observations of variance 1."""
+    """Return the standard posterior after `rows` observations of variance 1."""
     return influences.Posterior(a=1 + rows / 2, b=rows / 2, variance=1 / rows)

@@ -1,7 +1,6 @@
-"""Which learners next to each other in the ranking the seeds can tell apart, and which not.
+"""Comparison of each learner with the next in the ranking, paired by seed.
 
-For any study: learners by the mean of its leading metric, best first, and each compared with the
-next, seed by seed.
+For any study: learners are ordered by the mean of its leading metric, best first.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ COLUMNS = (
 
 
 def tabulate(study: StudyResults) -> pd.DataFrame:
-    """One row a pair of neighbours: learner minus next, in percentage points of fractions.
+    """Return one row per pair of neighbours: learner minus next, in points for fractions.
 
     difference: "mean [95 % interval]"; p: paired t test, by Holm's method over the pairs of the
     stream; resolved: whether p < 0.05; equivalent: posterior probability that they differ by less
     than the region; smallest: the difference that as many seeds resolve with power 80 %; seeds:
-    those that both have. UserError for a study without a metric of which more or less is better.
+    number with both scores. Raises UserError without a metric with a better direction.
     """
     metric = leading(study)
     rows = [row for stream in study.streams for row in _rows(study, stream, metric)]
@@ -46,7 +45,7 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
 
 
 def caption(study: StudyResults) -> str:
-    """What the columns are, on how many runs, and what is cut."""
+    """Describe the columns, the number of runs and the reductions."""
     metric = leading(study)
     unit = components.constant("metrics", metric, "UNIT")
     of_fraction = unit == "fraction"
@@ -62,18 +61,18 @@ def caption(study: StudyResults) -> str:
 
 
 def leading(study: StudyResults, artefact: str = "neighbours") -> str:
-    """`acc` where the study has it, else its first metric of which more or less is better.
+    """Return `acc` if the study has it, else its first metric with a better direction.
 
-    UserError, in the name of an artefact, where it has none.
+    Raises UserError, naming the artefact, without such a metric.
     """
-    found = ranking.metric(study.metrics)
-    if found is None:
+    metric = ranking.metric(study.metrics)
+    if metric is None:
         raise study.lacking(artefact, "a metric of which more or less is better")
-    return found
+    return metric
 
 
 def ranked(study: StudyResults, stream: str, metric: str) -> dict[str, np.ndarray]:
-    """Scores [seed] of the learners that have some, best mean first."""
+    """Return scores [seed] of the learners that have any, best mean first."""
     scores = {name: study.score(stream, name, metric) for name in study.learners}
     return ranking.best_first(scores, metric)
 
@@ -84,45 +83,47 @@ def _rows(study: StudyResults, stream: str, metric: str) -> list[tuple[object, .
     of_fraction = components.constant("metrics", metric, "UNIT") == "fraction"
     size = ranking.region(metric, np.mean([np.nanmean(values) for values in scores.values()]))
     pairs = list(pairwise(scores))
-    found = [comparison.compare(scores[one], scores[other], size, within) for one, other in pairs]
-    p = comparison.corrected([each.p for each in found])
+    comparisons = [
+        comparison.compare(scores[better], scores[worse], size, within) for better, worse in pairs
+    ]
+    p = comparison.corrected([pair.p for pair in comparisons])
     return [
         (
             stream,
-            study.label(one),
-            study.label(other),
-            *_cells(each, float(corrected), 100 if of_fraction else 1),
+            study.label(better),
+            study.label(worse),
+            *_cells(pair, float(corrected), 100 if of_fraction else 1),
         )
-        for (one, other), each, corrected in zip(pairs, found, p, strict=True)
+        for (better, worse), pair, corrected in zip(pairs, comparisons, p, strict=True)
     ]
 
 
-def _cells(found: Comparison, p: float, factor: int) -> tuple[object, ...]:
-    mean, _, low, high, n = found.difference.times(factor)
+def _cells(pair: Comparison, p: float, factor: int) -> tuple[object, ...]:
+    mean, _, low, high, n = pair.difference.times(factor)
     number = "{:.2f}" if factor > 1 else "{:.3g}"
     ends = "" if np.isnan(low) else f" [{number.format(low)}, {number.format(high)}]"
     return (
         number.format(mean) + ends if n else "",
-        _known(p, "{:.3g}"),
+        _formatted(p, "{:.3g}"),
         "yes" if p < ALPHA else "no",
-        _known(found.equivalent, "{:.2f}"),
-        _known(factor * found.smallest, number),
+        _formatted(pair.equivalent, "{:.2f}"),
+        _formatted(factor * pair.smallest, number),
         n,
     )
 
 
-def _known(value: float, form: str) -> str:
-    return "" if np.isnan(value) else form.format(value)
+def _formatted(value: float, template: str) -> str:
+    return "" if np.isnan(value) else template.format(value)
 
 
 def _interval_of_difference(metric: str) -> str:
-    """The interval of a difference has its own bounds: two, or none."""
+    """Name the interval of a difference, which has both bounds or none."""
     two = None not in statistics.bounds(metric)
     return statistics.described(metric) if two else "95 % interval (Student t)"
 
 
 def _without(study: StudyResults, metric: str) -> str:
-    """Words about learners that have no score on a stream; empty where all have one."""
+    """Return the sentence on learners without a score on a stream; empty if all have one."""
     absent = {
         study.label(name): None
         for stream in study.streams

@@ -1,9 +1,9 @@
-"""When no single outlier can force a changepoint: the condition of Theorem 1.
+"""Condition under which no single outlier can force a changepoint (Theorem 1).
 
 Fig. 2A of knoblauch2018robust, for the prior of its Fig. 1B. Left: the lower bound on the log odds
-of no changepoint against the determinant of the prediction's scale; where it is above 0 the theorem
-holds. Then the smallest scale for which it holds, against beta_rlm, for each dimension and for
-each hazard. From formulas; rests on no run.
+of no changepoint against the determinant of the prediction's scale; the theorem holds where it is
+above 0. Then the smallest scale for which it holds, against beta_rlm, for each dimension and each
+hazard. Formulas only: no run enters.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ HIGHEST = 100.0
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """Three panels, the same for every study."""
-    drawn = figure_style.figure(3.5, caption(study))
-    odds, dimensions, hazards = drawn.subplots(1, 3)
+    """Draw three panels, the same for every study."""
+    figure = figure_style.figure(3.5, caption(study))
+    odds, dimensions, hazards = figure.subplots(1, 3)
     _draw_odds(odds)
     _draw_smallest(dimensions, [(HAZARD, d, f"d = {d}") for d in DIMENSIONS])
     _draw_smallest(hazards, [(h, D, f"h = 1/{round(1 / h)}") for h in HAZARDS])
-    figure_style.title(odds, "a", f"Lower bound, d = {D}, h = 1/{round(1 / HAZARD)}")
-    figure_style.title(dimensions, "b", f"Smallest scale, h = 1/{round(1 / HAZARD)}")
-    figure_style.title(hazards, "c", f"Smallest scale, d = {D}")
-    return drawn
+    figure_style.set_title(odds, "a", f"Lower bound, d = {D}, h = 1/{round(1 / HAZARD)}")
+    figure_style.set_title(dimensions, "b", f"Smallest scale, h = 1/{round(1 / HAZARD)}")
+    figure_style.set_title(hazards, "c", f"Smallest scale, d = {D}")
+    return figure
 
 
 def caption(study: StudyResults) -> str:
-    """What the bound is, whose it is, and what the paper states."""
+    """Define the bound, and compare it with the statement of the paper."""
     smallest = np.exp(odds_bound.smallest_log_det(BETA, HAZARD, D, A0, B0))
     return (
         f"Prior of s2: IG({A0:g}, {B0:g}); |V|: determinant of the scale matrix of the prediction. "
@@ -65,9 +65,9 @@ def caption(study: StudyResults) -> str:
 
 def _draw_odds(panel: Axes) -> None:
     log_det = np.linspace(np.log(1e-14), np.log(1e4), 300)
-    for place, beta in enumerate(BETAS):
+    for number, beta in enumerate(BETAS):
         bound = odds_bound.log_odds_bound(beta, HAZARD, D, log_det, A0, B0)
-        panel.plot(np.exp(log_det), bound, color=figure_style.PALETTE[place], label=f"{beta:g}")
+        panel.plot(np.exp(log_det), bound, color=figure_style.PALETTE[number], label=f"{beta:g}")
     panel.axhline(0, color=figure_style.INK, lw=0.8)
     panel.axvline(STATED, color=figure_style.MUTED, lw=1.0, ls=":")
     panel.set(xscale="log", ylim=(-8, 5.5), xlabel="|V|", ylabel="lower bound on the log odds")
@@ -77,18 +77,18 @@ def _draw_odds(panel: Axes) -> None:
 
 
 def _draw_smallest(panel: Axes, lines: list[tuple[float, int, str]]) -> None:
-    for place, (hazard, d, label) in enumerate(lines):
+    for number, (hazard, d, label) in enumerate(lines):
+        colour = figure_style.PALETTE[number]
         log_det = odds_bound.smallest_log_det(FINE, hazard, d, A0, B0)
         scale = np.minimum(np.exp(log_det / d), 10 * HIGHEST)
-        panel.plot(FINE, scale, color=figure_style.PALETTE[place], label=label)
+        panel.plot(FINE, scale, color=colour, label=label)
         if (hazard, d) == (HAZARD, D):
-            panel.fill_between(
-                FINE, scale, HIGHEST, color=figure_style.PALETTE[place], alpha=0.12, lw=0
-            )
-            at = np.exp(odds_bound.smallest_log_det(BETA, HAZARD, D, A0, B0) / D)
-            panel.plot(BETA, at, "o", color=figure_style.PALETTE[place], ms=5)
+            panel.fill_between(FINE, scale, HIGHEST, color=colour, alpha=0.12, lw=0)
+            of_paper = np.exp(odds_bound.smallest_log_det(BETA, HAZARD, D, A0, B0) / D)
+            panel.plot(BETA, of_paper, "o", color=colour, ms=5)
             panel.annotate(
-                "Fig. 1B", (BETA, at), (-6, -3), textcoords="offset points", size=7.5, ha="right",
+                "Fig. 1B", (BETA, of_paper), (-6, -3),
+                textcoords="offset points", size=7.5, ha="right",
                 path_effects=[withStroke(linewidth=2.2, foreground="white")],
             )  # fmt: skip
     panel.set(xscale="log", yscale="log", ylim=(1e-6, HIGHEST), xlim=(FINE[0], FINE[-1]))

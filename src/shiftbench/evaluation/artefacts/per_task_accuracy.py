@@ -1,7 +1,7 @@
 """Accuracy on each task after the last one, and its average.
 
-Fig. 5 of eschenhagen2019vogn, which has a group of bars for each task. Here a task is a column and
-a learner a row, so that up to sixteen learners are told apart by their names.
+Fig. 5 of eschenhagen2019vogn, with a column per task and a row per learner in place of groups of
+bars, so that up to sixteen learners are identified by their names.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ REQUIRES = ("earlier-tests",)
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """The figure, one block a stream; UserError without the accuracies."""
+    """Draw one block per stream. Raises UserError without accuracies."""
     _continual.check(study, "per-task-accuracy")
     height = 1.0 + 0.21 * len(study.learners)
-    drawn = figure_style.figure(height * len(study.streams), caption(study), study.budget())
-    for stream, block in _continual.blocks(drawn, study):
+    figure = figure_style.figure(height * len(study.streams), caption(study), study.budget())
+    for stream, block in _continual.blocks(figure, study):
         _draw_stream(block, study, stream)
-    return drawn
+    return figure
 
 
 def caption(study: StudyResults) -> str:
-    """What the figure shows, on how many runs, and what is cut."""
+    """Describe the figure, the number of runs and the reductions."""
     return (
         "Accuracy on the test data of each task after the last task, and the average over tasks: "
         f"mean over seeds, bars: {statistics.described(_continual.METRIC)}"
@@ -52,9 +52,9 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
     _draw_column(study, average, {name: each.mean(axis=1) for name, each in ends.items()})
     average.set_title("average", size=8.5, fontweight="bold")
     paper = _continual.published_averages(study, stream)
-    for place, name in enumerate(study.learners):
+    for row, name in enumerate(study.learners):
         if name in paper:
-            average.plot(paper[name], place, **_continual.PAPER, ms=4.5, zorder=4)
+            average.plot(paper[name], row, **_continual.PAPER, ms=4.5, zorder=4)
     _draw_reference(panels, _reference(study, stream, ends))
     means = np.concatenate([_mean(values) for values in ends.values()] + [[*paper.values()]])
     for axes in panels:
@@ -65,20 +65,19 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
 
 
 def _draw_column(study: StudyResults, axes: Axes, scores: dict[str, np.ndarray]) -> None:
-    """A point at the row of each learner in percent, of its scores [seed]."""
+    """Draw the mean of each learner's scores [seed] in percent, in its row."""
     within = statistics.bounds(_continual.METRIC)
     for row, (name, values) in enumerate(scores.items()):
         of_seeds = statistics.interval(values, within).times(100)
-        reach = [[of_seeds.mean - of_seeds.low], [of_seeds.high - of_seeds.mean]]
-        look = figure_style.look(study, name) | {"ls": "none"}
-        axes.errorbar(of_seeds.mean, row, xerr=reach, **look, ms=3, elinewidth=1)
+        bars, style = figure_style.error_bars(of_seeds), figure_style.method_style(study, name)
+        axes.errorbar(of_seeds.mean, row, xerr=bars, **style, ls="none", ms=3, elinewidth=1)
     axes.grid(axis="y", color="0.93", lw=0.6)
     axes.set_axisbelow(True)
     axes.tick_params(axis="y", length=0)
 
 
 def _reference(study: StudyResults, stream: str, ends: dict[str, np.ndarray]) -> np.ndarray | None:
-    """Mean over seeds [task] of the first learner that starts each task from scratch."""
+    """Return the mean over seeds [task] of the first learner that trains from scratch, if any."""
     for name, values in ends.items():
         if len(values) and _continual.forgets(study, stream, name):
             return _mean(values)
@@ -86,13 +85,17 @@ def _reference(study: StudyResults, stream: str, ends: dict[str, np.ndarray]) ->
 
 
 def _lines(study: StudyResults) -> str:
-    """Words for captions about the vertical lines; empty where there are none."""
-    first = any(
+    """Return the words on the vertical lines; empty if there are none."""
+    has_lines = any(
         _continual.forgets(study, stream, name) and len(study.run(stream, name)["seed"])
         for stream in study.streams
         for name in study.learners
     )
-    return "; vertical lines: the first learner that starts each task from scratch" if first else ""
+    return (
+        "; vertical lines: the first learner that starts each task from scratch"
+        if has_lines
+        else ""
+    )
 
 
 def _draw_reference(panels: np.ndarray, reference: np.ndarray | None) -> None:
@@ -102,5 +105,5 @@ def _draw_reference(panels: np.ndarray, reference: np.ndarray | None) -> None:
 
 
 def _mean(values: np.ndarray) -> np.ndarray:
-    """Mean over seeds of [seed, task] in percent; NaN where there are no seeds."""
+    """Return the mean over seeds of [seed, task] in percent; NaN without seeds."""
     return 100 * values.mean(axis=0) if len(values) else np.full(values.shape[1], np.nan)

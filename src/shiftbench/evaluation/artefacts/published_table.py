@@ -1,15 +1,15 @@
 """Our scores beside the numbers that papers print for the same methods, to four digits.
 
-For any study, of every metric for which a paper prints a number; those of methods that the paper
-does not have stand there as well, so that they can be compared.
+For any study, for each metric with a printed number; methods that the paper does not have are
+listed as well, for comparison.
 """
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 
 from shiftbench.config import components
+from shiftbench.evaluation import table_files
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
@@ -17,10 +17,10 @@ KIND = "table"
 
 
 def tabulate(study: StudyResults) -> pd.DataFrame:
-    """One row a stream, metric and learner.
+    """Return one row per stream, metric and learner.
 
-    ours: "mean [95 % interval]"; paper: what is printed; difference: ours minus that; note: what
-    differs. UserError where no paper prints anything.
+    ours: "mean [95 % interval]"; paper: the printed number; difference: ours minus paper; note:
+    differences in protocol. Raises UserError without a printed number.
     """
     printed = [
         (stream, metric)
@@ -40,7 +40,7 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
 
 
 def caption(study: StudyResults) -> str:
-    """What the columns are, on how many runs, and what is cut."""
+    """Describe the columns, the number of runs and the reductions."""
     return (
         "ours: mean over seeds, in brackets, of two or more, its "
         f"{statistics.described(*study.metrics)}; paper: what is printed for the method on this"
@@ -53,15 +53,14 @@ def _row(study: StudyResults, stream: str, metric: str, learner: str) -> dict[st
     ours = statistics.interval(scores, statistics.bounds(metric))
     number = study.published(stream, learner, metric)
     paper = number.shown if number else None
-    spread = "" if np.isnan(ours.low) else f" [{ours.low:.4f}, {ours.high:.4f}]"
     unit = components.constant("metrics", metric, "UNIT", "")
     return {
         "stream": stream,
         "metric": f"{metric} ({unit})" if unit else metric,
         "learner": study.label(learner),
-        "ours": f"{ours.mean:.4f}{spread}",
+        "ours": table_files.interval(ours.mean, ours.low, ours.high, decimals=4),
         "paper": "" if paper is None else f"{paper:.4g}",
-        # Plus 0: no minus before a difference that is 0 to four digits.
+        # Adding 0 turns -0 into 0.
         "difference": "" if paper is None else f"{round(ours.mean - paper, 4) + 0:+.4f}",
         "note": number.note if number else "",
     }

@@ -1,9 +1,9 @@
-"""How well documents are dated against how many words are updated: li2021vbs, Fig. 5.
+"""Error of dating documents against the number of words updated (li2021vbs, Fig. 5).
 
-One point a learner; those of beams that differ in the prior log-odds alone are joined by a line.
-Binning with periods of L: all V words are updated every L periods, and a document is dated to its
-bin. A random period of the right bin is off by (L^2 - 1) / (3 L) on average; the paper draws
-(L - 1) / 2, which is up to 1.5 times as much.
+One point per learner; beams that differ only in the prior log-odds are joined by a line. Binning
+with periods of L: all V words are updated every L periods, and a document is dated to its bin. A
+random period of the right bin is off by (L^2 - 1) / (3 L) on average; the paper draws (L - 1) / 2,
+which is up to 1.5 times as much.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ USES = ("updates_per_period", "dating_error", "dating_error_of_periods")
 
 RATE = "updates_per_period"
 NEAR = 0.1
-"""Rates that differ by a smaller share would hide each other's points."""
+"""Relative difference of rates below which points would hide each other."""
 PANELS = {"dating_error": "each held-out document", "dating_error_of_periods": "each period's text"}
 
 
@@ -40,31 +40,31 @@ class _Point(NamedTuple):
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """One panel a way of dating; UserError where a metric is missing."""
+    """Draw one panel per way of dating. Raises UserError without one of the metrics."""
     study.require_metrics("rate-distortion", RATE, *PANELS)
     stream = next(iter(study.streams))
-    drawn = figure_style.figure(3.9, caption(study), study.budget([stream]))
+    figure = figure_style.figure(3.9, caption(study), study.budget([stream]))
     ways = _ways(study, stream)
-    panels = drawn.subplots(1, len(ways), squeeze=False)[0]
-    letters = figure_style.letters(len(ways))
+    panels = figure.subplots(1, len(ways), squeeze=False)[0]
+    letters = figure_style.panel_letters(len(ways))
     for letter, axes, (metric, what) in zip(letters, panels, ways.items(), strict=True):
         _draw_binning(axes, study, stream)
         curves = _curves(study, stream)
         points = [_points(study, stream, metric, learners) for learners in curves.values()]
-        for (name, learners), shown in zip(curves.items(), _aside(points), strict=True):
-            _draw_curve(axes, name, shown, figure_style.look(study, learners[0]))
-        figure_style.title(axes, letter, f"dating {what}")
+        for (name, learners), curve in zip(curves.items(), _moved_apart(points), strict=True):
+            _draw_curve(axes, name, curve, figure_style.method_style(study, learners[0]))
+        figure_style.set_title(axes, letter, f"dating {what}")
         axes.set_xscale("symlog", linthresh=1.0)
         axes.xaxis.set_major_formatter(ScalarFormatter())
         axes.set_xlim(left=-0.05)
         axes.set_ylim(bottom=0)
         axes.set(xlabel="words updated in a period", ylabel="error of dating (periods)")
-    figure_style.legend_above(drawn, panels[0])
-    return drawn
+    figure_style.shared_legend(figure, panels[0])
+    return figure
 
 
 def caption(study: StudyResults) -> str:
-    """What the curves are, on how many runs, and what is cut."""
+    """Describe the curves, the number of runs and the reductions."""
     stream = next(iter(study.streams))
     store = study.streams[stream]
     return (
@@ -79,10 +79,10 @@ def caption(study: StudyResults) -> str:
 
 
 def _ways(study: StudyResults, stream: str) -> dict[str, str]:
-    """What is dated, by metric: one thing where each period holds out one document."""
+    """Return the dated texts by metric; a single one if each period holds out one document."""
     scores = study.cube["score"].sel(stream=stream)
-    each, together = (scores.sel(metric=metric).values for metric in PANELS)
-    if np.array_equal(each, together, equal_nan=True):
+    documents, periods = (scores.sel(metric=metric).values for metric in PANELS)
+    if np.array_equal(documents, periods, equal_nan=True):
         return {next(iter(PANELS)): "the held-out document of each period"}
     return PANELS
 
@@ -93,9 +93,9 @@ def _years(store: xr.DataTree) -> str:
 
 
 def _log_odds(study: StudyResults, stream: str) -> str:
-    """What the figure says of the prior log-odds of beams, if there are any."""
+    """Return the sentence on the prior log-odds of beams; empty without beams."""
     curves = [
-        [beam["prior_log_odds"] for one in learners if (beam := _beam(study, stream, one))]
+        [beam["prior_log_odds"] for name in learners if (beam := _beam(study, stream, name))]
         for learners in _curves(study, stream).values()
     ]
     if along := [odds for curve in curves if len(curve) > 1 for odds in curve]:
@@ -112,20 +112,21 @@ def _beam(study: StudyResults, stream: str, learner: str) -> dict[str, Any] | No
 
 
 def _curves(study: StudyResults, stream: str) -> dict[str, list[str]]:
-    """The learners of each curve, by its label: beams alike but for the log-odds, or one learner.
+    """Return the learners of each curve, by its label: beams of equal settings, or one learner.
 
-    A curve of beams has the name of their weights or, where others have these too, of its first.
+    Log-odds may differ. A curve of beams is named after their weights or, if several curves have
+    these, after its first learner.
     """
-    alike: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for learner in study.learners:
         if not np.isnan(study.score(stream, learner, RATE)).all():
             beam = _beam(study, stream, learner)
-            key = _but_log_odds(study, stream, learner) if beam else learner
-            alike.setdefault(key, []).append(learner)
-    names = [_name(study, stream, learners[0]) for learners in alike.values()]
+            key = _without_log_odds(study, stream, learner) if beam else learner
+            groups.setdefault(key, []).append(learner)
+    names = [_name(study, stream, learners[0]) for learners in groups.values()]
     return {
         study.label(learners[0]) if names.count(name) > 1 else name: learners
-        for name, learners in zip(names, alike.values(), strict=True)
+        for name, learners in zip(names, groups.values(), strict=True)
     }
 
 
@@ -134,47 +135,46 @@ def _name(study: StudyResults, stream: str, learner: str) -> str:
     return f"VBS, {beam['weights']} weights" if beam else study.label(learner)
 
 
-def _but_log_odds(study: StudyResults, stream: str, learner: str) -> str:
-    """The learner's pipeline without the prior log-odds."""
+def _without_log_odds(study: StudyResults, stream: str, learner: str) -> str:
+    """Return the learner's pipeline without the prior log-odds, as JSON."""
     pipeline = provenance.spec(study.run(stream, learner))["learner"]
     kept = [
-        [name, {k: v for k, v in given.items() if k != "prior_log_odds"}]
-        for name, given in pipeline
+        [name, {key: value for key, value in settings.items() if key != "prior_log_odds"}]
+        for name, settings in pipeline
     ]
     return json.dumps(kept, sort_keys=True)
 
 
 def _points(study: StudyResults, stream: str, metric: str, learners: Sequence[str]) -> list[_Point]:
-    """The points of a curve, by their rate."""
+    """Return the points of a curve, in order of their rate."""
     points = []
     for learner in learners:
         score = study.score(stream, learner, metric)
         error = statistics.interval(score, statistics.bounds(metric))
         rate = float(np.nanmean(study.score(stream, learner, RATE)))
         points.append(_Point(rate, error))
-    return sorted(points, key=lambda one: one.rate)
+    return sorted(points, key=lambda point: point.rate)
 
 
-def _aside(curves: list[list[_Point]]) -> list[list[_Point]]:
-    """The curves, with those of one point of nearly the same rate beside each other."""
-    alone = [place for place, points in enumerate(curves) if len(points) == 1]
+def _moved_apart(curves: list[list[_Point]]) -> list[list[_Point]]:
+    """Return the curves, with single points of nearly equal rates moved beside each other."""
+    singles = [index for index, points in enumerate(curves) if len(points) == 1]
     moved = list(curves)
-    for place in alone:
-        (point,) = curves[place]
-        near = [one for one in alone if math.isclose(curves[one][0].rate, point.rate, rel_tol=NEAR)]
-        factor = (1 + NEAR) ** (near.index(place) - (len(near) - 1) / 2)
-        moved[place] = [point._replace(rate=point.rate * factor)]
+    for index in singles:
+        (point,) = curves[index]
+        near = [i for i in singles if math.isclose(curves[i][0].rate, point.rate, rel_tol=NEAR)]
+        factor = (1 + NEAR) ** (near.index(index) - (len(near) - 1) / 2)
+        moved[index] = [point._replace(rate=point.rate * factor)]
     return moved
 
 
-def _draw_curve(axes: Axes, name: str, points: list[_Point], look: dict[str, Any]) -> None:
-    mean = np.array([one.error.mean for one in points])
-    low, high = (np.array([getattr(one.error, end) for one in points]) for end in ("low", "high"))
+def _draw_curve(axes: Axes, name: str, points: list[_Point], style: dict[str, Any]) -> None:
+    errors = figure_style.as_band(point.error for point in points)
     axes.errorbar(
-        [one.rate for one in points],
-        mean,
-        np.nan_to_num([mean - low, high - mean]),
-        **look,
+        [point.rate for point in points],
+        errors.mean,
+        np.nan_to_num(figure_style.error_bars(errors)),
+        **style,
         ms=5,
         capsize=2,
         label=name,

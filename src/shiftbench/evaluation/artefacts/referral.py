@@ -1,9 +1,9 @@
-"""AUC and accuracy of what is kept when the most uncertain rows are referred to an expert.
+"""AUC and accuracy of the rows kept when the most uncertain ones are referred to an expert.
 
-farquhar2020radial, Table 1, as curves: by mutual information, as there, and by entropy. Of more
-than two classes accuracy and Brier score. A row of panels for the test rows after each task; where
-the stream has shifts, two for the rows on both sides of these. A learner that knows what it does
-not know becomes better to the right.
+farquhar2020radial, Table 1, as curves: by mutual information, as there, and by entropy. For more
+than two classes, accuracy and Brier score are shown. A row of panels shows the test rows after
+each task or, if the stream has shifts, two rows show the rows on both sides of these. A learner
+with good uncertainties improves to the right.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ REQUIRES = ("tests",)
 KEEPS = ("predictions",)
 
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
-"""Of rows that are referred."""
+"""Shares of rows that are referred."""
 SCORES = {"AUC, %": referral.auc, "accuracy, %": referral.accuracy, "Brier score": referral.brier}
 OF_TWO, OF_MORE = ("AUC, %", "accuracy, %"), ("accuracy, %", "Brier score")
-"""What is shown of two classes, and of more, where each AUC would be the mean of several."""
+"""Scores shown for two classes, and for more, where an AUC would be the mean of several."""
 HEIGHT = 2.9
 FAINT = 0.45
 """Opacity of bars, which are wide where streams differ much from seed to seed."""
@@ -41,58 +41,59 @@ Sets = dict[str, list[list[Rows]]]
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """A row of panels a stream and set of rows, a panel a score and an uncertainty."""
+    """Draw a row of panels per stream and set of rows, a panel per score and uncertainty."""
     of_stream = {stream: _sets(study, stream) for stream in study.streams}
     rows = [(stream, name) for stream, sets in of_stream.items() for name in _names(sets)]
-    drawn = figure_style.figure(HEIGHT * len(rows) + 0.5, caption(study), study.budget())
-    panels = drawn.subplots(len(rows), len(OF_TWO) * len(referral.BY), squeeze=False)
-    letters = iter(figure_style.letters(panels.size))
+    figure = figure_style.figure(HEIGHT * len(rows) + 0.5, caption(study), study.budget())
+    panels = figure.subplots(len(rows), len(OF_TWO) * len(referral.BY), squeeze=False)
+    letters = iter(figure_style.panel_letters(panels.size))
     for line, (stream, name) in zip(panels, rows, strict=True):
         of_learners = {
             learner: sets[name] for learner, sets in of_stream[stream].items() if name in sets
         }
-        for panel, (score, by) in zip(line, _places(of_learners), strict=True):
-            seeds = {one: study.run(stream, one)["seed"].values for one in of_learners}
+        for panel, (score, by) in zip(line, _panels(of_learners), strict=True):
             values = {
-                one: pd.DataFrame(_curves(of_seeds, score, by), seeds[one], SHARES)
-                for one, of_seeds in of_learners.items()
+                learner: pd.DataFrame(
+                    _curves(of_seeds, score, by), study.run(stream, learner)["seed"].values, SHARES
+                )
+                for learner, of_seeds in of_learners.items()
             }
-            _draw(panel, study, values, score, _paired(values) if name == NEW else {})
-            figure_style.title(panel, next(letters), f"by {by}")
+            _draw_curves(panel, study, values, score, _paired_bands(values) if name == NEW else {})
+            figure_style.set_title(panel, next(letters), f"by {by}")
         line[0].set_ylabel(f"{stream}\n{name}\n{line[0].get_ylabel()}")
         for left, right in (line[:2], line[2:]):
             right.sharey(left)
             left.autoscale(axis="y")
-    figure_style.legend_above(drawn, panels[0, 0])
-    return drawn
+    figure_style.shared_legend(figure, panels[0, 0])
+    return figure
 
 
 def caption(study: StudyResults) -> str:
-    """What is referred, what the bars are, on how many runs, and what is cut."""
+    """Describe the referral, the bars, the number of runs and the reductions."""
     return (
         "The rows of largest uncertainty are referred, and the others judged; mean over seeds,"
-        f" {statistics.described('auc')}{_bars_of_new(study)}. As"
+        f" {statistics.described('auc')}{_new_segment_bars(study)}. As"
         f" {bibliography.short('farquhar2020radial')}, Table 1: the"
         " mutual information is that of the parameters and the class; rows of equal uncertainty,"
         " as all are for point estimates, are referred by lot. Test rows: predicted after"
-        f" their task, mean over tasks.{_about_new(study)} {study.budget()}"
+        f" their task, mean over tasks.{_new_segment_note(study)} {study.budget()}"
     )
 
 
-def _shifts(study: StudyResults) -> bool:
-    """Whether a stream has rows of a next segment."""
+def _has_shifts(study: StudyResults) -> bool:
+    """Return whether a stream has rows of a next segment."""
     return any(store["shift"].values[:, 1:].any() for store in study.streams.values())
 
 
-def _bars_of_new(study: StudyResults) -> str:
-    """What the bars are of rows of the next segment, where a stream has such."""
-    of = "; of the next segment, of the difference from the mean of all learners on each seed"
-    return of if _shifts(study) else ""
+def _new_segment_bars(study: StudyResults) -> str:
+    """Return the words on bars for rows of the next segment; empty without shifts."""
+    words = "; of the next segment, of the difference from the mean of all learners on each seed"
+    return words if _has_shifts(study) else ""
 
 
-def _about_new(study: StudyResults) -> str:
-    """What rows of the next segment are, where a stream has such."""
-    if not _shifts(study):
+def _new_segment_note(study: StudyResults) -> str:
+    """Return the sentence on rows of the next segment; empty without shifts."""
+    if not _has_shifts(study):
         return ""
     return (
         " Rows of the next segment: of its first task, predicted before anything of it is learnt,"
@@ -102,7 +103,7 @@ def _about_new(study: StudyResults) -> str:
 
 
 def _sets(study: StudyResults, stream: str) -> dict[str, Sets]:
-    """The sets of rows of each learner with a run that did not fail."""
+    """Return the sets of rows of each learner with a run that did not fail."""
     runs = {learner: study.run(stream, learner) for learner in study.learners}
     return {
         learner: predictions.sets(run, study.streams[stream])
@@ -115,54 +116,52 @@ def _names(of_learners: dict[str, Sets]) -> list[str]:
     return list(dict.fromkeys(name for sets in of_learners.values() for name in sets))
 
 
-def _places(of_learners: Mapping[str, list[list[Rows]]]) -> list[tuple[str, str]]:
-    """Score and uncertainty of each panel of a row."""
+def _panels(of_learners: Mapping[str, list[list[Rows]]]) -> list[tuple[str, str]]:
+    """Return score and uncertainty of each panel in a row."""
     (first, *_), *_ = next(iter(of_learners.values()))
     scores = OF_TWO if first.probability.shape[1] == 2 else OF_MORE
     return [(score, by) for score in scores for by in referral.BY]
 
 
 def _curves(of_seeds: list[list[Rows]], score: str, by: str) -> np.ndarray:
-    """A score [seed, share] of what is kept, in percent where it is so shown."""
-    found = referral.curves(of_seeds, SHARES, referral.BY[by], SCORES[score])
-    return found * _factor(score)
+    """Return a score [seed, share] of the rows kept, times the factor of its display."""
+    return referral.curves(of_seeds, SHARES, referral.BY[by], SCORES[score]) * _factor(score)
 
 
 def _factor(score: str) -> int:
     return 100 if score.endswith("%") else 1
 
 
-def _paired(values: Mapping[str, pd.DataFrame]) -> dict[str, Band]:
-    """How sure the difference of each learner from the mean of all is, on the same seeds.
+def _paired_bands(values: Mapping[str, pd.DataFrame]) -> dict[str, Band]:
+    """Return the band of each learner's difference from the mean of all, on the same seeds.
 
-    Nothing of one learner, or where fewer than two seeds have all of them.
+    Empty for a single learner, or if all learners share fewer than two seeds.
     """
-    shared = set.intersection(*(set(one.index) for one in values.values()))
+    shared = set.intersection(*(set(frame.index) for frame in values.values()))
     if len(values) < 2 or len(shared) < 2:
         return {}
-    alike = {name: one.loc[sorted(shared)].to_numpy() for name, one in values.items()}
-    middle = np.mean(list(alike.values()), axis=0)
-    return {name: statistics.band(one - middle) for name, one in alike.items()}
+    scores = {name: frame.loc[sorted(shared)].to_numpy() for name, frame in values.items()}
+    mean = np.mean(list(scores.values()), axis=0)
+    return {name: statistics.band(of_learner - mean) for name, of_learner in scores.items()}
 
 
-def _draw(
+def _draw_curves(
     axes: Axes,
     study: StudyResults,
     values: Mapping[str, pd.DataFrame],
     score: str,
     paired: Mapping[str, Band],
 ) -> None:
-    """One curve a learner, its bars aside of those of the others; paired: what these are of."""
+    """Draw one curve per learner. paired: bands for the bars, in place of those of the curves."""
     within = (0.0, float(_factor(score)))
-    for place, (learner, of_seeds) in enumerate(values.items()):
+    for number, (learner, of_seeds) in enumerate(values.items()):
         band = statistics.band(of_seeds.to_numpy(), within)
-        # Moved aside a little, so that the bars of learners do not cover each other.
-        at = 100 * np.array(SHARES) + 0.6 * (place - (len(values) - 1) / 2)
-        bar = paired.get(learner, band)
-        reach = np.nan_to_num([bar.mean - bar.low, bar.high - bar.mean])
-        look = figure_style.look(study, learner)
+        # Shifted so that the bars of learners do not cover each other.
+        x = 100 * np.array(SHARES) + 0.6 * (number - (len(values) - 1) / 2)
+        bars = np.nan_to_num(figure_style.error_bars(paired.get(learner, band)))
+        style = figure_style.method_style(study, learner)
         axes.errorbar(
-            at, band.mean, np.maximum(reach, 0), **look, ecolor=to_rgba(look["color"], FAINT),
+            x, band.mean, np.maximum(bars, 0), **style, ecolor=to_rgba(style["color"], FAINT),
             ms=4, lw=1.2, elinewidth=0.9, label=study.label(learner),
         )  # fmt: skip
     axes.set(xlabel="rows referred, %", ylabel=score)

@@ -1,4 +1,4 @@
-"""How shifts are found over the cells of a study with axes: recall, precision and delay."""
+"""Recall, precision and delay of shift detection over the cells of a study with axes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from shiftbench.config import components
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import _regime_lines, _regimes
-from shiftbench.evaluation.artefacts._regime_lines import Row
+from shiftbench.evaluation.artefacts._regime_lines import PanelRow
 from shiftbench.evaluation.artefacts._regimes import DETECTION
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
@@ -23,14 +23,14 @@ USES = ("shift_recall", "shift_precision")
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """The figure, a row of panels for each metric. UserError without axes or metrics."""
+    """Draw a row of panels per metric. Raises UserError without axes or metrics."""
     grid = _regimes.grid(study, "regime-detection")
     rows = [_row(study, metric) for metric in _shown(study)]
     return _regime_lines.draw(study, grid, rows, caption(study))
 
 
 def caption(study: StudyResults) -> str:
-    """What the numbers are, on how many runs, and what is cut."""
+    """Describe the numbers, the number of runs and the reductions."""
     metrics = _shown(study)
     named = [f"{_title(name)}: {_summary(name)}" for name in metrics]
     return (
@@ -44,20 +44,20 @@ def _shown(study: StudyResults) -> list[str]:
     return [metric for metric in DETECTION if metric in study.metrics]
 
 
-def _row(study: StudyResults, metric: str) -> Row:
+def _row(study: StudyResults, metric: str) -> PanelRow:
     scored = [
         name
         for name in study.learners
-        if any(not np.isnan(study.score(one, name, metric)).all() for one in study.streams)
+        if any(not np.isnan(study.score(stream, name, metric)).all() for stream in study.streams)
     ]
     unit = components.constant("metrics", metric, "UNIT")
     within = (-0.03, 1.03) if unit == "fraction" else None
-    lines = {name: _of(study, metric, name) for name in scored}
-    return Row(_title(metric), unit, lines, within=within)
+    lines = {name: _score_by_stream(study, metric, name) for name in scored}
+    return PanelRow(_title(metric), unit, lines, within=within)
 
 
-def _of(study: StudyResults, metric: str, name: str) -> Callable[[str], Interval]:
-    """A method's score on a stream."""
+def _score_by_stream(study: StudyResults, metric: str, name: str) -> Callable[[str], Interval]:
+    """Return the function from a stream to a method's score there."""
     within = statistics.bounds(metric)
     return lambda stream: statistics.interval(study.score(stream, name, metric), within)
 

@@ -1,7 +1,7 @@
-"""A map of regimes: which method leads in each cell of a study with axes, and by how much.
+"""Map of regimes: the method that leads in each cell of a study with axes, and its lead.
 
 Columns are the first axis, rows the second, and panels the values of the others. On the left a
-cell has the colour of its leader, on the right its lead over the study's baseline.
+cell has the colour of its leader; on the right it shows the lead over the study's baseline.
 """
 
 from __future__ import annotations
@@ -32,29 +32,32 @@ COMPARES = ("baseline",)
 CELL = 0.82
 """Height of a cell in inches."""
 PANEL, MARKER, CHARACTERS = 4.9, 0.1, 16
-"""Inches that a panel is about wide, inches from marker to marker, and characters in an inch."""
+"""About the width of a panel and the distance of markers, in inches; characters per inch."""
 TINT, FAINT, LINES = 0.55, 0.12, 0.45
-"""Share of a colour in a cell: where its lead is resolved; elsewhere, and in the hatching there."""
+"""Shares of a colour: in a cell with a resolved lead; in another cell, and in its hatching."""
 LEADS = sns.color_palette("light:#0173b2", as_cmap=True)
 DARKEST = 0.6
-"""Share of the colours above that the largest lead has, so that ink on it is read."""
+"""Position of the largest lead in these colours, so that ink on it remains legible."""
 NO_LEAD = "0.93"
 
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """The figure. UserError without axes, baseline, or a metric of which more or less is better."""
+    """Draw the map.
+
+    Raises UserError without axes, a baseline, or a metric with a better direction.
+    """
     grid, metric = _regimes.grid(study, "regime-map"), _metric(study)
     cells = _regimes.cells(study, metric)
     blocks, rows = grid.blocks(), grid.values(1)
     height = len(blocks) * (CELL * len(rows) + 0.75) + 0.5
-    told = _told(study, metric, list(cells.values()))
-    drawn = figure_style.figure(height, told, study.budget())
-    panels = drawn.subplots(len(blocks), 2, squeeze=False)
-    letters = figure_style.letters(panels.size)
+    text = _caption(study, metric, list(cells.values()))
+    figure = figure_style.figure(height, text, study.budget())
+    panels = figure.subplots(len(blocks), 2, squeeze=False)
+    letters = figure_style.panel_letters(panels.size)
     most = max((_lead(study, cell) for cell in cells.values()), default=0.0)
     for number, (block, (left, right)) in enumerate(zip(blocks, panels, strict=True)):
-        where = f"{grid.told(block)}: " if block else ""
+        where = f"{grid.describe(block)}: " if block else ""
         _frame(left, grid, letters[2 * number], f"{where}who leads, and its lead over the next")
         versus = study.label(str(study.baseline))
         _frame(right, grid, letters[2 * number + 1], f"{where}lead of the leader over {versus}")
@@ -63,17 +66,17 @@ def draw(study: StudyResults) -> Figure:
                 cell = cells[grid.stream(column, row, block)]
                 _draw_leader(left, (x, y), study, metric, cell)
                 _draw_lead(right, (x, y), study, metric, cell, most)
-    _legend(drawn, study, list(cells.values()))
-    return drawn
+    _legend(figure, study, list(cells.values()))
+    return figure
 
 
 def caption(study: StudyResults) -> str:
-    """What a cell shows, where leads are resolved, on how many runs, and what is cut."""
+    """Describe the cells, the resolved leads, the number of runs and the reductions."""
     metric = _metric(study)
-    return _told(study, metric, list(_regimes.cells(study, metric).values()))
+    return _caption(study, metric, list(_regimes.cells(study, metric).values()))
 
 
-def _told(study: StudyResults, metric: str, cells: list[Cell]) -> str:
+def _caption(study: StudyResults, metric: str, cells: list[Cell]) -> str:
     resolved = sum(cell.resolved for cell in cells)
     everywhere = int((_regimes.over_map(cells) < ALPHA).sum())
     unit = "percentage points of" if _regimes.factor(metric) > 1 else "units of"
@@ -96,9 +99,9 @@ def _metric(study: StudyResults) -> str:
 
 
 def _frame(axes: Axes, grid: Grid, letter: str, title: str) -> None:
-    """A panel without cells."""
+    """Prepare a panel without cells."""
     columns, rows = grid.values(0), grid.values(1)
-    figure_style.title(axes, letter, title)
+    figure_style.set_title(axes, letter, title)
     axes.set(xlim=(0, len(columns)), ylim=(len(rows), 0), xlabel=grid.title(0))
     axes.set_xticks(np.arange(len(columns)) + 0.5, columns)
     axes.set_yticks(np.arange(len(rows)) + 0.5, rows)
@@ -115,23 +118,18 @@ def _draw_leader(
         _box(axes, at, NO_LEAD, resolved=True)
         _write(axes, at, 0.5, "no score", 7)
         return
-    look = figure_style.look(study, cell.leader)
-    # Grey says that there is nothing to choose, even against the baseline.
-    _box(
-        axes,
-        at,
-        figure_style.MUTED if study.baseline in cell.tied else look["color"],
-        cell.resolved,
-    )
+    # Grey where even the baseline is not resolved from the leader.
+    colour = figure_style.method_style(study, cell.leader)["color"]
+    _box(axes, at, figure_style.MUTED if study.baseline in cell.tied else colour, cell.resolved)
     _name(axes, at, study.label(cell.leader), weight="bold")
     if cell.leads:
         _number(axes, at, metric, cell, next(iter(cell.leads)))
-    there = [cell.leader, *cell.tied]
-    apart = min(MARKER / _inches(axes), 0.9 / len(there))
-    for place, name in enumerate(there):
-        left = at[0] + 0.5 + apart * (place - (len(there) - 1) / 2)
-        look = figure_style.look(study, name)
-        axes.plot(left, at[1] + 0.87, ls="", ms=5, mec="white", mew=0.6, **look)
+    tied = [cell.leader, *cell.tied]
+    distance = min(MARKER / _cell_width(axes), 0.9 / len(tied))
+    for number, name in enumerate(tied):
+        x = at[0] + 0.5 + distance * (number - (len(tied) - 1) / 2)
+        style = figure_style.method_style(study, name)
+        axes.plot(x, at[1] + 0.87, ls="", ms=5, mec="white", mew=0.6, **style)
 
 
 def _draw_lead(
@@ -142,7 +140,7 @@ def _draw_lead(
     cell: Cell,
     most: float,
 ) -> None:
-    """The lead over the baseline; most: the largest one of the map."""
+    """Draw the lead over the baseline. most: the largest lead in the map."""
     baseline = str(study.baseline)
     if baseline not in cell.leads:
         _box(axes, at, NO_LEAD, resolved=True)
@@ -157,7 +155,7 @@ def _draw_lead(
 
 
 def _lead(study: StudyResults, cell: Cell) -> float:
-    """The mean lead over the baseline; 0 where there is none."""
+    """Return the mean lead over the baseline, or 0 without one."""
     lead = cell.leads.get(str(study.baseline))
     return max(0.0, lead.over.difference.mean) if lead else 0.0
 
@@ -165,30 +163,30 @@ def _lead(study: StudyResults, cell: Cell) -> float:
 def _box(
     axes: Axes, at: tuple[int, int], colour: object, resolved: bool, tint: float = TINT
 ) -> None:
-    """A cell, filled where its lead is resolved, else hatched."""
+    """Draw a cell, filled if its lead is resolved, else hatched."""
     fill = {"fc": _tinted(colour, tint)}
     hatched = {"fc": _tinted(colour, FAINT), "ec": _tinted(colour, LINES), "hatch": "////", "lw": 0}
-    place = at[0] + 0.02, at[1] + 0.03
-    axes.add_patch(Rectangle(place, 0.96, 0.94, **(fill if resolved else hatched)))
+    corner = at[0] + 0.02, at[1] + 0.03
+    axes.add_patch(Rectangle(corner, 0.96, 0.94, **(fill if resolved else hatched)))
 
 
 def _tinted(colour: object, share: float) -> tuple[float, float, float]:
-    """A colour on white, with so much of it."""
-    red, green, blue = (1 - share * (1 - part) for part in to_rgb(colour))  # type: ignore[arg-type]
+    """Return a mixture of a colour, with its share, and white."""
+    red, green, blue = (1 - share * (1 - value) for value in to_rgb(colour))  # type: ignore[arg-type]
     return red, green, blue
 
 
 def _number(axes: Axes, at: tuple[int, int], metric: str, cell: Cell, other: str) -> None:
-    """The lead over another method and its interval."""
-    of = cell.leads[other].over.difference
-    _write(axes, at, 0.42, _regimes.number(metric, of.mean, "+"), 11, weight="bold")
-    _write(axes, at, 0.66, _regimes.ends(metric, of), 7)
+    """Write the lead over another method and its interval."""
+    lead = cell.leads[other].over.difference
+    _write(axes, at, 0.42, _regimes.number(metric, lead.mean, "+"), 11, weight="bold")
+    _write(axes, at, 0.66, _regimes.ends(metric, lead), 7)
 
 
 def _write(
     axes: Axes, at: tuple[int, int], height: float, text: str, size: float, weight: str = "normal"
 ) -> None:
-    """A line in the middle of a cell, with a light edge that hatching does not cross."""
+    """Write a centred line in a cell, with a light edge that keeps hatching away."""
     written = axes.text(
         at[0] + 0.5, at[1] + height, text,
         size=size, weight=weight, color=figure_style.INK, ha="center", va="center",
@@ -197,23 +195,25 @@ def _write(
 
 
 def _name(axes: Axes, at: tuple[int, int], label: str, weight: str = "normal") -> None:
-    """A method's name at the top of a cell, in two lines where one is too short for it."""
-    lines = textwrap.wrap(label, max(8, int(_inches(axes) * CHARACTERS)))
+    """Write a method's name at the top of a cell, in several lines if it is long."""
+    lines = textwrap.wrap(label, max(8, int(_cell_width(axes) * CHARACTERS)))
     _write(axes, at, 0.16, "\n".join(lines), 7 if len(lines) == 1 else 6, weight)
 
 
-def _inches(axes: Axes) -> float:
-    """About how wide a cell is."""
+def _cell_width(axes: Axes) -> float:
+    """Return about the width of a cell in inches."""
     return PANEL / axes.get_xlim()[1]
 
 
-def _legend(drawn: Figure, study: StudyResults, cells: list[Cell]) -> None:
-    """The methods that lead a cell, or share its lead, and what hatching is."""
-    there = {name for cell in cells for name in (cell.leader, *cell.tied)}
+def _legend(figure: Figure, study: StudyResults, cells: list[Cell]) -> None:
+    """Add the methods that lead a cell, or share its lead, and the meaning of hatching."""
+    leading = {name for cell in cells for name in (cell.leader, *cell.tied)}
     handles: list[Line2D | Patch] = [
-        Line2D([], [], ls="", ms=6, label=study.label(name), **figure_style.look(study, name))
+        Line2D(
+            [], [], ls="", ms=6, label=study.label(name), **figure_style.method_style(study, name)
+        )
         for name in study.learners
-        if name in there
+        if name in leading
     ]
     handles.append(Patch(fc="white", ec=figure_style.MUTED, hatch="////", label="not resolved"))
-    figure_style.legend(drawn, handles)
+    figure_style.figure_legend(figure, handles)

@@ -1,7 +1,7 @@
-"""Where looking for changes pays, and where memory does, in a study with axes.
+"""Benefit of detecting changes, and of memory, over the first axis of a study with axes.
 
-Over the first axis. Above: each method that decides about changes, minus the study's baseline.
-Below: the baseline minus the study's reference, which starts from scratch.
+Above: each method that decides about changes, minus the study's baseline. Below: the baseline
+minus the study's reference, which starts from scratch.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from shiftbench.config import provenance
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import _regime_lines, _regimes, neighbours
-from shiftbench.evaluation.artefacts._regime_lines import Row
+from shiftbench.evaluation.artefacts._regime_lines import PanelRow
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Interval
@@ -25,22 +25,30 @@ COMPARES = ("baseline", "reference")
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """The figure. UserError without axes, baseline, reference, or a metric with a direction."""
-    grid, (baseline, reference) = _regimes.grid(study, "regime-pairs"), _compared(study)
+    """Draw the differences.
+
+    Raises UserError without axes, baseline, reference, or a metric with a better direction.
+    """
+    grid, (baseline, reference) = (
+        _regimes.grid(study, "regime-pairs"),
+        _baseline_and_reference(study),
+    )
     metric = neighbours.leading(study, "regime-pairs")
     unit = f"{metric}, points" if _regimes.factor(metric) > 1 else metric
-    deciders = {name: _minus(study, metric, name, baseline) for name in _deciders(study)}
-    memory = {baseline: _minus(study, metric, baseline, reference)}
+    deciders = {name: _advantage(study, metric, name, baseline) for name in _deciders(study)}
+    memory = {baseline: _advantage(study, metric, baseline, reference)}
     rows = [
-        Row(f"minus {study.label(baseline)}", unit, deciders, zero=True),
-        Row(f"{study.label(baseline)} minus {study.label(reference)}", unit, memory, zero=True),
+        PanelRow(f"minus {study.label(baseline)}", unit, deciders, zero=True),
+        PanelRow(
+            f"{study.label(baseline)} minus {study.label(reference)}", unit, memory, zero=True
+        ),
     ]
     return _regime_lines.draw(study, grid, [row for row in rows if row.lines], caption(study))
 
 
 def caption(study: StudyResults) -> str:
-    """What the lines are, on how many runs, and what is cut."""
-    baseline, reference = (study.label(name) for name in _compared(study))
+    """Describe the lines, the number of runs and the reductions."""
+    baseline, reference = (study.label(name) for name in _baseline_and_reference(study))
     names = [study.label(name) for name in _deciders(study)]
     above = f"Above: {', '.join(names)} minus {baseline}. Below: " if names else ""
     metric = neighbours.leading(study, "regime-pairs")
@@ -52,7 +60,7 @@ def caption(study: StudyResults) -> str:
     )
 
 
-def _compared(study: StudyResults) -> tuple[str, str]:
+def _baseline_and_reference(study: StudyResults) -> tuple[str, str]:
     for key in ("baseline", "reference"):
         if getattr(study, key) not in study.learners:
             raise study.lacking("regime-pairs", f"one of its methods as `{key}`")
@@ -60,7 +68,7 @@ def _compared(study: StudyResults) -> tuple[str, str]:
 
 
 def _deciders(study: StudyResults) -> list[str]:
-    """The methods that decide about changes."""
+    """Return the methods that decide about changes."""
     stream = next(iter(study.streams))
     return [
         name
@@ -69,11 +77,13 @@ def _deciders(study: StudyResults) -> list[str]:
     ]
 
 
-def _minus(study: StudyResults, metric: str, one: str, other: str) -> Callable[[str], Interval]:
-    """How much better one method is than another, on a stream."""
+def _advantage(
+    study: StudyResults, metric: str, first: str, second: str
+) -> Callable[[str], Interval]:
+    """Return the function from a stream to how much better `first` is than `second` there."""
 
     def difference(stream: str) -> Interval:
-        scores = (study.score(stream, name, metric) for name in (one, other))
+        scores = (study.score(stream, name, metric) for name in (first, second))
         return _regimes.advantage(metric, *scores).times(_regimes.factor(metric))
 
     return difference

@@ -1,4 +1,4 @@
-"""The numbers behind the map of regimes: one row a cell of a study with axes, and a method."""
+"""Numbers behind the map of regimes: one row per method and cell of a study with axes."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ DIGITS = 6
 
 
 def tabulate(study: StudyResults) -> pd.DataFrame:
-    """One row a cell and method, best first; scores and differences in the metric's unit.
+    """Return one row per cell and method, best first; scores and differences in the metric's unit.
 
     The value on each axis; place in the ranking; score, low, high: mean over seeds with its
     interval; lead...: of the leader over this method, with p (Holm over the others of the cell) and
-    equivalent (probability of a difference that does not matter); lead_over_map_p: of the leader's
+    equivalent (probability of a difference that does not matter); lead_over_map_p: in the leader's
     row, of its lead over all others, by Holm's method over the cells; minus_BASELINE...: of this
-    method, p by Holm's method over the methods of the cell; means of how it finds shifts; seeds.
-    UserError without axes, or a metric of which more or less is better.
+    method, p by Holm's method over the methods of the cell; means of metrics of shift detection;
+    seeds. Raises UserError without axes, or a metric with a better direction.
     """
     _regimes.grid(study, "regime-table")
     metric = neighbours.leading(study, "regime-table")
@@ -43,19 +43,24 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
 
 
 def shown(table: pd.DataFrame) -> pd.DataFrame:
-    """The table to read: numbers with their intervals in one cell, three digits."""
-    read = table[[name for name in table.columns if not name.endswith(("_low", "_high"))]].copy()
-    for name in read.columns:
+    """Return the table for reading: numbers with intervals in one cell, three digits."""
+    readable = table[
+        [name for name in table.columns if not name.endswith(("_low", "_high"))]
+    ].copy()
+    for name in readable.columns:
         if f"{name}_low" in table:
             ends = zip(table[name], table[f"{name}_low"], table[f"{name}_high"], strict=True)
-            read[name] = ["" if np.isnan(of[0]) else table_files.interval(*of) for of in ends]
-        elif pd.api.types.is_float_dtype(read[name]):
-            read[name] = [_short(value) for value in table[name]]
-    return read
+            readable[name] = [
+                "" if np.isnan(mean) else table_files.interval(mean, low, high)
+                for mean, low, high in ends
+            ]
+        elif pd.api.types.is_float_dtype(readable[name]):
+            readable[name] = [_short(value) for value in table[name]]
+    return readable
 
 
 def caption(study: StudyResults) -> str:
-    """What the columns are, on how many runs, and what is cut."""
+    """Describe the columns, the number of runs and the reductions."""
     metric = neighbours.leading(study, "regime-table")
     return (
         f"score: mean {metric} over seeds, in brackets its {statistics.described(metric)}. lead: "
@@ -79,7 +84,11 @@ def _rows(study: StudyResults, metric: str, cell: Cell, over_map: float) -> list
             **_lead(cell, name),
             "lead_over_map_p": _rounded(over_map if name == cell.leader else np.nan),
             **minus.get(name, {}),
-            **{one: _mean(study, cell, name, one) for one in DETECTION if one in study.metrics},
+            **{
+                detection: _mean(study, cell, name, detection)
+                for detection in DETECTION
+                if detection in study.metrics
+            },
             "seeds": int((~np.isnan(scores)).sum()),
         }
         for place, (name, scores) in enumerate(cell.scores.items(), start=1)
@@ -87,7 +96,7 @@ def _rows(study: StudyResults, metric: str, cell: Cell, over_map: float) -> list
 
 
 def _lead(cell: Cell, name: str) -> dict[str, object]:
-    """The leader over a method; empty in the leader's own row."""
+    """Return the lead of the leader over a method; NaN in the leader's own row."""
     lead = cell.leads.get(name)
     nothing = Interval(np.nan, np.nan, np.nan, np.nan, 0)
     return {
@@ -98,28 +107,28 @@ def _lead(cell: Cell, name: str) -> dict[str, object]:
 
 
 def _minus_baseline(study: StudyResults, metric: str, cell: Cell) -> dict[str, dict[str, object]]:
-    """Of each method that the cell has beside the baseline, its columns."""
+    """Return the columns of differences from the baseline, by method of the cell."""
     baseline = cell.scores.get(str(study.baseline))
     if baseline is None:
         return {}
     others = [name for name in cell.scores if name != study.baseline]
-    found = [ranking.better(metric, cell.scores[name], baseline) for name in others]
-    p = comparison.corrected([each.p for each in found])
+    comparisons = [ranking.better(metric, cell.scores[name], baseline) for name in others]
+    p = comparison.corrected([pair.p for pair in comparisons])
     key = f"minus_{study.baseline}"
     return {
-        name: {**_with_ends(key, each.difference), f"{key}_p": _rounded(float(corrected))}
-        for name, each, corrected in zip(others, found, p, strict=True)
+        name: {**_with_ends(key, pair.difference), f"{key}_p": _rounded(float(corrected))}
+        for name, pair, corrected in zip(others, comparisons, p, strict=True)
     }
 
 
 def _mean(study: StudyResults, cell: Cell, name: str, metric: str) -> float:
-    """The mean score over seeds, NaN where a metric does not apply."""
+    """Return the mean score over seeds; NaN if the metric does not apply."""
     return _rounded(statistics.interval(study.score(cell.stream, name, metric)).mean)
 
 
 def _with_ends(name: str, of: Interval) -> dict[str, object]:
-    ends = {name: of.mean, f"{name}_low": of.low, f"{name}_high": of.high}
-    return {key: _rounded(value) for key, value in ends.items()}
+    columns = {name: of.mean, f"{name}_low": of.low, f"{name}_high": of.high}
+    return {key: _rounded(value) for key, value in columns.items()}
 
 
 def _rounded(value: float) -> float:

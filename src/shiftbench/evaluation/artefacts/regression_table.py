@@ -1,6 +1,6 @@
-"""Test log likelihood and root mean squared error by data set, beside the published numbers.
+"""Test log likelihood and root mean squared error by data set, beside published numbers.
 
-Table 2 of farquhar2020radial: data sets down, our methods and then the paper's columns across.
+Table 2 of farquhar2020radial: rows are data sets, columns our methods and then the paper's.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ USES = ("test_log_likelihood", "rmse")
 PAPER = "farquhar2020radial"
 SCORES = {"test_log_likelihood": "log likelihood", "rmse": "RMSE"}
 FEWEST, MOST = 2, 5
-"""Decimals of our numbers, of which there are fewest for large ones."""
+"""Smallest and largest number of decimals of our numbers."""
 MISPRINT = ("pbp-mv", "test_log_likelihood", "uci-boston")
 """Printed as 02.54 ± 0.08."""
 SIC = "(sic)"
 
 
 def tabulate(study: StudyResults) -> pd.DataFrame:
-    """One row a score and stream; "mean ± standard error" over splits, in the units of the data.
+    """Return one row per score and stream; "mean ± standard error" over splits, in data units.
 
-    n: splits behind our numbers; a method with fewer says so in its cell. Columns in brackets are
-    the paper's; those without any number are left out. note: what differs from its training.
-    UserError where a metric is missing.
+    n: splits behind our numbers; the cell of a method with fewer splits states their number.
+    Columns in brackets are the paper's; those without any number are left out. note: differences
+    from its training. Raises UserError without one of the metrics.
     """
     study.require_metrics("regression-table", *SCORES)
     rows = [_row(study, metric, stream) for metric in SCORES for stream in study.streams]
@@ -44,7 +44,7 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
 
 
 def caption(study: StudyResults) -> str:
-    """What the cells are, on how many runs, and what is cut."""
+    """Describe the cells, the number of runs and the reductions."""
     shown, paper = tabulate(study), ""
     if any(name.startswith("[") for name in shown):
         paper = (
@@ -66,9 +66,9 @@ def _row(study: StudyResults, metric: str, stream: str) -> dict[str, object]:
         learner: statistics.interval(study.score(stream, learner, metric))
         for learner in study.learners
     }
-    most = max(one.n for one in of_methods.values())
-    places = _places(list(of_methods.values()))
-    ours = {study.label(name): _cell(one, places, most) for name, one in of_methods.items()}
+    most = max(of_splits.n for of_splits in of_methods.values())
+    decimals = _decimals(list(of_methods.values()))
+    ours = {study.label(name): _cell(each, decimals, most) for name, each in of_methods.items()}
     units = study.streams[stream]["target"].attrs["units"]
     return {
         "score": SCORES[metric],
@@ -80,42 +80,42 @@ def _row(study: StudyResults, metric: str, stream: str) -> dict[str, object]:
     }
 
 
-def _places(of_methods: Sequence[statistics.Interval]) -> int:
-    """Decimals of a row: two digits of the standard error in the middle of those of its methods."""
-    errors = [one.sd / math.sqrt(one.n) for one in of_methods if one.n > 1 and one.sd > 0]
+def _decimals(of_methods: Sequence[statistics.Interval]) -> int:
+    """Return the decimals of a row, which show two digits of the median standard error."""
+    errors = [each.sd / math.sqrt(each.n) for each in of_methods if each.n > 1 and each.sd > 0]
     if not errors:
         return FEWEST
     return min(max(1 - math.floor(math.log10(np.median(errors))), FEWEST), MOST)
 
 
-def _cell(of_splits: statistics.Interval, places: int, most: int) -> str:
-    """Mean ± standard error, and the number of splits where it is not that of the others."""
+def _cell(of_splits: statistics.Interval, decimals: int, most: int) -> str:
+    """Return mean ± standard error, with the number of splits if it is less than `most`."""
     if not of_splits.n:
         return ""
     few = f" (n = {of_splits.n})" if of_splits.n < most else ""
     if of_splits.n == 1:
-        return f"{of_splits.mean:.{places}f}{few}"
+        return f"{of_splits.mean:.{decimals}f}{few}"
     error = of_splits.sd / math.sqrt(of_splits.n)
-    return f"{of_splits.mean:.{places}f} ± {error:.{places}f}{few}"
+    return f"{of_splits.mean:.{decimals}f} ± {error:.{decimals}f}{few}"
 
 
 def _paper(study: StudyResults, metric: str, stream: str) -> dict[str, str]:
-    """The paper's numbers on a data set by the names of their columns, and what differs."""
+    """Return the paper's numbers on a data set by the names of their columns, and a note."""
     run = study.run(stream, study.learners[0])
-    found = {
+    numbers = {
         column: paper_numbers.number(study.streams[stream], run, method, metric)
         for method, column in _paper_columns().items()
     }
-    cells = {column: _printed(number) for column, number in found.items()}
+    cells = {column: _printed(number) for column, number in numbers.items()}
     column = _paper_columns()[MISPRINT[0]]
     if cells[column] and (metric, provenance.dataset(study.streams[stream])) == MISPRINT[1:]:
         cells[column] += f" {SIC}"
-    notes = dict.fromkeys(number.note for number in found.values() if number)
+    notes = dict.fromkeys(number.note for number in numbers.values() if number)
     return cells | {"note": "; ".join(filter(None, notes))}
 
 
 def _paper_columns() -> dict[str, str]:
-    """The names of the paper's columns by method, in its order."""
+    """Return the names of the paper's columns by method, in its order."""
     return {row.method: f"[{row.label}]" for row in _paper_rows()}
 
 

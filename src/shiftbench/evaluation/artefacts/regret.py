@@ -1,8 +1,8 @@
-"""Regret at the end of the stream, beside the bounds of the theorems.
+"""Regret at the end of the stream, beside the bounds of cherief2019online, Theorems 1 and 2.
 
-cherief2019online, Theorems 1 and 2. One point an order: the regret of the predicted mean, and of
-the posterior in expectation, which is what the theorems bound; dashes: the bounds, with the
-stream's own gradients and with worst-case constants.
+One point per order of the rows: the regret of the predicted mean, and the expected regret under
+the posterior, which the theorems bound. Dashes: the bounds, with the stream's own gradients and
+with worst-case constants.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ DASHES = {
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """One panel a stream; UserError where a metric is missing."""
+    """Draw one panel per stream. Raises UserError without one of the metrics."""
     study.require_metrics("regret", *POINTS, *DASHES)
-    return figure_style.by_stream(
+    return figure_style.panel_per_stream(
         study.streams, 3.0, caption(study), study.budget(), partial(_draw_stream, study)
     )
 
 
 def caption(study: StudyResults) -> str:
-    """What is bounded by what, on how many runs, and what is cut."""
+    """Describe regret and bounds, the number of runs and the reductions."""
     return (
         "Sum of losses minus that of the best fixed predictor in hindsight; a point is a random "
         "order of the rows, in the same sequence everywhere; dashes: the bounds of "
@@ -49,28 +49,28 @@ def caption(study: StudyResults) -> str:
 
 
 def _draw_stream(study: StudyResults, panel: Axes, stream: str) -> None:
-    for place, (metric, label) in enumerate(POINTS.items()):
+    for kind, (metric, label) in enumerate(POINTS.items()):
         for x, learner in enumerate(study.learners):
             regret = study.score(stream, learner, metric)
-            spread = np.linspace(-0.1, 0.1, len(regret)) + 0.24 * (place - 0.5)
+            spread = np.linspace(-0.1, 0.1, len(regret)) + 0.24 * (kind - 0.5)
             panel.plot(
                 x + spread,
                 regret,
-                figure_style.MARKERS[place],
-                color=figure_style.PALETTE[place],
+                figure_style.MARKERS[kind],
+                color=figure_style.PALETTE[kind],
                 ms=3,
                 mew=0,
                 alpha=0.7,
                 label=label if x == 0 else None,
             )
-    for place, (metric, label) in enumerate(DASHES.items()):
+    for kind, (metric, label) in enumerate(DASHES.items()):
         for x, learner in enumerate(study.learners):
             bound = study.score(stream, learner, metric)
             panel.plot(
                 x + np.linspace(-0.3, 0.3, len(bound)),
                 bound,
                 "_",
-                color=figure_style.PALETTE[2 + place],
+                color=figure_style.PALETTE[2 + kind],
                 ms=5,
                 mew=1.5,
                 label=label if x == 0 else None,

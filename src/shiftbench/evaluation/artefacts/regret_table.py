@@ -1,6 +1,6 @@
-"""Losses, regrets and bounds at the end of the stream, beside what the paper's figure shows.
+"""Losses, regrets and bounds at the end of the stream, beside those in the paper's figure.
 
-cherief2019online prints no numbers; `paper` is read off the right ends of its curves, to about 3 %.
+cherief2019online prints no numbers: `paper` is read off the right ends of its curves, to about 3 %.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ SUMS = ("regret", "expected_regret", "regret_bound", "regret_bound_worst_case")
 
 
 def tabulate(study: StudyResults) -> pd.DataFrame:
-    """One row a stream and learner.
+    """Return one row per stream and learner.
 
-    loss, expected_loss: averages per row, "mean [95 % interval]"; the rest sums over the
-    stream, means over orders; below_bound: in how many orders both bounds hold, "20 of 20".
-    UserError where a metric is missing.
+    loss, expected_loss: averages per row, "mean [95 % interval]"; regrets and bounds: sums over
+    the stream, means over orders; below_bound: orders in which both bounds hold, "20 of 20".
+    Raises UserError without one of the metrics.
     """
     study.require_metrics("regret-table", LOSS, EXPECTED, *SUMS)
     return pd.DataFrame(
@@ -42,7 +42,7 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
 
 
 def caption(study: StudyResults) -> str:
-    """What the columns are, on how many runs, and what is cut."""
+    """Describe the columns, the number of runs and the reductions."""
     return (
         "Prequential losses per row (hinge for two classes, squared for real values), mean over "
         f"random orders, in brackets its {statistics.described(LOSS, EXPECTED)}. "
@@ -59,20 +59,18 @@ def caption(study: StudyResults) -> str:
 
 def _row(study: StudyResults, stream: str, learner: str) -> dict[str, object]:
     scores = {metric: study.score(stream, learner, metric) for metric in (LOSS, EXPECTED, *SUMS)}
-    of_orders = {
-        metric: statistics.interval(values, statistics.bounds(metric))
-        for metric, values in scores.items()
+    sums = {
+        metric: round(statistics.interval(scores[metric], statistics.bounds(metric)).mean, 1)
+        for metric in SUMS
     }
-    paper = study.published(stream, learner, LOSS)
-    sums = {metric: round(of_orders[metric].mean, 1) for metric in SUMS}
     return {
         "stream": stream,
         "learner": study.label(learner),
-        "loss": _cell(of_orders[LOSS]),
-        "expected_loss": _cell(of_orders[EXPECTED]),
+        "loss": table_files.mean_over_seeds(scores[LOSS], LOSS),
+        "expected_loss": table_files.mean_over_seeds(scores[EXPECTED], EXPECTED),
         **sums,
-        "below_bound": _holds(scores),
-        "paper": _printed(paper),
+        "below_bound": _bounds_hold(scores),
+        "paper": _printed(study.published(stream, learner, LOSS)),
     }
 
 
@@ -82,16 +80,11 @@ def _printed(number: paper_numbers.Number | None) -> str:
     return f"{number.mean:g}"
 
 
-def _holds(scores: dict[str, np.ndarray]) -> str:
-    known = ~np.isnan(scores["regret_bound"])
-    if not known.any():
+def _bounds_hold(scores: dict[str, np.ndarray]) -> str:
+    """Return in how many orders both bounds hold, in words; empty without a bound."""
+    bounded = ~np.isnan(scores["regret_bound"])
+    if not bounded.any():
         return ""
     below = scores["expected_regret"] <= scores["regret_bound"]
     below &= scores["regret"] <= scores["regret_bound_worst_case"]
-    return f"{int(below[known].sum())} of {int(known.sum())}"
-
-
-def _cell(of_orders: statistics.Interval) -> str:
-    if not of_orders.n:
-        return ""
-    return table_files.interval(of_orders.mean, of_orders.low, of_orders.high)
+    return f"{int(below[bounded].sum())} of {int(bounded.sum())}"

@@ -1,7 +1,7 @@
-"""Accuracy over tasks relative to VCL, with example images and true and inferred shifts.
+"""Accuracy over tasks relative to the baseline, with images and true and inferred shifts.
 
-Fig. 3 of li2021vbs: to account for the different difficulty of tasks, the accuracy of VCL on
-the same task and seed is subtracted.
+Fig. 3 of li2021vbs, where VCL is the baseline. Its accuracy on the same task and seed is
+subtracted, because tasks differ in difficulty.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from matplotlib.figure import Figure, SubFigure
 from shiftbench.config import provenance
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation import figure_style
-from shiftbench.evaluation.artefacts import _pictures
-from shiftbench.evaluation.scoring import segmentation, shift_matching, statistics
+from shiftbench.evaluation.artefacts import _detectors, _pictures
+from shiftbench.evaluation.scoring import shift_matching, statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
 KIND = "figure"
@@ -27,25 +27,24 @@ COMPARES = ("baseline",)
 
 METRIC = "accuracy"
 EXAMPLES = 12
-"""At most so many segments show an image; more would be too small to see."""
+"""Largest number of segments with an image; more would be too small to see."""
 
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """The figure, one block a stream; UserError without the baseline or the metric."""
+    """Draw one block per stream. Raises UserError without the baseline or the metric."""
     _check(study)
-    detectors = _detectors(study)
+    detectors = _detecting_learners(study)
     height = 5.0 + 0.22 * len(detectors)
-    drawn = figure_style.figure(height * len(study.streams), caption(study), study.budget())
-    blocks = drawn.subfigures(len(study.streams), 1, squeeze=False)[:, 0]
-    for block, stream in zip(blocks, study.streams, strict=True):
+    figure = figure_style.figure(height * len(study.streams), caption(study), study.budget())
+    for stream, block in figure_style.divide(figure, study.streams):
         _draw_stream(block, study, stream, detectors)
-    return drawn
+    return figure
 
 
 def caption(study: StudyResults) -> str:
-    """What the figure shows, on how many runs, and what is cut."""
-    detectors = _detectors(study)
+    """Describe the figure, the number of runs and the reductions."""
+    detectors = _detecting_learners(study)
     inferred = (
         "strip below: share of seeds for which the most likely hypothesis at the end places a "
         "shift before this task"
@@ -55,7 +54,7 @@ def caption(study: StudyResults) -> str:
     interval = f"paired {statistics.described(METRIC)}"
     over_seeds = (
         f"thin lines: the seeds. Right: {interval} of the mean over all tasks"
-        if figure_style.has_few(study)
+        if figure_style.has_few_seeds(study)
         else f"bands: {interval}. Right: the same of the mean over all tasks"
     )
     return (
@@ -67,7 +66,7 @@ def caption(study: StudyResults) -> str:
 
 
 def _baseline(study: StudyResults) -> str:
-    """The learner whose accuracy is subtracted; UserError without one."""
+    """Return the learner whose accuracy is subtracted. Raises UserError without one."""
     if study.baseline not in study.learners:
         raise study.lacking("relative-accuracy", "one of its methods as `baseline`")
     assert study.baseline is not None
@@ -85,15 +84,9 @@ def _check(study: StudyResults) -> None:
             )
 
 
-def _detectors(study: StudyResults) -> list[str]:
-    """The learners that decide about shifts."""
-    stream = next(iter(study.streams))
-    runs = {name: study.run(stream, name) for name in study.learners}
-    return [
-        name
-        for name, run in runs.items()
-        if run.sizes["seed"] and segmentation.inferred(run) is not None
-    ]
+def _detecting_learners(study: StudyResults) -> list[str]:
+    """Return the learners that decide about shifts on the first stream."""
+    return list(_detectors.of_stream(study, next(iter(study.streams))))
 
 
 def _draw_stream(block: SubFigure, study: StudyResults, stream: str, detectors: list[str]) -> None:
@@ -118,7 +111,7 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str, detectors: 
 
 
 def _panels(block: SubFigure, detectors: int) -> dict[str, Axes]:
-    """Axes by name; a strip of shifts only where a learner infers some."""
+    """Return axes by name, with a strip of shifts only if a learner infers some."""
     rows: list[Any] = [["images", "."], ["lines", "means"]]
     heights = [0.75, 3.4]
     if detectors:
@@ -128,35 +121,34 @@ def _panels(block: SubFigure, detectors: int) -> dict[str, Axes]:
 
 
 def _true_shifts(study: StudyResults, stream: str) -> np.ndarray:
-    """Share of the seeds [task] whose realisation shifts before the task."""
-    return shift_matching.truth(study.run(stream, _baseline(study)), study.streams[stream]).mean(
-        axis=0
-    )
+    """Return the share of seeds [task] whose realisation shifts before the task."""
+    run = study.run(stream, _baseline(study))
+    return shift_matching.truth(run, study.streams[stream]).mean(axis=0)
 
 
 def _draw_images(axes: Axes, study: StudyResults, stream: str) -> None:
     store = study.streams[stream]
     run = study.run(stream, _baseline(study))
     realisation = int(run["realisation"].values[0])
-    own = store["shift"].values[realisation]
-    starts = np.array([0, *np.flatnonzero(own)])
-    middles = (starts + np.array([*starts[1:], len(own)]) - 1) / 2
+    shifts = store["shift"].values[realisation]
+    starts = np.array([0, *np.flatnonzero(shifts)])
+    middles = (starts + np.array([*starts[1:], len(shifts)]) - 1) / 2
     every = -(-len(starts) // EXAMPLES)
-    wide = 0.8 * every * len(own) / len(starts)
+    width = 0.8 * every * len(shifts) / len(starts)
     read = provenance.reader(store).task
     for start, middle in list(zip(starts, middles, strict=True))[::every]:
         task = read(store, [realisation], int(start))
         image = (task.train if task.test is None else task.test).inputs[0, 0]
         inset = axes.inset_axes(
-            (middle - wide / 2, 0, wide, 1), transform=axes.get_xaxis_transform()
+            (middle - width / 2, 0, width, 1), transform=axes.get_xaxis_transform()
         )
         _pictures.show(inset, image)
     axes.set_axis_off()
-    figure_style.title(axes, "a", figure_style.named(stream, store))
+    figure_style.set_title(axes, "a", figure_style.stream_title(stream, store))
 
 
 def _difference(study: StudyResults, stream: str, learner: str) -> np.ndarray:
-    """Accuracy [seed, task] above the baseline."""
+    """Return the accuracy minus that of the baseline [seed, task]."""
     baseline = study.by_task(stream, _baseline(study), METRIC)
     return study.by_task(stream, learner, METRIC) - baseline
 
@@ -169,43 +161,44 @@ def _draw_lines(axes: Axes, study: StudyResults, stream: str) -> None:
             continue
         values = _difference(study, stream, learner)
         band = statistics.band(values, within).times(100)
-        task, look = np.arange(len(band.mean)), figure_style.look(study, learner)
-        axes.plot(task, band.mean, **look, ms=3.5, lw=1.4)
-        figure_style.spread(axes, task, 100 * values, band, look["color"], 0.13)
+        task, style = np.arange(len(band.mean)), figure_style.method_style(study, learner)
+        axes.plot(task, band.mean, **style, ms=3.5, lw=1.4)
+        figure_style.draw_spread(axes, task, 100 * values, band, style["color"], 0.13)
     axes.set_ylabel(f"accuracy minus {study.label(_baseline(study))}'s\n(percentage points)")
-    figure_style.title(axes, "b", "by task")
+    figure_style.set_title(axes, "b", "by task")
 
 
 def _draw_means(axes: Axes, study: StudyResults, stream: str) -> None:
-    """The mean over tasks with its paired interval; the labels are the legend of the lines."""
+    """Draw the mean over tasks with its paired interval; the labels are the legend of the lines."""
     within = statistics.bounds(METRIC)
     axes.axvline(0, color="black", lw=1.2)
-    for place, learner in enumerate(study.learners):
+    for row, learner in enumerate(study.learners):
         if learner == _baseline(study):
-            axes.plot(0, place, "D", color="black", ms=4)
+            axes.plot(0, row, "D", color="black", ms=4)
             continue
         scores = (study.score(stream, name, METRIC) for name in (learner, _baseline(study)))
         of_seeds = statistics.paired_difference(*scores, within).times(100)
-        reach = [[of_seeds.mean - of_seeds.low], [of_seeds.high - of_seeds.mean]]
-        look = figure_style.look(study, learner)
-        axes.errorbar(of_seeds.mean, place, xerr=reach, **look, ms=4.5, capsize=2)
-    axes.set_yticks(range(len(study.learners)), [study.label(one) for one in study.learners])
+        bars, style = figure_style.error_bars(of_seeds), figure_style.method_style(study, learner)
+        axes.errorbar(of_seeds.mean, row, xerr=bars, **style, ms=4.5, capsize=2)
+    axes.set_yticks(range(len(study.learners)), [study.label(name) for name in study.learners])
     for label, learner in zip(axes.get_yticklabels(), study.learners, strict=True):
         label.set_color(
-            "black" if learner == _baseline(study) else figure_style.look(study, learner)["color"]
+            "black"
+            if learner == _baseline(study)
+            else figure_style.method_style(study, learner)["color"]
         )
         label.set_fontweight("bold")
     axes.invert_yaxis()
     axes.set_xlabel("percentage points")
-    figure_style.title(axes, "c", "mean over tasks")
+    figure_style.set_title(axes, "c", "mean over tasks")
 
 
 def _draw_strip(axes: Axes, study: StudyResults, stream: str, detectors: list[str]) -> None:
-    found = [segmentation.inferred(study.run(stream, name)) for name in detectors]
-    share = np.array([flags.mean(axis=0) for flags in found if flags is not None])
+    shifts = [_detectors.inferred(study, stream, name) for name in detectors]
+    share = np.array([flags.mean(axis=0) for flags in shifts if flags is not None])
     extent = (-0.5, share.shape[1] - 0.5, len(detectors) - 0.5, -0.5)
-    shown = axes.imshow(share, cmap="Greys", vmin=0, vmax=1, aspect="auto", extent=extent)
-    axes.set_yticks(range(len(detectors)), [study.label(one) for one in detectors])
-    scale = axes.figure.colorbar(shown, cax=axes.inset_axes((1.01, 0, 0.012, 1)), ticks=[0, 1])
+    image = axes.imshow(share, cmap="Greys", vmin=0, vmax=1, aspect="auto", extent=extent)
+    axes.set_yticks(range(len(detectors)), [study.label(name) for name in detectors])
+    scale = axes.figure.colorbar(image, cax=axes.inset_axes((1.01, 0, 0.012, 1)), ticks=[0, 1])
     scale.outline.set_visible(False)
-    figure_style.title(axes, "d", "inferred shifts, share of seeds")
+    figure_style.set_title(axes, "d", "inferred shifts, share of seeds")

@@ -1,7 +1,7 @@
-"""How much methods depend on their settings: scores of the same random configurations.
+"""Dependence of methods on their settings: scores of the same random configurations.
 
-First the share of configurations that reach each score (farquhar2020radial, Fig. 4); then, for
-each setting that was drawn, the scores of the configurations with each of its values.
+First, the share of configurations that reach each score (farquhar2020radial, Fig. 4); then, for
+each random setting, the scores of the configurations with each of its values.
 """
 
 from __future__ import annotations
@@ -21,40 +21,40 @@ KIND = "figure"
 CONFIGURATIONS = True
 
 WIDTH_OF_VALUE = 0.7
-"""What the points of all methods at one value of a setting take of the room between values."""
+"""Width of the points at one value of a setting, as a share of the distance between values."""
 
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """The figure, one row of panels a stream. UserError without configurations."""
+    """Draw rows of panels per stream. Raises UserError without configurations."""
     if not study.configurations:
         raise study.lacking("robustness", "configurations")
     names = settings(study.configurations)
     columns = figure_style.COLUMNS
     rows = -(-(1 + len(names)) // columns)
-    drawn = figure_style.figure(
+    figure = figure_style.figure(
         2.4 * rows * len(study.streams) + 0.3, caption(study), study.budget()
     )
-    panels = drawn.subplots(rows * len(study.streams), columns, squeeze=False).ravel()
-    letters = iter(figure_style.letters(len(study.streams) * (1 + len(names))))
+    panels = figure.subplots(rows * len(study.streams), columns, squeeze=False).ravel()
+    letters = iter(figure_style.panel_letters(len(study.streams) * (1 + len(names))))
     for number, stream in enumerate(study.streams):
         own = panels[number * rows * columns : (number + 1) * rows * columns]
         _draw_shares(own[0], study, stream)
         several = f" on {stream}" if len(study.streams) > 1 else ""
-        figure_style.title(
+        figure_style.set_title(
             own[0], next(letters), f"share of configurations at least as good{several}"
         )
         for panel, name in zip(own[1:], names, strict=False):
             _draw_setting(panel, study, stream, name)
-            figure_style.title(panel, next(letters), name.partition(".")[2].replace("_", " "))
+            figure_style.set_title(panel, next(letters), name.partition(".")[2].replace("_", " "))
         for panel in own[1 + len(names) :]:
             panel.set_axis_off()
-    figure_style.legend_above(drawn, panels[0])
-    return drawn
+    figure_style.shared_legend(figure, panels[0])
+    return figure
 
 
 def caption(study: StudyResults) -> str:
-    """What the points are, on how many runs, and what is cut."""
+    """Describe the points, the number of runs and the reductions."""
     return (
         f"Each configuration is one random choice of all settings, the same for every method; the "
         f"score is {study.metrics[0]}. Failed runs count as worse than all others. Other panels: "
@@ -63,24 +63,24 @@ def caption(study: StudyResults) -> str:
 
 
 def settings(configurations: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The settings that were drawn, as component.key, in the order of the first that has each.
+    """Return the random settings, as component.key, in the order of their first occurrence.
 
-    Those of several components with the same key count once.
+    Settings of several components with the same key count once.
     """
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for point in configurations:
         for key in point:
-            found.setdefault(key.partition(".")[2], key)
-    return list(found.values())
+            names.setdefault(key.partition(".")[2], key)
+    return list(names.values())
 
 
 def shares(scores: np.ndarray, higher_is_better: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Scores from the best on, and the share of configurations that are at least as good.
+    """Return scores, the best first, and the share of configurations at least as good.
 
-    scores: [seed], NaN where a run failed; these have no place, but count among all.
+    scores: [seed]. A failed run (NaN) has no score, but counts as a configuration.
     """
-    known = np.sort(scores[~np.isnan(scores)])
-    ordered = known[::-1] if higher_is_better else known
+    finite = np.sort(scores[~np.isnan(scores)])
+    ordered = finite[::-1] if higher_is_better else finite
     return ordered, np.arange(1, len(ordered) + 1) / len(scores)
 
 
@@ -89,42 +89,43 @@ def _draw_shares(panel: Axes, study: StudyResults, stream: str) -> None:
     better = components.constant("metrics", metric, "HIGHER_IS_BETTER")
     for learner in study.learners:
         score, share = shares(study.score(stream, learner, metric), better)
-        look = figure_style.look(study, learner) | {"marker": None}
-        panel.step(score, 100 * share, where="post", label=study.label(learner), **look)
+        style = figure_style.method_style(study, learner) | {"marker": None}
+        panel.step(score, 100 * share, where="post", label=study.label(learner), **style)
     panel.set_ylim(0, 102)
     panel.set_xlabel(f"{metric} ({components.constant('metrics', metric, 'UNIT')})")
     panel.set_ylabel("configurations (%)")
 
 
 def _draw_setting(panel: Axes, study: StudyResults, stream: str, name: str) -> None:
-    drawn = [_value(point, name) for point in study.configurations]
-    values = sorted({value for value in drawn if value is not None}, key=_order)
+    of_configurations = [_value(point, name) for point in study.configurations]
+    values = sorted({value for value in of_configurations if value is not None}, key=_sort_key)
     width = WIDTH_OF_VALUE / len(study.learners)
     for number, learner in enumerate(study.learners):
         scores = study.score(stream, learner, study.metrics[0])
-        look = figure_style.look(study, learner)
-        for place, value in enumerate(values):
-            mine = scores[[one == value for one in drawn]]
-            mine = mine[~np.isnan(mine)]
-            x = place + (number - (len(study.learners) - 1) / 2) * width
-            panel.plot(np.full(len(mine), x), mine, ls="", ms=3.5, alpha=0.7, mew=0, **look)
-            if len(mine):
-                middle, half = np.median(mine), 0.4 * width
-                panel.plot([x - half, x + half], [middle, middle], color=look["color"], lw=2.2)
-    panel.set_xticks(range(len(values)), [_word(value) for value in values])
+        style = figure_style.method_style(study, learner)
+        for column, value in enumerate(values):
+            at_value = scores[[each == value for each in of_configurations]]
+            at_value = at_value[~np.isnan(at_value)]
+            x = column + (number - (len(study.learners) - 1) / 2) * width
+            x_all = np.full(len(at_value), x)
+            panel.plot(x_all, at_value, ls="", ms=3.5, alpha=0.7, mew=0, **style)
+            if len(at_value):
+                median, half = np.median(at_value), 0.4 * width
+                panel.plot([x - half, x + half], [median, median], color=style["color"], lw=2.2)
+    panel.set_xticks(range(len(values)), [_text(value) for value in values])
     panel.set_xlim(-0.6, len(values) - 0.4)
     panel.set_ylabel(study.metrics[0])
 
 
 def _value(point: Mapping[str, Any], name: str) -> Any:
-    """What a configuration says of a setting, of whichever component; None for nothing."""
+    """Return the value of a setting in a configuration, of any component; None without it."""
     key = name.partition(".")[2]
-    return next((value for known, value in point.items() if known.partition(".")[2] == key), None)
+    return next((value for other, value in point.items() if other.partition(".")[2] == key), None)
 
 
-def _order(value: Any) -> tuple[bool, Any]:
+def _sort_key(value: Any) -> tuple[bool, Any]:
     return isinstance(value, str), value if isinstance(value, int | float | str) else str(value)
 
 
-def _word(value: Any) -> str:
+def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, int | float) else str(value)

@@ -1,6 +1,6 @@
 """Every metric of every learner: mean over seeds and 95 % interval.
 
-For any study; the numbers are those of summary.csv, in a form to read.
+For any study: the numbers of summary.csv in a form for reading.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ KIND = "table"
 
 
 def tabulate(study: StudyResults) -> pd.DataFrame:
-    """One row a stream and learner, one column a metric: "mean [low, high]".
+    """Return one row per stream and learner, one column per metric: "mean [low, high]".
 
-    A number that rests on fewer seeds than the learner has runs says so: "(n = 3)". Empty
-    where the metric does not apply to the learner.
+    A number from fewer seeds than the learner has runs states them: "(n = 3)". A cell is empty if
+    the metric does not apply to the learner.
     """
     rows = []
     for (stream, learner), of_learner in study.summary.groupby(["stream", "learner"], sort=False):
@@ -32,7 +32,7 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
 
 
 def caption(study: StudyResults) -> str:
-    """What the cells are, on how many runs, and what is cut."""
+    """Describe the cells, the number of runs and the reductions."""
     better = [
         f"{name} ({'higher' if up else 'lower'} is better)"
         for name in study.metrics
@@ -54,5 +54,5 @@ def _header(study: StudyResults, metric: str) -> str:
 def _cell(row: Any, most: int) -> str:
     if row.n == 0:
         return ""
-    words = table_files.interval(row.mean, row.ci_low, row.ci_high)
-    return words if row.n == most else f"{words} (n = {row.n})"
+    text = table_files.interval(row.mean, row.ci_low, row.ci_high)
+    return text if row.n == most else f"{text} (n = {row.n})"

@@ -1,7 +1,7 @@
-"""Which true shifts each learner finds, how late, what it finds that is none, and how calibrated.
+"""True shifts that each learner finds, their delays, false alarms and calibration.
 
-Finds, delays and false alarms are those of the most likely history at the end (what counts as one:
-`scoring.detection`); the probabilities are those of `scoring.shift_probabilities`.
+Shifts found, delays and false alarms are those of the most likely history at the end, as defined
+in `scoring.detection`; probabilities are those of `scoring.shift_probabilities`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.artefacts import _detectors
 from shiftbench.evaluation.scoring import (
     detection,
-    segmentation,
     shift_matching,
     shift_probabilities,
     statistics,
@@ -30,17 +30,17 @@ REFUSES = ("counts", "blocks")
 FROM = ("changes",)
 
 DELAYS = {"at once": "#0b3c5d", "1 later": "#3d7ea6", "2 later": "#8fbcd4", "3 or more": "#d3e4ee"}
-"""Delays in tasks and their shades, dark to light, the last of all that are longer."""
+"""Delays in tasks and their shades, from dark to light; the last is for all longer delays."""
 MISSED = "white"
 BINS = 5
 AFTER, HINDSIGHT = "right after the task", "in hindsight, at the end"
 
 
 class _Detector(NamedTuple):
-    """What a learner found on a stream, of the seeds that did not fail.
+    """Shift detection of a learner on a stream, for the seeds that did not fail.
 
-    delays: of each seed [shift]; alarms: false ones a task [seed]; probabilities: by when they
-    are held, of tasks but the first [seed, task - 1], with what is true.
+    delays: for each seed [shift]; alarms: false alarms per task [seed]; probabilities: by the time
+    at which they are computed, those of tasks but the first and the truth, both [seed, task - 1].
     """
 
     name: str
@@ -51,50 +51,42 @@ class _Detector(NamedTuple):
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """One block a stream; UserError where no learner decides about shifts."""
-    blocks = {stream: _detectors(study, stream) for stream in study.streams}
-    most = max(map(len, blocks.values()))
-    drawn = figure_style.figure((4.2 + 0.45 * most) * len(blocks), caption(study), study.budget())
-    parts = drawn.subfigures(len(blocks), 1, squeeze=False)[:, 0]
-    for part, (stream, detectors) in zip(parts, blocks.items(), strict=True):
-        _draw_stream(part, study, stream, detectors)
-    return drawn
+    """Draw one block per stream. Raises UserError if no learner decides about shifts."""
+    by_stream = {stream: _detectors_of(study, stream) for stream in study.streams}
+    for stream, detectors in by_stream.items():
+        if not detectors:
+            raise study.lacking(
+                "shift-detection", f"a learner that decides about shifts on {stream}"
+            )
+    height = 4.2 + 0.45 * max(map(len, by_stream.values()))
+    figure = figure_style.figure(height * len(by_stream), caption(study), study.budget())
+    for stream, block in figure_style.divide(figure, by_stream):
+        _draw_stream(block, study, stream, by_stream[stream])
+    return figure
 
 
 def caption(study: StudyResults) -> str:
-    """What is found, what the probabilities are of, on how many runs, and what is cut."""
+    """Describe the panels, the number of runs and the reductions."""
     scores = [
-        _scores(study, stream, one) for stream in study.streams for one in _all(study, stream)
+        _brier_parts(study, stream, detector)
+        for stream in study.streams
+        for detector in _detectors_of(study, stream)
     ]
-    told = "; ".join(text for text in scores if text)
+    brier = "; ".join(filter(None, scores))
     return (
         "A true shift is found by the first shift that the most likely history at the end places at"
         " its task or later, before the next true one; all others are false alarms. c: mean over"
         f" seeds, {statistics.described('shift_recall')}. d, e: all tasks but the first, of all"
         f" seeds, in {BINS} bins; bars: Wilson's 95 % interval, as if tasks were independent;"
-        f" below: tasks in each bin. Brier score = reliability - resolution + uncertainty: {told}."
+        f" below: tasks in each bin. Brier score = reliability - resolution + uncertainty: {brier}."
         f" {study.budget()}"
     )
 
 
-def _all(study: StudyResults, stream: str) -> list[_Detector]:
-    runs = {name: study.run(stream, name) for name in study.learners}
-    found = {
-        name: segmentation.inferred(run) for name, run in runs.items() if run.sizes["seed"] > 0
-    }
-    return [
-        _detector(study, stream, name, inferred)
-        for name, inferred in found.items()
-        if inferred is not None
-    ]
-
-
-def _detectors(study: StudyResults, stream: str) -> list[_Detector]:
-    """The learners that decide about shifts, with a run that did not fail."""
-    found = _all(study, stream)
-    if not found:
-        raise study.lacking("shift-detection", f"a learner that decides about shifts on {stream}")
-    return found
+def _detectors_of(study: StudyResults, stream: str) -> list[_Detector]:
+    """Return the learners that decide about shifts, with a run that did not fail."""
+    shifts = _detectors.of_stream(study, stream)
+    return [_detector(study, stream, name, inferred) for name, inferred in shifts.items()]
 
 
 def _detector(study: StudyResults, stream: str, name: str, inferred: np.ndarray) -> _Detector:
@@ -102,7 +94,7 @@ def _detector(study: StudyResults, stream: str, name: str, inferred: np.ndarray)
     true = shift_matching.truth(run, study.streams[stream])
     pairs = list(zip(inferred, true, strict=True))
     alarms = [detection.false_alarms(*pair) / (len(pair[0]) - 1) for pair in pairs]
-    held = {
+    probabilities = {
         AFTER: shift_probabilities.filtered(run),
         HINDSIGHT: shift_probabilities.smoothed(run),
     }
@@ -110,79 +102,80 @@ def _detector(study: StudyResults, stream: str, name: str, inferred: np.ndarray)
         name,
         [detection.delays(*pair) for pair in pairs],
         np.array(alarms),
-        {when: (p, true[:, 1:]) for when, p in held.items() if p is not None},
+        {when: (p, true[:, 1:]) for when, p in probabilities.items() if p is not None},
     )
 
 
-def _scores(study: StudyResults, stream: str, detector: _Detector) -> str:
-    """The parts of the Brier score right after each task, in words; empty without them."""
+def _brier_parts(study: StudyResults, stream: str, detector: _Detector) -> str:
+    """Return the parts of the Brier score right after each task, in words, or an empty text."""
     if AFTER not in detector.probabilities:
         return ""
     p, true = detector.probabilities[AFTER]
-    found = shift_probabilities.parts(shift_probabilities.reliability(p, true, BINS))
-    where = f"{study.label(detector.name)} on {stream}" if len(study.streams) > 1 else ""
-    numbers = f"{found.reliability:.3f} - {found.resolution:.3f} + {found.uncertainty:.3f}"
-    brier = shift_probabilities.brier(*detector.probabilities[AFTER])
-    return f"{where or study.label(detector.name)} {brier.mean():.3f} = {numbers}"
+    parts = shift_probabilities.parts(shift_probabilities.reliability(p, true, BINS))
+    name = study.label(detector.name) + f" on {stream}" * (len(study.streams) > 1)
+    numbers = f"{parts.reliability:.3f} - {parts.resolution:.3f} + {parts.uncertainty:.3f}"
+    brier = shift_probabilities.brier(p, true)
+    return f"{name} {brier.mean():.3f} = {numbers}"
 
 
 def _draw_stream(
     block: SubFigure, study: StudyResults, stream: str, detectors: list[_Detector]
 ) -> None:
     top, bottom = block.subfigures(2, 1, height_ratios=[0.7 + 0.28 * len(detectors), 3.3])
-    labels = [study.label(one.name) for one in detectors]
+    labels = [study.label(detector.name) for detector in detectors]
     shifts = top.subplots()
     _draw_shifts(shifts, detectors)
-    figure_style.title(shifts, "a", f"{stream}: share of seeds that find each true shift")
-    held = [when for when in (AFTER, HINDSIGHT) if any(when in d.probabilities for d in detectors)]
-    left, *right = bottom.subfigures(1, 1 + len(held), width_ratios=[2.2] + [1.2] * len(held))
+    figure_style.set_title(shifts, "a", f"{stream}: share of seeds that find each true shift")
+    times = [when for when in (AFTER, HINDSIGHT) if any(when in d.probabilities for d in detectors)]
+    left, *right = bottom.subfigures(1, 1 + len(times), width_ratios=[2.2] + [1.2] * len(times))
     late, false = left.subplots(1, 2, sharey=True)
     _draw_delays(late, detectors)
     _draw_alarms(false, study, detectors)
     for axes in (shifts, late):
         axes.set_yticks(range(len(labels)), labels)
-        for label, one in zip(axes.get_yticklabels(), detectors, strict=True):
-            label.set(color=figure_style.look(study, one.name)["color"], fontweight="bold")
+        for label, detector in zip(axes.get_yticklabels(), detectors, strict=True):
+            colour = figure_style.method_style(study, detector.name)["color"]
+            label.set(color=colour, fontweight="bold")
     late.invert_yaxis()
-    figure_style.title(late, "b", "delay of true shifts")
-    figure_style.title(false, "c", "false alarms")
-    for letter, part, when in zip("de", right, held, strict=False):
+    figure_style.set_title(late, "b", "delay of true shifts")
+    figure_style.set_title(false, "c", "false alarms")
+    for letter, part, when in zip("de", right, times, strict=False):
         curve, counts = part.subplots(2, 1, sharex=True, height_ratios=[3.2, 1])
         _draw_reliability(curve, counts, study, detectors, when)
-        figure_style.title(curve, letter, when)
+        figure_style.set_title(curve, letter, when)
 
 
 def _draw_shifts(axes: Axes, detectors: list[_Detector]) -> None:
-    """Share of seeds that find the k-th shift, of those that have so many."""
-    most = max(len(one) for detector in detectors for one in detector.delays)
+    """Draw the share of seeds that find the k-th shift, among seeds with at least k shifts."""
+    most = max(len(delays) for detector in detectors for delays in detector.delays)
     share = np.full((len(detectors), most), np.nan)
     for row, detector in enumerate(detectors):
         for k in range(most):
-            found = [np.isfinite(one[k]) for one in detector.delays if len(one) > k]
+            found = [np.isfinite(delays[k]) for delays in detector.delays if len(delays) > k]
             share[row, k] = np.mean(found) if found else np.nan
-    at = np.arange(most) + 1, np.arange(len(detectors))
-    shown = axes.pcolormesh(*at, share, cmap="Greys", vmin=0, vmax=1, edgecolors=figure_style.MUTED)
+    x, y = np.arange(most) + 1, np.arange(len(detectors))
+    mesh = axes.pcolormesh(x, y, share, cmap="Greys", vmin=0, vmax=1, edgecolors=figure_style.MUTED)
     axes.invert_yaxis()
     axes.set_xlabel("true shift, in the order of time")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    scale = axes.figure.colorbar(shown, cax=axes.inset_axes((1.01, 0, 0.012, 1)), ticks=[0, 1])
+    scale = axes.figure.colorbar(mesh, cax=axes.inset_axes((1.01, 0, 0.012, 1)), ticks=[0, 1])
     scale.outline.set_visible(False)
 
 
 def _draw_delays(axes: Axes, detectors: list[_Detector]) -> None:
-    """Bars from found at once to missed, as shares of all true shifts of all seeds."""
+    """Draw bars from found at once to missed, as shares of all true shifts of all seeds."""
     for row, detector in enumerate(detectors):
         delay = np.concatenate(detector.delays)
-        of_each = [(delay == number).mean() for number in range(len(DELAYS) - 1)]
-        of_each += [(delay >= len(DELAYS) - 1).mean(), np.isnan(delay).mean()]
+        shares = [(delay == number).mean() for number in range(len(DELAYS) - 1)]
+        shares += [(delay >= len(DELAYS) - 1).mean(), np.isnan(delay).mean()]
         start = 0.0
-        for share, shade in zip(of_each, [*DELAYS.values(), MISSED], strict=True):
+        for share, shade in zip(shares, [*DELAYS.values(), MISSED], strict=True):
             axes.barh(row, share, left=start, color=shade, edgecolor=figure_style.MUTED, lw=0.5)
             if share > 0.09:
                 ink = "white" if shade in list(DELAYS.values())[:2] else figure_style.INK
-                where = (start + share / 2, row)
+                middle = (start + share / 2, row)
                 axes.annotate(
-                    f"{100 * share:.0f}", where, ha="center", va="center", color=ink, size=7
+                    f"{100 * share:.0f}", middle, ha="center", va="center", color=ink, size=7
                 )
             start += share
     axes.set(xlim=(0, 1), xlabel="share of true shifts (numbers: %)")
@@ -197,9 +190,9 @@ def _draw_delays(axes: Axes, detectors: list[_Detector]) -> None:
 def _draw_alarms(axes: Axes, study: StudyResults, detectors: list[_Detector]) -> None:
     for row, detector in enumerate(detectors):
         rate = statistics.interval(detector.alarms, (0.0, 1.0))
-        reach = np.nan_to_num([[rate.mean - rate.low], [rate.high - rate.mean]])
-        look = figure_style.look(study, detector.name)
-        axes.errorbar(rate.mean, row, xerr=reach, **look, ms=5, capsize=2, clip_on=False)
+        bars = np.nan_to_num(figure_style.error_bars(rate))
+        style = figure_style.method_style(study, detector.name)
+        axes.errorbar(rate.mean, row, xerr=bars, **style, ms=5, capsize=2, clip_on=False)
     axes.set_xlim(left=0)
     axes.set_xlabel("false alarms a task")
     axes.tick_params(labelleft=False)
@@ -208,17 +201,17 @@ def _draw_alarms(axes: Axes, study: StudyResults, detectors: list[_Detector]) ->
 def _draw_reliability(
     axes: Axes, counts: Axes, study: StudyResults, detectors: list[_Detector], when: str
 ) -> None:
-    """The curve of each learner that holds such probabilities; below, tasks in each bin."""
+    """Draw the curve of each learner with such probabilities, above the tasks in each bin."""
     axes.plot([0, 1], [0, 1], color=figure_style.MUTED, lw=0.8, ls=":")
-    shown = [one for one in detectors if when in one.probabilities]
-    for place, detector in enumerate(shown):
+    calibrated = [detector for detector in detectors if when in detector.probabilities]
+    for number, detector in enumerate(calibrated):
         curve = shift_probabilities.reliability(*detector.probabilities[when], BINS)
-        look = figure_style.look(study, detector.name)
-        # Moved aside a little, so that the bars of learners do not cover each other.
-        at = curve.predicted + 0.008 * (place - (len(shown) - 1) / 2)
-        reach = np.abs([curve.observed - curve.low, curve.high - curve.observed])
-        axes.errorbar(at, curve.observed, reach, **look, ms=5, lw=0.8, elinewidth=1.2)
-        counts.plot(at, curve.count, **look, ms=3, lw=0.8)
+        style = figure_style.method_style(study, detector.name)
+        # Shifted so that the bars of learners do not cover each other.
+        x = curve.predicted + 0.008 * (number - (len(calibrated) - 1) / 2)
+        bars = np.abs([curve.observed - curve.low, curve.high - curve.observed])
+        axes.errorbar(x, curve.observed, bars, **style, ms=5, lw=0.8, elinewidth=1.2)
+        counts.plot(x, curve.count, **style, ms=3, lw=0.8)
     axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), ylabel="share of tasks with a shift")
     counts.set(yscale="log", ylabel="tasks", xlabel="probability of a shift")
     counts.yaxis.set_major_formatter("{x:g}")

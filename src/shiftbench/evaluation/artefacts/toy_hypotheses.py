@@ -1,8 +1,8 @@
-"""Hypotheses of a beam on the toy stream, and what its size and its weights are worth.
+"""Hypotheses of a beam on the toy stream, and the effect of its size and weights.
 
-Fig. 2 of li2021vbs, for the first seed in which the hypothesis that wins in hindsight was
-behind the second for a while; beside it, jump F1, predictive density and agreement with the
-exact most likely jumps against the size of the beam.
+Fig. 2 of li2021vbs, for the first seed in which the hypothesis that wins in hindsight was behind
+the second for a while; beside it, jump F1, predictive density and agreement with the exact most
+likely jumps, against the size of the beam.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class _Beam(NamedTuple):
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """The figure; UserError without a beam of two or more hypotheses over the toy's mean."""
+    """Draw the figure. Raises UserError without a beam of two or more hypotheses."""
     stream, beams = next(iter(study.streams)), _beams(study)
-    shown = _shown(study, beams)
+    shown = _shown_beam(study, beams)
     seed, overtakes = first_overtaking(study.run(stream, shown.learner))
     metrics = [name for name in LABELS if name in study.metrics]
-    drawn = figure_style.figure(4.6, caption(study), study.budget([stream]))
-    left, *right = drawn.subfigures(
+    figure = figure_style.figure(4.6, caption(study), study.budget([stream]))
+    left, *right = figure.subfigures(
         1, 2 if metrics else 1, squeeze=False, width_ratios=[2.1, 1][: 2 if metrics else 1]
     )[0]
     level, weight = left.subplots(2, 1, sharex=True, height_ratios=[3.4, 1])
@@ -55,19 +55,19 @@ def draw(study: StudyResults) -> Figure:
     _draw_weights(weight, run, seed)
     _mark_overtaking((level, weight), overtakes)
     number = int(run["seed"].values[seed])
-    figure_style.title(level, "a", f"Seed {number}, {study.label(shown.learner)}")
+    figure_style.set_title(level, "a", f"Seed {number}, {study.label(shown.learner)}")
     for block in right:
         panels = block.subplots(len(metrics), 1, sharex=True, squeeze=False)[:, 0]
         for axes, metric in zip(panels, metrics, strict=True):
             _draw_sizes(axes, study, beams, metric)
-        figure_style.title(panels[0], "b", f"All {study.cube.sizes['seed']} seeds")
+        figure_style.set_title(panels[0], "b", f"All {study.cube.sizes['seed']} seeds")
         _finish_sizes(panels, beams)
-    return drawn
+    return figure
 
 
 def caption(study: StudyResults) -> str:
-    """What the figure shows, on how many runs, and what is cut."""
-    stream, shown = next(iter(study.streams)), _shown(study, _beams(study))
+    """Describe the figure, the number of runs and the reductions."""
+    stream, shown = next(iter(study.streams)), _shown_beam(study, _beams(study))
     run = study.run(stream, shown.learner)
     seed, overtakes = first_overtaking(run)
     number = int(run["seed"].values[seed])
@@ -89,10 +89,10 @@ def caption(study: StudyResults) -> str:
 
 
 def first_overtaking(run: xr.Dataset) -> tuple[int, int | None]:
-    """Position of the first seed with an overtaking, and the step of the last overtaking.
+    """Return the position of the first seed with an overtaking, and the step of its last one.
 
-    An overtaking: the ancestor of the hypothesis that is second at the end had the largest
-    weight at a step, that of the first had not. (0, None) if no seed has one.
+    In an overtaking, the ancestor of the hypothesis that is second at the end had the largest
+    weight at a step, and the ancestor of the first did not. (0, None) if no seed has one.
     """
     behind = (beam_lineage.lineage(run, 0) != 0) & (beam_lineage.lineage(run, 1) == 0)
     behind &= np.isfinite(run["info_log_weight"].values[:, -1, 1])[:, None]
@@ -112,16 +112,16 @@ def _beams(study: StudyResults) -> list[_Beam]:
     return sorted(beams, key=lambda beam: (beam.weights != "paper", beam.weights, beam.size))
 
 
-def _shown(study: StudyResults, beams: list[_Beam]) -> _Beam:
-    """The beam of panel a: size 2 with the paper's weights, or the nearest to it."""
-    wide = [beam for beam in beams if beam.size > 1]
-    if not wide or not {"value", "level"} <= set(next(iter(study.streams.values()))):
+def _shown_beam(study: StudyResults, beams: list[_Beam]) -> _Beam:
+    """Return the beam of panel a: of size 2 with the paper's weights, or the nearest to it."""
+    several = [beam for beam in beams if beam.size > 1]
+    if not several or not {"value", "level"} <= set(next(iter(study.streams.values()))):
         raise study.lacking(
             "toy-hypotheses",
             "a stream of the family toy-step and a learner `beam` (size 2 or more) over"
             " `gaussian-mean` with at least one run that did not fail",
         )
-    return min(wide, key=lambda beam: (beam.weights != "paper", beam.size))
+    return min(several, key=lambda beam: (beam.weights != "paper", beam.size))
 
 
 def _draw_level(axes: Axes, stream: xr.Dataset, run: xr.Dataset, seed: int) -> None:
@@ -138,17 +138,15 @@ def _draw_level(axes: Axes, stream: xr.Dataset, run: xr.Dataset, seed: int) -> N
             beam_lineage.along(run, name, slots)[seed].reshape(len(task), -1)[:, 0]
             for name in ("posterior_mean", "posterior_variance")
         )
-        colour, spread = figure_style.PALETTE[hypothesis], np.sqrt(variance)
-        # The second is drawn wider, so that it shows where both have the same past.
+        colour, sd = figure_style.PALETTE[hypothesis], np.sqrt(variance)
+        # The second is wider, so that it remains visible where both have the same past.
         label = f"hypothesis {hypothesis + 1}"
         axes.plot(task, mean, color=colour, lw=1.8 + 1.8 * hypothesis, label=label)
-        axes.fill_between(task, mean - spread, mean + spread, color=colour, alpha=0.2, lw=0)
+        axes.fill_between(task, mean - sd, mean + sd, color=colour, alpha=0.2, lw=0)
         jumps = np.flatnonzero(beam_lineage.shifts(run, hypothesis)[seed])
         height = 0.03 + 0.05 * hypothesis
-        place = axes.get_xaxis_transform()
-        axes.plot(
-            task[jumps], np.full(len(jumps), height), "^", color=colour, ms=6, transform=place
-        )
+        transform, y = axes.get_xaxis_transform(), np.full(len(jumps), height)
+        axes.plot(task[jumps], y, "^", color=colour, ms=6, transform=transform)
     axes.margins(y=0.12)
     axes.set_ylabel("value")
     handles, labels = axes.get_legend_handles_labels()
@@ -167,8 +165,8 @@ def _draw_weights(axes: Axes, run: xr.Dataset, seed: int) -> None:
     for hypothesis in (1, 0):
         slots = beam_lineage.lineage(run, hypothesis)
         weight = np.exp(beam_lineage.along(run, "log_weight", slots)[seed])
-        wide = 1.8 + 1.8 * hypothesis
-        axes.plot(run["task"].values, weight, color=figure_style.PALETTE[hypothesis], lw=wide)
+        width = 1.8 + 1.8 * hypothesis
+        axes.plot(run["task"].values, weight, color=figure_style.PALETTE[hypothesis], lw=width)
     axes.set(ylim=(-0.05, 1.05), ylabel="weight", xlabel="step")
 
 
@@ -192,23 +190,19 @@ def _mark_overtaking(panels: tuple[Axes, Axes], step: int | None) -> None:
 
 
 def _draw_sizes(axes: Axes, study: StudyResults, beams: list[_Beam], metric: str) -> None:
-    """A metric against the size of the beam, one line a kind of weights."""
+    """Draw a metric against the size of the beam, one line per kind of weights."""
     stream = next(iter(study.streams))
     kinds = list(dict.fromkeys(beam.weights for beam in beams))
     for number, kind in enumerate(kinds):
-        chosen = [beam for beam in beams if beam.weights == kind]
-        scores = [study.score(stream, beam.learner, metric) for beam in chosen]
-        of_seeds = [statistics.interval(one, statistics.bounds(metric)) for one in scores]
-        mean = np.array([one.mean for one in of_seeds])
-        reach = [
-            mean - [one.low for one in of_seeds],
-            np.array([one.high for one in of_seeds]) - mean,
-        ]
-        place = [_position(beam, beams) + 0.08 * (number - (len(kinds) - 1) / 2) for beam in chosen]
+        of_kind = [beam for beam in beams if beam.weights == kind]
+        scores = [study.score(stream, beam.learner, metric) for beam in of_kind]
+        of_seeds = [statistics.interval(values, statistics.bounds(metric)) for values in scores]
+        band = figure_style.as_band(of_seeds)
+        shift = 0.08 * (number - (len(kinds) - 1) / 2)
         axes.errorbar(
-            place,
-            mean,
-            np.array(reach),
+            [_position(beam, beams) + shift for beam in of_kind],
+            band.mean,
+            figure_style.error_bars(band),
             color=figure_style.PALETTE[2 + number],
             marker=figure_style.MARKERS[number % len(figure_style.MARKERS)],
             ms=4,
@@ -222,11 +216,11 @@ def _draw_sizes(axes: Axes, study: StudyResults, beams: list[_Beam], metric: str
 
 
 def _position(beam: _Beam, beams: list[_Beam]) -> int:
-    return sorted({one.size for one in beams}).index(beam.size)
+    return sorted({other.size for other in beams}).index(beam.size)
 
 
 def _exact_f1(study: StudyResults, beams: list[_Beam]) -> float | None:
-    """Mean F1 of the exact most likely jumps; None unless all beams have one model."""
+    """Return the mean F1 of the exact most likely jumps; None unless all beams have one model."""
     stream = next(iter(study.streams))
     runs = [study.run(stream, beam.learner) for beam in beams]
     if len({exact_segmentation.model_of(run) for run in runs}) > 1:

@@ -1,7 +1,7 @@
-"""How training goes on: accuracy, both terms of the loss, and the noise of gradients, by epoch.
+"""Accuracy, both terms of the loss, and the noise of gradients during training, by epoch.
 
-Fig. 7 of farquhar2020radial, on a stream whose tasks all show the same rows: what a learner tells
-at the end of a task stands at the epoch that it has come to.
+Fig. 7 of farquhar2020radial, on a stream whose tasks all show the same rows: values at the end of
+a task are drawn at the number of epochs trained so far.
 """
 
 from __future__ import annotations
@@ -35,30 +35,30 @@ LABELS = ("accuracy (%)", "nats per training row", "standard deviation")
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """The figure, three panels beside each other for each stream; UserError without such runs."""
+    """Draw three panels per stream. Raises UserError without a run that measures gradients."""
     study.require_metrics("training-dynamics", *USES)
     runs = _runs(study)
-    drawn = figure_style.figure(3.3 * len(runs) + 0.2, caption(study), study.budget(list(runs)))
-    rows = drawn.subplots(len(runs), len(PANELS), squeeze=False)
-    letters = figure_style.letters(rows.size)
-    for place, ((stream, of_stream), panels) in enumerate(zip(runs.items(), rows, strict=True)):
+    figure = figure_style.figure(3.3 * len(runs) + 0.2, caption(study), study.budget(list(runs)))
+    rows = figure.subplots(len(runs), len(PANELS), squeeze=False)
+    letters = figure_style.panel_letters(rows.size)
+    for row, ((stream, of_stream), panels) in enumerate(zip(runs.items(), rows, strict=True)):
         for name, run in of_stream.items():
             _draw_learner(panels, study, stream, name, run)
         for k, (panel, title, label) in enumerate(zip(panels, PANELS, LABELS, strict=True)):
             panel.set(xlabel="epoch", ylabel=label)
-            letter = letters[len(PANELS) * place + k]
-            figure_style.title(panel, letter, title if len(runs) == 1 else f"{title}, {stream}")
+            letter = letters[len(PANELS) * row + k]
+            figure_style.set_title(panel, letter, title if len(runs) == 1 else f"{title}, {stream}")
         panels[1].set_yscale("log")
         panels[2].set_yscale("log")
         panels[2].legend()
-    return drawn
+    return figure
 
 
 def caption(study: StudyResults) -> str:
-    """What the curves are, where the gradients are taken, and what is cut."""
+    """Describe the curves, the gradients and the reductions."""
     runs = _runs(study)
     draws = sorted(
-        {_settings(run)["gradient_draws"] for one in runs.values() for run in one.values()}
+        {_settings(run)["gradient_draws"] for by_name in runs.values() for run in by_name.values()}
     )
     return (
         f"As Fig. 7 of {bibliography.short('farquhar2020radial')}: a, of test rows and (dashed) "
@@ -66,7 +66,7 @@ def caption(study: StudyResults) -> str:
         "trained on; b, the expected negative log likelihood and (dashed) the divergence from the "
         "prior; c, of the likelihood's gradient in the means on one minibatch, over "
         f"{' or '.join(map(str, draws))} draws, root mean square over parameters. Mean over seeds; "
-        f"{figure_style.spread_told(study, '95 % interval')}. The optimiser's moments start anew "
+        f"{figure_style.spread_note(study, '95 % interval')}. The optimiser's moments start anew "
         "at each "
         "point. "
         f"{study.budget(list(runs))}"
@@ -74,17 +74,17 @@ def caption(study: StudyResults) -> str:
 
 
 def _runs(study: StudyResults) -> dict[str, dict[str, xr.Dataset]]:
-    """By stream and learner, those that tell the noise of their gradients."""
-    found = study.offering("gradients")
-    if not found:
+    """Return the runs that measure the noise of gradients, by stream and learner."""
+    runs = study.offering("gradients")
+    if not runs:
         raise study.lacking("training-dynamics", "a learner with gradient_draws above 0")
-    return found
+    return runs
 
 
 def _settings(run: xr.Dataset) -> dict[str, Any]:
-    found = provenance.offering(run, "gradients")
-    assert found is not None
-    return found
+    settings = provenance.offering(run, "gradients")
+    assert settings is not None
+    return settings
 
 
 def _draw_learner(
@@ -93,33 +93,32 @@ def _draw_learner(
     store = study.streams[stream]
     rows = provenance.reader(store).problem(store).n_train
     epochs = _settings(run)["epochs"] * np.arange(1, store.sizes["task"] + 1)
-    look = figure_style.look(study, name) | {"label": study.label(name)}
-    draw = partial(_curve, epochs=epochs, look=look)
-    test, train = study.by_task(stream, name, "accuracy"), _of(run, "train_accuracy")
+    style = figure_style.method_style(study, name) | {"label": study.label(name)}
+    draw = partial(_draw_curve, epochs=epochs, style=style)
+    test, train = study.by_task(stream, name, "accuracy"), _info(run, "train_accuracy")
     draw(panels[0], 100 * test, PERCENT)
-    draw(panels[0], 100 * train, PERCENT, style="--")
-    nll, kl = -_of(run, "expected_log_likelihood") / rows, _of(run, "kl") / rows
+    draw(panels[0], 100 * train, PERCENT, dashes="--")
+    nll, kl = -_info(run, "expected_log_likelihood") / rows, _info(run, "kl") / rows
     draw(panels[1], nll, POSITIVE)
-    draw(panels[1], kl, UNBOUNDED, style="--")
-    draw(panels[2], _of(run, "gradient_sd"), POSITIVE)
+    draw(panels[1], kl, UNBOUNDED, dashes="--")
+    draw(panels[2], _info(run, "gradient_sd"), POSITIVE)
 
 
-def _of(run: xr.Dataset, field: str) -> np.ndarray:
-    """A number of the only hypothesis [seed, task]."""
+def _info(run: xr.Dataset, field: str) -> np.ndarray:
+    """Return an info of the only hypothesis [seed, task]."""
     return run[f"info_{field}"].isel(hypothesis=0).transpose("seed", "task").values
 
 
-def _curve(
+def _draw_curve(
     panel: Axes,
     values: np.ndarray,
     within: Bounds,
     epochs: np.ndarray,
-    look: dict[str, Any],
-    style: str = "-",
+    style: dict[str, Any],
+    dashes: str = "-",
 ) -> None:
-    """The mean over seeds of values [seed, task], and how far seeds lie apart."""
+    """Draw the mean over seeds of values [seed, task], and their spread."""
     band = statistics.band(values, within)
-    panel.plot(
-        epochs, band.mean, **look, ls=style, ms=3.5, markevery=figure_style.apart(0, 1, len(epochs))
-    )
-    figure_style.spread(panel, epochs, values, band, look["color"])
+    markers = figure_style.marker_positions(0, 1, len(epochs))
+    panel.plot(epochs, band.mean, **style, ls=dashes, ms=3.5, markevery=markers)
+    figure_style.draw_spread(panel, epochs, values, band, style["color"])

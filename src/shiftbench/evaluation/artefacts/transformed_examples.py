@@ -1,7 +1,7 @@
-"""The same test images under the maps of the first segments of a stream.
+"""Test images under the maps of the first segments of a stream.
 
-What the learners of Fig. 3 of li2021vbs see: one map acts on all images of a segment, and the
-next one is drawn anew.
+The data of Fig. 3 of li2021vbs: one map acts on all images of a segment, and the next segment has
+a new random map.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ KIND = "figure"
 REQUIRES = ("maps",)
 
 IMAGES, SEGMENTS = 4, 8
-"""At most so many rows, each of another class, and columns."""
+"""Largest number of rows, each of another class, and of columns."""
 ROW_INCHES = 1.15
 
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """The figure, one block a stream, one row an image, one column a segment."""
+    """Draw a block per stream, with a row per image and a column per segment."""
     height = 0.75 + IMAGES * ROW_INCHES
-    drawn = figure_style.figure(height * len(study.streams), caption(study))
-    blocks = drawn.subfigures(len(study.streams), 1, squeeze=False)[:, 0]
-    # Of streams with fewer segments the images have the same size.
+    figure = figure_style.figure(height * len(study.streams), caption(study))
+    # The same number for all streams, so that all images have the same size.
     columns = min(SEGMENTS, max(store.sizes["segment"] for store in study.streams.values()))
-    for block, (name, store) in zip(blocks, study.streams.items(), strict=True):
-        block.suptitle(figure_style.named(name, store), x=0.01, ha="left", size=10)
+    for name, block in figure_style.divide(figure, study.streams):
+        store = study.streams[name]
+        block.suptitle(figure_style.stream_title(name, store), x=0.01, ha="left", size=10)
         _draw_stream(block, store, columns)
-    return drawn
+    return figure
 
 
 def caption(study: StudyResults) -> str:
-    """What the figure shows, and what is cut; no run counts here."""
+    """Describe the figure and the reductions; no run enters."""
     cuts = f" {study.cuts.strip().rstrip('.')}." if study.cuts else ""
     return (
         "The same test images, each of another class, under the maps of the first segments of "
@@ -62,14 +62,14 @@ def _draw_stream(block: SubFigure, store: xr.Dataset, columns: int) -> None:
 
 
 def _examples(store: xr.Dataset) -> np.ndarray:
-    """Positions of the first test image of each of the first classes that there are."""
+    """Return the positions of the first test image of each of the first classes."""
     tests = np.flatnonzero(store["split"].values == store["split"].values.max())
     _, first = np.unique(store["label"].values[tests], return_index=True)
     return tests[first[:IMAGES]]
 
 
 def _label(store: xr.Dataset, segment: int, tasks: np.ndarray) -> str:
-    """Of a column: the tasks of the segment, and its map."""
+    """Return the title of a column: the tasks of the segment, and its map."""
     scale, rotation, shift = (
         float(store[name].values[0, segment]) for name in ("scale", "rotation", "translation")
     )

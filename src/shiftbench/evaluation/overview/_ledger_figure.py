@@ -47,7 +47,7 @@ def draw(rows: pd.DataFrame, foot: str) -> Figure:
         Patch(label=f"{verdict}: {counts[verdict].sum()}", **LOOKS[verdict], **EDGE)
         for verdict in LOOKS
     ]
-    figure_style.legend(drawn, handles)
+    figure_style.figure_legend(drawn, handles)
     return drawn
 
 

@@ -30,9 +30,9 @@ class StudyResults:
     streams of counts, those to be shown. baseline: the learner that others are compared with;
     reference: the one that starts from scratch. methods: learners that stand for a method, with
     its name. tuning: how settings were found, in a sentence, or empty. labels: what figures call a
-    learner, where that is not its name; looks: its colour and marker. claims: those that the study
-    judges, each with the streams on which. cells: of a study with axes, its streams, each with its
-    value on every axis. configurations: what each seed has drawn of settings, if it has.
+    learner, where that is not its name; method_styles: its colour and marker. claims: those that
+    the study judges, each with the streams on which. cells: of a study with axes, its streams, each
+    with its value on every axis. configurations: what each seed has drawn of settings, if it has.
     """
 
     name: str
@@ -48,7 +48,7 @@ class StudyResults:
     methods: Mapping[str, str] = field(default_factory=dict)
     tuning: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
-    looks: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    method_styles: Mapping[str, Sequence[str]] = field(default_factory=dict)
     claims: Sequence[tuple[Claim, Sequence[str]]] = ()
     cells: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     configurations: Sequence[Mapping[str, Any]] = ()
@@ -195,7 +195,7 @@ def load(
         methods=spec.get("methods") or {},
         tuning=spec.get("tuning") or "",
         labels=spec.get("labels") or {},
-        looks=spec.get("looks") or {},
+        method_styles=spec.get("looks") or {},
         claims=[claim(entry) for entry in spec.get("claims") or ()],
         cells=spec.get("cells") or {},
         configurations=spec.get("configurations") or (),

@@ -70,7 +70,7 @@ def figure(path: Path, site: Path, folder: str, alt: str) -> Figure:
     if kept:
         shutil.copyfile(drawing, target.with_suffix(".svg"))
     svg = f"{folder}/{drawing.name}" if kept else ""
-    caption = figure_style.described(path)
+    caption = figure_style.read_caption(path)
     return Figure(path.stem, f"{folder}/{path.name}", svg, size, alt, caption, drawing.as_posix())
 
 
