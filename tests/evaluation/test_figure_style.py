@@ -1,4 +1,4 @@
-"""What all figures share: texts that are whole and stay on the canvas, captions, separate markers."""
+"""The style of figures: whole texts on the canvas, captions, separate markers."""
 
 from __future__ import annotations
 
@@ -91,7 +91,9 @@ def test_the_title_of_a_block_is_wrapped():
 
 
 def test_a_text_that_fits_is_left_as_it_is():
-    drawn = figure_style.panel_per_stream(["one  stream", "two\nlines"], 2.0, MARKS, "", lambda *_: None)
+    drawn = figure_style.panel_per_stream(
+        ["one  stream", "two\nlines"], 2.0, MARKS, "", lambda *_: None
+    )
     text_fitting.lay_out(drawn)
     titles = [axes.get_title(loc="left") for axes in drawn.get_axes()]
     assert titles == ["$\\bf{a}$  one  stream", "$\\bf{b}$  two\nlines"]

@@ -111,7 +111,9 @@ def test_parquet_without_pyarrow_says_what_to_do(tmp_path: Path, monkeypatch) ->
     for module in ("pyarrow", "fastparquet"):
         monkeypatch.setitem(sys.modules, module, None)
     path = written(tmp_path, b"PAR1", "table.parquet")
-    with pytest.raises(UserError, match="reading Parquet needs pyarrow, which is not installed here"):
+    with pytest.raises(
+        UserError, match="reading Parquet needs pyarrow, which is not installed here"
+    ):
         _user_table.header(path)
 
 

@@ -73,7 +73,12 @@ def results(axes=None, learners=tuple(LOOKS), seeds=10, metrics=METRICS, failed=
     known = {name: dict(zip(axes, point, strict=True)) for name, point in cells.items()}
     study = StudyResults("map", "A map", "", "", tree, table, streams)
     return dataclasses.replace(
-        study, baseline="vcl", reference="independent", labels=LABELS, method_styles=LOOKS, cells=known
+        study,
+        baseline="vcl",
+        reference="independent",
+        labels=LABELS,
+        method_styles=LOOKS,
+        cells=known,
     )
 
 

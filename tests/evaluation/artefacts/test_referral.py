@@ -78,7 +78,9 @@ def test_a_seed_that_a_learner_lacks_pairs_none():
     sets = {"a": pd.DataFrame([[1.0], [2.0], [4.0]]), "b": pd.DataFrame([[0.0], [1.0]])}
     bands = referral._paired_bands(sets)
     assert bands["a"].mean == pytest.approx([0.5]) and bands["a"].low == pytest.approx([0.5])
-    assert referral._paired_bands({"a": sets["a"]}) == {}, "one alone has nothing to be compared with"
+    assert referral._paired_bands({"a": sets["a"]}) == {}, (
+        "one alone has nothing to be compared with"
+    )
 
 
 def test_of_more_classes_accuracy_and_brier_score_are_drawn():
