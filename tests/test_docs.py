@@ -328,12 +328,13 @@ def test_the_files_of_contributing_are_found_and_run(checkout):
     files = blocks(document, "python") + blocks(document, "yaml")
     for text in files:
         write(text, checkout)
-    assert len(files) == 6
+    assert len(files) == 7
     for command in blocks(document, "sh"):
         shell(command, checkout)
     means = summary(checkout, "walk", "walk")
     assert list(means) == ["last-value", "vbs-level", "vbs-level-k4"]
-    assert all(math.isfinite(row["log_predictive"]) for row in means.values())
+    for metric in ("log_predictive", "log_predictive_at_end"):
+        assert all(math.isfinite(row[metric]) for row in means.values())
     figures = checkout / "results" / "walk" / "studies" / "walk" / "figures"
     assert (figures / "score-over-time.png").stat().st_size > 10_000
 

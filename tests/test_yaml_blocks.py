@@ -36,7 +36,7 @@ FITTING = {"streams": {"walk": {"family": "toy-step"}}, "metrics": ["log_predict
 """Those of a study for methods of series."""
 KINDS = ("methods", "studies", "claims")
 """Folders beside a config."""
-COMPONENT = re.compile(r"src/shiftbench/(\w+/\w+\.py)")
+COMPONENT = re.compile(r"src/shiftbench/(\w+/\w+)/(\w+\.py)")
 
 
 class Block(NamedTuple):
@@ -152,7 +152,10 @@ def streams(data: dict[str, Any]) -> list[dict[str, Any]]:
 def write(block: Block, folder: Path) -> None:
     """Writes a block to its file; a component of the package goes beside the configs instead."""
     component = COMPONENT.fullmatch(block.path)
-    path = folder / ("config/my_parts/" + component[1] if component else block.path)
+    path = folder / block.path
+    if component:
+        (kind,) = (kind for kind, there in components.FOLDERS.items() if component[1] in there)
+        path = folder / "config/my_parts" / kind / component[2]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(block.text, encoding="utf-8")
 

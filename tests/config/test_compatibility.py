@@ -208,7 +208,7 @@ OF_WORDS = ["per-word", "beam", "skipgram"]
         ("steady-table", ["beam", "svb"], "shift_precision", "set change: middle"),
         ("toy", IN_BEAM, "exact_map_agreement", '"beam" (broadening: diffuse and'),
         ("toy", ["reset", *IN_BEAM], "jump_f1", "decisions about changes"),
-        ("toy", ["run-length", "gaussian-mean"], "shift_brier_hindsight", '"beam"'),
+        ("toy", ["run-length", "gaussian-mean"], "exact_map_agreement", '"beam"'),
         ("steady", IN_BEAM, "shift_delay", "set n_steps other than 0"),
         ("blocks", ["run-length", "bayes-linear"], "shift_brier", "set rows_per_task: 1"),
         ("table", ["beam", "svb"], "regret", "a loss of each row"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -173,16 +174,65 @@ def test_a_wrong_part_is_refused_with_its_file(folder, old, new, said) -> None:
 
 def test_metrics_and_artefacts_say_what_they_must(folder) -> None:
     (folder / "metrics").mkdir()
-    (folder / "metrics" / "mine.py").write_text('"""M."""\nSTAGE = "later"\nUNIT = "1"\n')
+    (folder / "metrics" / "mine.py").write_text('"""M."""\nSTAGE = "later"\n')
     (folder / "artefacts").mkdir()
     (folder / "artefacts" / "mine.py").write_text('"""A."""\nKIND = "figure"\n')
     said = "\n".join(user_components.use(folder))
     for words in (
-        "STAGE is 'later'; it is one of 'before', 'after', 'run'",
-        "declares HIGHER_IS_BETTER, one of True, False, None",
-        "function `score`", "function `draw`", "function `caption`",
+        "mine.py: a file of metrics declares METRICS, a list of Metric(...)",
+        "function `draw`", "function `caption`",
     ):  # fmt: skip
         assert words in said
+
+
+METRIC = """
+from shiftbench.core.metric import Metric
+
+def score(run, stream):
+    return run["score"].isel(task=-1).sum("metric").values
+
+SHARED = {"unit": "1", "stage": "run"}
+METRICS = [
+    Metric("sum", about="Sum of all scores.", better="lower", score=score, **SHARED),
+    Metric("half", about="Half of it.", better=None, score=lambda *stores: score(*stores) / 2,
+           **SHARED),
+]
+"""
+
+
+def test_a_file_of_metrics_is_used_as_ours_are(folder) -> None:
+    (folder / "metrics").mkdir()
+    (folder / "metrics" / "sums.py").write_text(METRIC)
+    assert user_components.use(folder) == []
+    assert {"sum", "half"} <= set(components.names("metrics"))
+    assert components.module_name("metrics", "half") == "my_parts.metrics.sums"
+    assert components.metric("sum").higher_is_better is False
+    assert components.summary("metrics", "half") == "Half of it."
+    assert components.load_metric("half").higher_is_better is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"stage": "run"', '"stage": "later"', "stage is 'later'; it is one of 'before'"),
+        ('better="lower"', 'better="less"', "better is 'less'; it is one of 'higher', 'lower'"),
+        ("better=None, ", "", "missing 1 required keyword-only argument: 'better'"),
+        ('about="Half of it."', "about=text", "name 'text' is not defined; rows are Metric"),
+        ("better=None, ", "betters=None, ", "unexpected keyword argument 'betters'"),
+        ('"half"', '"sum"', 'two metrics are called "sum"'),
+        ('"half"', '"acc"', 'there is another "acc" among the metrics'),
+        ('"half"', '"a half"', '"a half" is no name for a metric'),
+        ("def score(run", "def score((run", r"sums.py, line \d+: "),
+    ],
+)
+def test_wrong_metrics_are_refused_with_their_file(folder, old, new, said) -> None:
+    (folder / "metrics").mkdir()
+    path = folder / "metrics" / "sums.py"
+    path.write_text(METRIC.replace(old, new))
+    (text,) = user_components.use(folder)
+    assert text.startswith(str(path))
+    assert re.search(said, text), text
+    assert "my_parts" not in components.packages()
 
 
 def test_a_part_named_like_ours_and_two_of_one_name(folder, tmp_path) -> None:

@@ -203,7 +203,7 @@ def test_combinator_plans_its_variants_and_figure_itself(finished: Path, edit: C
 
 
 def test_metric_of_whole_runs_plans_no_run(finished: Path, edit: Callable) -> None:
-    edit("src/shiftbench/evaluation/metrics/jump_f1.py", CODE)
+    edit("src/shiftbench/evaluation/metrics/shifts.py", CODE)
     assert _plan(finished) == TOY_AFTER_RUNS
 
 

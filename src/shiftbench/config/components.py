@@ -26,7 +26,9 @@ from typing import Any
 import annotated_types
 from pydantic import ConfigDict, TypeAdapter
 
+from shiftbench.config import metric_rows
 from shiftbench.core.errors import UserError
+from shiftbench.core.metric import Metric
 
 PACKAGE = Path(__file__).parents[1]
 FOLDERS = {
@@ -39,6 +41,8 @@ FOLDERS = {
 }
 
 
+FIELDS = {"FROM": "from_learner"}
+"""Fields of a metric that another kind of component declares under another name."""
 OURS = "shiftbench"
 _packages: dict[str, Path] = {OURS: PACKAGE}
 
@@ -51,31 +55,34 @@ def packages() -> dict[str, Path]:
 def add(package: str, folder: Path) -> None:
     """Finds the components of a user's package too, from now on."""
     _packages[package] = folder
-    _files.cache_clear()
+    _clear()
 
 
 def remove(package: str) -> None:
     """Finds the components of a user's package no longer."""
     del _packages[package]
-    _files.cache_clear()
+    _clear()
 
 
 def files(kind: str, package: str) -> dict[str, Path]:
     """The components of a kind in one package, in the spelling of the config, with their files."""
     folders = FOLDERS[kind] if package == OURS else (kind,)
     found = (file for one in folders for file in (_packages[package] / one).glob("[!_]*.py"))
-    return dict(sorted((name_of(kind, file), file) for file in found))
+    return dict(sorted((name, file) for file in found for name in names_in(kind, file)))
 
 
-def name_of(kind: str, file: Path) -> str:
-    """The name of the component in a file, in the spelling of the config.
+def names_in(kind: str, file: Path) -> list[str]:
+    """Return the names of the components in a file, in the spelling of the config.
 
-    The metric `test_log_density` is in `metric_test_log_density.py`: without the prefix, which
-    any metric may have, its file would look like a test.
+    A file holds several metrics, or one component of another kind. A file whose metrics cannot be
+    read counts as one of its own name, so that `metric` says what is wrong with it.
     """
-    if kind == "metrics":
-        return file.stem.removeprefix("metric_")
-    return file.stem.replace("_", "-")
+    if kind != "metrics":
+        return [file.stem.replace("_", "-")]
+    try:
+        return [row.name for row in metric_rows.declared(syntax_tree(file), file)]
+    except UserError:
+        return [file.stem]
 
 
 def names(kind: str) -> list[str]:
@@ -117,13 +124,29 @@ def load(kind: str, name: str) -> ModuleType:
         raise UserError(f"{place}: {type(error).__name__}: {error}") from error
 
 
+def metric(name: str) -> Metric:
+    """Return the row of a metric, without its score. UserError where it cannot be read."""
+    return _metrics(path("metrics", name))[name]
+
+
+def load_metric(name: str) -> Metric:
+    """Import the module of a metric and return its row, with its score."""
+    rows: list[Metric] = load("metrics", name).METRICS
+    return next(row for row in rows if row.name == name)
+
+
 def summary(kind: str, name: str) -> str:
     """The first line of the component's docstring."""
+    if kind == "metrics":
+        return metric(name).about
     return (ast.get_docstring(_tree(kind, name)) or "").partition("\n")[0]
 
 
 def constant(kind: str, name: str, constant_name: str, default: Any = None) -> Any:
-    """The value of a literal constant of the component's module."""
+    """The value of a literal constant of the component's module, or of a field of a metric."""
+    if kind == "metrics":
+        field = FIELDS.get(constant_name, constant_name.lower())
+        return getattr(metric(name), field, None) or default
     for statement in _tree(kind, name).body:
         match statement:
             case (
@@ -191,6 +214,16 @@ def syntax_tree(file: Path) -> ast.Module:
         raise UserError(f"{file} does not exist, but a job needs it") from None
     except SyntaxError as error:
         raise UserError(f"{file}, line {error.lineno}: {error.msg}") from None
+
+
+@functools.cache
+def _metrics(file: Path) -> dict[str, Metric]:
+    return {row.name: row for row in metric_rows.declared(syntax_tree(file), file)}
+
+
+def _clear() -> None:
+    _files.cache_clear()
+    _metrics.cache_clear()
 
 
 @functools.cache

@@ -173,7 +173,7 @@ def _uses(place: Place, study: dict) -> Iterator[Problem]:
     metrics = _list(study.get("metrics"))
     for position, metric in enumerate(metrics):
         known = metric in components.names("metrics")
-        for used in components.constant("metrics", metric, "USES", ()) if known else ():
+        for used in components.metric(metric).uses if known else ():
             if used not in metrics:
                 where = (*place, "metrics", position)
                 yield where, f'"{metric}" is taken from "{used}"; add it to the metrics'

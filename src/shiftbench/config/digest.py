@@ -105,14 +105,18 @@ def _content(module: str) -> str:
 
 
 class _Bare(ast.NodeTransformer):
-    """Drops docstrings, those of attributes too, and the version of the package."""
+    """Drops docstrings, those of attributes and metrics too, and the version of the package."""
 
     def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
         is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         return None if is_text else node
 
     def visit_Assign(self, node: ast.Assign) -> ast.Assign | None:
-        return None if ast.unparse(node.targets[0]) == "__version__" else node
+        name = ast.unparse(node.targets[0])
+        for row in ast.walk(node) if name == "METRICS" else ():
+            if isinstance(row, ast.Call):
+                row.keywords = [keyword for keyword in row.keywords if keyword.arg != "about"]
+        return None if name == "__version__" else node
 
 
 @functools.cache

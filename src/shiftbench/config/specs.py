@@ -180,7 +180,7 @@ def choice(config: Config, study: str, stream: str, learner: str) -> Spec:
             "stream": stream + TRIALS,
             "learner": learner,
             "metric": metric,
-            "higher_is_better": components.constant("metrics", metric, "HIGHER_IS_BETTER"),
+            "higher_is_better": components.metric(metric).higher_is_better,
             "trials": dict(tuning.trial_names(study, plan, learner)),
         },
         CHOOSE,
@@ -283,7 +283,7 @@ def judging(config: Config) -> list[str]:
 
 def stage(metric: str) -> str:
     """When a metric is taken: before, after or run."""
-    return components.constant("metrics", metric, "STAGE")
+    return components.metric(metric).stage
 
 
 def refuse_other(spec: Spec, planned: str | None) -> None:

@@ -25,7 +25,7 @@ FUNCTIONS = {
     "models": (),
     "learners": ("build",),
     "combinators": ("build",),
-    "metrics": ("score",),
+    "metrics": (),
     "artefacts": ("caption",),
 }
 """What a component of a kind must define."""
@@ -34,11 +34,7 @@ CONSTANTS: dict[str, dict[str, tuple[Any, ...]]] = {
     "models": {},
     "learners": {"TAKES": ()},
     "combinators": {},
-    "metrics": {
-        "STAGE": ("before", "after", "run"),
-        "UNIT": (),
-        "HIGHER_IS_BETTER": (True, False, None),
-    },
+    "metrics": {},
     "artefacts": {"KIND": ("figure", "table")},
 }
 """What a component of a kind must declare, with the values that there are; none: any."""
@@ -129,10 +125,10 @@ def _of_name(kind: str, file: Path) -> Iterator[str]:
     if not file.stem.isidentifier() or file.stem != file.stem.lower():
         good = "".join(c if c.isalnum() and c.isascii() else "_" for c in file.stem.lower())
         yield f"{file}: this name cannot be imported; rename it, as in {good}.py"
-    name = components.name_of(kind, file)
-    if name in components.names(kind):
-        other = components.path(kind, name)
-        yield f'{file}: there is another "{name}" among the {kind}, {other}; rename one'
+    for name in components.names_in(kind, file):
+        if name in components.names(kind):
+            other = components.path(kind, name)
+            yield f'{file}: there is another "{name}" among the {kind}, {other}; rename one'
 
 
 def _taken(package: str, folder: Path) -> str:
@@ -159,6 +155,8 @@ def _of_component(kind: str, name: str) -> Iterator[str]:
     file = components.path(kind, name)
     try:
         components.syntax_tree(file)
+        if kind == "metrics":
+            components.metric(name)
     except UserError as error:
         yield str(error)
         return

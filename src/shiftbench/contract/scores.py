@@ -16,6 +16,9 @@ every_one = pytest.mark.parametrize("case", CASES, ids="-".join)
 @every_one
 def test_it_is_imported_and_has_what_its_kind_needs(case):
     """It can be imported, and has the functions that its kind needs."""
+    kind, name = case
+    if kind == "metrics":
+        assert callable(components.load_metric(name).score)
     module = components.load(*case)
     needed = user_components.functions(*case)
     assert not [name for name in needed if not callable(getattr(module, name, None))]
@@ -35,5 +38,5 @@ def test_it_has_a_summary(case):
 
 @pytest.mark.parametrize("name", selection.names("metrics"))
 def test_the_unit_is_a_text(name):
-    """UNIT is a text, such as fraction or nats."""
-    assert isinstance(components.constant("metrics", name, "UNIT"), str)
+    """Its unit is a text, such as fraction or nats."""
+    assert isinstance(components.metric(name).unit, str)

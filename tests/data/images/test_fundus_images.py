@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from shiftbench.config import components
 from shiftbench.core import seeds
 from shiftbench.core.errors import UserError
 from shiftbench.data.images import _augment, _fundus, fundus_images
 from shiftbench.data.images.fundus_images import Settings
 from shiftbench.data.store.raw import MIRROR
-from shiftbench.evaluation.metrics import accuracy
 from shiftbench.methods.learners import map
 from shiftbench.methods.models import convnet
 from tests.data.images import fundus_pictures
+
+accuracy = components.load_metric("accuracy")
 
 
 @pytest.fixture(scope="module")

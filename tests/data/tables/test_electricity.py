@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from shiftbench.config import components
 from shiftbench.core import log_odds
 from shiftbench.core.interface import Batch, Gaussian
 from shiftbench.data.tables import electricity
 from shiftbench.data.tables.electricity import LEFT_OUT, NUMBERS, Settings
-from shiftbench.evaluation.metrics import mean_cumulative_share_error, share_error
+
+mean_cumulative_share_error = components.load_metric("mean_cumulative_share_error")
+share_error = components.load_metric("share_error")
 
 SIZE = LEFT_OUT + 30
 

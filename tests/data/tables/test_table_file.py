@@ -11,7 +11,7 @@ from shiftbench.config import declarations
 from shiftbench.core.errors import UserError
 from shiftbench.data.tables import table_file
 from shiftbench.data.tables.table_file import Settings
-from shiftbench.evaluation.metrics import _target_scale
+from shiftbench.evaluation.metrics import derived
 
 ROWS = [
     ("day", "x", "z", "y", "what", "new"),
@@ -139,7 +139,7 @@ def test_scaling_by_all_rows_and_a_constant_feature_becomes_0(tmp_path: Path) ->
     assert store["inputs"].values.std(axis=0).tolist() == pytest.approx([1, 0])
     assert store["target"].values == pytest.approx((np.array([1, 3, 5, 9, 7]) - 5) / np.sqrt(8))
     run = store[["realisation"]].rename(realisation="seed").assign(realisation=("seed", [0]))
-    assert _target_scale.sd(run, store).tolist() == pytest.approx([np.sqrt(8)])
+    assert derived.target_sd(run, store).tolist() == pytest.approx([np.sqrt(8)])
     least = build(tmp_path, scaling="min-max")["inputs"].values[:, 0]
     assert least.tolist() == [0, 0.25, 0.5, 0.75, 1]
 

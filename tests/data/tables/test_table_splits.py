@@ -15,15 +15,16 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import mean_squared_error
 from sklearn.preprocessing import StandardScaler
 
-from shiftbench.config import compatibility
+from shiftbench.config import compatibility, components
 from shiftbench.config.schema import Stream
 from shiftbench.core import seeds
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import raw as raw_data
 from shiftbench.data.tables import _arff, _uci, table_splits
 from shiftbench.data.tables.table_splits import Settings
-from shiftbench.evaluation.metrics import metric_test_squared_error
 from shiftbench.methods.learners import linear_gaussian
+
+squared_error = components.load_metric("test_squared_error")
 
 real = pytest.mark.skipif(
     "SHIFTBENCH_MIRROR" not in os.environ, reason="needs the real files in SHIFTBENCH_MIRROR"
@@ -290,7 +291,7 @@ def test_a_linear_learner_predicts_as_ridge_regression_does():
     task = table_splits.task(store, [0, 1], 0)
     learner = linear_gaussian.build(linear_gaussian.Settings(), table_splits.problem(store))
     state, _ = learner.observe(learner.init(key), task.train, key)
-    error = metric_test_squared_error.score(
+    error = squared_error.score(
         learner.predict(state, task.test.inputs, key), task.test
     )
     for s in range(2):

@@ -5,11 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from shiftbench.config import components
 from shiftbench.core.errors import UserError
 from shiftbench.data.images import transformed_images
 from shiftbench.evaluation.artefacts import gradient_noise, training_dynamics, truncation
-from shiftbench.evaluation.metrics import gradient_growth, gradient_sd, training_accuracy_lost
 from tests.evaluation.scoring import stores
+
+gradient_growth = components.load_metric("gradient_growth")
+gradient_sd = components.load_metric("gradient_sd")
+training_accuracy_lost = components.load_metric("training_accuracy_lost")
 
 SDS = [1.0, 0.1, 3.0]
 STREAM = stores.image_stream(tasks=2)

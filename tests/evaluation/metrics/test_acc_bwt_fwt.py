@@ -9,8 +9,12 @@ import pytest
 
 from shiftbench.config import components
 from shiftbench.core.errors import UserError
-from shiftbench.evaluation.metrics import acc, bwt, fwt, learning_accuracy
 from tests.evaluation.scoring import continual_stores, stores
+
+acc = components.load_metric("acc")
+bwt = components.load_metric("bwt")
+fwt = components.load_metric("fwt")
+learning_accuracy = components.load_metric("learning_accuracy")
 
 NONE = np.nan
 A = np.array([[0.9, NONE, NONE], [0.8, 0.7, NONE], [0.4, 0.65, 0.95]])
@@ -87,7 +91,3 @@ def test_streams_that_do_not_look_back_are_refused(metric):
 def test_a_run_without_accuracy_is_refused(stream):
     with pytest.raises(UserError, match="need the metric accuracy"):
         acc.score(run(stream, A).sel(after_metric=["nll"]), stream)
-
-
-def test_what_it_compares_with_is_a_literal_that_summarise_finds():
-    assert components.constant("metrics", "fwt", "COMPARES") == ("reference",)

@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, log_loss
 
+from shiftbench.config import components
 from shiftbench.core.errors import UserError
 from shiftbench.core.interface import Batch, Categorical, Gaussian
-from shiftbench.evaluation.metrics import accuracy, accuracy_first_hypothesis, ece, nll
+from shiftbench.evaluation.scoring import judging
+
+accuracy = components.load_metric("accuracy")
+accuracy_first_hypothesis = components.load_metric("accuracy_first_hypothesis")
+ece = components.load_metric("ece")
+nll = components.load_metric("nll")
 
 METRICS = (accuracy, accuracy_first_hypothesis, nll, ece)
 
@@ -90,5 +96,5 @@ def test_an_underflown_probability_costs_a_finite_number_of_nats():
 @pytest.mark.parametrize("metric", METRICS)
 def test_a_regression_is_refused_by_name(metric):
     values = np.zeros((1, 1, 1, 1))
-    with pytest.raises(UserError, match=metric.__name__.split(".")[-1]):
-        metric.score(Gaussian(np.zeros((1, 1)), values, values + 1), batch([[0]]))
+    with pytest.raises(UserError, match=metric.name):
+        judging.judge(metric, Gaussian(np.zeros((1, 1)), values, values + 1), batch([[0]]))

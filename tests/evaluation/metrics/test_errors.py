@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from shiftbench.config import components
 from shiftbench.core.errors import UserError
 from shiftbench.core.interface import Batch, Categorical, Gaussian
-from shiftbench.evaluation.metrics import absolute_error, squared_error
+from shiftbench.evaluation.scoring import judging
+
+absolute_error = components.load_metric("absolute_error")
+squared_error = components.load_metric("squared_error")
 
 
 def test_errors_are_those_of_the_mixtures_mean():
@@ -38,5 +42,7 @@ def test_every_forecast_meets_its_own_value_only():
 @pytest.mark.parametrize("metric", [squared_error, absolute_error])
 def test_class_probabilities_are_refused(metric):
     predictive = Categorical(np.zeros((1, 1)), np.ones((1, 1, 1, 1)))
-    with pytest.raises(UserError, match=metric.__name__.split(".")[-1]):
-        metric.score(predictive, Batch(np.zeros((1, 1, 0)), np.zeros((1, 1)), np.ones((1, 1))))
+    with pytest.raises(UserError, match=metric.name):
+        judging.judge(
+            metric, predictive, Batch(np.zeros((1, 1, 0)), np.zeros((1, 1)), np.ones((1, 1)))
+        )

@@ -1,7 +1,10 @@
 import numpy as np
 import xarray as xr
 
-from shiftbench.evaluation.metrics import gradient_sd
+from shiftbench.config import components
+
+gradient_sd = components.load_metric("gradient_sd")
+
 
 SEEDS, TASKS = 2, 20
 

@@ -2,7 +2,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from shiftbench.evaluation.metrics import elbo, training_steps
+from shiftbench.config import components
+
+elbo = components.load_metric("elbo")
+training_steps = components.load_metric("training_steps")
 
 
 @pytest.mark.parametrize(("metric", "info"), [(elbo, "elbo"), (training_steps, "steps")])

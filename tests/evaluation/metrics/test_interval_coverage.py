@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
+from shiftbench.config import components
 from shiftbench.core.errors import UserError
 from shiftbench.core.interface import Batch, Categorical, Gaussian, StudentT
-from shiftbench.evaluation.metrics import interval_coverage
+from shiftbench.evaluation.scoring import judging
+
+interval_coverage = components.load_metric("interval_coverage")
 
 WEIGHTS = np.array([[0.3, 0.7]])
 
@@ -47,4 +50,4 @@ def test_a_mixture_of_students_t_has_the_marginal_of_each_target():
 def test_probabilities_of_classes_are_refused():
     classes = Categorical(np.zeros((1, 1)), np.ones((1, 1, 5, 1)))
     with pytest.raises(UserError, match="interval_coverage needs a stream of real values"):
-        interval_coverage.score(classes, batch([0, 0, 0, 0]))
+        judging.judge(interval_coverage, classes, batch([0, 0, 0, 0]))

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from shiftbench.config import components
 from shiftbench.core.errors import UserError
 from shiftbench.core.interface import Batch, Categorical, Gaussian, StudentT
-from shiftbench.evaluation.metrics import log_predictive
+from shiftbench.evaluation.scoring import judging
+
+log_predictive = components.load_metric("log_predictive")
 
 
 def test_mixture_of_products_of_normals():
@@ -60,6 +63,8 @@ def test_student_t_in_one_dimension_and_far_away():
 def test_class_probabilities_are_refused():
     predictive = Categorical(np.zeros((1, 1)), np.ones((1, 1, 1, 1)))
     with pytest.raises(UserError, match="log_predictive"):
-        log_predictive.score(
-            predictive, Batch(np.zeros((1, 1, 0)), np.zeros((1, 1)), np.ones((1, 1)))
+        judging.judge(
+            log_predictive,
+            predictive,
+            Batch(np.zeros((1, 1, 0)), np.zeros((1, 1)), np.ones((1, 1))),
         )

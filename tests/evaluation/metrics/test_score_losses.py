@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from shiftbench.config import components
 from shiftbench.core.errors import UserError
 from shiftbench.core.interface import Batch, Categorical, Gaussian
-from shiftbench.evaluation.metrics import average_cumulative_expected_loss, average_cumulative_loss
+from shiftbench.evaluation.scoring import judging
+
+average_cumulative_expected_loss = components.load_metric("average_cumulative_expected_loss")
+average_cumulative_loss = components.load_metric("average_cumulative_loss")
 
 RANDOM = np.random.default_rng(0)
 WEIGHTS = RANDOM.dirichlet(np.ones(3), 2)
@@ -51,5 +55,5 @@ def test_expected_loss_equals_sampling(targets, loss):
 @pytest.mark.parametrize("metric", [average_cumulative_loss, average_cumulative_expected_loss])
 def test_class_probabilities_are_refused(metric):
     predictive = Categorical(np.zeros((2, 1)), np.ones((2, 1, 4, 1)))
-    with pytest.raises(UserError, match=r"average_cumulative.*one real score"):
-        metric.score(predictive, batch(LABELS))
+    with pytest.raises(UserError, match=r"average_cumulative.*needs a stream of real values"):
+        judging.judge(metric, predictive, batch(LABELS))

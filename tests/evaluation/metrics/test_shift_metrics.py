@@ -7,15 +7,15 @@ import itertools
 import numpy as np
 import pytest
 
-from shiftbench.evaluation.metrics import (
-    exact_map_agreement,
-    jump_f1,
-    shift_precision,
-    shift_recall,
-)
+from shiftbench.config import components
 from shiftbench.evaluation.scoring import shift_matching
 from shiftbench.evaluation.theory import exact_segmentation
 from tests.evaluation.scoring import stores
+
+exact_map_agreement = components.load_metric("exact_map_agreement")
+jump_f1 = components.load_metric("jump_f1")
+shift_precision = components.load_metric("shift_precision")
+shift_recall = components.load_metric("shift_recall")
 
 
 def flags(*places, tasks=9):

@@ -10,17 +10,18 @@ import pytest
 from scipy import stats
 from sklearn.metrics import mean_squared_error, root_mean_squared_error
 
+from shiftbench.config import components
 from shiftbench.core.errors import UserError
 from shiftbench.core.interface import Batch, Categorical, Gaussian, StudentT
 from shiftbench.data.tables import table_splits
-from shiftbench.evaluation.metrics import (
-    log_predictive,
-    metric_test_log_density,
-    metric_test_log_likelihood,
-    metric_test_squared_error,
-    rmse,
-)
+from shiftbench.evaluation.scoring import judging
 from tests.evaluation.scoring import stores
+
+log_predictive = components.load_metric("log_predictive")
+log_density = components.load_metric("test_log_density")
+log_likelihood = components.load_metric("test_log_likelihood")
+squared_error = components.load_metric("test_squared_error")
+rmse = components.load_metric("rmse")
 
 METRICS = ["test_squared_error", "test_log_density"]
 
@@ -51,10 +52,7 @@ def test_a_mixture_of_gaussians_in_the_units_of_the_data(stream):
     variance = random.gamma(2.0, size=mean.shape)
     weights = random.dirichlet(np.ones(2), 3)
     predictive = Gaussian(np.log(weights), mean, variance)
-    squared, density = (
-        module.score(predictive, batch)
-        for module in (metric_test_squared_error, metric_test_log_density)
-    )
+    squared, density = (module.score(predictive, batch) for module in (squared_error, log_density))
     made = run(stream, squared[:, None], density[:, None])
     mixed = np.einsum("sh,shn->sn", weights, mean[..., 0])
     targets, predicted = in_units(stream, batch, mixed)
@@ -67,7 +65,7 @@ def test_a_mixture_of_gaussians_in_the_units_of_the_data(stream):
             np.sqrt(variance[s, ..., 0]) * sd[s],
         )
         by_hand = np.log(weights[s] @ scaled.pdf(targets[s])).mean()
-        assert metric_test_log_likelihood.score(made, stream)[s] == pytest.approx(by_hand, rel=1e-5)
+        assert log_likelihood.score(made, stream)[s] == pytest.approx(by_hand, rel=1e-5)
 
 
 def test_student_t_of_the_last_task_by_hand():
@@ -75,42 +73,44 @@ def test_student_t_of_the_last_task_by_hand():
     batch = Batch(np.zeros((1, 1, 0)), np.full((1, 1, 1), 3.0), np.ones((1, 1), bool))
     shape = (1, 1, 1, 1)
     one = StudentT(np.zeros((1, 1)), np.ones(shape), np.full((*shape, 1), 4.0), np.full((1, 1), 4))
-    assert metric_test_squared_error.score(one, batch) == pytest.approx(4.0)
-    assert metric_test_log_density.score(one, batch) == pytest.approx(stats.t.logpdf(3, 4, 1, 2))
+    assert squared_error.score(one, batch) == pytest.approx(4.0)
+    assert log_density.score(one, batch) == pytest.approx(stats.t.logpdf(3, 4, 1, 2))
     both = Batch(np.zeros((1, 2, 0)), np.array([[[3.0], [9.0]]]), np.array([[True, False]]))
     two = one._replace(mean=np.ones((1, 1, 2, 1)), scale=np.full((1, 1, 2, 1, 1), 4.0))
-    assert metric_test_squared_error.score(two, both) == pytest.approx(mean_squared_error([3], [1]))
-    assert metric_test_log_density.score(two, both) == log_predictive.score(one, batch)
+    assert squared_error.score(two, both) == pytest.approx(mean_squared_error([3], [1]))
+    assert log_density.score(two, both) == log_predictive.score(one, batch)
 
 
 def test_scores_are_those_after_the_last_task(stream):
     squared, density = [[9.0, 4.0], [1.0, 0.25], [4.0, 4.0]], [[-3.0, -1.0]] * 3
     made, sd = run(stream, squared, density), stream["target_sd"].values
     np.testing.assert_allclose(rmse.score(made, stream), [2 * sd[0], 0.5 * sd[1], 2 * sd[2]])
-    np.testing.assert_allclose(metric_test_log_likelihood.score(made, stream), -1 - np.log(sd))
+    np.testing.assert_allclose(log_likelihood.score(made, stream), -1 - np.log(sd))
 
 
 def test_every_seed_has_the_scale_of_its_realisation(stream):
     made = run(stream, np.ones((5, 1)), np.zeros((5, 1)))
     expected = stream["target_sd"].values[[0, 1, 2, 0, 1]]
     np.testing.assert_allclose(rmse.score(made, stream), expected)
-    np.testing.assert_allclose(metric_test_log_likelihood.score(made, stream), -np.log(expected))
+    np.testing.assert_allclose(log_likelihood.score(made, stream), -np.log(expected))
 
 
 def test_targets_that_no_stream_has_scaled_keep_their_units(stream):
     made = run(stream, np.full((3, 1), 4.0), np.full((3, 1), -2.0))
     plain = stream.drop_vars("target_sd")
     assert rmse.score(made, plain).tolist() == [2.0] * 3
-    assert metric_test_log_likelihood.score(made, plain).tolist() == [-2.0] * 3
+    assert log_likelihood.score(made, plain).tolist() == [-2.0] * 3
 
 
 def test_without_a_run_that_ended_there_is_no_score(stream):
     made = run(stream, np.ones((3, 1)), np.zeros((3, 1))).isel(seed=[])
-    assert rmse.score(made, stream).size == metric_test_log_likelihood.score(made, stream).size == 0
+    assert rmse.score(made, stream).size == log_likelihood.score(made, stream).size == 0
 
 
-@pytest.mark.parametrize("metric", [metric_test_squared_error, metric_test_log_density])
+@pytest.mark.parametrize("metric", [squared_error, log_density])
 def test_class_probabilities_are_refused(metric):
     predictive = Categorical(np.zeros((1, 1)), np.ones((1, 1, 1, 1)))
-    with pytest.raises(UserError, match=metric.__name__.rpartition(".metric_")[2]):
-        metric.score(predictive, Batch(np.zeros((1, 1, 0)), np.zeros((1, 1)), np.ones((1, 1))))
+    with pytest.raises(UserError, match=metric.name):
+        judging.judge(
+            metric, predictive, Batch(np.zeros((1, 1, 0)), np.zeros((1, 1)), np.ones((1, 1)))
+        )

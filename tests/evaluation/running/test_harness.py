@@ -192,13 +192,18 @@ def test_a_malformed_prediction_is_refused_before_it_is_scored(monkeypatch, toy,
 
     scored = []
     monkeypatch.setattr(module, "build", flat)
-    metric = components.load("metrics", "log_predictive")
-    monkeypatch.setattr(metric, "score", lambda *given: scored.append(given))
+    use_metric(monkeypatch, score=lambda *batch: scored.append(batch))
     expected = r"learner gaussian-mean \(.*gaussian_mean.py\): predicts a Gaussian whose mean has"
     expected += r" the shape \(4, 6, 1\), expected \(4, 6, 1, 1\): \[seed 4, hypothesis 6, row 1,"
     with pytest.raises(UserError, match=expected):
         run_job(spec(), toy, tmp_path, minutes=5)
     assert not scored
+
+
+def use_metric(monkeypatch, **changes):
+    """Changes the only metric of a run."""
+    metric = replace(components.load_metric("log_predictive"), **changes)
+    monkeypatch.setattr(components, "load_metric", lambda name: metric)
 
 
 def interrupt_after(monkeypatch, tasks):
@@ -251,10 +256,8 @@ def test_a_stream_that_looks_back_gives_the_matrix_of_scores(monkeypatch, toy):
     """A score is the mean over all tasks so far, and each task's is kept."""
     module = components.load("streams", "toy-step")
     monkeypatch.setattr(module, "test", _test_of_task, raising=False)
-    metric = components.load("metrics", "log_predictive")
-    monkeypatch.setattr(metric, "STAGE", "after")
+    use_metric(monkeypatch, stage="after", score=lambda predictive, batch: batch.inputs[:, 0])
     run = build_run.run(spec(), toy)
-    monkeypatch.setattr(metric, "score", lambda predictive, batch: batch.inputs[:, 0])
     position = start(run)
     for _ in range(3):
         position = advance(run, position, Meter())

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from shiftbench.config import components, config_file, specs, warm_ups
+from shiftbench.config import components, config_file, declarations, specs, warm_ups
 from shiftbench.core.errors import UserError
 from shiftbench.core.interface import LearnerError
 from shiftbench.data.store import zarr_zip
-from shiftbench.evaluation.running import harness, pipeline, warm_up
+from shiftbench.evaluation.running import build_run, harness, pipeline, warm_up
 from tests.evaluation.scoring.words import word_stores
 
 CONFIG = """\
@@ -132,7 +132,7 @@ def test_the_posterior_of_a_run_is_that_of_the_store(plan, images, stored):
     spec = run_spec(plan, "beam")
     warmed = warm_up.read(stored, spec, "store")
     other = warmed._replace(state={k: a + 1 for k, a in warmed.state.items()})
-    run = harness.assembly.run(spec, images, other)
+    run = build_run.run(spec, images, other)
     now = harness.advance(run, harness.start(run), harness.Meter())
     for name, array in other.state.items():
         np.testing.assert_array_equal(now.state[f"base.{name}"], np.repeat(array, 2, axis=1))
@@ -192,7 +192,7 @@ def test_a_seed_that_diverges_fails_alone(plan, images, stored, tmp_path):
 
 
 def test_a_run_that_learns_nothing_from_the_warm_up_starts_from_the_prior(plan, images):
-    run = harness.assembly.run(run_spec(plan, "anew"), images)
+    run = build_run.run(run_spec(plan, "anew"), images)
     before = harness.start(run)
     after = harness.advance(run, before, harness.Meter())
     for name, array in before.state.items():
@@ -210,7 +210,7 @@ def test_context_vectors_are_shared_by_all_that_read_the_same_counts():
     assert list(store["state"].data_vars) == ["context"]
     warmed = warm_up.read(store, spec, "store")
     for given in (warmed, None):
-        run = harness.assembly.run(spec, stream, given)
+        run = build_run.run(spec, stream, given)
         now = harness.advance(run, harness.start(run), harness.Meter())
         np.testing.assert_array_equal(now.state["context"], warmed.state["context"])
         assert now.state["base.log_weight"].shape[-1] == 3
@@ -218,6 +218,6 @@ def test_context_vectors_are_shared_by_all_that_read_the_same_counts():
 
 @pytest.mark.parametrize("name", components.names("combinators"))
 def test_settings_that_a_warm_up_depends_on_exist(name):
-    words = warm_ups.declared.possible("combinators", name, "WARMS")
+    words = declarations.possible("combinators", name, "WARMS")
     known = components.fields("combinators", name)
     assert set(words) <= {warm_ups.INSIDE} or set(words) <= set(known)

@@ -9,19 +9,19 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from shiftbench.config import components
 from shiftbench.core import seeds
 from shiftbench.data.images import transformed_images
 from shiftbench.data.series import toy_step
 from shiftbench.data.tables import tabular
-from shiftbench.evaluation.metrics import (
-    average_cumulative_expected_loss,
-    average_cumulative_loss,
-    log_predictive,
-)
 from shiftbench.evaluation.scoring import summarise
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.methods.combinators import beam
 from shiftbench.methods.learners import gaussian_mean, ngvi, oga, sva
+
+average_cumulative_expected_loss = components.load_metric("average_cumulative_expected_loss")
+average_cumulative_loss = components.load_metric("average_cumulative_loss")
+log_predictive = components.load_metric("log_predictive")
 
 LOG_ODDS = float(np.log(1 / 9))
 TOY_METRICS = ["jump_f1", "log_predictive", "exact_map_agreement"]

@@ -25,7 +25,7 @@ def rows(n=200, classes=2, seed=0):
 
 
 def score(metric, *stores):
-    return components.load("metrics", metric).score(*stores)
+    return components.load_metric(metric).score(*stores)
 
 
 def test_mutual_information_by_hand():

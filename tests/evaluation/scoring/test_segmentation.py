@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
+from shiftbench.config import components
 from shiftbench.core.errors import UserError
 from shiftbench.data.series import series
-from shiftbench.evaluation.metrics import (
-    cover,
-    f1,
-    false_changepoints,
-    false_discovery_rate,
-    n_changepoints,
-    run_length_zeros,
-)
 from shiftbench.evaluation.scoring import beam_lineage, segmentation
 from tests.evaluation.scoring import stores
+
+cover = components.load_metric("cover")
+f1 = components.load_metric("f1")
+false_changepoints = components.load_metric("false_changepoints")
+false_discovery_rate = components.load_metric("false_discovery_rate")
+n_changepoints = components.load_metric("n_changepoints")
+run_length_zeros = components.load_metric("run_length_zeros")
 
 METRICS = (n_changepoints, run_length_zeros, f1, cover, false_changepoints, false_discovery_rate)
 LOG_HAZARD, LOG_GROWTH = np.log(0.2), np.log(0.8)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shiftbench.evaluation.metrics import expected_regret, regret_bound, regret_bound_worst_case
-from shiftbench.evaluation.metrics import regret as regret_metric
+from shiftbench.config import components
 from shiftbench.evaluation.theory import best_fixed, regret
 from shiftbench.methods.learners import ngvi, oga, oga_el, sva, svb
 from shiftbench.methods.online.losses import Loss
 from tests.evaluation.scoring import stores
+
+expected_regret = components.load_metric("expected_regret")
+regret_bound = components.load_metric("regret_bound")
+regret_bound_worst_case = components.load_metric("regret_bound_worst_case")
+regret_metric = components.load_metric("regret")
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
+from shiftbench.config import components
 from shiftbench.core import seeds
 from shiftbench.core.interface import Batch, Learner, LearnerError, Problem
 from shiftbench.methods.combinators import run_length
@@ -157,7 +158,7 @@ def test_any_learner_with_evidence_will_do():
 
 def test_the_prediction_is_the_evidence_of_the_next_row():
     """exp of the log density under the mixture after drift = ratio of the summed joints."""
-    from shiftbench.evaluation.metrics import log_predictive
+    log_predictive = components.load_metric("log_predictive")
 
     shape = problem()
     inner = bayes_linear.build(bayes_linear.Settings(), shape)

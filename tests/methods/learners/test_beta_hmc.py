@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from shiftbench.config import components
 from shiftbench.core import seeds
 from shiftbench.core.interface import Batch, LearnerError, Problem
-from shiftbench.evaluation.metrics import log_predictive
 from shiftbench.methods.learners import beta_hmc
 from shiftbench.methods.posteriors import beta_exact
+
+log_predictive = components.load_metric("log_predictive")
 
 BETA, PRIOR = 0.4, beta_exact.Prior(2.0, 1.5, 0.3, 4.0)
 CAPACITY = 30

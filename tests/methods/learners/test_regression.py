@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from shiftbench.config import compatibility
+from shiftbench.config import compatibility, components
 from shiftbench.config.schema import Stream
 from shiftbench.core import seeds
 from shiftbench.data.tables import table_splits
-from shiftbench.evaluation.metrics import metric_test_log_density, metric_test_squared_error
 from shiftbench.methods.learners import mfvi
 from shiftbench.methods.models import mlp
+
+log_density = components.load_metric("test_log_density")
+squared_error = components.load_metric("test_squared_error")
 
 
 @pytest.mark.parametrize("family", ["gaussian", pytest.param("radial", marks=pytest.mark.long)])
@@ -28,14 +30,14 @@ def test_posteriors_over_networks_predict_real_values(family):
     learner = mfvi.build(made, problem, model)
     state, _ = learner.observe(learner.init(key), task.train, key)
     predictive = learner.predict(state, task.test.inputs, key)
-    error = metric_test_squared_error.score(predictive, task.test)
+    error = squared_error.score(predictive, task.test)
     targets = task.test.targets[..., 0]
     for s in range(2):
         ridge = Ridge().fit(task.train.inputs[s], task.train.targets[s, :, 0])
         expected = np.mean((ridge.predict(task.test.inputs[s]) - targets[s]) ** 2)
         assert error[s] < 1.3 * expected
     marginal = -0.5 * np.log(2 * np.pi) - 0.5 * (targets**2).mean(axis=1)
-    assert (metric_test_log_density.score(predictive, task.test) > marginal).all()
+    assert (log_density.score(predictive, task.test) > marginal).all()
 
 
 def test_it_is_declared():

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure, SubFigure
 from shiftbench.config import bibliography, provenance
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation import figure_style
-from shiftbench.evaluation.metrics import _matrix
+from shiftbench.evaluation.metrics import continual
 from shiftbench.evaluation.scoring.results import StudyResults
 
 METRIC = "accuracy"
@@ -55,7 +55,7 @@ def forgets(study: StudyResults, stream: str, learner: str) -> bool:
 
 def matrix(study: StudyResults, stream: str, learner: str) -> np.ndarray:
     """Return the accuracy matrix in percent [seed, task, tested task]; NaN for later tasks."""
-    return 100 * _matrix.matrix(study.run(stream, learner))
+    return 100 * continual.matrix(study.run(stream, learner))
 
 
 def at_end(study: StudyResults, stream: str, learner: str, metric: str = METRIC) -> np.ndarray:
@@ -65,13 +65,13 @@ def at_end(study: StudyResults, stream: str, learner: str, metric: str = METRIC)
     """
     run = study.run(stream, learner)
     if forgets(study, stream, learner):
-        return _matrix.diagonal(run, metric)
-    return _matrix.matrix(run, metric)[:, -1]
+        return continual.diagonal(run, metric)
+    return continual.matrix(run, metric)[:, -1]
 
 
 def so_far(study: StudyResults, stream: str, learner: str) -> np.ndarray:
     """Return the average accuracy over the tasks so far, after each task [seed, task]."""
-    values = _matrix.matrix(study.run(stream, learner))
+    values = continual.matrix(study.run(stream, learner))
     if forgets(study, stream, learner):
         of_tasks = np.diagonal(values, axis1=1, axis2=2)
         return of_tasks.cumsum(axis=1) / np.arange(1, of_tasks.shape[1] + 1)

@@ -84,7 +84,7 @@ def advantage(metric: str, first: np.ndarray, second: np.ndarray) -> Interval:
 
 def factor(metric: str) -> int:
     """Return the factor of displayed scores: 100 for fractions, which are shown in percent."""
-    return 100 if components.constant("metrics", metric, "UNIT") == "fraction" else 1
+    return 100 if components.metric(metric).unit == "fraction" else 1
 
 
 def number(metric: str, value: float, sign: str = "") -> str:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from shiftbench.config import bibliography, provenance
 from shiftbench.evaluation.artefacts import _series
-from shiftbench.evaluation.metrics import f1 as f1_metric
+from shiftbench.evaluation.metrics import changepoints
 from shiftbench.evaluation.scoring import paper_numbers, segmentation
 from shiftbench.evaluation.scoring.results import StudyResults
 
@@ -73,8 +73,8 @@ def caption(study: StudyResults) -> str:
         what = "its oracle over a larger grid" if study.configurations else "its default settings"
         paper = f" In brackets: {bibliography.short(PAPER)}, {what}; -: it has no number."
     return (
-        f"Cover / F1 with a margin of {f1_metric.MARGIN}, against all annotators, higher is better;"
-        f" {of}. Last row: mean over the series for which every column has a number.{paper}"
+        f"Cover / F1 with a margin of {changepoints.MARGIN}, against all annotators, higher is"
+        f" better; {of}. Last row: mean over the series for which every column has a number.{paper}"
         f" {study.budget()}"
     )
 
@@ -104,7 +104,7 @@ def _no_changepoint(study: StudyResults, stream: str) -> dict[str, float]:
     compared = (segmentation.compared(run, study.streams[stream]) for run in runs)
     for true in (pair.true for pairs in compared for pair in pairs or ()):
         none = np.zeros(true.shape[1], bool)
-        f1 = segmentation.f1(none, true, f1_metric.MARGIN)
+        f1 = segmentation.f1(none, true, changepoints.MARGIN)
         return {"cover": segmentation.cover(none, true), "f1": f1}
     return {}
 

@@ -93,7 +93,7 @@ class _TimeAxis(NamedTuple):
 def _metric(study: StudyResults) -> tuple[str, str]:
     """Return the metric shown, and the time at which it is computed, in words."""
     for name in study.metrics:
-        if moment := MOMENTS.get(components.constant("metrics", name, "STAGE")):
+        if moment := MOMENTS.get(components.metric(name).stage):
             return name, moment
     raise study.lacking("error-over-time", "a metric of single tasks, such as absolute_error")
 

@@ -47,7 +47,7 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
 def caption(study: StudyResults) -> str:
     """Describe the columns, the number of runs and the reductions."""
     metric = leading(study)
-    unit = components.constant("metrics", metric, "UNIT")
+    unit = components.metric(metric).unit
     of_fraction = unit == "fraction"
     return (
         f"Learners by mean {metric}, best first; each minus the next, paired by seed"
@@ -80,7 +80,7 @@ def ranked(study: StudyResults, stream: str, metric: str) -> dict[str, np.ndarra
 def _rows(study: StudyResults, stream: str, metric: str) -> list[tuple[object, ...]]:
     scores = ranked(study, stream, metric)
     within = statistics.bounds(metric)
-    of_fraction = components.constant("metrics", metric, "UNIT") == "fraction"
+    of_fraction = components.metric(metric).unit == "fraction"
     size = ranking.region(metric, np.mean([np.nanmean(values) for values in scores.values()]))
     pairs = list(pairwise(scores))
     comparisons = [

@@ -53,7 +53,7 @@ def _row(study: StudyResults, stream: str, metric: str, learner: str) -> dict[st
     ours = statistics.interval(scores, statistics.bounds(metric))
     number = study.published(stream, learner, metric)
     paper = number.shown if number else None
-    unit = components.constant("metrics", metric, "UNIT", "")
+    unit = components.metric(metric).unit
     return {
         "stream": stream,
         "metric": f"{metric} ({unit})" if unit else metric,

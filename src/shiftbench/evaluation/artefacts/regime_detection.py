@@ -50,7 +50,7 @@ def _row(study: StudyResults, metric: str) -> PanelRow:
         for name in study.learners
         if any(not np.isnan(study.score(stream, name, metric)).all() for stream in study.streams)
     ]
-    unit = components.constant("metrics", metric, "UNIT")
+    unit = components.metric(metric).unit
     within = (-0.03, 1.03) if unit == "fraction" else None
     lines = {name: _score_by_stream(study, metric, name) for name in scored}
     return PanelRow(_title(metric), unit, lines, within=within)

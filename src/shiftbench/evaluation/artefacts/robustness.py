@@ -86,13 +86,13 @@ def shares(scores: np.ndarray, higher_is_better: bool) -> tuple[np.ndarray, np.n
 
 def _draw_shares(panel: Axes, study: StudyResults, stream: str) -> None:
     metric = study.metrics[0]
-    better = components.constant("metrics", metric, "HIGHER_IS_BETTER")
+    better = components.metric(metric).higher_is_better
     for learner in study.learners:
         score, share = shares(study.score(stream, learner, metric), better)
         style = figure_style.method_style(study, learner) | {"marker": None}
         panel.step(score, 100 * share, where="post", label=study.label(learner), **style)
     panel.set_ylim(0, 102)
-    panel.set_xlabel(f"{metric} ({components.constant('metrics', metric, 'UNIT')})")
+    panel.set_xlabel(f"{metric} ({components.metric(metric).unit})")
     panel.set_ylabel("configurations (%)")
 
 

@@ -36,7 +36,7 @@ def caption(study: StudyResults) -> str:
     better = [
         f"{name} ({'higher' if up else 'lower'} is better)"
         for name in study.metrics
-        if (up := components.constant("metrics", name, "HIGHER_IS_BETTER")) is not None
+        if (up := components.metric(name).higher_is_better) is not None
     ]
     return (
         f"Mean over seeds, in brackets its {statistics.described(*study.metrics)}; "

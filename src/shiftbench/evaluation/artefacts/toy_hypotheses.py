@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from shiftbench.config import bibliography, provenance
 from shiftbench.evaluation import figure_style
-from shiftbench.evaluation.metrics import jump_f1
+from shiftbench.evaluation.metrics import shifts
 from shiftbench.evaluation.scoring import beam_lineage, shift_matching, statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.theory import exact_segmentation
@@ -230,7 +230,7 @@ def _exact_f1(study: StudyResults, beams: list[_Beam]) -> float | None:
         return None
     true = shift_matching.truth(runs[0], study.streams[stream])
     return statistics.interval(
-        jump_f1.f1(shift_matching.compared(exact, true, jump_f1.MARGIN))
+        shift_matching.f1(shift_matching.compared(exact, true, shifts.JUMP_MARGIN))
     ).mean
 
 

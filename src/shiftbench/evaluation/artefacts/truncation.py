@@ -42,7 +42,7 @@ def draw(study: StudyResults) -> Figure:
         for k, (panel, metric) in enumerate(zip(panels, USES, strict=True)):
             panel.set_xscale("log")
             _draw_curves(panel, _points(study, stream, metric))
-            unit = components.constant("metrics", metric, "UNIT")
+            unit = components.metric(metric).unit
             panel.set(xlabel="cut in standard deviations", ylabel=f"{metric} ({unit})")
             figure_style.set_title(panel, letters[len(USES) * row + k], f"{metric}, {stream}")
     figure_style.shared_legend(figure, rows[0, 0])

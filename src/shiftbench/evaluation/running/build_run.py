@@ -13,6 +13,7 @@ import xarray as xr
 from shiftbench.config import components
 from shiftbench.core import seeds as seeding
 from shiftbench.core.interface import Learner, LearnerError, Problem
+from shiftbench.core.metric import Metric
 from shiftbench.evaluation.running import pipeline, warm_up
 from shiftbench.evaluation.running.warm_up import Warmed
 
@@ -33,7 +34,7 @@ class Run:
     name: str
     reader: ModuleType
     problem: Problem
-    metrics: dict[str, ModuleType]
+    metrics: list[Metric]
     learner: Learner | None
     refused: str
     needs: frozenset[str]
@@ -81,7 +82,7 @@ def run(spec: dict, stream: xr.Dataset | xr.DataTree, warmed: Warmed | None = No
         name=name,
         reader=reader,
         problem=problem,
-        metrics={metric: components.load("metrics", metric) for metric in spec["metrics"]},
+        metrics=[components.load_metric(name) for name in spec["metrics"]],
         learner=learner,
         refused=refused,
         needs=_needs(spec["learner"]),

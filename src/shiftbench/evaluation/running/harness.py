@@ -19,7 +19,6 @@ import time
 import traceback
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +28,7 @@ from shiftbench.core import loop_checkpoint
 from shiftbench.core import seeds as seeding
 from shiftbench.core.interface import Batch, Context, Info, LearnerError, Predictive, State, Task
 from shiftbench.core.loop_checkpoint import LoopStates
+from shiftbench.core.metric import Metric
 from shiftbench.evaluation.running import build_run, run_state, run_store, saved_predictions
 from shiftbench.evaluation.running.build_run import Run
 from shiftbench.evaluation.running.cost import Meter
@@ -36,6 +36,7 @@ from shiftbench.evaluation.running.progress import Progress
 from shiftbench.evaluation.running.run_state import INFO, SCORE, TESTED, WARM_UP, Position, Records
 from shiftbench.evaluation.running.stop_signals import Stopped, Stops
 from shiftbench.evaluation.running.warm_up import Warmed
+from shiftbench.evaluation.scoring import judging
 
 log = logging.getLogger("shiftbench")
 
@@ -202,12 +203,12 @@ def _context(run: Run, t: int) -> Context:
     return Context(boundary, identity)
 
 
-def _staged(run: Run, stage: str) -> dict[str, ModuleType]:
-    return {name: module for name, module in run.metrics.items() if stage == module.STAGE}
+def _staged(run: Run, stage: str) -> list[Metric]:
+    return [metric for metric in run.metrics if metric.stage == stage]
 
 
 def _score(run: Run, stage: str, predictive: Predictive, batch: Batch) -> dict[str, np.ndarray]:
-    return {name: module.score(predictive, batch) for name, module in _staged(run, stage).items()}
+    return {one.name: judging.judge(one, predictive, batch) for one in _staged(run, stage)}
 
 
 def _judged(run: Run, scores: dict[str, np.ndarray], task: Task) -> dict[str, np.ndarray]:
@@ -216,7 +217,7 @@ def _judged(run: Run, scores: dict[str, np.ndarray], task: Task) -> dict[str, np
     judged = dict(scores)
     for stage, batch in batches.items():
         if batch is not None:
-            for name in _staged(run, stage).keys() & scores.keys():
+            for name in {metric.name for metric in _staged(run, stage)} & scores.keys():
                 judged[name] = np.where(batch.mask.any(axis=1), scores[name], 0.0)
     return judged
 

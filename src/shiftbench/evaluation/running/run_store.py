@@ -41,13 +41,13 @@ def dataset(run: Run, position: Position) -> xr.Dataset:
 def _scores(run: Run, stacked: dict[str, np.ndarray]) -> np.ndarray:
     """[metric, S, task]"""
     empty = np.full((len(run.numbers), run.problem.n_tasks), np.nan)
-    scores = [stacked.get(SCORE + name, empty) for name in run.metrics]
+    scores = [stacked.get(SCORE + metric.name, empty) for metric in run.metrics]
     return np.array(scores).reshape(-1, *empty.shape)
 
 
 def _tested(run: Run, stacked: dict[str, np.ndarray]) -> dict[str, tuple]:
     """Scores of each task so far, of metrics that were taken of them; or nothing."""
-    after = [name for name in run.metrics if TESTED + name in stacked]
+    after = [metric.name for metric in run.metrics if TESTED + metric.name in stacked]
     if not after:
         return {}
     matrix = ("after_metric", "seed", "task", "tested_task")
@@ -80,7 +80,7 @@ def _named(run: Run, name: str, array: np.ndarray, *tasks: str) -> tuple:
 
 def _coordinates(run: Run) -> dict[str, np.ndarray | list[int]]:
     coordinates: dict[str, np.ndarray | list[int]] = {
-        "metric": np.array(list(run.metrics), dtype=str),
+        "metric": np.array([metric.name for metric in run.metrics], dtype=str),
         "seed": run.numbers,
         "task": np.arange(run.problem.n_tasks),
     }

@@ -65,7 +65,7 @@ def metric(known: Iterable[str]) -> str | None:
 
 def higher_is_better(metric: str) -> bool | None:
     """Whether more of a metric is better; None where neither more nor less is."""
-    return components.constant("metrics", metric, "HIGHER_IS_BETTER")
+    return components.metric(metric).higher_is_better
 
 
 def best_first(scores: Mapping[str, np.ndarray], metric: str) -> dict[str, np.ndarray]:
@@ -77,7 +77,7 @@ def best_first(scores: Mapping[str, np.ndarray], metric: str) -> dict[str, np.nd
 
 def region(metric: str, mean: float) -> float:
     """Half the width of the region of practical equivalence, of scores around a mean."""
-    of_fraction = components.constant("metrics", metric, "UNIT") == "fraction"
+    of_fraction = components.metric(metric).unit == "fraction"
     return FRACTIONS if of_fraction else OTHERS * abs(float(mean))
 
 

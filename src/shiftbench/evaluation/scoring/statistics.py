@@ -54,7 +54,7 @@ class _Scale(NamedTuple):
 
 def bounds(metric: str) -> Bounds:
     """The lowest and the highest value of a metric, as it declares them."""
-    return components.constant("metrics", metric, "BOUNDS", UNBOUNDED)
+    return components.metric(metric).bounds
 
 
 def of_difference(of_each: Bounds) -> Bounds:

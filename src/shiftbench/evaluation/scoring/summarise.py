@@ -175,7 +175,7 @@ def _scored(
     )
     score, by_task = [], []
     for metric in metrics:
-        if components.constant("metrics", metric, "STAGE") == "run":
+        if components.metric(metric).stage == "run":
             values = _of_run(metric, good, stream, reference)
             one = xr.DataArray(values, {"seed": good["seed"].values}, ("seed",))
             tasks = blank
@@ -198,10 +198,10 @@ def _of_run(
     metric: str, run: xr.Dataset, stream: xr.Dataset, reference: xr.Dataset | None
 ) -> np.ndarray:
     """A metric of a whole run [seed], with the study's reference if it compares with that."""
-    module = components.load("metrics", metric)
-    if "reference" in components.constant("metrics", metric, "COMPARES", ()):
-        return module.score(run, stream, reference)
-    return module.score(run, stream)
+    row = components.load_metric(metric)
+    if "reference" in row.compares:
+        return row.score(run, stream, reference)
+    return row.score(run, stream)
 
 
 def _of_all(run: xr.Dataset, metric: str) -> bool:

@@ -14,14 +14,14 @@ SCALED = "unit of the series"
 
 def unit(metric: str, streams: Mapping[str, xr.Dataset]) -> str:
     """The unit of a metric on these streams: where a user's are scaled, standard deviations."""
-    told = str(components.constant("metrics", metric, "UNIT", ""))
+    told = components.metric(metric).unit
     scaled = all(_own(store) and any(_scales(store)) for store in streams.values())
     return told.replace(SCALED, "standard deviation") if scaled else told
 
 
 def sentence(streams: Mapping[str, xr.Dataset], metrics: Iterable[str]) -> str:
     """What one unit of the errors is; empty where data are not a user's, or not scaled."""
-    units = [str(components.constant("metrics", name, "UNIT", "")) for name in metrics]
+    units = [components.metric(name).unit for name in metrics]
     if not any(unit.endswith(SCALED) for unit in units):
         return ""
     told = [text for store in streams.values() if _own(store) for text in _scales(store)]

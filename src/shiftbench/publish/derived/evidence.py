@@ -300,7 +300,7 @@ def _range(differences: list[Interval], row: Row) -> Answer:
 
 def _number(value: float, row: Row) -> str:
     """Percent or points with one decimal of fractions, three digits of anything else."""
-    of_fraction = components.constant("metrics", row.metric, "UNIT", "") == "fraction"
+    of_fraction = components.metric(row.metric).unit == "fraction"
     if row.decimals is not None:
         return f"{value * (100 if of_fraction else 1):z,.{row.decimals}f}"
     return f"{100 * value:z.1f}" if of_fraction else f"{value:z.3g}"

@@ -10,7 +10,7 @@ from shiftbench.publish.site.collect import Row, Study
 
 def unit(metric: str) -> str:
     """The unit of a metric as shown; empty where it has none."""
-    found = components.constant("metrics", metric, "UNIT") or ""
+    found = components.metric(metric).unit
     return "%" if found == "fraction" else found
 
 

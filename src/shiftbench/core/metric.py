@@ -1,0 +1,86 @@
+"""A metric as a row: name, unit, when it is computed and by which function, what it fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+Stage = Literal["before", "after", "run"]
+Better = Literal["higher", "lower"] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """One metric of a module's `METRICS`.
+
+    Parameters
+    ----------
+    name
+        Its name in configs and results.
+    about
+        One sentence for the reference page and the site.
+    unit
+        The unit of a score, such as "fraction" or "nats per row".
+    better
+        "higher", "lower", or None where neither is better.
+    stage
+        "before": of the prediction before a task is learnt from. "after": of the prediction of
+        test data after the task. "run": of the finished run.
+    score
+        `score(predictive, batch)` for "before" and "after", `score(run, stream)` for "run";
+        with `compares`, the run of the learner compared with, or None, comes third. It returns
+        one number a seed [S], NaN where there is none.
+    bounds
+        Lowest and highest possible score. Confidence intervals stay between them.
+    takes, requires, refuses
+        Kinds of problem that it is for (any if empty); what the stream must have; what it must
+        not have or be. config/README.md lists the words of these and the following.
+    judges
+        Predictions that it can score. Every learner of a study must give one of them.
+    from_learner
+        What at least one learner of the study must offer.
+    uses
+        Metrics that it is computed from.
+    keeps
+        What the study must keep of its runs.
+    blank
+        Properties of a stream on which it stays NaN. `check` notes them.
+    compares
+        Keys of the study that name a learner to compare with. Without one it stays NaN.
+
+    Raises
+    ------
+    ValueError
+        For a name, a stage or a direction that does not exist.
+    """
+
+    name: str = field(kw_only=False)
+    about: str
+    unit: str
+    better: Better
+    stage: Stage
+    score: Callable[..., Any]
+    bounds: tuple[float | None, float | None] = (None, None)
+    takes: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
+    refuses: tuple[str, ...] = ()
+    judges: tuple[str, ...] = ()
+    from_learner: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
+    keeps: tuple[str, ...] = ()
+    blank: tuple[str, ...] = ()
+    compares: tuple[str, ...] = ()
+
+    @property
+    def higher_is_better(self) -> bool | None:
+        """Whether a higher score is better; None where neither is."""
+        return None if self.better is None else self.better == "higher"
+
+    def __post_init__(self) -> None:
+        if not (self.name.isidentifier() and self.name == self.name.lower()):
+            raise ValueError(f'"{self.name}" is no name for a metric; write it like a variable')
+        if self.stage not in get_args(Stage):
+            raise ValueError(f"stage is {self.stage!r}; it is one of 'before', 'after', 'run'")
+        if self.better not in ("higher", "lower", None):
+            raise ValueError(f"better is {self.better!r}; it is one of 'higher', 'lower', None")
