@@ -10,7 +10,7 @@ import pytest
 
 from shiftbench.cli import requeue
 from shiftbench.evaluation.running import restart_guard
-from shiftbench.evaluation.running.stop_signals import Stopped, Stops
+from shiftbench.evaluation.running.stop_signals import Stopped, StopSignals
 from shiftbench.runtime import slurm
 
 
@@ -52,9 +52,9 @@ def test_one_that_gets_no_further_is_not_requeued(end, caplog):
 
 @pytest.fixture
 def received():
-    """Stops of a run with so many minutes, and their handlers for the time of a test."""
+    """The stop signals of a run with so many minutes, and their handlers for the time of a test."""
     before = {number: signal.getsignal(number) for number in requeue.SIGNALS}
-    yield Stops
+    yield StopSignals
     for number, handler in before.items():
         signal.signal(number, handler)
 

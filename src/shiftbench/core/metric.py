@@ -74,7 +74,7 @@ class Metric:
 
     @property
     def higher_is_better(self) -> bool | None:
-        """Whether a higher score is better; None where neither is."""
+        """True if a higher score is better, False if a lower one, None for neither."""
         return None if self.better is None else self.better == "higher"
 
     def __post_init__(self) -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from shiftbench.evaluation.output_files import write_together
 from shiftbench.evaluation.scoring import statistics
-from shiftbench.evaluation.scoring.paper_numbers import Number
+from shiftbench.evaluation.scoring.paper_numbers import PaperNumber
 
 
 def interval(mean: float, low: float, high: float, decimals: int = 3) -> str:
@@ -26,7 +26,7 @@ def mean_over_seeds(scores: np.ndarray, metric: str, factor: float = 1, decimals
     return interval(of_seeds.mean, of_seeds.low, of_seeds.high, decimals) if of_seeds.n else ""
 
 
-def published_percent(number: Number | None) -> str:
+def published_percent(number: PaperNumber | None) -> str:
     """Return a paper's number as "mean ± spread" in percent; its note where it is withheld."""
     if number is None or number.shown is None:
         return number.note if number else ""

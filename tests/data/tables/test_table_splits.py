@@ -291,9 +291,7 @@ def test_a_linear_learner_predicts_as_ridge_regression_does():
     task = table_splits.task(store, [0, 1], 0)
     learner = linear_gaussian.build(linear_gaussian.Settings(), table_splits.problem(store))
     state, _ = learner.observe(learner.init(key), task.train, key)
-    error = squared_error.score(
-        learner.predict(state, task.test.inputs, key), task.test
-    )
+    error = squared_error.score(learner.predict(state, task.test.inputs, key), task.test)
     for s in range(2):
         ridge = Ridge(fit_intercept=False).fit(task.train.inputs[s], task.train.targets[s, :, 0])
         expected = mean_squared_error(

@@ -103,7 +103,7 @@ def test_the_probability_of_a_beams_change_is_that_of_the_histories_that_have_on
     study = stores.toy_study()
     store = study.run("toy-step", "vbs-k2")
     for seed in range(store.sizes["seed"]):
-        found = changes.found(store, seed)
+        found = changes.inferred(store, seed)
         assert found is not None
         assert [change.end for change in found[:-1]] == [change.task for change in found[1:]]
         assert all(0 < change.probability < 1 + 1e-12 for change in found)

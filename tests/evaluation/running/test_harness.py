@@ -160,7 +160,7 @@ def test_what_was_found_is_not_copied_at_every_task(monkeypatch, toy):
     first = advance(run, start(run), Meter())
     second = advance(run, first, Meter())
     assert second.records.before is first.records
-    assert all(array.shape[1] == 1 for array in second.records.found.values())
+    assert all(array.shape[1] == 1 for array in second.records.arrays.values())
 
 
 def test_an_error_of_the_learner_is_kept_as_data(monkeypatch, toy, tmp_path):

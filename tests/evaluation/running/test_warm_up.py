@@ -117,7 +117,7 @@ def test_a_run_has_the_same_bytes_with_the_store_and_without(
 
 
 def test_a_run_that_is_stopped_goes_on_after_the_warm_up(plan, images, stored, tmp_path):
-    """Whether the store is still there or not."""
+    """With the store and without."""
     spec = run_spec(plan, "alone")
     warmed = warm_up.read(stored, spec, "store")
     whole, _ = harness.run_job(spec, images, tmp_path / "a", 60, 1, warmed)
@@ -160,12 +160,12 @@ def test_a_name_that_no_run_has_is_refused(plan):
 
 @pytest.mark.parametrize("error", [LearnerError("no such data"), FloatingPointError("overflow")])
 def test_a_refusal_is_data_of_every_run_that_shares_it(plan, images, tmp_path, monkeypatch, error):
-    whole = pipeline.alone
+    whole = pipeline.warm_up_worker
 
     def refuse(*_):
         raise error
 
-    monkeypatch.setattr(pipeline, "alone", lambda *a: replace(whole(*a), observe=refuse))
+    monkeypatch.setattr(pipeline, "warm_up_worker", lambda *a: replace(whole(*a), observe=refuse))
     job = specs.warm_up(plan, "shared", "images", named(plan, "beam"), SEEDS)
     store, _ = warm_up.run_job(job, images)
     zarr_zip.write(store, tmp_path / "warm.zip")

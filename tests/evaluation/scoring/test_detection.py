@@ -115,8 +115,8 @@ def test_reliability_of_what_is_calibrated_and_of_what_is_not():
     curve = shift_probabilities.reliability(p, happened, 10)
     assert curve.count.sum() == p.size and len(curve.count) == 10
     assert ((curve.low < curve.predicted) & (curve.predicted < curve.high)).mean() >= 0.8
-    assert shift_probabilities.parts(curve).reliability < 1e-3
-    far = shift_probabilities.parts(shift_probabilities.reliability(p**3, happened, 10))
+    assert shift_probabilities.brier_terms(curve).reliability < 1e-3
+    far = shift_probabilities.brier_terms(shift_probabilities.reliability(p**3, happened, 10))
     assert far.reliability > 0.02
 
 
@@ -124,7 +124,7 @@ def test_the_parts_add_up_to_the_brier_score():
     random = np.random.default_rng(2)
     p = random.choice([0.05, 0.35, 0.85], (3, 40))  # one value a bin
     happened = random.random(p.shape) < 0.4
-    parts = shift_probabilities.parts(shift_probabilities.reliability(p, happened, 5))
+    parts = shift_probabilities.brier_terms(shift_probabilities.reliability(p, happened, 5))
     total = parts.reliability - parts.resolution + parts.uncertainty
     assert total == pytest.approx(shift_probabilities.brier(p, happened).mean())
 

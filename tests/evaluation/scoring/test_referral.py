@@ -10,7 +10,7 @@ from sklearn.calibration import calibration_curve
 from shiftbench.config import components
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.scoring import predictions, referral
-from shiftbench.evaluation.scoring.predictions import Rows, Shift
+from shiftbench.evaluation.scoring.predictions import PredictedRows, RowsAtShift
 from tests.evaluation.scoring import referral_stores
 
 LOG2 = np.log(2)
@@ -21,7 +21,7 @@ def rows(n=200, classes=2, seed=0):
     probability = random.dirichlet(np.ones(classes), n)
     target = np.array([random.choice(classes, p=p) for p in probability])
     entropy = -(probability * np.log(probability)).sum(axis=1)
-    return Rows(probability, target, entropy * random.uniform(0, 1, n))
+    return PredictedRows(probability, target, entropy * random.uniform(0, 1, n))
 
 
 def score(metric, *stores):
@@ -31,7 +31,7 @@ def score(metric, *stores):
 def test_mutual_information_by_hand():
     """Two draws that are sure of different classes: all doubt is about the parameters."""
     probability = np.array([[0.5, 0.5], [0.5, 0.5], [0.9, 0.1]])
-    found = Rows(probability, np.zeros(3, int), np.array([0.0, LOG2, 0.2]))
+    found = PredictedRows(probability, np.zeros(3, int), np.array([0.0, LOG2, 0.2]))
     mixed = -0.9 * np.log(0.9) - 0.1 * np.log(0.1)
     assert found.mutual_information == pytest.approx([LOG2, 0, mixed - 0.2])
     assert found.entropy == pytest.approx([LOG2, LOG2, mixed])
@@ -63,7 +63,7 @@ def test_of_several_classes_auc_is_the_mean_of_each_against_the_rest():
 
 def test_what_is_kept_of_one_class_has_no_auc_but_an_accuracy():
     probability = np.array([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]])
-    found = Rows(probability, np.array([0, 0, 1]), np.array([0.3, 0.6, 0.0]))
+    found = PredictedRows(probability, np.array([0, 0, 1]), np.array([0.3, 0.6, 0.0]))
     assert np.isnan(referral.auc(referral.kept(found, 1 / 3)))
     assert referral.accuracy(referral.kept(found, 1 / 3)) == 1
 
@@ -73,7 +73,9 @@ def test_rows_without_mutual_information_are_referred_by_lot():
     found = rows(4000)
     order = np.argsort(found.target, kind="stable")
     rounding = np.random.default_rng(1).normal(0, 1e-8, 4000)
-    point = Rows(found.probability[order], found.target[order], found.entropy[order] + rounding)
+    point = PredictedRows(
+        found.probability[order], found.target[order], found.entropy[order] + rounding
+    )
     assert not point.mutual_information.any()
     left = referral.kept(point, 0.3)
     assert len(left.target) == 2800
@@ -99,10 +101,10 @@ def test_entropy_that_ranks_errors_perfectly_has_an_area_of_one():
 
 def test_new_rows_of_larger_doubt_are_told_from_learnt_ones():
     probability, target = np.full((2, 2), 0.5), np.zeros(2, int)
-    sure, unsure = (Rows(probability, target, np.full(2, LOG2 - x)) for x in (0.1, 0.2))
-    assert referral.novelty(Shift(new=unsure, learnt=sure)) == 1
-    assert referral.novelty(Shift(new=sure, learnt=unsure)) == 0
-    assert referral.novelty(Shift(new=unsure, learnt=sure), "entropy") == 0.5
+    sure, unsure = (PredictedRows(probability, target, np.full(2, LOG2 - x)) for x in (0.1, 0.2))
+    assert referral.novelty(RowsAtShift(new=unsure, learnt=sure)) == 1
+    assert referral.novelty(RowsAtShift(new=sure, learnt=unsure)) == 0
+    assert referral.novelty(RowsAtShift(new=unsure, learnt=sure), "entropy") == 0.5
 
 
 def test_metrics_are_of_each_seed_and_leave_masked_rows_out():

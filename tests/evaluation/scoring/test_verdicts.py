@@ -145,8 +145,8 @@ def test_exact_is_of_one_seed_only() -> None:
 @pytest.fixture
 def table(monkeypatch):
     """The paper trains method a on 600 rows of the stream's data set for 10 epochs."""
-    row = paper_numbers.Row("a", "squared_error", "A", {"small": (0.9, np.nan)}, epochs=10)
-    made = paper_numbers.Table(
+    row = paper_numbers.PaperRow("a", "squared_error", "A", {"small": (0.9, np.nan)}, epochs=10)
+    made = paper_numbers.PaperTable(
         "eschenhagen2019vogn", "Table 1", "", "toy-step", "", (row,), {"small": 60}
     )
     monkeypatch.setattr(paper_numbers, "tables", lambda: (made,))

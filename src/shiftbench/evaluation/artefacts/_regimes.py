@@ -11,7 +11,7 @@ import numpy as np
 from shiftbench.config import components
 from shiftbench.evaluation.artefacts import neighbours
 from shiftbench.evaluation.scoring import comparison, ranking, statistics
-from shiftbench.evaluation.scoring.ranking import Cell
+from shiftbench.evaluation.scoring.ranking import StreamRanking
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Interval
 
@@ -57,15 +57,15 @@ def grid(study: StudyResults, artefact: str) -> Grid:
     return Grid(list(first), streams)
 
 
-def cells(study: StudyResults, metric: str) -> dict[str, Cell]:
+def cells(study: StudyResults, metric: str) -> dict[str, StreamRanking]:
     """Return the ranking on each stream of a study."""
     return {
-        stream: ranking.cell(stream, neighbours.ranked(study, stream, metric), metric)
+        stream: ranking.rank(stream, neighbours.ranked(study, stream, metric), metric)
         for stream in study.streams
     }
 
 
-def over_map(cells: Sequence[Cell]) -> np.ndarray:
+def over_map(cells: Sequence[StreamRanking]) -> np.ndarray:
     """Return p of each cell's lead over all other methods [cell], by Holm's method over cells.
 
     For one cell: its largest uncorrected p, as all its comparisons have to hold at once (an

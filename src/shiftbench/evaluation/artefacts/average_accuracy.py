@@ -64,7 +64,7 @@ def caption(study: StudyResults) -> str:
     )
 
 
-def _paper() -> paper_numbers.Table:
+def _paper() -> paper_numbers.PaperTable:
     return next(
         table
         for table in paper_numbers.tables()

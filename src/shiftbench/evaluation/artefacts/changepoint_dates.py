@@ -70,7 +70,7 @@ def caption(study: StudyResults) -> str:
         f"{study.label(learner)} on {stream}"
         for stream in study.streams
         for learner in study.learners
-        if changes.found(study.run(stream, learner)) == []
+        if changes.inferred(study.run(stream, learner)) == []
     ]
     without = f" No change: {', '.join(none)}." if none else ""
     return (
@@ -85,7 +85,7 @@ def _rows(store: xr.Dataset, run: xr.Dataset) -> Iterator[dict[str, Any]]:
     """Yield the rows of a run, without stream and method."""
     sizes = _series_sizes if "value" in store else _table_sizes
     times = _series.task_times(store)
-    for change in changes.found(run) or ():
+    for change in changes.inferred(run) or ():
         when = {"time": str(times[change.task]), "probability": change.probability}
         for row in sizes(store, change):
             yield when | row

@@ -131,7 +131,7 @@ def _paper(study: StudyResults, stream: str, learner: str) -> dict[str, str]:
     return dict(zip(PAPER, [*cells, sources[0] if sources else ""], strict=True))
 
 
-def _printed(number: paper_numbers.Number) -> str:
+def _printed(number: paper_numbers.PaperNumber) -> str:
     if number.shown is None:
         return "withheld"
     mean, spread = round(100 * number.mean, 2), round(100 * number.spread, 2)

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from shiftbench.config import bibliography
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.scoring import predictions, referral, statistics
-from shiftbench.evaluation.scoring.predictions import NEW, Rows
+from shiftbench.evaluation.scoring.predictions import NEW, PredictedRows
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Band
 
@@ -36,7 +36,7 @@ OF_TWO, OF_MORE = ("AUC, %", "accuracy, %"), ("accuracy, %", "Brier score")
 HEIGHT = 2.9
 FAINT = 0.45
 """Opacity of bars, which are wide where streams differ much from seed to seed."""
-Sets = dict[str, list[list[Rows]]]
+Sets = dict[str, list[list[PredictedRows]]]
 
 
 @figure_style.styled
@@ -116,14 +116,14 @@ def _names(of_learners: dict[str, Sets]) -> list[str]:
     return list(dict.fromkeys(name for sets in of_learners.values() for name in sets))
 
 
-def _panels(of_learners: Mapping[str, list[list[Rows]]]) -> list[tuple[str, str]]:
+def _panels(of_learners: Mapping[str, list[list[PredictedRows]]]) -> list[tuple[str, str]]:
     """Return score and uncertainty of each panel in a row."""
     (first, *_), *_ = next(iter(of_learners.values()))
     scores = OF_TWO if first.probability.shape[1] == 2 else OF_MORE
     return [(score, by) for score in scores for by in referral.BY]
 
 
-def _curves(of_seeds: list[list[Rows]], score: str, by: str) -> np.ndarray:
+def _curves(of_seeds: list[list[PredictedRows]], score: str, by: str) -> np.ndarray:
     """Return a score [seed, share] of the rows kept, times the factor of its display."""
     return referral.curves(of_seeds, SHARES, referral.BY[by], SCORES[score]) * _factor(score)
 

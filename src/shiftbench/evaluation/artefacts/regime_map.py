@@ -22,7 +22,7 @@ from shiftbench.evaluation.artefacts import _regimes, neighbours
 from shiftbench.evaluation.artefacts._regimes import Grid
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.comparison import ALPHA
-from shiftbench.evaluation.scoring.ranking import Cell
+from shiftbench.evaluation.scoring.ranking import StreamRanking
 from shiftbench.evaluation.scoring.results import StudyResults
 
 KIND = "figure"
@@ -76,7 +76,7 @@ def caption(study: StudyResults) -> str:
     return _caption(study, metric, list(_regimes.cells(study, metric).values()))
 
 
-def _caption(study: StudyResults, metric: str, cells: list[Cell]) -> str:
+def _caption(study: StudyResults, metric: str, cells: list[StreamRanking]) -> str:
     resolved = sum(cell.resolved for cell in cells)
     everywhere = int((_regimes.over_map(cells) < ALPHA).sum())
     unit = "percentage points of" if _regimes.factor(metric) > 1 else "units of"
@@ -112,7 +112,7 @@ def _frame(axes: Axes, grid: Grid, letter: str, title: str) -> None:
 
 
 def _draw_leader(
-    axes: Axes, at: tuple[int, int], study: StudyResults, metric: str, cell: Cell
+    axes: Axes, at: tuple[int, int], study: StudyResults, metric: str, cell: StreamRanking
 ) -> None:
     if cell.leader is None:
         _box(axes, at, NO_LEAD, resolved=True)
@@ -137,7 +137,7 @@ def _draw_lead(
     at: tuple[int, int],
     study: StudyResults,
     metric: str,
-    cell: Cell,
+    cell: StreamRanking,
     most: float,
 ) -> None:
     """Draw the lead over the baseline. most: the largest lead in the map."""
@@ -154,7 +154,7 @@ def _draw_lead(
     _number(axes, at, metric, cell, baseline)
 
 
-def _lead(study: StudyResults, cell: Cell) -> float:
+def _lead(study: StudyResults, cell: StreamRanking) -> float:
     """Return the mean lead over the baseline, or 0 without one."""
     lead = cell.leads.get(str(study.baseline))
     return max(0.0, lead.over.difference.mean) if lead else 0.0
@@ -176,7 +176,7 @@ def _tinted(colour: object, share: float) -> tuple[float, float, float]:
     return red, green, blue
 
 
-def _number(axes: Axes, at: tuple[int, int], metric: str, cell: Cell, other: str) -> None:
+def _number(axes: Axes, at: tuple[int, int], metric: str, cell: StreamRanking, other: str) -> None:
     """Write the lead over another method and its interval."""
     lead = cell.leads[other].over.difference
     _write(axes, at, 0.42, _regimes.number(metric, lead.mean, "+"), 11, weight="bold")
@@ -205,7 +205,7 @@ def _cell_width(axes: Axes) -> float:
     return PANEL / axes.get_xlim()[1]
 
 
-def _legend(figure: Figure, study: StudyResults, cells: list[Cell]) -> None:
+def _legend(figure: Figure, study: StudyResults, cells: list[StreamRanking]) -> None:
     """Add the methods that lead a cell, or share its lead, and the meaning of hatching."""
     leading = {name for cell in cells for name in (cell.leader, *cell.tied)}
     handles: list[Line2D | Patch] = [

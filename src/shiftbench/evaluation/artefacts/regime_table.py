@@ -9,7 +9,7 @@ from shiftbench.evaluation import table_files
 from shiftbench.evaluation.artefacts import _regimes, neighbours
 from shiftbench.evaluation.artefacts._regimes import DETECTION
 from shiftbench.evaluation.scoring import comparison, ranking, statistics
-from shiftbench.evaluation.scoring.ranking import Cell
+from shiftbench.evaluation.scoring.ranking import StreamRanking
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Interval
 
@@ -73,7 +73,9 @@ def caption(study: StudyResults) -> str:
     )
 
 
-def _rows(study: StudyResults, metric: str, cell: Cell, over_map: float) -> list[dict[str, object]]:
+def _rows(
+    study: StudyResults, metric: str, cell: StreamRanking, over_map: float
+) -> list[dict[str, object]]:
     minus = _minus_baseline(study, metric, cell)
     return [
         {
@@ -95,7 +97,7 @@ def _rows(study: StudyResults, metric: str, cell: Cell, over_map: float) -> list
     ]
 
 
-def _lead(cell: Cell, name: str) -> dict[str, object]:
+def _lead(cell: StreamRanking, name: str) -> dict[str, object]:
     """Return the lead of the leader over a method; NaN in the leader's own row."""
     lead = cell.leads.get(name)
     nothing = Interval(np.nan, np.nan, np.nan, np.nan, 0)
@@ -106,7 +108,9 @@ def _lead(cell: Cell, name: str) -> dict[str, object]:
     }
 
 
-def _minus_baseline(study: StudyResults, metric: str, cell: Cell) -> dict[str, dict[str, object]]:
+def _minus_baseline(
+    study: StudyResults, metric: str, cell: StreamRanking
+) -> dict[str, dict[str, object]]:
     """Return the columns of differences from the baseline, by method of the cell."""
     baseline = cell.scores.get(str(study.baseline))
     if baseline is None:
@@ -121,7 +125,7 @@ def _minus_baseline(study: StudyResults, metric: str, cell: Cell) -> dict[str, d
     }
 
 
-def _mean(study: StudyResults, cell: Cell, name: str, metric: str) -> float:
+def _mean(study: StudyResults, cell: StreamRanking, name: str, metric: str) -> float:
     """Return the mean score over seeds; NaN if the metric does not apply."""
     return _rounded(statistics.interval(study.score(cell.stream, name, metric)).mean)
 

@@ -119,12 +119,12 @@ def _paper_columns() -> dict[str, str]:
     return {row.method: f"[{row.label}]" for row in _paper_rows()}
 
 
-def _paper_rows() -> list[paper_numbers.Row]:
+def _paper_rows() -> list[paper_numbers.PaperRow]:
     tables = [table for table in paper_numbers.tables() if table.paper == PAPER]
     return [row for table in tables for row in table.rows if row.metric in SCORES]
 
 
-def _printed(number: paper_numbers.Number | None) -> str:
+def _printed(number: paper_numbers.PaperNumber | None) -> str:
     if number is None:
         return ""
     return "withheld" if number.shown is None else f"{number.mean:.2f} ± {number.spread:.2f}"

@@ -74,7 +74,7 @@ def _row(study: StudyResults, stream: str, learner: str) -> dict[str, object]:
     }
 
 
-def _printed(number: paper_numbers.Number | None) -> str:
+def _printed(number: paper_numbers.PaperNumber | None) -> str:
     if number is None or number.shown is None:
         return number.note if number else ""
     return f"{number.mean:g}"

@@ -17,7 +17,7 @@ from matplotlib.ticker import NullFormatter
 from shiftbench.config import bibliography
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.scoring import predictions, referral, shift_probabilities
-from shiftbench.evaluation.scoring.predictions import Rows
+from shiftbench.evaluation.scoring.predictions import PredictedRows
 from shiftbench.evaluation.scoring.results import StudyResults
 
 KIND = "figure"
@@ -34,7 +34,7 @@ class _RowSet(NamedTuple):
     """A set of rows, of all seeds together, by learner."""
 
     title: str
-    rows: dict[str, Rows]
+    rows: dict[str, PredictedRows]
 
 
 @figure_style.styled
@@ -65,7 +65,7 @@ def caption(study: StudyResults) -> str:
 
 
 def _row_sets(study: StudyResults, stream: str) -> list[_RowSet]:
-    pooled: dict[str, dict[str, Rows]] = {}
+    pooled: dict[str, dict[str, PredictedRows]] = {}
     for learner in study.learners:
         run = study.run(stream, learner)
         if run.sizes["seed"]:
@@ -100,7 +100,7 @@ def _draw_block(block: SubFigure, study: StudyResults, each: _RowSet, lines: int
             panel.set_axis_off()
 
 
-def _draw_curve(axes: Axes, counts: Axes, rows: Rows, style: dict[str, Any]) -> None:
+def _draw_curve(axes: Axes, counts: Axes, rows: PredictedRows, style: dict[str, Any]) -> None:
     curve = shift_probabilities.reliability(rows.confidence, rows.correct, BINS)
     axes.plot([0, 1], [0, 1], color=figure_style.MUTED, lw=0.8, ls=":")
     bars = np.abs([curve.observed - curve.low, curve.high - curve.observed])

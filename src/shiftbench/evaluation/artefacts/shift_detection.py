@@ -111,7 +111,7 @@ def _brier_parts(study: StudyResults, stream: str, detector: _Detector) -> str:
     if AFTER not in detector.probabilities:
         return ""
     p, true = detector.probabilities[AFTER]
-    parts = shift_probabilities.parts(shift_probabilities.reliability(p, true, BINS))
+    parts = shift_probabilities.brier_terms(shift_probabilities.reliability(p, true, BINS))
     name = study.label(detector.name) + f" on {stream}" * (len(study.streams) > 1)
     numbers = f"{parts.reliability:.3f} - {parts.resolution:.3f} + {parts.uncertainty:.3f}"
     brier = shift_probabilities.brier(p, true)

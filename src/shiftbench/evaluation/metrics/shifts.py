@@ -19,7 +19,7 @@ from shiftbench.evaluation.scoring import (
     shift_matching,
     shift_probabilities,
 )
-from shiftbench.evaluation.scoring.shift_matching import Counts
+from shiftbench.evaluation.scoring.shift_matching import MatchCounts
 
 JUMP_MARGIN = 1
 """Tasks by which an inferred jump may miss the true one."""
@@ -29,7 +29,7 @@ def matched(
     run: xr.Dataset,
     stream: xr.Dataset,
     *,
-    measure: Callable[[Counts], np.ndarray],
+    measure: Callable[[MatchCounts], np.ndarray],
     margin: int,
 ) -> np.ndarray:
     """Return a measure [seed] of shifts matched one to one within `margin` tasks.

@@ -15,7 +15,7 @@ import xarray as xr
 from shiftbench.config import provenance
 from shiftbench.core.metric import Metric
 from shiftbench.evaluation.scoring import predictions, referral
-from shiftbench.evaluation.scoring.predictions import Rows
+from shiftbench.evaluation.scoring.predictions import PredictedRows
 from shiftbench.evaluation.scoring.referral import Score
 
 
@@ -62,7 +62,7 @@ def ood_auc(run: xr.Dataset, stream: xr.Dataset, *, by: str) -> np.ndarray:
     )
 
 
-def misclassification_auc(rows: Rows) -> float:
+def misclassification_auc(rows: PredictedRows) -> float:
     """Return the area under the ROC curve of the entropy for errors; 0.5 is chance.
 
     NaN where all rows are right, or all wrong.
@@ -70,7 +70,7 @@ def misclassification_auc(rows: Rows) -> float:
     return referral.ranking(rows.entropy, ~rows.correct)
 
 
-def mutual_information(rows: Rows) -> float:
+def mutual_information(rows: PredictedRows) -> float:
     """Return the mean mutual information of the parameters and the class, in nats.
 
     The entropy of the mean of draws minus the mean of their entropies; 0 for point estimates.
@@ -78,7 +78,7 @@ def mutual_information(rows: Rows) -> float:
     return float(rows.mutual_information.mean())
 
 
-def _not_referred(rows: Rows, share: float | None) -> Rows:
+def _not_referred(rows: PredictedRows, share: float | None) -> PredictedRows:
     return rows if share is None else referral.kept(rows, share)
 
 

@@ -10,7 +10,7 @@ import xarray as xr
 
 from shiftbench.core.metric import Metric
 from shiftbench.evaluation.scoring import shift_matching
-from shiftbench.evaluation.scoring.shift_matching import Counts, count_matched
+from shiftbench.evaluation.scoring.shift_matching import MatchCounts, count_matched
 from shiftbench.evaluation.scoring.words import dating, held_out, trajectories
 
 MARGIN = 1
@@ -18,7 +18,7 @@ MARGIN = 1
 
 
 def matched(
-    run: xr.Dataset, stream: xr.DataTree, *, measure: Callable[[Counts], np.ndarray]
+    run: xr.Dataset, stream: xr.DataTree, *, measure: Callable[[MatchCounts], np.ndarray]
 ) -> np.ndarray:
     """Return a measure [seed] of changes matched one to one with planted ones of the same word.
 
@@ -33,7 +33,9 @@ def matched(
         sum(count_matched(a, b, MARGIN) for a, b in zip(one.T, other.T, strict=True))
         for one, other in zip(inferred, true, strict=True)
     ]
-    return measure(Counts(np.array(pairs, int), inferred.sum(axis=(1, 2)), true.sum(axis=(1, 2))))
+    return measure(
+        MatchCounts(np.array(pairs, int), inferred.sum(axis=(1, 2)), true.sum(axis=(1, 2)))
+    )
 
 
 def dating_error(run: xr.Dataset, stream: xr.DataTree, *, by_period: bool) -> np.ndarray:

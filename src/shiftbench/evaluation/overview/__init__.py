@@ -1,1 +1,1 @@
-"""What is made of all studies of a config together."""
+"""Figures and tables over all studies of a config."""

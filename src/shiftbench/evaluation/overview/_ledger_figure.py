@@ -1,4 +1,4 @@
-"""The figure of the ledger: a bar a paper, of how many of its claims have which verdict."""
+"""The figure of the ledger: a bar for each paper, with the number of its claims by verdict."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ BAR = 0.46
 def draw(rows: pd.DataFrame, foot: str) -> Figure:
     """Draw the verdicts on the claims of each paper, of rows of `ledger.collect`."""
     counts = by_paper(rows)
-    drawn = figure_style.figure(BAR * len(counts) + 1.3, foot)
-    axes = drawn.subplots()
+    figure = figure_style.figure(BAR * len(counts) + 1.3, foot)
+    axes = figure.subplots()
     left = np.zeros(len(counts))
     for verdict, look in LOOKS.items():
         numbers = counts[verdict].to_numpy()
@@ -47,8 +47,8 @@ def draw(rows: pd.DataFrame, foot: str) -> Figure:
         Patch(label=f"{verdict}: {counts[verdict].sum()}", **LOOKS[verdict], **EDGE)
         for verdict in LOOKS
     ]
-    figure_style.figure_legend(drawn, handles)
-    return drawn
+    figure_style.figure_legend(figure, handles)
+    return figure
 
 
 def by_paper(rows: pd.DataFrame) -> pd.DataFrame:

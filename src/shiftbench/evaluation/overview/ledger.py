@@ -1,7 +1,7 @@
 """The ledger: every claim of every paper with its verdict, over all studies of some configs.
 
-From the tables `claims` of the studies. A claim has a row for each study and stream that judges
-it, and one row, *not run*, where none does.
+It joins the tables `claims` of the studies. A claim has a row for each study and stream that judges
+it, or one row *not run*.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ COLUMNS = (*claims.COLUMNS[:4], "config", "study", *claims.COLUMNS[4:])
 def collect(
     claims: Sequence[Mapping[str, Any]], tables: Mapping[tuple[str, str], Path]
 ) -> pd.DataFrame:
-    """All claims in the order of their files, as texts, in `COLUMNS`.
+    """Return all claims in the order of their files, as texts, with `COLUMNS`.
 
     tables: the CSV file of each config and study. UserError for a file that is no table of claims.
     """
-    judged = [row for place, path in tables.items() for row in _read(path, *place)]
+    judged = [row for source, path in tables.items() for row in _read(path, *source)]
     rows = [
         row
         for claim in claims
@@ -46,9 +46,9 @@ def write(
     tables: Mapping[tuple[str, str], Path],
     figures: bool = True,
 ) -> list[Path]:
-    """Write the ledger to STEM.csv and .md, and draw it to STEM.svg and .png; what was written.
+    """Write the ledger to STEM.csv and .md, draw it to STEM.svg and .png; return the paths.
 
-    claims, tables: as of `collect`.
+    claims, tables: as for `collect`.
     """
     rows = collect(claims, tables)
     table_files.save(rows, stem, caption(rows), shown(rows))
@@ -58,7 +58,7 @@ def write(
 
 
 def caption(rows: pd.DataFrame) -> str:
-    """How many verdicts there are of each kind, and of what."""
+    """Return a caption with the number of verdicts of each kind."""
     counts = ", ".join(f"{number} {name}" for name, number in counted(rows).items())
     return (
         f"Claims: {rows['claim'].nunique()}; papers: {rows['paper'].nunique()}. Verdicts of "
@@ -69,17 +69,17 @@ def caption(rows: pd.DataFrame) -> str:
 
 
 def draw(rows: pd.DataFrame) -> Figure:
-    """A bar a paper, of how many of its claims have which verdict."""
+    """Draw a bar for each paper, with the number of its claims by verdict."""
     return _ledger_figure.draw(rows, caption(rows))
 
 
 def counted(rows: pd.DataFrame) -> dict[str, int]:
-    """How many rows have each verdict."""
+    """Return how many rows have each verdict."""
     return {name: int((rows["verdict"] == name).sum()) for name in verdicts.VERDICTS}
 
 
 def shown(rows: pd.DataFrame) -> pd.DataFrame:
-    """What people read of it: what `claims.shown` has, with the study."""
+    """Return the columns for readers: those of `claims.shown`, with the study."""
     return claims.shown(rows).assign(stream=rows["study"] + " " + rows["stream"])
 
 

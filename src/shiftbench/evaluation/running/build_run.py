@@ -1,4 +1,4 @@
-"""The parts of a run, put together from its spec: stream, learner, metrics, seeds."""
+"""A run built from its spec: stream, learner, metrics and seeds."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ log = logging.getLogger("shiftbench")
 
 @dataclass(frozen=True)
 class Run:
-    """All that a run is made of; nothing of it changes while it runs.
+    """Everything a run consists of; nothing of it changes while it runs.
 
-    learner: None if it refused the stream, for the reason in `refused`. numbers: of the S
-    seeds; realisations: which one of the stream each of them has; seeds: [S, 2]. needs: what
-    its learner and combinators ask the protocol to reveal.
+    learner: None if it refused the stream, for the reason in `refused`. numbers: the numbers of
+    the S seeds; realisations: the realisation of the stream that each seed has; seeds: [S, 2].
+    needs: what the learner and combinators need the protocol to reveal.
     """
 
     spec: dict
@@ -44,23 +44,23 @@ class Run:
 
     @property
     def looks_back(self) -> bool:
-        """Whether all tasks so far are tested, and not the last one alone."""
+        """True if all tasks so far are tested after each task, not the last one alone."""
         return hasattr(self.reader, "test")
 
     @property
     def keeps(self) -> bool:
-        """Whether predictions are kept row by row."""
+        """True if predictions are kept row by row."""
         return "predictions" in self.spec.get("keeps", ())
 
     @property
     def labels(self) -> xr.Dataset:
-        """What the stream says of its tasks."""
+        """The variables of the stream that describe its tasks."""
         stream = self.stream
         return stream if isinstance(stream, xr.Dataset) else stream.to_dataset()
 
 
 def run(spec: dict, stream: xr.Dataset | xr.DataTree, warmed: Warmed | None = None) -> Run:
-    """The parts of the run that a spec (see config/specs.py) describes.
+    """Build the run that a spec (see config/specs.py) describes.
 
     warmed: its warm-up, if a job did it for several runs.
     """

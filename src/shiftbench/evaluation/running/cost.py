@@ -1,4 +1,4 @@
-"""What a job costs: wall time, processor time, peak memory, where and with which versions."""
+"""The cost of a job: wall and processor time, peak memory, machine and package versions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PACKAGES = (
 
 
 def versions() -> dict[str, str]:
-    """Versions of the packages that results depend on, and of Python."""
+    """Return the versions of Python and of the packages that results depend on."""
     return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
 
 
@@ -39,7 +39,7 @@ class Meter:
         self._since: float | None = None
 
     def __enter__(self) -> Meter:
-        """Counts the block as learning: calls of the learner, and nothing around them."""
+        """Count the processor time of the block as learning: calls of the learner alone."""
         self._since = time.process_time()
         return self
 
@@ -51,7 +51,7 @@ class Meter:
         return self._learning + inside
 
     def reading(self) -> dict:
-        """Seconds and bytes so far, over all attempts."""
+        """Return seconds and bytes so far, over all attempts."""
         memory = psutil.Process().memory_info()
         peak = peak_bytes() or memory.rss
         return {
@@ -72,7 +72,7 @@ class Meter:
 
 
 def peak_bytes() -> int | None:
-    """Peak resident memory of this process alone; a fork does not inherit it (Linux)."""
+    """Return the peak resident memory of this process (Linux); a fork does not inherit it."""
     try:
         status = Path("/proc/self/status").read_text()
     except OSError:

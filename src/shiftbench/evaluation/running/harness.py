@@ -1,13 +1,13 @@
-"""Runs one learner on one stream, for a block of seeds side by side.
+"""The harness: it runs one learner on one stream, for a block of seeds side by side.
 
 The harness owns the order: time update, predict, reveal, observe, predict; a study may have the
 time update after the first prediction. A learner is never given targets that it has not
 predicted, nor anything that the protocol keeps back.
-Scores are taken of the prediction before a task is observed (prequential) or after, on
-the task's test data, as each metric says.
+Each metric scores the prediction before a task is observed (prequential), or the prediction
+of its test data afterwards.
 
-A run can be stopped at any time (SIGTERM, 90 % of the time limit, kill -9) and goes on
-from the last task, or step of a long one, that was saved. All randomness is folded from names
+A run can be stopped at any time (SIGTERM, 90 % of the time limit, kill -9). It resumes after the
+last task, or the last step of a long one, that was saved. All randomness is folded from names
 and numbers, so the result is the same to the last byte.
 """
 
@@ -34,7 +34,7 @@ from shiftbench.evaluation.running.build_run import Run
 from shiftbench.evaluation.running.cost import Meter
 from shiftbench.evaluation.running.progress import Progress
 from shiftbench.evaluation.running.run_state import INFO, SCORE, TESTED, WARM_UP, Position, Records
-from shiftbench.evaluation.running.stop_signals import Stopped, Stops
+from shiftbench.evaluation.running.stop_signals import Stopped, StopSignals
 from shiftbench.evaluation.running.warm_up import Warmed
 from shiftbench.evaluation.scoring import judging
 
@@ -42,7 +42,7 @@ log = logging.getLogger("shiftbench")
 
 SECONDS_BETWEEN_CHECKPOINTS = 1.0
 SHARE_OF_CHECKPOINTS = 0.05
-"""A checkpoint that took a second, as of ten thousands of tasks, is next made in 20 seconds."""
+"""Share of the time for checkpoints: after one that took a second, the next is 20 seconds later."""
 
 LOGARITHMS = ("log_weight", "log_joint")
 """Arrays of states with these endings may be -inf, the logarithm of an empty slot's weight."""
@@ -57,14 +57,31 @@ def run_job(
     threads: int = 1,
     warmed: Warmed | None = None,
 ) -> tuple[xr.Dataset, dict]:
-    """The run's store and its cost. Raises Stopped when it has to end before it is done.
+    """Run a spec and return the store and the cost of the run.
 
-    spec: see config/specs.py. scratch: folder of the checkpoint, keyed by the spec's
-    digest; it survives this process and is removed when the run is complete. warmed: the
-    warm-up, if a job did it for several runs.
+    Parameters
+    ----------
+    spec
+        See config/specs.py.
+    stream
+        The stream's store.
+    scratch
+        Folder of the checkpoint, keyed by the spec's digest. It survives this process, and is
+        removed when the run is complete.
+    minutes
+        Time limit; the run stops at 90 % of it.
+    threads
+        Threads for the learner.
+    warmed
+        The warm-up, if a job did it for several runs.
+
+    Raises
+    ------
+    Stopped
+        When the run has to end before it is done; its position is saved.
     """
     os.environ["SHIFTBENCH_THREADS"] = str(threads)
-    with Stops(minutes) as stops:
+    with StopSignals(minutes) as stops:
         run = build_run.run(spec, stream, warmed)
         now, meter, loop_states = _resume(run, scratch)
         progress = Progress(run.name, run.problem.n_tasks, now.next_task)
@@ -72,9 +89,9 @@ def run_job(
         interval = loop_checkpoint.PollInterval()
         try:
             while now.next_task < run.problem.n_tasks and not all(now.failures):
-                keep = partial(run_state.save, scratch, now, meter, loop_states)
+                save = partial(run_state.save, scratch, now, meter, loop_states)
                 with loop_checkpoint.monitored(
-                    loop_checkpoint.LoopMonitor(loop_states, keep, stops.reason, interval)
+                    loop_checkpoint.LoopMonitor(loop_states, save, stops.reason, interval)
                 ):
                     now, loop_states = advance(run, now, meter), {}
                 progress.advance(_note(now))
@@ -85,7 +102,7 @@ def run_job(
                     took = time.monotonic() - begun
                     due = begun + max(SECONDS_BETWEEN_CHECKPOINTS, took / SHARE_OF_CHECKPOINTS)
         except Exception as error:
-            # TensorFlow wraps what is raised in the middle of its work, and hides why.
+            # TensorFlow wraps an exception that is raised while it works, and hides the reason.
             reason = stops.reason() or (str(error) if isinstance(error, Stopped) else "")
             if not reason:
                 raise
@@ -97,7 +114,7 @@ def run_job(
 
 
 def start(run: Run) -> Position:
-    """The position before the first task; all seeds failed if the learner is refused."""
+    """Return the position before the first task; all seeds failed if the learner is refused."""
     if run.learner is None:
         return Position(0, {}, None, [run.refused] * len(run.numbers))
     warm_up = int(run.stream.attrs["warm_up"])
@@ -106,7 +123,7 @@ def start(run: Run) -> Position:
 
 
 def advance(run: Run, now: Position, meter: Meter) -> Position:
-    """One task: drift, predict, reveal, observe, predict; pure in the position."""
+    """Advance by one task: drift, predict, reveal, observe, predict. Pure in the position."""
     t = now.next_task
     task = run.reader.task(run.stream, run.realisations, t)
     try:
@@ -119,20 +136,20 @@ def advance(run: Run, now: Position, meter: Meter) -> Position:
     if t < 0:
         learnt = {WARM_UP + name: np.asarray(values)[:, None] for name, values in info.items()}
         return Position(t + 1, state, Records(None, learnt), failures)
-    well = np.array([not reason for reason in failures])
-    found = {
-        name if name.startswith(TESTED) else SCORE + name: np.where(well, values.T, np.nan).T
+    succeeded = np.array([not reason for reason in failures])
+    arrays = {
+        name if name.startswith(TESTED) else SCORE + name: np.where(succeeded, values.T, np.nan).T
         for name, values in scores.items()
     }
-    found |= {INFO + name: np.asarray(values) for name, values in info.items()} | rows
-    records = Records(now.records, {name: values[:, None] for name, values in found.items()})
+    arrays |= {INFO + name: np.asarray(values) for name, values in info.items()} | rows
+    records = Records(now.records, {name: values[:, None] for name, values in arrays.items()})
     return Position(t + 1, state, records, failures)
 
 
 def _learn(
     run: Run, state: State, task: Task, t: int, meter: Meter
 ) -> tuple[State, dict[str, np.ndarray], Info, dict[str, np.ndarray]]:
-    """The state after the task, its scores, the learner's info and the predictions to keep."""
+    """Return the state after a task, its scores, the learner's info and the kept predictions."""
     learner = run.learner
     assert learner is not None
 
@@ -163,10 +180,10 @@ def _learn(
 def _after(
     run: Run, state: State, task: Task, t: int, seeds: np.ndarray
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Scores on the test data of the task or, where the stream looks back, of all so far.
+    """Return scores on the test data after a task, and the kept predictions of the task.
 
-    Then the score is the mean over tasks, and tested/METRIC [S, n_tasks] holds each
-    task's, NaN for those to come. Beside them what is kept of the predictions of the last task.
+    Where the stream looks back, a score is the mean over all tasks so far, and tested/METRIC
+    [S, n_tasks] has that of each task, NaN for tasks to come.
     """
     assert run.learner is not None
     if not run.looks_back:
@@ -175,17 +192,17 @@ def _after(
         tests = [run.reader.test(run.stream, run.realisations, j) for j in range(t + 1)]
     if not tests:
         return {}, {}
-    each = []
+    by_task = []
     for test in tests:
         predictive = run.learner.predict(state, test.inputs, seeds)
-        each.append(_score(run, "after", predictive, test))
+        by_task.append(_score(run, "after", predictive, test))
     rows = _rows(run, "after", predictive, test)
-    scores = {name: np.stack([one[name] for one in each], axis=1) for name in each[0]}
-    found = {name: values.mean(axis=1) for name, values in scores.items()}
+    stacked = {name: np.stack([one[name] for one in by_task], axis=1) for name in by_task[0]}
+    scores = {name: values.mean(axis=1) for name, values in stacked.items()}
     if run.looks_back:
         to_come = np.full((len(seeds), run.problem.n_tasks - t - 1), np.nan)
-        found |= {TESTED + name: np.hstack([array, to_come]) for name, array in scores.items()}
-    return found, rows
+        scores |= {TESTED + name: np.hstack([array, to_come]) for name, array in stacked.items()}
+    return scores, rows
 
 
 def _rows(run: Run, moment: str, predictive: Predictive, batch: Batch) -> dict[str, np.ndarray]:
@@ -193,11 +210,11 @@ def _rows(run: Run, moment: str, predictive: Predictive, batch: Batch) -> dict[s
 
 
 def _context(run: Run, t: int) -> Context:
-    """What the study reveals and the learner declares that it needs; None for the rest."""
-    shown = run.needs & set(run.spec["reveals"])
+    """Return what the study reveals and the learner needs; None for the rest."""
+    revealed = run.needs & set(run.spec["reveals"])
     shift = run.labels["shift"].values[run.realisations]
-    boundary = shift[:, max(t, 0)] & (t >= 0) if "boundaries" in shown else None
-    if "task_identity" not in shown:
+    boundary = shift[:, max(t, 0)] & (t >= 0) if "boundaries" in revealed else None
+    if "task_identity" not in revealed:
         return Context(boundary, None)
     identity = shift[:, : t + 1].sum(axis=1) if t >= 0 else np.zeros(len(shift), np.int64)
     return Context(boundary, identity)
@@ -212,7 +229,7 @@ def _score(run: Run, stage: str, predictive: Predictive, batch: Batch) -> dict[s
 
 
 def _judged(run: Run, scores: dict[str, np.ndarray], task: Task) -> dict[str, np.ndarray]:
-    """The scores, but 0 for seeds whose rows are all masked: they have none to be judged by."""
+    """Return the scores, but 0 for seeds without unmasked rows, whose NaN is no failure."""
     batches = {"before": task.train, "after": None if run.looks_back else task.test}
     judged = dict(scores)
     for stage, batch in batches.items():
@@ -223,7 +240,7 @@ def _judged(run: Run, scores: dict[str, np.ndarray], task: Task) -> dict[str, np
 
 
 def _failures(run: Run, now: Position, state: State, scores: dict[str, np.ndarray]) -> list[str]:
-    """One reason a seed, empty while it is well, after the task of the position."""
+    """Return one reason a seed, empty for no failure, after the task of the position."""
     failures, broken = list(now.failures), _not_finite(state, scores)
     for s in np.flatnonzero(broken.any):
         if not failures[s]:
@@ -232,13 +249,15 @@ def _failures(run: Run, now: Position, state: State, scores: dict[str, np.ndarra
     return failures
 
 
-class _Broken(NamedTuple):
+class _NotFinite(NamedTuple):
+    """Which seeds [S] have values that are not finite, and the name of the first array."""
+
     any: np.ndarray
     where: list[str]
 
 
-def _not_finite(state: State, scores: dict[str, np.ndarray]) -> _Broken:
-    """Which seeds [S] hold a NaN, or an infinity that is not a log of zero, and where."""
+def _not_finite(state: State, scores: dict[str, np.ndarray]) -> _NotFinite:
+    """Find seeds with a NaN, or an infinity that is not the logarithm of zero."""
     size = len(next(iter(state.values())))
     where = [""] * size
     named = [(f"state '{k}'", a, k.endswith(LOGARITHMS)) for k, a in state.items()]
@@ -249,27 +268,27 @@ def _not_finite(state: State, scores: dict[str, np.ndarray]) -> _Broken:
         bad = np.isnan(array) | (array == np.inf) if logarithm else ~np.isfinite(array)
         for s in np.flatnonzero(bad.reshape(size, -1).any(axis=1)):
             where[s] = where[s] or name
-    return _Broken(np.array([bool(w) for w in where]), where)
+    return _NotFinite(np.array([bool(w) for w in where]), where)
 
 
 def _note(now: Position) -> str:
-    """The first metric of the last task, for people who watch."""
-    last = now.records.found if now.records else {}
+    """Return the first metric of the last task, for the progress bar."""
+    last = now.records.arrays if now.records else {}
     scores = [name for name in last if name.startswith(SCORE)]
     if not scores:
         return ""
     values = last[scores[0]][:, -1]
-    well = values[np.isfinite(values)]
-    mean = well.mean() if well.size else np.nan
+    finite = values[np.isfinite(values)]
+    mean = finite.mean() if finite.size else np.nan
     return f"{scores[0].removeprefix(SCORE)} {mean:.3f}"
 
 
 def _resume(run: Run, scratch: Path) -> tuple[Position, Meter, LoopStates]:
-    """From the last checkpoint if there is one, else from the start."""
-    found = run_state.load(scratch)
-    if found is None:
+    """Return position, cost and loop states of the last checkpoint, else of the start."""
+    saved = run_state.load(scratch)
+    if saved is None:
         return start(run), Meter(), {}
-    now, _, loop_states = found
+    now, _, loop_states = saved
     inside = ", within it" if loop_states else ""
     log.info("%s: resumed at task %d%s", run.name, now.next_task, inside)
-    return found
+    return saved

@@ -1,4 +1,4 @@
-"""Learners, made from the components of a pipeline with their settings, as specs have them."""
+"""Learners assembled from the components of a pipeline and their settings, as in specs."""
 
 from __future__ import annotations
 
@@ -22,41 +22,42 @@ Begin = Callable[[State, Batch, np.ndarray], tuple[State, Info]]
 def assemble(
     pipeline: Sequence, model_spec: Sequence | None, problem: Problem, begin: Begin | None = None
 ) -> Learner:
-    """The learner of a variant: combinators, outermost first, around a learner on a model.
+    """Build the learner of a pipeline: combinators, outermost first, around a learner.
 
-    begin: takes the place of that of the component that does the work of a warm-up.
+    model_spec: name and settings of the learner's model, if it has one. begin: replaces the
+    warm-up of the component that does it.
     """
     *outer, (name, settings) = pipeline
     around = []
     for combinator, combinator_settings in outer:
-        module, made = _configured("combinators", combinator, combinator_settings)
-        around.append(partial(_combined, combinator, module.build, made, problem))
+        module, configured = _configured("combinators", combinator, combinator_settings)
+        around.append(partial(_combined, combinator, module.build, configured, problem))
         if hasattr(module, "inner_problem"):
-            problem = module.inner_problem(made, problem)
+            problem = module.inner_problem(configured, problem)
     worker = warm_ups.worker(pipeline) if begin else None
     learner = _learner(name, settings, model_spec, problem)
-    for place in reversed(range(len(pipeline))):
-        if place < len(around):
-            learner = around[place](learner)
-        if worker and worker.place == place:
+    for position in reversed(range(len(pipeline))):
+        if position < len(around):
+            learner = around[position](learner)
+        if worker and worker.place == position:
             learner = replace(learner, warm_up=begin)
     return learner
 
 
-def alone(
+def warm_up_worker(
     kind: str, name: str, settings: dict, model_spec: Sequence | None, problem: Problem
 ) -> Learner:
-    """The component that does the work of a warm-up, without the others of its pipeline."""
+    """Build the component that does a warm-up, without the others of its pipeline."""
     if kind == "learners":
         return _learner(name, settings, model_spec, problem)
-    module, made = _configured(kind, name, settings)
-    return module.build(made, problem, Learner(_nothing, _nothing, _nothing))
+    module, configured = _configured(kind, name, settings)
+    return module.build(configured, problem, Learner(_nothing, _nothing, _nothing))
 
 
 def _combined(
     name: str, build: Callable[..., Learner], settings: object, problem: Problem, inner: Learner
 ) -> Learner:
-    return checked(build(settings, problem, inner), problem, _place("combinators", name))
+    return checked(build(settings, problem, inner), problem, _source("combinators", name))
 
 
 def _learner(name: str, settings: dict, model_spec: Sequence | None, problem: Problem) -> Learner:
@@ -65,31 +66,31 @@ def _learner(name: str, settings: dict, model_spec: Sequence | None, problem: Pr
         kind, of_model = model_spec
         of_shapes = components.constant("learners", name, "MODEL") == "shapes"
         model = (_described if of_shapes else _built)(kind, of_model, problem)
-    module, made = _configured("learners", name, settings)
-    learner = checked(module.build(made, problem, model), problem, _place("learners", name))
+    module, configured = _configured("learners", name, settings)
+    learner = checked(module.build(configured, problem, model), problem, _source("learners", name))
     return unmoved(learner)
 
 
 def _built(name: str, settings: dict, problem: Problem) -> Any:
-    module, made = _configured("models", name, settings)
-    return module.build(made, problem)
+    module, configured = _configured("models", name, settings)
+    return module.build(configured, problem)
 
 
 def _described(name: str, settings: dict, problem: Problem) -> Any:
     if components.defines("models", name, "describe"):
-        module, made = _configured("models", name, settings)
-        return module.describe(made, problem)
-    # By its name: only runs of learners that ask for it depend on it (config/specs.py).
+        module, configured = _configured("models", name, settings)
+        return module.describe(configured, problem)
+    # Imported by name, so that only runs of learners that need it depend on it (config/specs.py).
     return import_module("shiftbench.core.shapes").describe(name, settings, problem)
 
 
-def _place(kind: str, name: str) -> str:
-    """A component and its file, for errors."""
+def _source(kind: str, name: str) -> str:
+    """Return the name and the file of a component, for errors."""
     return f"{kind[:-1]} {name} ({components.path(kind, name)})"
 
 
 def _nothing(*_: Any) -> Any:
-    """The state of nobody."""
+    """Return an empty state."""
     return {}
 
 
@@ -99,5 +100,5 @@ def _configured(kind: str, name: str, settings: dict) -> tuple[ModuleType, objec
 
 
 def _tuples(value):
-    """Lists of a spec (JSON has no other sequence) as the tuples that settings hold."""
+    """Return the lists of a spec, as JSON has no other sequence, as tuples for settings."""
     return tuple(_tuples(item) for item in value) if isinstance(value, list) else value

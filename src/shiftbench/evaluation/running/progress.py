@@ -14,7 +14,7 @@ SECONDS_BETWEEN_LINES = 10.0
 
 
 class Progress:
-    """Counts tasks; shows the task, a metric and the time left. Below task 0 is the warm-up."""
+    """A counter that shows the task, a metric and the time left; tasks below 0 are the warm-up."""
 
     def __init__(self, name: str, total: int, next_task: int) -> None:
         self.name, self.total, self.done = name, total, next_task
@@ -26,11 +26,11 @@ class Progress:
         log.info("%s: %s", name, "warm-up" if next_task < 0 else f"task {next_task} of {total}")
 
     def advance(self, note: str) -> None:
-        """One task more; `note` is a metric to show, or empty."""
+        """Count one more task; `note` is a metric to show, or empty."""
         self.done += 1
         now = time.monotonic()
         if self.done <= 0:
-            # A warm-up does not tell how long a task takes.
+            # The time of a warm-up says nothing about that of a task.
             self.start, self.first = now, self.done
             return
         self.bar.set_postfix_str(note, refresh=False)

@@ -1,6 +1,6 @@
-"""Attempts at a run: one that was stopped is no failure, as long as each gets further.
+"""A guard against endless restarts: a stopped run is no failure as long as it advances.
 
-Beside the checkpoint stands where the run was when it was last stopped.
+The position at which the run was last stopped is kept beside its checkpoint.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ FILE = "stopped.json"
 
 
 def has_advanced(scratch: Path) -> bool:
-    """Whether the run has got further than when it was last stopped; notes where it is now."""
-    here, place = _position(scratch), scratch / FILE
-    before = place.read_text() if place.is_file() else ""
-    if here == before:
+    """Return whether the run has advanced since it was last stopped; keep its position."""
+    position, file = _position(scratch), scratch / FILE
+    before = file.read_text() if file.is_file() else ""
+    if position == before:
         return False
-    atomic_files.write(place, here)
+    atomic_files.write(file, position)
     return True
 
 
 def _position(scratch: Path) -> str:
-    """The next task, and the epoch and step of each loop within it; empty before a checkpoint."""
-    found = checkpoint.load(scratch)
-    if found is None:
+    """Return the next task, and epoch and step of its loops; empty before a checkpoint."""
+    saved = checkpoint.load(scratch)
+    if saved is None:
         return ""
-    _, meta = found
+    _, meta = saved
     return json.dumps([meta["next_task"], sorted(meta["loops"].items())])

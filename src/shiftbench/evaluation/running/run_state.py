@@ -1,4 +1,4 @@
-"""Where a run stands, between two tasks or within one, and how that is saved and found again."""
+"""The position of a run, between two tasks or within one, saved to and loaded from scratch."""
 
 from __future__ import annotations
 
@@ -17,31 +17,30 @@ from shiftbench.evaluation.running.cost import Meter
 log = logging.getLogger("shiftbench")
 
 SCORE = "score/"
-"""Before the names of scores of a task, [S, tasks]."""
+"""Prefix of the names of scores of a task, [S, tasks]."""
 TESTED = "tested/"
-"""Before the names of scores of each task so far, [S, tasks, tasks]."""
+"""Prefix of the names of scores of each task so far, [S, tasks, tasks]."""
 INFO = "info/"
-"""Before the names of infos of a task."""
+"""Prefix of the names of infos of a task."""
 WARM_UP = "warm_up/"
-"""Before the names of infos of the warm-up, of which there is one at most."""
+"""Prefix of the names of infos of the warm-up; a run has at most one."""
 
 
 class Records(NamedTuple):
-    """What was found in some tasks, on top of what was found before them.
+    """Scores, infos and kept predictions of some tasks, after the records of earlier tasks.
 
-    found: name -> [S, tasks, ...]. A chain and not one array: 20,000 tasks would be copied
-    20,000 times; and not a list that grows in place: a signal may come in the middle of a task.
+    arrays: name -> [S, tasks, ...]. A chain, since one array of 20,000 tasks would be copied
+    20,000 times, and a list that grows in place could be cut short by a signal.
     """
 
     before: Records | None
-    found: dict[str, np.ndarray]
+    arrays: dict[str, np.ndarray]
 
 
 class Position(NamedTuple):
-    """Where a run stands: all that the next task depends on, and all that was found so far.
+    """The position of a run: all that the next task depends on, and the records so far.
 
-    next_task: the task to come (-1: the warm-up). failures: one reason a seed, empty while it
-    is well.
+    next_task: the next task (-1: the warm-up). failures: one reason a seed, empty for none.
     """
 
     next_task: int
@@ -51,10 +50,10 @@ class Position(NamedTuple):
 
 
 def joined(records: Records | None) -> dict[str, np.ndarray]:
-    """All that was found: name -> [S, tasks, ...] in the order of the tasks."""
+    """Join a chain of records: name -> [S, tasks, ...] in the order of the tasks."""
     pieces: dict[str, list[np.ndarray]] = {}
     while records:
-        for name, values in records.found.items():
+        for name, values in records.arrays.items():
             pieces.setdefault(name, []).append(values)
         records = records.before
     return {name: _in_order(name, values[::-1]) for name, values in pieces.items()}
@@ -63,9 +62,9 @@ def joined(records: Records | None) -> dict[str, np.ndarray]:
 def save(
     scratch: Path, position: Position, meter: Meter, loop_states: LoopStates | None = None
 ) -> None:
-    """Keeps the position, and what the run has cost, in its folder of checkpoints.
+    """Save the position and the cost of a run in its folder of checkpoints.
 
-    loop_states: of the loops within the next task, if it has begun.
+    loop_states: states of the loops within the next task, if it has begun.
     """
     loops = loop_states or {}
     arrays = prefixed(position.state, "state/") | prefixed(joined(position.records), "records/")
@@ -85,11 +84,11 @@ def save(
 
 
 def load(scratch: Path) -> tuple[Position, Meter, LoopStates] | None:
-    """What was saved last, with a meter that goes on from its cost; None without."""
-    found = checkpoint.load(scratch)
-    if found is None:
+    """Load what was saved last, with a meter that continues its cost; None without any."""
+    saved = checkpoint.load(scratch)
+    if saved is None:
         return None
-    arrays, meta = found
+    arrays, meta = saved
     records = Records(None, part(arrays, "records/"))
     position = Position(meta["next_task"], part(arrays, "state/"), records, meta["failures"])
     loop_states = {}

@@ -1,4 +1,4 @@
-"""What is published of a run: scores, infos and status with names; no times, no host."""
+"""The store of a run: scores, infos and status with labels; no times, no host."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ log = logging.getLogger("shiftbench")
 
 
 def dataset(run: Run, position: Position) -> xr.Dataset:
-    """The store of a run that ended at this position, NaN where it ended early."""
-    found = joined(position.records)
-    done = max((array.shape[1] for array in found.values()), default=0)
+    """Return the store of a run that ended at this position; NaN for tasks that it missed."""
+    records = joined(position.records)
+    done = max((array.shape[1] for array in records.values()), default=0)
     stacked = {
         name: _filled(array, run.problem.n_tasks)
-        for name, array in found.items()
+        for name, array in records.items()
         if not name.startswith(saved_predictions.KEPT)
     }
     status = [f"failed: {reason}" if reason else "ok" for reason in position.failures]
@@ -34,25 +34,25 @@ def dataset(run: Run, position: Position) -> xr.Dataset:
         "realisation": ("seed", np.array(run.realisations)),
     }
     variables |= _tested(run, stacked) | _infos(run, stacked)
-    variables |= saved_predictions.variables(found, run.problem.n_tasks)
+    variables |= saved_predictions.variables(records, run.problem.n_tasks)
     return xr.Dataset(variables, coords=_coordinates(run), attrs=_origin(run))
 
 
 def _scores(run: Run, stacked: dict[str, np.ndarray]) -> np.ndarray:
-    """[metric, S, task]"""
+    """Return the scores [metric, S, task]."""
     empty = np.full((len(run.numbers), run.problem.n_tasks), np.nan)
     scores = [stacked.get(SCORE + metric.name, empty) for metric in run.metrics]
     return np.array(scores).reshape(-1, *empty.shape)
 
 
 def _tested(run: Run, stacked: dict[str, np.ndarray]) -> dict[str, tuple]:
-    """Scores of each task so far, of metrics that were taken of them; or nothing."""
+    """Return the scores of each task so far, for metrics that have them."""
     after = [metric.name for metric in run.metrics if TESTED + metric.name in stacked]
     if not after:
         return {}
-    matrix = ("after_metric", "seed", "task", "tested_task")
+    dims = ("after_metric", "seed", "task", "tested_task")
     return {
-        "tested": (matrix, np.array([stacked[TESTED + name] for name in after])),
+        "tested": (dims, np.array([stacked[TESTED + name] for name in after])),
         "after_metric": ("after_metric", np.array(after, dtype=str)),
     }
 
@@ -70,7 +70,7 @@ def _infos(run: Run, stacked: dict[str, np.ndarray]) -> dict[str, tuple]:
 
 
 def _named(run: Run, name: str, array: np.ndarray, *tasks: str) -> tuple:
-    """An info with the names of its dimensions; on counts, the first of its own is the word."""
+    """Return an info with its dimensions; on counts, the first of its own is the word."""
     dims = ["seed", *tasks, "hypothesis" if tasks else "warm_up_hypothesis"]
     dims += [f"{name}_{i}" for i in range(array.ndim - len(dims))]
     if run.problem.kind == "counts" and len(dims) > 2 + len(tasks):
@@ -102,7 +102,7 @@ def _origin(run: Run) -> dict[str, str]:
 
 
 def _filled(array: np.ndarray, n_tasks: int) -> np.ndarray:
-    """[S, task, ...] of all tasks, NaN where a run ended early."""
+    """Pad an array [S, tasks, ...] with NaN to all tasks."""
     missing = n_tasks - array.shape[1]
     if missing == 0:
         return array

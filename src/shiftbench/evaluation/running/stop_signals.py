@@ -1,7 +1,7 @@
-"""Why a run has to stop: a signal, or the end of its time.
+"""Reasons for which a run has to stop: a signal, or the end of its time.
 
-Python acts on a signal between two of its own steps, so not while TensorFlow is at work for an
-hour. The system writes the signal's number to a pipe at once, which another thread can read.
+Python handles a signal between two bytecodes, so not while TensorFlow works for an hour. The
+system writes the signal's number to a pipe at once, which another thread can read.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ SHARE_OF_TIME_LIMIT = 0.9
 
 
 class Stopped(Exception):
-    """The run was told to stop, and is saved; running it again goes on from there."""
+    """The run had to stop and is saved; running it again resumes from there."""
 
 
-class Stops:
-    """From when it is entered, by the main thread, a signal to stop raises Stopped there, once.
+class StopSignals:
+    """A context of the main thread in which the first signal to stop raises Stopped.
 
-    What comes later, also after the time limit, is noted but raises nothing, as the state is being
-    saved by then. The handlers stay, for the time in which the results are written.
+    Later signals, also after the time limit, raise nothing, as the state is being saved by then.
+    The handlers stay installed while the results are written.
     """
 
     def __init__(self, minutes: float) -> None:
         self._end = time.monotonic() + SHARE_OF_TIME_LIMIT * 60 * minutes
         self._over = f"{SHARE_OF_TIME_LIMIT:.0%} of the limit of {minutes:g} min is over"
-        self._received, self._told = "", False
+        self._received, self._reported = "", False
 
-    def __enter__(self) -> Stops:
+    def __enter__(self) -> StopSignals:
         self._reads, self._writes = os.pipe()
         for end in (self._reads, self._writes):
             os.set_blocking(end, False)
@@ -48,19 +48,19 @@ class Stops:
             os.close(end)
 
     def reason(self) -> str:
-        """Why to stop now, in any thread; empty for no reason."""
+        """Return why to stop now, empty for no reason. Any thread may call it."""
         try:
             for number in os.read(self._reads, 100):
                 if number in SIGNALS:
                     self._received = f"signal {signal.Signals(number).name}"
-        except BlockingIOError:  # nothing new
+        except BlockingIOError:  # no new signal
             pass
-        found = self._received or (self._over if time.monotonic() > self._end else "")
-        self._told = self._told or bool(found)
-        return found
+        reason = self._received or (self._over if time.monotonic() > self._end else "")
+        self._reported = self._reported or bool(reason)
+        return reason
 
     def _stop(self, number: int, _frame: object) -> None:
         self._received = f"signal {signal.Signals(number).name}"
-        if not self._told:
-            self._told = True
+        if not self._reported:
+            self._reported = True
             raise Stopped(self._received)

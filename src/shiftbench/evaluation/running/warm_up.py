@@ -1,8 +1,8 @@
-"""What a component learns from the data before a stream, once for all methods that share it.
+"""Warm-ups: learning from the data before a stream, once for all methods that share it.
 
-A job stores it, and the runs take it from there. A run that is given no such store does the same
-work itself: the seeds come from the study, the stream, the component and the repetition, never
-from the variant, so that both have the same bytes. See config/warm_ups.py for who shares.
+A job stores the result, and runs read it. A run without such a store does the same work itself:
+seeds come from the study, the stream, the component and the repetition, never from the method, so
+that both have the same bytes. config/warm_ups.py says which runs share one.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from shiftbench.evaluation.running.pipeline import Begin
 log = logging.getLogger("shiftbench")
 
 TASK = -1
-"""The number of the task that is the warm-up."""
+"""The task number of the warm-up."""
 STATE, INFO, REFUSED = "state", "info", "refused"
 
 
 class Warmed(NamedTuple):
-    """State and info after a warm-up, [S, ...] each; or why the component refused the data."""
+    """State and info after a warm-up, [S, ...] each; or why it failed."""
 
     state: State
     info: Info
@@ -38,7 +38,7 @@ class Warmed(NamedTuple):
 
 
 def run_job(spec: dict, stream: xr.Dataset | xr.DataTree) -> tuple[xr.DataTree, dict]:
-    """The store of a warm-up and its cost. spec: see config/specs.py."""
+    """Do a warm-up and return its store and its cost. spec: see config/specs.py."""
     meter = Meter()
     reader = components.load("streams", spec["stream"]["family"])
     first, last = spec["seeds"]
@@ -52,12 +52,12 @@ def run_job(spec: dict, stream: xr.Dataset | xr.DataTree) -> tuple[xr.DataTree, 
 
 
 def learn(spec: dict, problem: Problem, batch: Batch) -> Warmed:
-    """The work itself; of `spec` counts what warm_ups.shared says."""
+    """Do a warm-up on a batch. spec: the keys that warm_ups.shared returns."""
     (kind, name, settings), (first, last) = spec["component"], spec["seeds"]
     key = spec["study"], spec["stream"]["name"], "warm-up", name
     seeds = seeding.block(range(first, last + 1), *key)
     try:
-        worker = pipeline.alone(kind, name, settings, spec["model"], problem)
+        worker = pipeline.warm_up_worker(kind, name, settings, spec["model"], problem)
         state = worker.init(seeding.fold_each(seeds, "init"))
         return Warmed(*worker.begin(state, batch, seeding.fold_each(seeds, TASK, "observe")))
     except (LearnerError, ArithmeticError) as error:
@@ -68,25 +68,26 @@ def learn(spec: dict, problem: Problem, batch: Batch) -> Warmed:
 def beginning(
     spec: dict, stream: xr.Dataset | xr.DataTree, problem: Problem, warmed: Warmed | None
 ) -> Begin | None:
-    """What the worker of a run begins with; None where it learns as the run's other seeds have it.
+    """Return the function that replaces a run's warm-up by a shared one; None without a shared one.
 
-    spec: of the run. warmed: the work, if it was done already. LearnerError where it failed.
+    spec: the spec of the run. warmed: the warm-up, if a job did it. The function raises
+    LearnerError where the warm-up failed.
     """
     shared = warm_ups.shared(spec) if stream.attrs["warm_up"] else None
     if shared is None:
         return None
 
     def begin(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
-        found = warmed or learn(shared, problem, batch)
-        if found.refused:
-            raise LearnerError(found.refused)
-        return state | found.state, found.info
+        result = warmed or learn(shared, problem, batch)
+        if result.refused:
+            raise LearnerError(result.refused)
+        return state | result.state, result.info
 
     return begin
 
 
 def read(store: xr.DataTree, run_spec: dict, place: str) -> Warmed:
-    """What a job stored; UserError where that is not the warm-up of the run."""
+    """Read a stored warm-up; UserError where it is not that of the run. place: for the error."""
     wanted = warm_ups.shared(run_spec)
     spec = provenance.spec(store) if "spec" in store.attrs else {}
     if wanted is None or wanted != {key: spec.get(key) for key in wanted}:

@@ -1,1 +1,1 @@
-"""What is said of runs: metrics, summaries of studies, published numbers."""
+"""Scores of studies: summaries, comparisons over seeds, and the numbers that papers print."""

@@ -1,11 +1,11 @@
-"""Which histories the hypotheses of a beam stand for: backtracking in a run store.
+"""Histories of the hypotheses of a beam, traced back in a run store.
 
 A run store keeps, per task, the slot of each hypothesis before the task (`info_parent`)
 and its decision (`info_shift`). Slots are sorted by weight, so slot 0 of the last task is
-the most likely hypothesis in hindsight, and its ancestors tell its whole history.
+the most likely hypothesis in hindsight, and its ancestors give its whole history.
 
-On streams of counts each word has hypotheses of its own: there, all arrays have the word as a
-further dimension.
+On streams of counts each word has hypotheses of its own: all arrays have the word as a further
+dimension there.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ import xarray as xr
 
 
 def decides(run: xr.Dataset) -> bool:
-    """Whether the learner of this run makes decisions about shifts."""
+    """Return whether the learner of this run makes decisions about shifts."""
     return "info_parent" in run and "info_shift" in run
 
 
 def lineage(run: xr.Dataset, hypothesis: int = 0) -> np.ndarray:
-    """Slots [seed, task] of the ancestors of the hypothesis in this slot after the last task."""
+    """Return the slots [seed, task] of the ancestors of a hypothesis, given by its final slot."""
     parent = _by_hypothesis(run, "parent").astype(int)
     slots = np.full((*parent.shape[:2], *parent.shape[3:]), hypothesis)
     for task in range(parent.shape[1] - 1, 0, -1):
-        slots[:, task - 1] = _chosen(parent[:, task], slots[:, task])
+        slots[:, task - 1] = _take_slots(parent[:, task], slots[:, task])
     return slots
 
 
 def along(run: xr.Dataset, name: str, slots: np.ndarray) -> np.ndarray:
-    """Info `name` [seed, task, ...] of the hypotheses in these slots [seed, task]."""
+    """Return an info [seed, task, ...] of the hypotheses in these slots [seed, task]."""
     values = _by_hypothesis(run, name)
-    tasks = [_chosen(values[:, task], slots[:, task]) for task in range(slots.shape[1])]
+    tasks = [_take_slots(values[:, task], slots[:, task]) for task in range(slots.shape[1])]
     return np.stack(tasks, axis=1)
 
 
 def shifts(run: xr.Dataset, hypothesis: int = 0) -> np.ndarray:
-    """Tasks [seed, task] bool before which this hypothesis places a shift, in hindsight."""
+    """Return the tasks [seed, task] bool before which a hypothesis places a shift, in hindsight."""
     return along(run, "shift", lineage(run, hypothesis)).astype(bool)
 
 
@@ -44,8 +44,8 @@ def _by_hypothesis(run: xr.Dataset, name: str) -> np.ndarray:
     return run[f"info_{name}"].transpose("seed", "task", "hypothesis", ...).values
 
 
-def _chosen(values: np.ndarray, slots: np.ndarray) -> np.ndarray:
-    """values [seed, hypothesis, ...] of the hypotheses in these slots [seed, ...]."""
+def _take_slots(values: np.ndarray, slots: np.ndarray) -> np.ndarray:
+    """Return, of values [seed, hypothesis, ...], the one in each of these slots [seed, ...]."""
     index = slots.reshape(slots.shape[0], 1, *slots.shape[1:])
     index = index.reshape(*index.shape, *[1] * (values.ndim - index.ndim))
     return np.take_along_axis(values, index, axis=1)[:, 0]

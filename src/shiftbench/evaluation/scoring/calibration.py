@@ -1,4 +1,4 @@
-"""Whether predictions are calibrated, in a sentence with the remedy where they are not.
+"""A sentence on whether predictions are calibrated, with the remedy where they are not.
 
 From the metric interval_coverage: about 95 % of the values of a stream lie within the central 95 %
 predictive interval if predictions are calibrated. A share between 90 and 99 % counts as such, since
@@ -29,37 +29,38 @@ REMEDY = {
 
 
 def sentence(cube: xr.Dataset, streams: Sequence[str], labels: Mapping[str, str]) -> str:
-    """Which share of the values lies within the intervals, by learner; empty without the metric.
+    """Say which share of the values lies within the intervals, by learner; empty without METRIC.
 
-    cube: score and score_by_task over stream, learner, metric, seed and task. labels: of learners.
+    cube: score and score_by_task over stream, learner, metric, seed and task. labels: what texts
+    call a learner.
     """
     if METRIC not in cube["metric"].values:
         return ""
-    shares, wrong = [], []
+    shares, verdicts = [], []
     for stream, learner in product(streams, cube["learner"].values.tolist()):
         place = {"stream": stream, "learner": learner, "metric": METRIC}
         by_task = cube["score_by_task"].sel(place).values
-        known = by_task[~np.isnan(by_task)]
-        if known.size:
-            state = verdict(float(known.mean()), known.size)
+        scores = by_task[~np.isnan(by_task)]
+        if scores.size:
+            state = verdict(float(scores.mean()), scores.size)
             where = f" on {stream}" if len(streams) > 1 else ""
             name = labels.get(learner, learner) + where
             of = "" if shares else " of the values"
             only = "only " if state == "narrow" else ""
-            shares.append(f"{only}{100 * known.mean():.0f} %{of} for {name}")
-            wrong.append(state)
+            shares.append(f"{only}{100 * scores.mean():.0f} %{of} for {name}")
+            verdicts.append(state)
     if not shares:
         return ""
-    found = f"{', '.join(shares)} lie within the 95 % predictive interval"
-    found = found[0].upper() + found[1:]
-    remedies = [REMEDY[state] for state in dict.fromkeys(filter(None, wrong))]
-    return "; ".join([found, *remedies]) if remedies else f"{found}: calibrated"
+    text = f"{', '.join(shares)} lie within the 95 % predictive interval"
+    text = text[0].upper() + text[1:]
+    remedies = [REMEDY[state] for state in dict.fromkeys(filter(None, verdicts))]
+    return "; ".join([text, *remedies]) if remedies else f"{text}: calibrated"
 
 
 def verdict(share: float, values: int) -> str:
-    """`narrow`, `wide` or, where intervals are calibrated, empty.
+    """Return "narrow", "wide", or "" where intervals are calibrated.
 
-    share: of so many values that lies within the intervals.
+    share: the share of the values that lies within the intervals. values: their number.
     """
     outside = round((1 - share) * values)
     if share < NARROW and stats.binom.sf(outside - 1, values, 1 - LEVEL) < CHANCE:

@@ -11,6 +11,6 @@ def calibration_error(confidence: np.ndarray, correct: np.ndarray) -> float:
     """Return the error of confidences [n] and whether each was right [n]; NaN without rows."""
     if not len(confidence):
         return np.nan
-    place = np.clip(np.ceil(confidence * BINS).astype(int) - 1, 0, BINS - 1)
-    excess = np.bincount(place, weights=correct - confidence, minlength=BINS)
+    bins = np.clip(np.ceil(confidence * BINS).astype(int) - 1, 0, BINS - 1)
+    excess = np.bincount(bins, weights=correct - confidence, minlength=BINS)
     return float(np.abs(excess).sum() / len(confidence))

@@ -1,4 +1,4 @@
-"""The changes of one seed of a run with their probability, and how far the data move at each."""
+"""The changes of one seed of a run, each with its probability."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ import xarray as xr
 from shiftbench.evaluation.scoring import beam_lineage, segmentation
 
 NEAR = 3
-"""Tasks between two positions that date the same change."""
+"""Tasks by which two positions of the same change may differ."""
 
 
 class Change(NamedTuple):
-    """A change: the first task of its segment, the task after its last one, the segment before it.
+    """A change at the start of a segment.
 
-    probability: that the learner gave, at the end of the segment, to a change within NEAR tasks.
+    before: first task of the segment before; task: first task of the segment; end: the task after
+    its last one. probability: that of a change within NEAR tasks, as the learner gave it at the end
+    of the segment.
     """
 
     before: int
@@ -25,10 +27,10 @@ class Change(NamedTuple):
     probability: float
 
 
-def found(run: xr.Dataset, seed: int = 0) -> list[Change] | None:
-    """The changes of the most probable segmentation; None where there is none.
+def inferred(run: xr.Dataset, seed: int = 0) -> list[Change] | None:
+    """Return the changes of the most probable segmentation.
 
-    That is so of a learner that decides nothing about changes, and of a run that failed.
+    None for a learner that makes no decisions about changes, and for a run that failed.
     """
     one = run.isel(seed=slice(seed, seed + 1))
     points = segmentation.changepoints(one) if one.sizes["seed"] else None
@@ -42,15 +44,13 @@ def found(run: xr.Dataset, seed: int = 0) -> list[Change] | None:
 
 
 def _probability(run: xr.Dataset, before: int, task: int, end: int) -> float:
-    """Of a change near a task, as it is known after the last task before `end`."""
-    known = run.isel(task=slice(0, end))
-    weight = np.exp(known["info_log_weight"].isel(seed=0, task=-1).values)
+    """Return the probability of a change near a task, as held after the last task before `end`."""
+    past = run.isel(task=slice(0, end))
+    weight = np.exp(past["info_log_weight"].isel(seed=0, task=-1).values)
     first, last = max(before + 1, task - NEAR), min(end - 1, task + NEAR)
     if beam_lineage.decides(run):
-        near = [
-            beam_lineage.shifts(known, k)[0, first : last + 1].any() for k in range(len(weight))
-        ]
+        near = [beam_lineage.shifts(past, k)[0, first : last + 1].any() for k in range(len(weight))]
     else:
-        length = known["info_run_length"].isel(seed=0, task=-1).values
+        length = past["info_run_length"].isel(seed=0, task=-1).values
         near = (end - 1 - length >= first) & (end - 1 - length <= last)
     return float(weight[np.array(near, bool)].sum())

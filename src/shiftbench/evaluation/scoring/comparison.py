@@ -1,8 +1,8 @@
-"""Two learners compared seed by seed: what their difference is, and what seeds can resolve.
+"""Comparison of two learners seed by seed: their difference, and what the seeds can resolve.
 
-Everything is of the paired differences [seed], of the seeds that both have. Where there are fewer
-than two of these, or all are equal, seeds say nothing of the spread: what rests on it is NaN, and
-nothing is resolved.
+Everything is computed from the paired differences [seed] of the seeds that both have. With fewer
+than two of these, or if all are equal, the spread is unknown: what rests on it is NaN, and nothing
+is resolved.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from shiftbench.evaluation.scoring.statistics import Bounds, Interval
 ALPHA = 0.05
 POWER = 0.8
 EQUAL = 1e-12
-"""Of the size of scores: a spread of differences below it is rounding."""
+"""Spread of differences, relative to the scores, below which it is rounding."""
 
 
 class Comparison(NamedTuple):
     """One learner minus another.
 
-    difference: mean over seeds with its interval; p: of the paired t test, two-sided; equivalent:
-    posterior probability that the mean difference is inside the region of practical equivalence
-    (Student t, under the reference prior 1/sd); smallest: the mean difference that this spread
-    and number of seeds resolve at 5 %, two-sided, with power 80 %.
+    difference: mean over seeds with its interval. p: p-value of the paired t test, two-sided.
+    equivalent: posterior probability that the mean difference is inside the region of practical
+    equivalence (Student t, under the reference prior 1/sd). smallest: the smallest mean difference
+    that this spread and number of seeds resolve at 5 %, two-sided, with power 80 %.
     """
 
     difference: Interval
@@ -48,7 +48,10 @@ def compare(
     region: float,
     within: Bounds = statistics.UNBOUNDED,
 ) -> Comparison:
-    """values minus others, [seed] each, NaN where a seed failed; region: half its width."""
+    """Compare two learners by their scores [seed], NaN where a seed failed.
+
+    region: half the width of the region of practical equivalence. within: bounds of the scores.
+    """
     difference = statistics.paired_difference(values, others, within)
     size = np.nanmax(np.abs([values, others]), initial=0.0)
     if not difference.sd > EQUAL * size:  # neither where it is NaN
@@ -63,21 +66,21 @@ def compare(
 
 @functools.cache
 def resolvable_effect(n: int) -> float:
-    """The smallest effect, in standard deviations of differences, that n seeds resolve."""
-    # statsmodels says on standard error that it changes solvers where n is very small.
+    """Return the smallest effect that n seeds resolve, in standard deviations of differences."""
+    # statsmodels warns that it changes solvers where n is very small.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = TTestPower().solve_power(nobs=n, alpha=ALPHA, power=POWER)
-    return float(np.squeeze(found))
+        effect = TTestPower().solve_power(nobs=n, alpha=ALPHA, power=POWER)
+    return float(np.squeeze(effect))
 
 
 def corrected(p: Sequence[float]) -> np.ndarray:
-    """p-values of one family by Holm's method; NaN stays, and is no member of the family."""
+    """Return the p-values of one family corrected by Holm's method; NaN is no member and stays."""
     values = np.array(p, dtype=float)
-    known = ~np.isnan(values)
-    if known.any():
+    tested = ~np.isnan(values)
+    if tested.any():
         # statsmodels collects garbage each time, which takes far longer than all the rest.
         gc.freeze()
-        values[known] = multipletests(values[known], method="holm")[1]
+        values[tested] = multipletests(values[tested], method="holm")[1]
         gc.unfreeze()
     return values

@@ -1,4 +1,4 @@
-"""Which true shifts a history finds, how late, and what it takes for a shift that is none.
+"""Which true shifts a history finds, with what delay, and its false alarms.
 
 A history has found a true shift if it places a shift of its own at its task or later, but before
 the next true shift (or the end). The first such is the find, its delay the number of tasks from
@@ -12,7 +12,7 @@ import numpy as np
 
 
 def delays(inferred: np.ndarray, true: np.ndarray) -> np.ndarray:
-    """Tasks from each true shift to its find [shift]; NaN of one that is missed.
+    """Return the tasks from each true shift to its find [shift]; NaN where it is missed.
 
     inferred, true: [task] bool, of one seed.
     """
@@ -22,5 +22,5 @@ def delays(inferred: np.ndarray, true: np.ndarray) -> np.ndarray:
 
 
 def false_alarms(inferred: np.ndarray, true: np.ndarray) -> int:
-    """Number of inferred shifts, [task] bool of one seed, that find none."""
+    """Return the number of inferred shifts, [task] bool of one seed, that find no true one."""
     return int(inferred.sum() - np.isfinite(delays(inferred, true)).sum())

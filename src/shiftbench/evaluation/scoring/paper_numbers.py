@@ -1,4 +1,4 @@
-"""The numbers that the papers print (`published.yaml`), for a method on a paper's stream.
+"""The numbers that papers print (paper_numbers.yaml), for a method on a paper's stream.
 
 A number is shown beside ours where the study has the method of that name under the paper's
 protocol: the stream's family, data set and settings. Where a study trains on less than `LEAST` of
@@ -19,10 +19,10 @@ import yaml
 from shiftbench.config import provenance
 
 LEAST = 0.05
-"""Share of the paper's training below which a comparison says nothing."""
+"""Share of the paper's training below which a number is withheld."""
 
 
-class Row(NamedTuple):
+class PaperRow(NamedTuple):
     """One line of a paper's table.
 
     numbers: data set -> (mean, printed spread or NaN); quoted: where the paper has them from,
@@ -38,7 +38,7 @@ class Row(NamedTuple):
     epochs: float | None = None
 
 
-class Table(NamedTuple):
+class PaperTable(NamedTuple):
     """One table of a paper, about the streams of one family; rows in the paper's order.
 
     where: settings that a stream must have for the numbers to be about it. trained: data set ->
@@ -50,16 +50,16 @@ class Table(NamedTuple):
     title: str
     family: str
     spread: str
-    rows: tuple[Row, ...]
+    rows: tuple[PaperRow, ...]
     trained: Mapping[str, int]
     where: Mapping[str, Any] = MappingProxyType({})
 
 
-class Number(NamedTuple):
-    """A printed number: its mean, its spread or NaN, who measured it, and what differs in ours.
+class PaperNumber(NamedTuple):
+    """A printed number: mean, spread or NaN, and where the paper has it from.
 
-    share: of the paper's rows times epochs, at most 1; of its rows alone where its epochs are not
-    known.
+    share: our training rows times epochs as a share of the paper's, at most 1; rows alone where
+    its epochs are unknown.
     """
 
     mean: float
@@ -74,7 +74,7 @@ class Number(NamedTuple):
 
     @property
     def note(self) -> str:
-        """What differs, in words; empty where the training is the paper's."""
+        """A note on what differs; empty where the training is the paper's."""
         if self.share >= 1:
             return ""
         words = f"{self.share:.2g} of the paper's training"
@@ -82,44 +82,49 @@ class Number(NamedTuple):
 
 
 @cache
-def tables() -> tuple[Table, ...]:
-    """All published tables."""
+def tables() -> tuple[PaperTable, ...]:
+    """Return all published tables."""
     content = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
     return tuple(
-        Table(**{**entry, "rows": tuple(Row(**row) for row in entry["rows"])})
+        PaperTable(**{**entry, "rows": tuple(PaperRow(**row) for row in entry["rows"])})
         for entry in content["tables"]
     )
 
 
-def number(stream: xr.Dataset, run: xr.Dataset, method: str | None, metric: str) -> Number | None:
-    """What a paper prints for a method and metric on the stream of a run; None for nothing."""
+def number(
+    stream: xr.Dataset, run: xr.Dataset, method: str | None, metric: str
+) -> PaperNumber | None:
+    """Return what a paper prints for a method and metric on a run's stream, or None."""
     dataset = provenance.dataset(stream)
     for table in about(stream):
         for row in table.rows:
             if (row.method, row.metric) == (method, metric) and dataset in row.numbers:
                 mean, spread = row.numbers[dataset]
                 share = _share(stream, run, table.trained[dataset], row.epochs)
-                return Number(mean, spread, row.quoted, share)
+                return PaperNumber(mean, spread, row.quoted, share)
     return None
 
 
 def share(stream: xr.Dataset, run: xr.Dataset, paper: str, method: str) -> float:
-    """Our share of what a paper trains a method on, at most 1; of its rows alone where its epochs
-    are not known, and 1 where nothing is known of the stream. On data that the paper does not have
-    it is of the data set on which the paper trains least.
+    """Return our share of what a paper trains a method on, at most 1.
+
+    The share of its rows alone where its epochs are unknown, and 1 for a stream that it does not
+    have. On another data set, the share of the data set on which the paper trains least.
     """
     dataset = provenance.dataset(stream)
-    of_paper = [one for one in about(stream) if one.paper == paper]
-    tables = [one for one in of_paper if dataset in one.trained] or of_paper
-    known = [(one, row.epochs) for one in tables for row in one.rows if row.method == method]
-    for table, epochs in (*known, *((one, None) for one in tables)):
+    of_paper = [table for table in about(stream) if table.paper == paper]
+    tables = [table for table in of_paper if dataset in table.trained] or of_paper
+    of_method = [
+        (table, row.epochs) for table in tables for row in table.rows if row.method == method
+    ]
+    for table, epochs in (*of_method, *((table, None) for table in tables)):
         trained = table.trained.get(str(dataset), min(table.trained.values()))
         return _share(stream, run, trained, epochs)
     return 1.0
 
 
-def about(stream: xr.Dataset) -> list[Table]:
-    """The tables about streams of this family and with these settings."""
+def about(stream: xr.Dataset) -> list[PaperTable]:
+    """Return the tables on streams of this family and with these settings."""
     spec = provenance.spec(stream)
     return [
         table
@@ -137,6 +142,6 @@ def _share(stream: xr.Dataset, run: xr.Dataset, trained: int, epochs: float | No
 
 
 def _epochs(run: xr.Dataset) -> float:
-    """Passes over a task; 1 of learners that have no such setting."""
+    """Return the passes over a task; 1 for learners without such a setting."""
     pipeline = provenance.spec(run)["learner"]
     return max([settings.get("epochs", 1) for _, settings in pipeline])

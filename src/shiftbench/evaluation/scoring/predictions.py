@@ -1,8 +1,8 @@
-"""Predictions of classes that runs kept row by row, seed by seed, and how uncertain they are.
+"""Predictions of classes that runs kept row by row, and their uncertainty.
 
-Of a study with `keeps: [predictions]`. Entropy is that of the predicted class probabilities; the
-mutual information of the parameters and the class, which farquhar2020radial (D.1) refers by, is
-what of it is left when the mean entropy of a draw is taken away. It is 0 without draws or members.
+For studies with `keeps: [predictions]`. Entropy is that of the predicted class probabilities. The
+mutual information of the parameters and the class, by which farquhar2020radial (D.1) refers, is
+the entropy minus the mean entropy of a draw: 0 without draws or members.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ RESOLUTION = 1e-6
 """Nats of mutual information below which single precision has rounding alone."""
 
 TESTED, LEARNT, NEW = "test rows", "test rows of the segment learnt", "rows of the next segment"
-"""Sets of rows: each predicted after its task; of the last task before a shift, after it; and of
-the first task after a shift, before it."""
+"""Sets of rows: test rows after each task; test rows of the last task before a shift, after it;
+rows of the first task after a shift, before it."""
 
 
-class Rows(NamedTuple):
+class PredictedRows(NamedTuple):
     """Predictions of n rows of one seed: probabilities [n, class], classes [n], nats [n]."""
 
     probability: np.ndarray
@@ -43,40 +43,43 @@ class Rows(NamedTuple):
 
     @property
     def correct(self) -> np.ndarray:
-        """Whether the most probable class is true [n]."""
+        """Flags of rows whose most probable class is true [n]."""
         return self.predicted == self.target
 
     @property
     def entropy(self) -> np.ndarray:
-        """Of the predicted classes [n], in nats."""
+        """The entropy of the predicted classes [n], in nats."""
         return entr(self.probability).sum(axis=1)
 
     @property
     def mutual_information(self) -> np.ndarray:
-        """Of the parameters and the class [n], in nats; 0 where there is rounding alone."""
+        """Mutual information of the parameters and the class [n], in nats; 0 below rounding."""
         left = self.entropy - self.expected_entropy
         return np.where(left < RESOLUTION, 0.0, left)
 
 
-class Shift(NamedTuple):
-    """Around the begin of a new segment: rows of its first task, predicted before they are
-    learnt, and test rows of the task before, which was just learnt."""
+class RowsAtShift(NamedTuple):
+    """PredictedRows around the start of a new segment.
 
-    new: Rows
-    learnt: Rows
+    new: rows of its first task, predicted before they are learnt. learnt: test rows of the task
+    before, which was just learnt.
+    """
+
+    new: PredictedRows
+    learnt: PredictedRows
 
 
-def tested(run: xr.Dataset) -> list[list[Rows]]:
-    """Of each seed and task, its test rows, predicted after the task."""
+def tested(run: xr.Dataset) -> list[list[PredictedRows]]:
+    """Return the test rows of each seed and task, predicted after the task."""
     return [[_rows(run, "after", s, t) for t in _tasks(run)] for s in range(run.sizes["seed"])]
 
 
-def shifts(run: xr.Dataset, stream: xr.Dataset) -> list[list[Shift]]:
-    """Of each seed, what surrounds each shift of its stream but one before the first task."""
+def shifts(run: xr.Dataset, stream: xr.Dataset) -> list[list[RowsAtShift]]:
+    """Return, of each seed, the rows around each shift of its stream after the first task."""
     true = shift_matching.truth(run, stream)
     return [
         [
-            Shift(_rows(run, "before", s, t), _rows(run, "after", s, t - 1))
+            RowsAtShift(_rows(run, "before", s, t), _rows(run, "after", s, t - 1))
             for t in np.flatnonzero(true[s]).tolist()
             if t > 0
         ]
@@ -84,25 +87,25 @@ def shifts(run: xr.Dataset, stream: xr.Dataset) -> list[list[Shift]]:
     ]
 
 
-def new_rows(run: xr.Dataset, stream: xr.Dataset) -> list[Rows]:
-    """Of each seed, the rows of the first tasks of its new segments together.
+def new_rows(run: xr.Dataset, stream: xr.Dataset) -> list[PredictedRows]:
+    """Return, of each seed, the rows of the first tasks of all its new segments together.
 
     UserError where a seed sees no shift.
     """
-    found = shifts(run, stream)
-    if not all(found):
+    at_shifts = shifts(run, stream)
+    if not all(at_shifts):
         raise UserError(
             "the stream has one segment, so there are no rows of new ones; give it more tasks, or"
             " take the metrics and figures of new segments out of the study"
         )
-    return [pooled([shift.new for shift in each]) for each in found]
+    return [pooled([shift.new for shift in of_seed]) for of_seed in at_shifts]
 
 
-def sets(run: xr.Dataset, stream: xr.Dataset) -> dict[str, list[list[Rows]]]:
-    """What rows a learner is judged on, by name: of each seed the sets that a mean is taken over.
+def sets(run: xr.Dataset, stream: xr.Dataset) -> dict[str, list[list[PredictedRows]]]:
+    """Return the rows to judge a learner on: by name, for each seed the sets to average over.
 
-    Test rows after each task. Where the stream has shifts, what surrounds these, so that the same
-    state of a learner predicts rows of the segment that it knows and of the next.
+    Test rows after each task. On a stream with shifts, the rows around these, so that the same
+    state of a learner predicts rows of the segment that it has learnt and of the next.
     """
     if "shift" not in stream or not shift_matching.truth(run, stream)[:, 1:].any():
         return {TESTED: tested(run)}
@@ -113,17 +116,17 @@ def sets(run: xr.Dataset, stream: xr.Dataset) -> dict[str, list[list[Rows]]]:
     }
 
 
-def pooled(rows: list[Rows]) -> Rows:
-    """Several rows as one."""
-    return Rows(*(np.concatenate(arrays) for arrays in zip(*rows, strict=True)))
+def pooled(rows: list[PredictedRows]) -> PredictedRows:
+    """Concatenate sets of rows."""
+    return PredictedRows(*(np.concatenate(arrays) for arrays in zip(*rows, strict=True)))
 
 
 def _tasks(run: xr.Dataset) -> range:
     return range(run.sizes["task"])
 
 
-def _rows(run: xr.Dataset, moment: str, s: int, t: int) -> Rows:
-    """The rows of a seed and task that are not masked, in double precision."""
+def _rows(run: xr.Dataset, moment: str, s: int, t: int) -> PredictedRows:
+    """Return the rows of a seed and task that are not masked, in double precision."""
     place = {"seed": s, "task": t}
     if f"{moment}_target" not in run:
         raise UserError(
@@ -131,11 +134,11 @@ def _rows(run: xr.Dataset, moment: str, s: int, t: int) -> Rows:
             " run it again"
         )
     target = run[f"{moment}_target"].isel(place).values
-    there = target >= 0  # NaN, where blocks of seeds differ in rows, is not
+    present = target >= 0  # false for NaN, where blocks of seeds differ in their number of rows
     probability, expected = (
-        run[f"{moment}_{name}"].isel(place).values[there].astype(float)
+        run[f"{moment}_{name}"].isel(place).values[present].astype(float)
         for name in ("probability", "expected_entropy")
     )
-    # In double precision they add up to 1 only when divided anew.
+    # Rounded to single precision, they add up to 1 only after another division.
     whole = probability / probability.sum(axis=1, keepdims=True)
-    return Rows(whole, target[there].astype(int), expected)
+    return PredictedRows(whole, target[present].astype(int), expected)

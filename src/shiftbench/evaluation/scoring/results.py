@@ -1,4 +1,4 @@
-"""What an artefact is drawn from: the scores, the runs and the streams of one study."""
+"""The results of one study that figures and tables are made from: scores, runs and streams."""
 
 from __future__ import annotations
 
@@ -25,14 +25,27 @@ STORE_SUFFIX = ".zarr.zip"
 class StudyResults:
     """The results of one study, all in memory.
 
-    cuts: what is reduced against the paper; origin: where hyper-parameters come from; both
-    may be empty. scores: the tree of `scoring.summarise`. summary: its table. words: on
-    streams of counts, those to be shown. baseline: the learner that others are compared with;
-    reference: the one that starts from scratch. methods: learners that stand for a method, with
-    its name. tuning: how settings were found, in a sentence, or empty. labels: what figures call a
-    learner, where that is not its name; method_styles: its colour and marker. claims: those that
-    the study judges, each with the streams on which. cells: of a study with axes, its streams, each
-    with its value on every axis. configurations: what each seed has drawn of settings, if it has.
+    Parameters
+    ----------
+    cuts, origin, tuning
+        What is reduced against the paper, where hyper-parameters come from and how settings were
+        found, as sentences; empty for nothing.
+    scores, summary
+        The tree and the table of `scoring.summarise`.
+    words
+        The vocabulary words to show, on streams of counts.
+    baseline, reference
+        The learner that others are compared with, and the one that starts from scratch.
+    methods
+        The name of the method that a learner stands for, by learner.
+    labels, method_styles
+        What figures call a learner, where that is not its name; its colour and marker.
+    claims
+        The claims that the study judges, each with its streams.
+    cells
+        The streams of a study with axes, each with its value on every axis.
+    configurations
+        The settings that each seed has drawn, if any.
     """
 
     name: str
@@ -69,93 +82,95 @@ class StudyResults:
         return self.cube["metric"].values.tolist()
 
     def run(self, stream: str, learner: str) -> xr.Dataset:
-        """The run store of a learner on a stream, without the seeds that failed."""
+        """Return the run store of a learner on a stream, without the seeds that failed."""
         return succeeded(_dataset(self.scores, f"runs/{stream}/{learner}"))
 
     def offering(self, word: str) -> dict[str, dict[str, xr.Dataset]]:
-        """By stream and learner, the runs with a component that offers something; some seeds."""
-        found: dict[str, dict[str, xr.Dataset]] = {}
+        """Return runs with seeds and a component that offers `word`, by stream and learner."""
+        runs: dict[str, dict[str, xr.Dataset]] = {}
         for stream in self.streams:
             for learner in self.learners:
                 run = self.run(stream, learner)
                 if provenance.offering(run, word) is not None and run.sizes["seed"]:
-                    found.setdefault(stream, {})[learner] = run
-        return found
+                    runs.setdefault(stream, {})[learner] = run
+        return runs
 
     def tuned(self, stream: str, learner: str) -> dict[str, Any] | None:
-        """What the best of the learner's trials changed; None where nothing was tried."""
+        """Return the settings of the learner's best trial; None for a study without tuning."""
         whole = _dataset(self.scores, f"runs/{stream}/{learner}")
         return provenance.spec(whole).get("tuned")
 
     def score(self, stream: str, learner: str, metric: str) -> np.ndarray:
-        """Scores [seed]; NaN for failed seeds."""
+        """Return scores [seed]; NaN for failed seeds."""
         place = {"stream": stream, "learner": learner, "metric": metric}
         return self.cube["score"].sel(place).values
 
     def label(self, learner: str) -> str:
-        """What figures call a learner."""
+        """Return the name of a learner in figures."""
         return self.labels.get(learner, learner)
 
-    def published(self, stream: str, learner: str, metric: str) -> paper_numbers.Number | None:
-        """What a paper prints for the learner's method; None for nothing."""
+    def published(self, stream: str, learner: str, metric: str) -> paper_numbers.PaperNumber | None:
+        """Return what a paper prints for the learner's method, or None."""
         whole = _dataset(self.scores, f"runs/{stream}/{learner}")
         return paper_numbers.number(self.streams[stream], whole, self.methods.get(learner), metric)
 
     def share(self, stream: str, method: str, paper: str) -> float:
-        """Our share of what a paper trains a method on, see `published.share`."""
+        """Return our share of a paper's training of a method, see `paper_numbers.share`."""
         whole = _dataset(self.scores, f"runs/{stream}/{self.standing(method)}")
         return paper_numbers.share(self.streams[stream], whole, paper, method)
 
     def standing(self, method: str) -> str:
-        """The learner that stands for a method. KeyError where there is none."""
-        return {known: learner for learner, known in self.methods.items()}[method]
+        """Return the learner that stands for a method. KeyError without one."""
+        return {name: learner for learner, name in self.methods.items()}[method]
 
     def by_task(self, stream: str, learner: str, metric: str) -> np.ndarray:
-        """Scores [seed, task] over the stream's tasks; NaN for failed seeds."""
+        """Return scores [seed, task] over the stream's tasks; NaN for failed seeds."""
         place = {"stream": stream, "learner": learner, "metric": metric}
         tasks = self.streams[stream].sizes["task"]
         return self.cube["score_by_task"].sel(place).isel(task=slice(tasks)).values
 
     def require_metrics(self, artefact: str, *metrics: str) -> None:
-        """UserError where an artefact shows a metric that the study does not have."""
+        """Raise UserError where an artefact shows a metric that the study does not have."""
         for metric in metrics:
             if metric not in self.metrics:
                 raise self.lacking(artefact, f"the metric {metric}")
 
     def lacking(self, artefact: str, what: str) -> UserError:
-        """The error of an artefact that needs what the study does not have."""
+        """Return the error of an artefact that needs what the study does not have."""
         return UserError(
             f"study {self.name}: {artefact} needs {what}; add it, or take {artefact} out of the"
             " study's artefacts"
         )
 
     def coverage(self, streams: Sequence[str]) -> str:
-        """How many runs each number on these streams rests on, and why the others failed."""
-        alike: dict[str, list[str]] = {}
+        """Say how many runs each number on these streams rests on, and why others failed."""
+        by_text: dict[str, list[str]] = {}
         for stream in streams:
-            alike.setdefault(self._covered(stream), []).append(stream)
+            by_text.setdefault(self._covered(stream), []).append(stream)
         words = ". ".join(
             f"{names[0] if len(names) == 1 else f'{len(names)} streams'}: {covered}"
-            for covered, names in alike.items()
+            for covered, names in by_text.items()
         )
         return words + failures(self.cube["status"].sel(stream=list(streams)).values)
 
     def budget(self, streams: Sequence[str] | None = None) -> str:
-        """In words, on these streams (all if None): coverage, calibration, cuts, tuning, what seeds
-        vary, what looks ahead, and the units of errors."""
+        """Return sentences on what the numbers rest on, for these streams (all if None).
+
+        Coverage, calibration, cuts, tuning, what seeds vary, what looks ahead, and units of errors.
+        """
         names = list(self.streams) if streams is None else streams
-        told = [self.coverage(names), self.calibration(names), self.cuts.strip().rstrip(".")]
-        told += [self.tuning, *self._repetitions(names)]
-        told += [units.sentence({name: self.streams[name] for name in names}, self.metrics)]
-        return ". ".join(filter(None, told)) + "."
+        notes = [self.coverage(names), self.calibration(names), self.cuts.strip().rstrip(".")]
+        notes += [self.tuning, *self._caption_notes(names)]
+        notes += [units.sentence({name: self.streams[name] for name in names}, self.metrics)]
+        return ". ".join(filter(None, notes)) + "."
 
     def calibration(self, streams: Sequence[str] | None = None) -> str:
-        """Whether predictions are calibrated on these streams (all if None); may be empty."""
+        """Say whether predictions are calibrated on these streams (all if None), if known."""
         names = list(self.streams) if streams is None else streams
         return calibration.sentence(self.cube, names, self.labels)
 
-    def _repetitions(self, streams: Sequence[str]) -> tuple[str, str]:
-        """What seeds vary, of several ones, and what looks ahead; empty where there is nothing."""
+    def _caption_notes(self, streams: Sequence[str]) -> tuple[str, str]:
+        """Return notes on what several seeds vary and on what looks ahead; each may be empty."""
         stores = {name: self.streams[name] for name in streams}
         runs = [
             _dataset(self.scores, f"runs/{stream}/{learner}")
@@ -176,7 +191,7 @@ class StudyResults:
 def load(
     spec: Mapping[str, Any], scores: Path, summary: Path, streams: Sequence[Path]
 ) -> StudyResults:
-    """The results of a study from its files.
+    """Read the results of a study from its files.
 
     spec: `study`, `title` and, where given, `cuts` and `origin`. streams: the stream
     stores, named NAME.zarr.zip. UserError for a missing or damaged store or summary.
@@ -206,17 +221,17 @@ def load(
 
 
 def claim(entry: Mapping[str, Any]) -> tuple[Claim, Sequence[str]]:
-    """A claim of a spec, with its streams."""
+    """Return a claim of a spec, with its streams."""
     claim = {key: value for key, value in entry.items() if key != "streams"}
     return Claim.model_validate(claim), entry["streams"]
 
 
 def _summary(path: Path) -> pd.DataFrame:
-    remedy = "Delete the file and start the workflow again: it is made anew."
+    remedy = "Delete the file and start the workflow again, which writes it."
     try:
         table = pd.read_csv(path)
     except ValueError as error:  # of pandas, or another encoding
-        raise UserError(f"{path}: this is no summary of a study ({error}). {remedy}") from None
+        raise UserError(f"{path} is not a summary of a study ({error}). {remedy}") from None
     if missing := [name for name in COLUMNS if name not in table]:
         raise UserError(f"{path}: the summary lacks the column {missing[0]}. {remedy}")
     return table

@@ -1,10 +1,10 @@
-"""Where a run places changepoints, in hindsight, and how well that agrees with the truth.
+"""Changepoints of a run in hindsight, and their agreement with the truth.
 
 A run-length learner (`methods/combinators/run_length.py`) keeps after each task, for every slot,
 its run length r (0: the last observation is the first of its segment), its share of the run-length
 posterior (`log_weight`) and the joint probability of its best history (`map_log_joint`). The
-most probable segmentation is read backwards: the best slot of the last task tells where its
-segment starts, the best slot just before that where the one before starts, and so on
+most probable segmentation is read backwards: the best slot of the last task gives the start of
+its segment, the best slot just before that the start of the one before, and so on
 (P. Fearnhead and Z. Liu, 2007). Learners that decide at each task, such as a beam, have it in
 their lineage.
 
@@ -26,7 +26,7 @@ from shiftbench.evaluation.scoring import beam_lineage
 
 
 class Compared(NamedTuple):
-    """Changepoints of one seed: found [point] bool, true [annotator, point] bool.
+    """Changepoints of one seed: inferred (found) [point] and true [annotator, point], bool.
 
     A point is a task, or one of the values that annotators saw.
     """
@@ -36,9 +36,9 @@ class Compared(NamedTuple):
 
 
 def inferred(run: xr.Dataset) -> np.ndarray | None:
-    """Tasks [seed, task] bool with which a segment starts, in the most probable segmentation.
+    """Return the changepoints [seed, task] bool of the most probable segmentation.
 
-    The first task is none. None for learners that make no such decisions.
+    The first task is none. None for learners that make no decisions about changes.
     """
     if beam_lineage.decides(run):
         return beam_lineage.shifts(run)
@@ -46,28 +46,28 @@ def inferred(run: xr.Dataset) -> np.ndarray | None:
 
 
 def changepoints(run: xr.Dataset) -> list[np.ndarray] | None:
-    """The same as task numbers, one array a seed."""
-    found = inferred(run)
-    return None if found is None else [np.flatnonzero(one) for one in found]
+    """Return the same as task numbers, one array a seed."""
+    flags = inferred(run)
+    return None if flags is None else [np.flatnonzero(of_seed) for of_seed in flags]
 
 
 def run_length_argmax(run: xr.Dataset) -> np.ndarray | None:
-    """The most probable run length [seed, task] after each task, over all models together.
+    """Return the most probable run length [seed, task] after each task, over all models.
 
     None for learners that keep no run lengths.
     """
     if "info_run_length" not in run:
         return None
     length, log_weight = _info(run, "run_length").astype(int), _info(run, "log_weight")
-    found = np.empty(length.shape[:2], int)
-    for s, task in np.ndindex(*found.shape):
+    most_probable = np.empty(length.shape[:2], int)
+    for s, task in np.ndindex(*most_probable.shape):
         total = np.bincount(length[s, task], weights=np.exp(log_weight[s, task]))
-        found[s, task] = total.argmax()
-    return found
+        most_probable[s, task] = total.argmax()
+    return most_probable
 
 
 def compared(run: xr.Dataset, stream: xr.Dataset) -> list[Compared] | None:
-    """What a run found beside what is true, by seed; None where one of them is not known."""
+    """Return inferred and true changepoints by seed; None where one of them is unknown."""
     found = inferred(run)
     if found is None or stream.attrs.get("truth") == "unknown":
         return None
@@ -75,14 +75,14 @@ def compared(run: xr.Dataset, stream: xr.Dataset) -> list[Compared] | None:
         true = stream["shift"].values[run["realisation"].values.astype(int)]
         return [Compared(one, mark[None]) for one, mark in zip(found, true, strict=True)]
     point = stream["annotated_index"].values
-    true = _placed(stream["annotation"].values, point)
-    return [Compared(one, true) for one in _placed(found, point)]
+    true = _at_points(stream["annotation"].values, point)
+    return [Compared(one, true) for one in _at_points(found, point)]
 
 
 def scored(
     run: xr.Dataset, stream: xr.Dataset, measure: Callable[[np.ndarray, np.ndarray], float]
 ) -> np.ndarray:
-    """A measure of (found, true) for each seed [seed]; NaN where one of them is not known."""
+    """Return a measure(found, true) of each seed [seed]; NaN where one of them is unknown."""
     pairs = compared(run, stream)
     if pairs is None:
         return np.full(run.sizes["seed"], np.nan)
@@ -90,7 +90,7 @@ def scored(
 
 
 def f1(found: np.ndarray, true: np.ndarray, margin: int) -> float:
-    """F1 of found [point] against true [annotator, point] changepoints.
+    """Return F1 of found [point] against true [annotator, point] changepoints.
 
     Precision is against what any annotator marked, recall the mean over annotators; the first
     point counts as a changepoint of all of them.
@@ -103,14 +103,13 @@ def f1(found: np.ndarray, true: np.ndarray, margin: int) -> float:
 
 
 def count_found(true: np.ndarray, found: np.ndarray, margin: int) -> int:
-    """Number of true changepoints that have a found one within the margin, both [point] bool.
+    """Return how many true changepoints have a found one within the margin, both [point] bool.
 
-    From the first to the last each takes the nearest that none has taken, of equals the
-    earlier. That is TCPDBench's rule, but its code goes through a Python set of them, in the
-    order of hashes: for that alone 12 of its 546 published runs, all on the series occupancy,
-    have another F1 than here. The largest matching, which needs no order, may have more pairs,
-    and F1 would not compare with what is published: one segmentation of the well-log in our
-    tests would have .917, not .885.
+    From the first to the last each takes the nearest free one, of equals the earlier. That is
+    TCPDBench's rule, but its code iterates over a Python set, in the order of hashes: for that
+    alone 12 of its 546 published runs, all on the series occupancy, have another F1 than here.
+    The largest matching, which needs no order, may have more pairs, and F1 would not compare with
+    published numbers: one segmentation of the well-log in our tests would have 0.917, not 0.885.
     """
     free = np.flatnonzero(found).tolist()
     count = 0
@@ -123,7 +122,7 @@ def count_found(true: np.ndarray, found: np.ndarray, margin: int) -> int:
 
 
 def cover(found: np.ndarray, true: np.ndarray) -> float:
-    """Covering of true by found segments, in [0, 1], mean over annotators.
+    """Return the covering of true by found segments, in [0, 1], mean over annotators.
 
     Each true segment counts with its length and the largest Jaccard index that it has with a
     found one.
@@ -132,12 +131,12 @@ def cover(found: np.ndarray, true: np.ndarray) -> float:
 
 
 def false_changepoints(found: np.ndarray, true: np.ndarray, margin: int) -> int:
-    """Number of found changepoints that match none that any annotator marked."""
+    """Return how many found changepoints match none of any annotator."""
     return int(found.sum()) - count_found(true.any(axis=0), found, margin)
 
 
 def _backtracked(run: xr.Dataset) -> np.ndarray:
-    """First tasks of segments [seed, task] bool, read backwards from the last task."""
+    """Read the changepoints [seed, task] bool backwards from the last task."""
     best = _info(run, "map_log_joint").argmax(axis=2)[..., None]
     length = np.take_along_axis(_info(run, "run_length"), best, axis=2)[..., 0].astype(int)
     tasks = length.shape[1]
@@ -157,15 +156,15 @@ def _backtracked(run: xr.Dataset) -> np.ndarray:
 
 
 def _info(run: xr.Dataset, name: str) -> np.ndarray:
-    """An info [seed, task, slot]."""
+    """Return an info [seed, task, slot]."""
     return run[f"info_{name}"].transpose("seed", "task", "hypothesis").values
 
 
-def _placed(flags: np.ndarray, point: np.ndarray) -> np.ndarray:
-    """Flags [..., task] at the points [task] where their tasks stand, [..., point]."""
-    placed = np.zeros((*flags.shape[:-1], point.max() + 1), bool)
-    np.logical_or.at(placed, (..., point), flags)
-    return placed
+def _at_points(flags: np.ndarray, point: np.ndarray) -> np.ndarray:
+    """Return flags [..., task] by the points [task] of their tasks, [..., point]."""
+    by_point = np.zeros((*flags.shape[:-1], point.max() + 1), bool)
+    np.logical_or.at(by_point, (..., point), flags)
+    return by_point
 
 
 def _cover(found: np.ndarray, true: np.ndarray) -> float:

@@ -1,4 +1,4 @@
-"""What the metrics of shift detection share: true and inferred shifts, and their matches."""
+"""True and inferred shifts, and their one-to-one matches within a margin."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import xarray as xr
 from shiftbench.evaluation.scoring import segmentation
 
 
-class Counts(NamedTuple):
-    """Numbers of shifts of each seed: matched one to one, inferred, true. All [seed]."""
+class MatchCounts(NamedTuple):
+    """Numbers of shifts of each seed [seed]: matched one to one, inferred, true."""
 
     matched: np.ndarray
     inferred: np.ndarray
     true: np.ndarray
 
 
-def counts(run: xr.Dataset, stream: xr.Dataset, margin: int) -> Counts | None:
-    """Shifts of the most likely history at the end, held against the truth.
+def counts(run: xr.Dataset, stream: xr.Dataset, margin: int) -> MatchCounts | None:
+    """Count the shifts of the most likely history at the end against the truth.
 
     None if the learner makes no decisions about shifts.
     """
@@ -27,23 +27,23 @@ def counts(run: xr.Dataset, stream: xr.Dataset, margin: int) -> Counts | None:
     return None if inferred is None else compared(inferred, truth(run, stream), margin)
 
 
-def compared(inferred: np.ndarray, true: np.ndarray, margin: int) -> Counts:
-    """The counts of inferred and true shifts, [seed, task] bool each.
+def compared(inferred: np.ndarray, true: np.ndarray, margin: int) -> MatchCounts:
+    """Count inferred and true shifts, [seed, task] bool each.
 
     A shift is matched if it lies within `margin` tasks of a true one that no other shift
     is matched with.
     """
     matched = [count_matched(a, b, margin) for a, b in zip(inferred, true, strict=True)]
-    return Counts(np.array(matched, dtype=int), inferred.sum(axis=1), true.sum(axis=1))
+    return MatchCounts(np.array(matched, dtype=int), inferred.sum(axis=1), true.sum(axis=1))
 
 
 def truth(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
-    """True shifts [seed, task] bool of the realisations that the seeds of a run saw."""
+    """Return the true shifts [seed, task] bool of the realisations that a run's seeds saw."""
     return stream["shift"].values[run["realisation"].values.astype(int)].astype(bool)
 
 
 def count_matched(inferred: np.ndarray, true: np.ndarray, margin: int) -> int:
-    """Size of the largest one-to-one matching of two sets of tasks [task] bool.
+    """Return the size of the largest one-to-one matching of two sets of tasks [task] bool.
 
     Taking the earliest pair within the margin each time is optimal on a line.
     """
@@ -61,17 +61,17 @@ def count_matched(inferred: np.ndarray, true: np.ndarray, margin: int) -> int:
     return matched
 
 
-def precision(counts: Counts) -> np.ndarray:
+def precision(counts: MatchCounts) -> np.ndarray:
     """Return the share of the inferred shifts that are matched [seed]; NaN without any."""
     return _ratio(counts.matched, counts.inferred)
 
 
-def recall(counts: Counts) -> np.ndarray:
+def recall(counts: MatchCounts) -> np.ndarray:
     """Return the share of the true shifts that are matched [seed]; NaN without any."""
     return _ratio(counts.matched, counts.true)
 
 
-def f1(counts: Counts) -> np.ndarray:
+def f1(counts: MatchCounts) -> np.ndarray:
     """Return 2 matched / (inferred + true) [seed]; NaN where there are neither.
 
     The F1 of the counts summed over all seeds is another number, larger as a rule.

@@ -1,9 +1,9 @@
-"""How probable a run holds it that a task began with a shift, and whether such words hold.
+"""Probabilities that a task began with a shift, and whether they are calibrated.
 
 Right after the task: the weights of the hypotheses with s = 1 for it (beams), or with run length
 0 (run lengths), all as the learner normalises them over what it keeps. In hindsight: the weights
-at the end of the hypotheses whose history has s = 1 for it; of beams alone, since a run length at
-the end tells of one shift only. A beam of one hypothesis is certain either way.
+at the end of the hypotheses whose history has s = 1 for it; for beams alone, since a run length
+at the end is of one shift only. A beam of one hypothesis is certain either way.
 
 The first task has no past that it could have shifted from, and is left out: [seed, task - 1].
 """
@@ -22,9 +22,9 @@ LEVEL = 0.95
 
 
 def filtered(run: xr.Dataset) -> np.ndarray | None:
-    """P(shift before the task | tasks up to it) [seed, task - 1]; None of a run without weights.
+    """Return P(shift before the task | tasks up to it) [seed, task - 1].
 
-    UserError where run lengths count rows, and tasks have several.
+    None for a run without weights. UserError where run lengths count rows, and tasks have several.
     """
     if "info_log_weight" not in run or segmentation.inferred(run) is None:
         return None
@@ -34,7 +34,7 @@ def filtered(run: xr.Dataset) -> np.ndarray | None:
 
 
 def smoothed(run: xr.Dataset) -> np.ndarray | None:
-    """P(shift before the task | all tasks) [seed, task - 1]; None of a run without a lineage."""
+    """Return P(shift before the task | all tasks) [seed, task - 1]; None without a lineage."""
     if "info_log_weight" not in run or not beam_lineage.decides(run):
         return None
     weight = np.exp(_info(run, "log_weight")[:, -1])
@@ -43,7 +43,7 @@ def smoothed(run: xr.Dataset) -> np.ndarray | None:
 
 
 class Reliability(NamedTuple):
-    """Shifts beside their probabilities, in the bins that hold any, [bin] each.
+    """Probabilities and shares of shifts, in the bins that hold any tasks, [bin] each.
 
     predicted: mean probability; observed: share of tasks with a shift, low and high: its Wilson
     interval at 95 %; count: tasks.
@@ -57,38 +57,40 @@ class Reliability(NamedTuple):
 
 
 def reliability(probability: np.ndarray, shifted: np.ndarray, bins: int) -> Reliability:
-    """The curve of probabilities and of what happened, any shape, in bins of equal width."""
-    p, happened = probability.ravel(), shifted.ravel().astype(float)
+    """Bin probabilities and shifts, arrays of any shape, in bins of equal width."""
+    p, observed_shifts = probability.ravel(), shifted.ravel().astype(float)
     p = np.clip(p, 0, 1)  # a sum of weights may pass 1 by its last bit
     within = {"bins": bins, "range": (0, 1)}
-    count, _, place = stats.binned_statistic(p, p, "count", **within)
-    used = np.unique(place) - 1
-    predicted, observed, found = (
+    count, _, bin_numbers = stats.binned_statistic(p, p, "count", **within)
+    used = np.unique(bin_numbers) - 1
+    predicted, observed, shifts = (
         stats.binned_statistic(p, values, how, **within).statistic[used]
-        for values, how in ((p, "mean"), (happened, "mean"), (happened, "sum"))
+        for values, how in ((p, "mean"), (observed_shifts, "mean"), (observed_shifts, "sum"))
     )
     ends = [
         stats.binomtest(int(k), int(n)).proportion_ci(LEVEL, "wilson")
-        for k, n in zip(found, count[used], strict=True)
+        for k, n in zip(shifts, count[used], strict=True)
     ]
     low, high = np.array(ends).reshape(-1, 2).T
     return Reliability(predicted, observed, low, high, count[used].astype(int))
 
 
-class Parts(NamedTuple):
-    """Of the Brier score: reliability - resolution + uncertainty (Murphy 1973), up to what
-    probabilities differ within a bin."""
+class BrierTerms(NamedTuple):
+    """Terms of the Brier score: reliability - resolution + uncertainty (Murphy 1973).
+
+    Their sum is the score but for the spread of probabilities within a bin.
+    """
 
     reliability: float
     resolution: float
     uncertainty: float
 
 
-def parts(curve: Reliability) -> Parts:
-    """How far off probabilities are, how much they tell apart, and what the base rate leaves."""
+def brier_terms(curve: Reliability) -> BrierTerms:
+    """Decompose the Brier score of a reliability curve."""
     share = curve.count / curve.count.sum()
     base = float(share @ curve.observed)
-    return Parts(
+    return BrierTerms(
         float(share @ (curve.predicted - curve.observed) ** 2),
         float(share @ (curve.observed - base) ** 2),
         base * (1 - base),
@@ -96,10 +98,13 @@ def parts(curve: Reliability) -> Parts:
 
 
 def brier(probability: np.ndarray | None, shifted: np.ndarray) -> np.ndarray:
-    """Mean squared difference [seed] of probability and shifted [seed, task - 1]; NaN of None."""
+    """Return the mean squared difference [seed] of probability and shifted [seed, task - 1].
+
+    NaN without probabilities.
+    """
     if probability is None:
         return np.full(len(shifted), np.nan)
-    # Takes half a second, and no run without probabilities needs it.
+    # The import takes half a second, and no run without probabilities needs it.
     from sklearn.metrics import brier_score_loss
 
     pairs = zip(shifted, np.clip(probability, 0, 1), strict=True)
@@ -107,5 +112,5 @@ def brier(probability: np.ndarray | None, shifted: np.ndarray) -> np.ndarray:
 
 
 def _info(run: xr.Dataset, name: str) -> np.ndarray:
-    """An info [seed, task, hypothesis]."""
+    """Return an info [seed, task, hypothesis]."""
     return run[f"info_{name}"].transpose("seed", "task", "hypothesis").values

@@ -3,8 +3,8 @@
 Intervals are at 95 %, over seeds as the independent repetitions; missing seeds (NaN) are left
 out and n says how many remain. They never leave the domain of a metric: a Student t interval is
 taken on the logit scale where a metric has two bounds, on the logarithmic one where it has one
-(delta method), so that mean, sd and n are enough to make it again. Two learners are compared
-seed by seed, because a seed shows both the same stream.
+(delta method), so that mean, sd and n are enough to compute it again. Two learners are
+compared seed by seed, because a seed shows both the same stream.
 
 Measured (`python -m perf.intervals`: 3 to 20 seeds; scores of 0.98 ± 0.02, 0.9 ± 0.15,
 log-normal ones and others): they hold the true mean in 88 to 97 % of studies, Student t as it
@@ -28,7 +28,7 @@ UNBOUNDED: Bounds = (None, None)
 
 
 class Interval(NamedTuple):
-    """Of one number over seeds: mean, standard deviation (ddof 1), 95 % interval, seeds.
+    """A number over seeds: mean, standard deviation (ddof 1), 95 % interval, number of seeds.
 
     mean is NaN for n = 0; sd, low and high for n < 2.
     """
@@ -40,12 +40,12 @@ class Interval(NamedTuple):
     n: int
 
     def times(self, factor: float) -> Interval:
-        """The same in other units, such as percent; factor > 0."""
+        """Return the same in other units, such as percent; factor > 0."""
         return Interval(*(factor * one for one in self[:4]), self.n)
 
 
 class _Scale(NamedTuple):
-    """Where an interval is symmetric: transformed, its derivative, and back."""
+    """The scale on which an interval is symmetric: transformation, derivative and inverse."""
 
     to: Callable[[float], float]
     slope: Callable[[float], float]
@@ -53,18 +53,18 @@ class _Scale(NamedTuple):
 
 
 def bounds(metric: str) -> Bounds:
-    """The lowest and the highest value of a metric, as it declares them."""
+    """Return the lowest and the highest possible score of a metric."""
     return components.metric(metric).bounds
 
 
 def of_difference(of_each: Bounds) -> Bounds:
-    """The bounds of the difference of two numbers that have these."""
+    """Return the bounds of the difference of two numbers with the same bounds."""
     low, high = of_each
     return UNBOUNDED if low is None or high is None else (low - high, high - low)
 
 
 def described(*metrics: str) -> str:
-    """What the intervals of these metrics are, in words for captions."""
+    """Describe the intervals of these metrics for captions."""
     ends = [2 - bounds(metric).count(None) for metric in metrics]
     scale = {0: "", 1: " on the log scale", 2: " on the logit scale"}
     if len(set(ends)) == 1:
@@ -73,7 +73,7 @@ def described(*metrics: str) -> str:
 
 
 def interval(values: np.ndarray, within: Bounds = UNBOUNDED) -> Interval:
-    """Mean over seeds with its interval inside the bounds, of values [seed]; NaN is left out."""
+    """Return the mean of values [seed] with its interval inside the bounds; NaN is left out."""
     kept = np.asarray(values, dtype=float)
     kept = kept[~np.isnan(kept)]
     n = len(kept)
@@ -85,18 +85,21 @@ def interval(values: np.ndarray, within: Bounds = UNBOUNDED) -> Interval:
 
 
 def share(flags: np.ndarray) -> Interval:
-    """The share of seeds with a flag [seed] of 0 or 1, with Wilson's interval."""
+    """Return the share of seeds with a flag [seed] of 0 or 1, with Wilson's interval."""
     n = len(flags)
     if n < 2:
         return interval(flags)
-    found = stats.binomtest(int(np.sum(flags)), n).proportion_ci(LEVEL, method="wilson")
-    return interval(flags)._replace(low=float(found.low), high=float(found.high))
+    wilson = stats.binomtest(int(np.sum(flags)), n).proportion_ci(LEVEL, method="wilson")
+    return interval(flags)._replace(low=float(wilson.low), high=float(wilson.high))
 
 
 def paired_difference(
     values: np.ndarray, baseline: np.ndarray, within: Bounds = UNBOUNDED
 ) -> Interval:
-    """Mean of values - baseline, [seed] each inside the bounds, over the seeds that have both."""
+    """Return the mean of values - baseline [seed], over the seeds that have both.
+
+    within: the bounds of each of the two.
+    """
     difference = np.asarray(values, dtype=float) - np.asarray(baseline, dtype=float)
     return interval(difference, of_difference(within))
 
@@ -109,24 +112,24 @@ class Band(NamedTuple):
     high: np.ndarray
 
     def times(self, factor: float) -> Band:
-        """The same in other units, such as percent; factor > 0."""
+        """Return the same in other units, such as percent; factor > 0."""
         return Band(*(factor * one for one in self))
 
 
 def band(values: np.ndarray, within: Bounds = UNBOUNDED) -> Band:
-    """`interval` at every task of values [seed, task]."""
+    """Return the `interval` at every task of values [seed, task]."""
     columns = [interval(column, within) for column in np.asarray(values).T]
     return Band(*(np.array([getattr(one, name) for one in columns]) for name in Band._fields))
 
 
 def three_stage_sd(by_task: np.ndarray, shift: np.ndarray) -> float:
-    """The spread that Table 1 of li2021vbs reports (its section C.2), of one seed.
+    """Return the spread of one seed that Table 1 of li2021vbs reports (its section C.2).
 
     by_task [task] is cut into segments at the true shifts [task] bool; the standard
     deviation is taken within each segment and then averaged over segments. Segments of one
     task have none and are skipped (in the paper's 100 tasks, the last). The paper does not
-    give ddof; this is 0, NumPy's default, which its authors' code would take unless told.
-    NaN without a segment of two tasks or with a missing task.
+    give ddof; this is 0, NumPy's default, which its authors' code would use. NaN
+    without a segment of two tasks or with a missing task.
     """
     segments = np.split(np.asarray(by_task, dtype=float), np.flatnonzero(shift[1:]) + 1)
     spreads = [segment.std() for segment in segments if len(segment) > 1]
@@ -134,7 +137,7 @@ def three_stage_sd(by_task: np.ndarray, shift: np.ndarray) -> float:
 
 
 def _ends(mean: float, sd: float, n: int, within: Bounds) -> tuple[float, float]:
-    """The ends of the interval; both are the mean where all seeds are equal, or at a bound."""
+    """Return the ends of the interval; both are the mean if all seeds are equal or at a bound."""
     low, high = within
     if sd == 0 or (low is not None and mean <= low) or (high is not None and mean >= high):
         return mean, mean
@@ -142,7 +145,7 @@ def _ends(mean: float, sd: float, n: int, within: Bounds) -> tuple[float, float]
     scale = _scale(within)
     place, reach = scale.to(mean), half * scale.slope(mean)
     ends = float(scale.back(place - reach)), float(scale.back(place + reach))
-    # There and back may move the mean by its last bit.
+    # The transformation and its inverse may move the mean by its last bit.
     return min(*ends, mean), max(*ends, mean)
 
 

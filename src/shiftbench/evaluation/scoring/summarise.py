@@ -1,4 +1,4 @@
-"""From the runs of a study to its labelled cube of scores and its summary table.
+"""The labelled cube of scores and the summary table of a study, from its runs.
 
 The tree of scores: `/scores` with score[stream, learner, metric, seed] (means over tasks,
 or the metric of the whole run), score_by_task[..., task] (NaN for metrics of whole runs)
@@ -41,7 +41,7 @@ COLUMNS = (
 )
 
 MAX_REASONS = 3
-"""Reasons of failed runs that are told in one place."""
+"""Reasons of failed runs that one text lists."""
 
 
 def summarise(
@@ -49,12 +49,23 @@ def summarise(
     streams: Mapping[str, xr.Dataset | xr.DataTree],
     runs: Sequence[xr.Dataset],
 ) -> tuple[xr.DataTree, pd.DataFrame]:
-    """The tree of scores and the summary (one row a stream, learner and metric) of a study.
+    """Return the tree of scores and the summary (a row a stream, learner and metric) of a study.
 
-    spec: names `study`, and in their order `streams`, `learners`, `metrics`; `methods`, the
-    learners that stand for a method, with its name; `reference`, which starts from scratch, or
-    None. runs: the run stores, one a block of seeds, in any order. UserError where a learner has
-    no run.
+    Parameters
+    ----------
+    spec
+        The spec of the scores: `study`; `streams`, `learners` and `metrics` in order; `methods`,
+        the names of methods by the learners that stand for them; `reference`, the learner that
+        starts from scratch, or None.
+    streams
+        The stream stores by name.
+    runs
+        The run stores, one a block of seeds, in any order.
+
+    Raises
+    ------
+    UserError
+        Where a learner has no run.
     """
     grouped = {
         (stream, learner): _joined(spec["study"], stream, learner, runs)
@@ -68,39 +79,39 @@ def summarise(
 
 
 def succeeded(run: xr.Dataset) -> xr.Dataset:
-    """The seeds of a run that did not fail."""
+    """Return the seeds of a run that did not fail."""
     return run.isel(seed=run["status"].values == "ok")
 
 
 def coverage(status: np.ndarray) -> str:
-    """Words for the statuses [seed] of a learner's runs: how many there are, what failed."""
+    """Say of the statuses [seed] of a learner's runs how many there are and what failed."""
     return covered(status) + failures(status)
 
 
 def covered(status: np.ndarray) -> str:
-    """Of how many runs the numbers are, in words."""
-    known = [text for text in np.asarray(status, dtype=str) if text]
-    return f"{known.count('ok')} of {len(known)} runs"
+    """Say how many of the runs succeeded."""
+    texts = [text for text in np.asarray(status, dtype=str) if text]
+    return f"{texts.count('ok')} of {len(texts)} runs"
 
 
 def failures(status: np.ndarray) -> str:
-    """How many runs of any shape failed, and why, in words that begin with "; "; or nothing.
+    """Say how many runs failed, and why, in a text that begins with "; "; empty if none did.
 
-    Each reason once, the most frequent first, long and rare ones cut: the logs have them all.
+    status: of any shape. Each reason once, the most frequent first; the logs have all in full.
     """
     failed = [text for text in np.ravel(np.asarray(status, dtype=str)) if text not in ("", "ok")]
     reasons = Counter(shorten(text.removeprefix("failed: "), 160) for text in failed)
     if len(reasons) < 2:
         return "".join(f"; {number} failed: {reason}" for reason, number in reasons.items())
     common = reasons.most_common(MAX_REASONS)
-    told = [f"{reason} ({number} run{'s' * (number > 1)})" for reason, number in common]
+    texts = [f"{reason} ({number} run{'s' * (number > 1)})" for reason, number in common]
     if len(reasons) > MAX_REASONS:
-        told.append(f"{len(reasons) - MAX_REASONS} more reasons, which the logs tell")
-    return f"; {len(failed)} failed: {'; '.join(told)}"
+        texts.append(f"{len(reasons) - MAX_REASONS} more reasons, which the logs tell")
+    return f"; {len(failed)} failed: {'; '.join(texts)}"
 
 
 def _joined(study: str, stream: str, learner: str, runs: Sequence[xr.Dataset]) -> xr.Dataset:
-    """The blocks of seeds of one learner on one stream as one run, by seed."""
+    """Join the blocks of seeds of one learner on one stream to one run, ordered by seed."""
     blocks = [run for run in runs if _about(run) == (stream, learner)]
     if not blocks:
         raise UserError(
@@ -125,7 +136,7 @@ def _cube(
     streams: Mapping[str, xr.Dataset],
     grouped: Mapping[tuple[str, str], xr.Dataset],
 ) -> xr.Dataset:
-    """score, score_by_task and status of all runs, under common labels."""
+    """Return score, score_by_task and status of all runs, under common labels."""
     by_stream = []
     for stream in spec["streams"]:
         peers = {name: succeeded(grouped[stream, name]) for name in spec["learners"]}
@@ -163,7 +174,7 @@ def _scored(
     metrics: Sequence[str],
     reference: xr.Dataset | None,
 ) -> xr.Dataset:
-    """score [metric, seed], score_by_task [metric, seed, task] and status [seed] of a run.
+    """Return score [metric, seed], score_by_task [metric, seed, task] and status [seed].
 
     reference: the run of the study's reference on this stream, without the seeds that failed.
     """
@@ -177,12 +188,12 @@ def _scored(
     for metric in metrics:
         if components.metric(metric).stage == "run":
             values = _of_run(metric, good, stream, reference)
-            one = xr.DataArray(values, {"seed": good["seed"].values}, ("seed",))
+            mean = xr.DataArray(values, {"seed": good["seed"].values}, ("seed",))
             tasks = blank
         else:
             tasks = good["score"].sel(metric=metric, drop=True).reindex_like(blank)
-            one = tasks.isel(task=-1, drop=True) if _of_all(run, metric) else tasks.mean("task")
-        score.append(one.reindex(seed=blank["seed"]))
+            mean = tasks.isel(task=-1, drop=True) if _of_all(run, metric) else tasks.mean("task")
+        score.append(mean.reindex(seed=blank["seed"]))
         by_task.append(tasks.transpose("seed", "task"))
     labels = pd.Index(list(metrics), name="metric")
     return xr.Dataset(
@@ -197,7 +208,7 @@ def _scored(
 def _of_run(
     metric: str, run: xr.Dataset, stream: xr.Dataset, reference: xr.Dataset | None
 ) -> np.ndarray:
-    """A metric of a whole run [seed], with the study's reference if it compares with that."""
+    """Return a metric of a finished run [seed], with the reference if it compares with that."""
     row = components.load_metric(metric)
     if "reference" in row.compares:
         return row.score(run, stream, reference)
@@ -205,7 +216,7 @@ def _of_run(
 
 
 def _of_all(run: xr.Dataset, metric: str) -> bool:
-    """Whether a task's score is the mean over all tasks so far."""
+    """Return whether a task's score is the mean over all tasks so far."""
     return "tested" in run and metric in run["after_metric"].values
 
 
@@ -220,13 +231,13 @@ def _table(
         for learner in spec["learners"]:
             status = coverage(scores["status"].sel(stream=stream, learner=learner).values)
             for metric in spec["metrics"]:
-                place = {"stream": stream, "learner": learner, "metric": metric}
-                of_seeds = statistics.interval(
-                    scores["score"].sel(place).values, statistics.bounds(metric)
+                labels = {"stream": stream, "learner": learner, "metric": metric}
+                ours = statistics.interval(
+                    scores["score"].sel(labels).values, statistics.bounds(metric)
                 )
-                about = streams[stream], grouped[stream, learner], spec["methods"].get(learner)
-                paper = paper_numbers.number(*about, metric)
-                beside = (paper.shown, paper.note) if paper else (None, "")
-                rows.append((spec["study"], *place.values(), *of_seeds, *beside, status))
+                run, method = grouped[stream, learner], spec["methods"].get(learner)
+                paper = paper_numbers.number(streams[stream], run, method, metric)
+                published = (paper.shown, paper.note) if paper else (None, "")
+                rows.append((spec["study"], *labels.values(), *ours, *published, status))
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     return table.astype({"published": float, "n": int})

@@ -1,4 +1,4 @@
-"""Every score of a study in one tidy table, from which any interval or comparison can be made."""
+"""Every score of a study in one tidy table, enough for any interval or comparison."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ COLUMNS = ("study", "stream", "learner", "method", "metric", "seed", "score", "s
 
 
 def tidy(spec: Mapping[str, Any], scores: xr.DataTree) -> pd.DataFrame:
-    """One row a stream, learner, metric and seed, in the study's order.
+    """Return one row a stream, learner, metric and seed, in the study's order.
 
-    spec, scores: as of `summarise`, and its tree. method: the method that the learner stands for,
-    or empty. score: empty for failed seeds, and where the metric does not apply.
+    spec, scores: of `summarise`, and its tree. The column method has the method that the learner
+    stands for, or nothing; score is empty for failed seeds, and where the metric does not apply.
     """
     cube = scores["scores"].to_dataset(inherit=False)
     rows = cube[["score", "status"]].to_dataframe(["stream", "learner", "metric", "seed"])

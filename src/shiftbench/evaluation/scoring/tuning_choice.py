@@ -1,4 +1,4 @@
-"""Chooses the best of a learner's trials, by the mean of a metric over their seeds."""
+"""Choice of the best of a learner's trials, by the mean of a metric over their seeds."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from shiftbench.core.errors import UserError
 
 
 def best(spec: Mapping[str, Any], scores: xr.DataTree) -> dict[str, Any]:
-    """The choice: settings, and the score of every trial (None for one that failed).
+    """Return the settings of the best trial, and the score of every trial (None if it failed).
 
-    spec: see `planning.specs.choice`. scores: the tree of `scoring.summarise`, of the trials.
+    spec: see `config.specs.choice`. scores: the tree of `scoring.summarise`, of the trials.
     Of equal scores the first wins; a trial with a seed that failed counts as failed. UserError
     if all did.
     """
@@ -26,12 +26,12 @@ def best(spec: Mapping[str, Any], scores: xr.DataTree) -> dict[str, Any]:
             f"study {spec['study']}: all trials of {spec['learner']} on {spec['stream']} failed, or"
             f" {spec['metric']} is not defined for it; give it other settings to try"
         )
-    place = np.nanargmax(means if spec["higher_is_better"] else -means)
+    chosen = np.nanargmax(means if spec["higher_is_better"] else -means)
     return {
         "learner": spec["learner"],
         "stream": spec["stream"],
         "metric": spec["metric"],
-        "settings": spec["trials"][trials[place]],
+        "settings": spec["trials"][trials[chosen]],
         "trials": [
             {"settings": spec["trials"][name], "score": None if np.isnan(mean) else float(mean)}
             for name, mean in zip(trials, means, strict=True)

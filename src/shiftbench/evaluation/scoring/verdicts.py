@@ -1,12 +1,12 @@
-"""Whether our scores bear out what a paper claims: verdicts, computed from scores by seed.
+"""Verdicts on the claims of papers, computed from scores by seed.
 
 A claim is one condition or several: a number, of one method or between two on the same seeds,
 which has to lie in a range. Its 95 % interval over seeds decides (`statistics`):
 
     reproduced          the whole interval is in the range
     contradicted        the whole interval is outside
-    unresolved          it is on both sides, or there is none: one seed, of data or a method that
-                        are random
+    unresolved          it is on both sides, or there is none: one seed of random data or of a
+                        random method
     not at this budget  we train on too small a share of what the paper trains on
 
 Of several conditions, as in a chain of methods, all must be reproduced, and one that is
@@ -29,11 +29,11 @@ from shiftbench.evaluation.scoring.statistics import Bounds, Interval
 REPRODUCED, CONTRADICTED = "reproduced", "contradicted"
 UNRESOLVED, TOO_LITTLE, NOT_RUN = "unresolved", "not at this budget", "not run"
 VERDICTS = (REPRODUCED, CONTRADICTED, UNRESOLVED, TOO_LITTLE, NOT_RUN)
-"""All of them; the last is for claims that no study judges."""
+"""All verdicts; the last is for claims that no study judges."""
 MIXED = "mixed"
-"""Of a claim that several studies or streams judge, and not alike."""
+"""The verdict on a claim that several studies or streams judge differently."""
 GRAVITY = (CONTRADICTED, UNRESOLVED, REPRODUCED)
-"""Of the conditions of one claim: the first that there is holds for all."""
+"""Verdicts on conditions: the first of these that a condition has is that of the claim."""
 
 
 class Range(NamedTuple):
@@ -44,28 +44,20 @@ class Range(NamedTuple):
     open: bool = False
 
     def holds(self, least: float, most: float) -> bool:
-        """Whether all from least to most is in the range."""
+        """Return whether the interval from least to most is in the range."""
         if self.open:
             return self.low < least and most < self.high
         return self.low <= least and most <= self.high
 
     def excludes(self, least: float, most: float) -> bool:
-        """Whether nothing from least to most is in the range."""
+        """Return whether the interval from least to most is outside the range."""
         if self.open:
             return most <= self.low or least >= self.high
         return most < self.low or least > self.high
 
 
-class Number(NamedTuple):
-    """A number that a claim is about: in words, over seeds, and the range it has to lie in."""
-
-    words: str
-    ours: Interval
-    range: Range
-
-
 class Condition(NamedTuple):
-    """A number that has to lie in a range: what it is, in words, and what it is over seeds."""
+    """A number that has to lie in a range: its description, its range, and ours over seeds."""
 
     words: str
     range: Range
@@ -74,9 +66,9 @@ class Condition(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What is said of a claim: by which condition of its conditions, and on which share.
+    """A verdict on a claim, its conditions, and the one that decides.
 
-    share: of the paper's training, the least of the methods.
+    share: our share of the paper's training, the smallest of the methods.
     """
 
     verdict: str
@@ -85,19 +77,19 @@ class Verdict(NamedTuple):
     share: float
 
 
-def of_claim(found: Iterable[str]) -> str:
-    """The one verdict of a claim that several studies or streams judge; `MIXED` if they differ.
+def of_claim(verdicts: Iterable[str]) -> str:
+    """Return the one verdict on a claim of several studies or streams; `MIXED` if they differ.
 
-    Those at a sufficient budget decide, if there are any.
+    Verdicts at a sufficient budget decide, if there are any.
     """
-    kinds = set(found)
+    kinds = set(verdicts)
     kinds = kinds - {TOO_LITTLE, NOT_RUN} or kinds
     return kinds.pop() if len(kinds) == 1 else MIXED
 
 
 def judge(claim: Claim, study: StudyResults, stream: str) -> Verdict:
-    """The verdict on a claim about methods and metrics that a study has on the stream."""
-    conditions = [_condition(claim, one) for one in _numbers(claim, study, stream)]
+    """Return the verdict on a claim about methods and metrics that a study has on the stream."""
+    conditions = list(_conditions(claim, study, stream))
     decisive = min(conditions, key=lambda one: GRAVITY.index(one.verdict))
     share = min(study.share(stream, name, claim.work) for name in claim.holds.methods)
     verdict = decisive.verdict if share >= claim.least else TOO_LITTLE
@@ -105,28 +97,26 @@ def judge(claim: Claim, study: StudyResults, stream: str) -> Verdict:
 
 
 def scores(study: StudyResults, stream: str, method: str, metric: str) -> np.ndarray:
-    """The scores [seed] of the learner that stands for a method; NaN for failed seeds."""
+    """Return the scores [seed] of the learner that stands for a method; NaN for failed seeds."""
     return study.score(stream, study.standing(method), metric)
 
 
-def _condition(claim: Claim, number: Number) -> Condition:
-    _, ours, wanted = number
+def _condition(claim: Claim, words: str, ours: Interval, wanted: Range) -> Condition:
     if ours.n == 1 and claim.exact:
         ours = ours._replace(low=ours.mean, high=ours.mean)
-    verdict = UNRESOLVED  # what is not a number is neither in a range nor outside
+    verdict = UNRESOLVED  # NaN is neither in a range nor outside
     if wanted.holds(ours.low, ours.high):
         verdict = REPRODUCED
     elif wanted.excludes(ours.low, ours.high):
         verdict = CONTRADICTED
-    return Condition(number.words, wanted, ours, verdict)
+    return Condition(words, wanted, ours, verdict)
 
 
-def _numbers(claim: Claim, study: StudyResults, stream: str) -> Iterator[Number]:
-    """The number of each condition."""
+def _conditions(claim: Claim, study: StudyResults, stream: str) -> Iterator[Condition]:
     if claim.holds.predicate in ("value", "at_least", "at_most"):
-        for method, wanted in _alone(claim).items():
+        for method, wanted in _ranges(claim).items():
             values = _values(claim, study, stream, method)
-            yield Number(method, _alone_over_seeds(claim, values), wanted)
+            yield _condition(claim, method, _over_seeds(claim, values), wanted)
     elif claim.holds.metrics:
         yield _two_metrics(claim, study, stream)
     else:
@@ -135,19 +125,19 @@ def _numbers(claim: Claim, study: StudyResults, stream: str) -> Iterator[Number]
             words = " - ".join(pair)
             if claim.holds.predicate == "ratio":
                 ours = statistics.interval((first - second) / second)
-                yield Number(f"({words}) / {pair[1]}", ours, _between(claim))
+                yield _condition(claim, f"({words}) / {pair[1]}", ours, _range_of_difference(claim))
             else:
                 ours = statistics.paired_difference(first, second, _bounds(claim))
-                yield Number(words, ours, _between(claim))
+                yield _condition(claim, words, ours, _range_of_difference(claim))
 
 
 def _values(claim: Claim, study: StudyResults, stream: str, method: str) -> np.ndarray:
-    """What a claim is about, [seed]: scores, or 1 where a seed's is above a limit and else 0."""
-    found = scores(study, stream, method, claim.metric)
-    return found if claim.over is None else (found > claim.over).astype(float)
+    """Return scores [seed]; for a claim with `over`, 1 where a score is above it, else 0."""
+    values = scores(study, stream, method, claim.metric)
+    return values if claim.over is None else (values > claim.over).astype(float)
 
 
-def _alone_over_seeds(claim: Claim, values: np.ndarray) -> Interval:
+def _over_seeds(claim: Claim, values: np.ndarray) -> Interval:
     if claim.over is not None:
         return statistics.share(values)
     return statistics.interval(values, _bounds(claim))
@@ -157,8 +147,8 @@ def _bounds(claim: Claim) -> Bounds:
     return (0.0, 1.0) if claim.over is not None else statistics.bounds(claim.metric)
 
 
-def _alone(claim: Claim) -> dict[str, Range]:
-    """The range of each method's own score."""
+def _ranges(claim: Claim) -> dict[str, Range]:
+    """Return the range of each method's own score."""
     holds = claim.holds
     if holds.at_least is not None:
         return {method: Range(least, np.inf) for method, least in holds.at_least.items()}
@@ -168,8 +158,8 @@ def _alone(claim: Claim) -> dict[str, Range]:
     return {method: _around(value, holds.within) for method, value in holds.value.items()}
 
 
-def _between(claim: Claim) -> Range:
-    """The range of the difference of two methods."""
+def _range_of_difference(claim: Claim) -> Range:
+    """Return the range of the difference of two methods."""
     holds = claim.holds
     if holds.predicate == "above":
         return Range(holds.by or 0.0, np.inf, open=True)
@@ -184,10 +174,10 @@ def _around(value: float, within: float | None) -> Range:
     return Range(value - within, value + within)
 
 
-def _two_metrics(claim: Claim, study: StudyResults, stream: str) -> Number:
+def _two_metrics(claim: Claim, study: StudyResults, stream: str) -> Condition:
     (method,), (other,) = claim.holds.methods, claim.holds.metrics
     first, second = (scores(study, stream, method, name) for name in (claim.metric, other))
     below = claim.holds.metric_below is not None
     wanted = Range(-np.inf, 0.0) if below else Range(0.0, np.inf)
     ours = statistics.interval(first - second)
-    return Number(f"{claim.metric} - {other} of {method}", ours, wanted)
+    return _condition(claim, f"{claim.metric} - {other} of {method}", ours, wanted)

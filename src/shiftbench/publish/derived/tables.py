@@ -60,7 +60,7 @@ class _Published(StudyResults):
         """The published share; rounded, as the table has it."""
         return self.shares[stream, method]
 
-    def _repetitions(self, streams: Sequence[str]) -> tuple[str, str]:
+    def _caption_notes(self, streams: Sequence[str]) -> tuple[str, str]:
         return self.seeds, ""
 
 

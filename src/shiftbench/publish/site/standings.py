@@ -14,7 +14,7 @@ import numpy as np
 from shiftbench.config.compatibility_words import listed
 from shiftbench.config.library import Library
 from shiftbench.evaluation.scoring import ranking
-from shiftbench.evaluation.scoring.ranking import Cell
+from shiftbench.evaluation.scoring.ranking import StreamRanking
 from shiftbench.publish.site import numbers
 from shiftbench.publish.site.collect import Study
 
@@ -42,7 +42,7 @@ class Standings(NamedTuple):
     leads on each stream, of the learners that are ranked; bounds: the others."""
 
     metric: str | None
-    cells: Mapping[str, Cell]
+    cells: Mapping[str, StreamRanking]
     bounds: list[str]
 
     def place(self, learner: str) -> Place:
@@ -67,7 +67,7 @@ def of(study: Study, library: Library) -> Standings:
     for stream in study.streams:
         scores = study.by_seed(stream, metric)
         ranked = {name: values for name, values in scores.items() if name not in bounds}
-        cells[stream] = ranking.cell(stream, ranked, metric)
+        cells[stream] = ranking.rank(stream, ranked, metric)
     return Standings(metric, cells, bounds)
 
 
@@ -88,7 +88,7 @@ def finding(study: Study, standings: Standings) -> str:
     return f"{said}{f' ({note})' if note else ''}."
 
 
-def _on_one(study: Study, metric: str, cell: Cell) -> str:
+def _on_one(study: Study, metric: str, cell: StreamRanking) -> str:
     best = cell.leader
     assert best is not None
     number = numbers.row_text(study, cell.stream, best, metric)
@@ -101,7 +101,7 @@ def _on_one(study: Study, metric: str, cell: Cell) -> str:
     return f"{opening}, {_resolved(study, cell)}"
 
 
-def _resolved(study: Study, cell: Cell) -> str:
+def _resolved(study: Study, cell: StreamRanking) -> str:
     """What the seeds say of the leader of a stream."""
     seeds = min(int((~np.isnan(values)).sum()) for values in cell.scores.values())
     if study.scores is None:
@@ -117,7 +117,7 @@ def _resolved(study: Study, cell: Cell) -> str:
     return f"and the {seeds} seeds tell it from all but {words}"
 
 
-def _over_streams(study: Study, metric: str, cells: list[Cell]) -> str:
+def _over_streams(study: Study, metric: str, cells: list[StreamRanking]) -> str:
     best = Counter(study.label(cell.leader) for cell in cells if cell.leader)
     (first, times), *others = best.most_common()
     if not any(cell.leads for cell in cells):
@@ -136,7 +136,7 @@ def _over_streams(study: Study, metric: str, cells: list[Cell]) -> str:
     )
 
 
-def _state(learner: str, cells: list[Cell]) -> str:
+def _state(learner: str, cells: list[StreamRanking]) -> str:
     """What the seeds say of a learner on the streams that have it."""
     if all(cell.leader == learner for cell in cells):
         return BEST

@@ -1,1 +1,1 @@
-"""What runs on texts say of words: trajectories, dates, held-out text."""
+"""Evaluation of runs on texts: trajectories of word vectors, dating, held-out text."""

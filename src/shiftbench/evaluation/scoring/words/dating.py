@@ -1,4 +1,4 @@
-"""From which period a document is, judged by its words: the distortion of li2021vbs, 4.3.
+"""Dating of held-out documents by their words: the distortion of li2021vbs, 4.3.
 
 The paper does not say how it dates; here a held-out document with pair counts n+ has the
 log likelihood in period t
@@ -34,38 +34,41 @@ class Texts(NamedTuple):
 
 
 def scores(run: xr.Dataset, stream: xr.DataTree, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Log likelihoods [D, T] of held-out documents, and the periods [D] that they are from.
+    """Return log likelihoods [D, T] of held-out documents, and the periods [D] they are from.
 
-    But for what is the same in all periods: the words with one vector in all of them, which
-    are most. Training saw no document of these. Empty for a stream without held-out documents.
+    Words with the same vector in all periods, which are most, add a constant and are left out.
+    Empty for a stream without held-out documents.
     """
     realisation = int(run["realisation"].values[seed])
     texts = _texts(stream, realisation)
     context = run["warm_up_context"].isel(seed=seed, warm_up_hypothesis=0).values
-    found = trajectories.of_seed(run, seed)
+    vectors = trajectories.of_seed(run, seed)
     settings = provenance.offering(run, "context")
     assert settings is not None
     share = _over_all_periods(stream, realisation, settings).share
-    score = np.zeros((len(texts.period), len(found.segment)))
-    for word in np.flatnonzero(found.changed.any(axis=0)):
-        _add_word(score, found, word, context, texts, settings["negative_ratio"] * share)
+    score = np.zeros((len(texts.period), len(vectors.segment)))
+    for word in np.flatnonzero(vectors.changed.any(axis=0)):
+        _add_word(score, vectors, word, context, texts, settings["negative_ratio"] * share)
     return score, texts.period
 
 
 def errors(score: np.ndarray, period: np.ndarray) -> np.ndarray:
-    """Expected distance [D] in periods of the best-scoring period [D, T] from the true one [D]."""
+    """Return the expected distance [D] in periods of the best-scoring from the true period [D].
+
+    score: [D, T].
+    """
     best = score == score.max(axis=1, keepdims=True)
     distance = np.abs(np.arange(score.shape[1]) - period[:, None])
     return (best * distance).sum(axis=1) / best.sum(axis=1)
 
 
 def mean_error(score: np.ndarray, period: np.ndarray) -> float:
-    """The mean error over documents; NaN without any."""
+    """Return the mean error over documents; NaN without any."""
     return float(errors(score, period).mean()) if len(period) else np.nan
 
 
 def by_period(score: np.ndarray, period: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The same for all held-out documents of a period taken together as one."""
+    """Return scores and periods with the held-out documents of a period pooled to one."""
     periods, which = np.unique(period, return_inverse=True)
     total = np.zeros((len(periods), score.shape[1]))
     np.add.at(total, which, score)
@@ -73,31 +76,31 @@ def by_period(score: np.ndarray, period: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def log_sigmoid(x: np.ndarray) -> np.ndarray:
-    """log s(x), fast in 32 bits: NumPy has vector code for exp and log, not for logaddexp."""
+    """Return log s(x), fast in 32 bits: NumPy vectorises exp and log, but not logaddexp."""
     return np.minimum(x, 0) - np.log(1 + np.exp(-np.abs(x)))
 
 
 def _add_word(
     score: np.ndarray,
-    found: Trajectories,
+    vectors: Trajectories,
     word: int,
     context: np.ndarray,
     texts: Texts,
     share: np.ndarray,
 ) -> None:
-    """Adds to the scores of documents what a word of theirs has to say."""
+    """Add the terms of one word to the scores of the documents that have it, in place."""
     documents = len(texts.period)
     rows = texts.counts[word * documents : (word + 1) * documents]
     here = np.flatnonzero(np.diff(rows.indptr))
     if not here.size:
         return
-    first, last = found.segment[0, word], found.segment[-1, word]
-    x = found.vector[first : last + 1] @ context.T
+    first, last = vectors.segment[0, word], vectors.segment[-1, word]
+    x = vectors.vector[first : last + 1] @ context.T
     positive = log_sigmoid(x)
-    chosen = rows[here]
-    each = chosen @ positive.T.astype(float)
-    each += np.outer(chosen.sum(axis=1), (positive - x) @ share)
-    score[here] += each[:, found.segment[:, word] - first]
+    counts = rows[here]
+    each = counts @ positive.T.astype(float)
+    each += np.outer(counts.sum(axis=1), (positive - x) @ share)
+    score[here] += each[:, vectors.segment[:, word] - first]
 
 
 def _texts(stream: xr.DataTree, realisation: int) -> Texts:
@@ -122,7 +125,7 @@ def _texts(stream: xr.DataTree, realisation: int) -> Texts:
 def _over_all_periods(
     stream: xr.DataTree, realisation: int, settings: Mapping[str, Any]
 ) -> Cooccurrence:
-    """The counts of all periods together, as the learner is given them before the first."""
+    """Return the counts of all periods together, as the learner gets them before the first."""
     batch = provenance.reader(stream).task(stream, [realisation], -1).train
     ratio, exponent = settings["negative_ratio"], settings["negative_exponent"]
     size = stream.sizes["word"]
