@@ -27,12 +27,13 @@ import numpy as np
 from annotated_types import Gt
 from scipy.special import softmax
 
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Categorical, Info, Learner, Problem, State
 
-NEEDS: tuple[str, ...] = ()
-MODEL = False
-TAKES = {"image": "categorical", "classes": "categorical", "two-classes": "categorical"}
-REFUSES = ("heads",)
+FACTS = Facts(
+    takes={"image": "categorical", "classes": "categorical", "two-classes": "categorical"},
+    refuses=("heads",),
+)
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,9 @@ def project(tmp_path_factory) -> Path:
     learners = folder / "parts_of_mine" / "learners"
     learners.mkdir(parents=True)
     (learners / "nearest_mean.py").write_text(NEAREST_MEAN)
-    shutil.copy(ROOT / "src" / "shiftbench" / "learners" / "oga.py", learners / "my_oga.py")
+    shutil.copy(
+        ROOT / "src" / "shiftbench" / "methods" / "learners" / "oga.py", learners / "my_oga.py"
+    )
     (folder / "mine.yaml").write_text(CONFIG)
     return folder
 

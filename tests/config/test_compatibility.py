@@ -6,19 +6,14 @@ import itertools
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
 
-from shiftbench.config import (
-    compatibility,
-    compatibility_words,
-    components,
-    config_file,
-    declarations,
-)
+from shiftbench.config import compatibility, compatibility_words, components, config_file
 from shiftbench.config.config_file import ConfigError
+from shiftbench.core import facts
 from shiftbench.core.errors import UserError
 
 HANGS = 20.0
@@ -243,13 +238,13 @@ def test_one_learner_that_can_be_judged_is_enough_for_decisions_but_not_for_pred
 USED = [
     (name, metric)
     for name in components.names("artefacts")
-    for metric in declarations.literal("artefacts", name, "USES") or ()
+    for metric in components.facts("artefacts", name).uses
 ]
 
 
 @pytest.mark.parametrize(("artefact", "metric"), USED)
 def test_an_artefact_without_a_metric_that_it_shows(artefact, metric) -> None:
-    uses = declarations.literal("artefacts", artefact, "USES")
+    uses = components.facts("artefacts", artefact).uses
     metrics = [name for name in uses if name != metric] or ["log_predictive"]
     data = written("permuted", ["map"], metrics, [artefact])
     assert any(f"shows {metric}; add it to the metrics" in text for text in told(data, "artefacts"))
@@ -393,34 +388,28 @@ def test_predictions_are_kept_of_classes_only() -> None:
 @pytest.mark.parametrize("kind", components.FOLDERS)
 def test_components_declare_known_words(kind: str) -> None:
     """A typing error in a declaration would refuse what fits, or accept what does not."""
+    kinds, predictions = facts.KINDS, facts.PREDICTIONS
+    properties, offers = compatibility_words.PROPERTIES, compatibility_words.OFFERS
     words = {
-        "GIVES": compatibility_words.KINDS,
-        "TAKES": compatibility_words.KINDS,
-        "HAS": compatibility_words.PROPERTIES | compatibility_words.OFFERS,
-        "REQUIRES": compatibility_words.PROPERTIES,
-        "REFUSES": compatibility_words.KINDS
-        | compatibility_words.PROPERTIES
-        | compatibility_words.OFFERS,
-        "OFFERS": compatibility_words.OFFERS,
-        "INSIDE": compatibility_words.OFFERS,
-        "PASSES": compatibility_words.OFFERS,
-        "FROM": compatibility_words.OFFERS,
-        "JUDGES": compatibility_words.PREDICTIONS,
-        "BLANK": compatibility_words.PROPERTIES,
-        "USES": components.names("metrics"),
-        "KEEPS": ["predictions"],
+        "gives": kinds | properties | offers,
+        "takes": kinds,
+        "requires": properties,
+        "refuses": kinds | properties | offers,
+        "offers": offers,
+        "from_learner": offers,
+        "passes": offers,
+        "judges": predictions,
+        "blank": properties,
+        "uses": components.names("metrics"),
+        "study": get_args(facts.StudyKey),
     }
-    for name, (constant, known) in itertools.product(components.names(kind), words.items()):
-        used = declarations.possible(kind, name, constant)
-        assert set(used) <= set(known), f"{name}: {constant}"
+    for name, (fact, known) in itertools.product(components.names(kind), words.items()):
+        used = components.facts(kind, name).possible(fact)
+        assert set(used) <= set(known), f"{name}: {fact}"
         of_settings = components.fields(kind, name) if kind not in ("metrics", "artefacts") else {}
-        for when in used.values() if constant != "TAKES" or kind != "learners" else ():
+        for when in used.values() if fact != "takes" or kind != "learners" else ():
             for one in [] if when is True else [when] if isinstance(when, dict) else when:
-                assert {key.removeprefix(declarations.NOT) for key in one} <= of_settings.keys()
-    needed = {"streams": "GIVES", "learners": "TAKES"}.get(kind)
-    assert not needed or all(
-        declarations.literal(kind, name, needed) for name in components.names(kind)
-    )
+                assert {key.removeprefix(facts.NOT) for key in one} <= of_settings.keys()
 
 
 def test_words_of_a_study_are_those_of_counts_and_in_the_vocabulary() -> None:
@@ -446,9 +435,9 @@ def test_what_stays_empty_is_noted() -> None:
 
 
 def test_declared_conditions() -> None:
-    assert declarations.holds({"a": (1,), "not b": (2,)}, {"a": 1, "b": 3})
-    assert not declarations.holds({"a": (1,), "not b": (2,)}, {"a": 1, "b": 2})
-    assert declarations.holds(({"a": (1,)}, {"b": ((),)}), {"a": 2, "b": []})
+    assert facts.holds({"a": (1,), "not b": (2,)}, {"a": 1, "b": 3})
+    assert not facts.holds({"a": (1,), "not b": (2,)}, {"a": 1, "b": 2})
+    assert facts.holds(({"a": (1,)}, {"b": ((),)}), {"a": 2, "b": []})
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import math
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ import yaml
 from shiftbench.config import config_file
 from shiftbench.config.config_file import ConfigError
 from shiftbench.core.errors import UserError
+from shiftbench.core.facts import Facts
 
 GOOD = """\
 definitions:
@@ -151,13 +153,13 @@ def test_no_config_at_all(tmp_path, text: str) -> None:
 def test_learner_that_needs_what_is_not_revealed(tmp_path, monkeypatch) -> None:
     from shiftbench.config import components
 
-    constant = components.constant
+    facts = components.facts
 
-    def needy(kind: str, name: str, key: str, default: object = None) -> object:
-        found = ("boundaries",) if key == "NEEDS" and name == "gaussian-mean" else None
-        return found or constant(kind, name, key, default)
+    def needy(kind: str, name: str) -> Facts:
+        reveals = ("boundaries",) if name == "gaussian-mean" else ()
+        return dataclasses.replace(facts(kind, name), reveals=reveals)
 
-    monkeypatch.setattr(components, "constant", needy)
+    monkeypatch.setattr(components, "facts", needy)
     alone = GOOD[: GOOD.index("      beam:")].replace("jump_f1", "log_predictive")
     assert errors(tmp_path, alone) == [
         'line 15, studies.toy.methods.plain[0].gaussian-mean: "gaussian-mean" needs to be told '

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from shiftbench.config import components, config_file, declarations
+from shiftbench.config import components, config_file
 from shiftbench.config.config_file import ConfigError
 from tests.config import test_tuning
 
@@ -59,4 +59,4 @@ def test_trials_count_realisations_of_their_own(errors):
 @pytest.mark.parametrize("family", components.names("streams"))
 def test_streams_with_realisations_say_what_these_vary(family):
     has = "realisations" in components.fields("streams", family)
-    assert has == (declarations.literal("streams", family, "VARIES") is not None)
+    assert has == (components.facts("streams", family).varies is not None)

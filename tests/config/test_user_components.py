@@ -20,10 +20,9 @@ import dataclasses
 from dataclasses import dataclass
 
 from my_parts.numbers import ZERO
+from shiftbench.core.facts import Facts
 
-NEEDS = ()
-MODEL = False
-TAKES = {"value": "gaussian", "two-classes": "score"}
+FACTS = Facts(takes={"value": "gaussian", "two-classes": "score"}, model=False)
 
 
 @dataclass(frozen=True)
@@ -152,15 +151,16 @@ def test_a_part_that_raises_at_import_is_named_with_its_line(folder) -> None:
         ("def build(", "def build((", r"zero.py, line \d+: "),
         ("class Settings", "class Setings", "needs a dataclass Settings"),
         ("def build", "def built", "one of the learners needs a function `build`"),
-        ("TAKES =", "TAKE =", "one of the learners declares TAKES"),
+        ("takes=", "gives=", r"one of the learners declares `FACTS = Facts\(takes="),
         (
-            "MODEL = False",
-            'MODEL = "shape"',
-            "MODEL is 'shape'; it is one of True, False, 'shapes'",
+            "model=False",
+            'model="shape"',
+            r"zero.py, line \d+: ValueError: model is 'shape'; it is one of True, False, 'shapes'",
         ),
         ('"value": "gaussian"', '"value": "gausian"', 'did you mean "gaussian"'),
-        ('{"value"', 'dict() or {"value"', "TAKES is read without importing the file"),
-        ("sd: float = 1.0", "sd: np.ndarray = 1.0", "its Settings cannot be read alone"),
+        ("model=False", "model=ZERO", "NameError: name 'ZERO' is not defined; declarations are"),
+        ("takes=", "take=", r"TypeError: .* unexpected keyword argument 'take'"),
+        ("sd: float = 1.0", "sd: np.ndarray = 1.0", "NameError: name 'np' is not defined"),
     ],
 )
 def test_a_wrong_part_is_refused_with_its_file(folder, old, new, said) -> None:
@@ -176,7 +176,7 @@ def test_metrics_and_artefacts_say_what_they_must(folder) -> None:
     (folder / "metrics").mkdir()
     (folder / "metrics" / "mine.py").write_text('"""M."""\nSTAGE = "later"\n')
     (folder / "artefacts").mkdir()
-    (folder / "artefacts" / "mine.py").write_text('"""A."""\nKIND = "figure"\n')
+    (folder / "artefacts" / "mine.py").write_text('"""A."""\n')
     said = "\n".join(user_components.use(folder))
     for words in (
         "mine.py: a file of metrics declares METRICS, a list of Metric(...)",
@@ -217,7 +217,7 @@ def test_a_file_of_metrics_is_used_as_ours_are(folder) -> None:
         ('"stage": "run"', '"stage": "later"', "stage is 'later'; it is one of 'before'"),
         ('better="lower"', 'better="less"', "better is 'less'; it is one of 'higher', 'lower'"),
         ("better=None, ", "", "missing 1 required keyword-only argument: 'better'"),
-        ('about="Half of it."', "about=text", "name 'text' is not defined; rows are Metric"),
+        ('about="Half of it."', "about=text", "name 'text' is not defined; declarations are"),
         ("better=None, ", "betters=None, ", "unexpected keyword argument 'betters'"),
         ('"half"', '"sum"', 'two metrics are called "sum"'),
         ('"half"', '"acc"', 'there is another "acc" among the metrics'),

@@ -202,7 +202,7 @@ def study_results(study):
     wanted += [f"{folder}/{name}" for name in made]
     wanted += choices(study.removesuffix(tuning.TRIALS)) if study in TRIALS else []
     for name in CONFIG.studies[study].artefacts:
-        kind, suffixes = stems[components.constant("artefacts", name, "KIND")]
+        kind, suffixes = stems[components.artefact_kind(name)]
         wanted += [f"{folder}/{kind}/{name}.{suffix}" for suffix in suffixes]
     trials = study + tuning.TRIALS
     return wanted + (study_results(trials) if trials in TRIALS else [])
@@ -387,7 +387,7 @@ def artefacts_of_kind(kind):
     """A pattern of all artefacts of a kind."""
     names = components.names("artefacts")
     return "|".join(
-        name for name in names if components.constant("artefacts", name, "KIND") == kind
+        name for name in names if components.artefact_kind(name) == kind
     )
 
 

@@ -337,7 +337,7 @@ def refuse_other_instructions(planned: str) -> None:
 def _is_figure(artefact: str) -> bool:
     from shiftbench.config import components
 
-    return components.constant("artefacts", artefact, "KIND") == "figure"
+    return components.artefact_kind(artefact) == "figure"
 
 
 def _paths(options: argparse.Namespace, names: tuple[str, ...]) -> list[Path]:

@@ -73,7 +73,7 @@ def with_claims(config: Config, library: Library) -> Config:
     tables = [
         name
         for name in components.names("artefacts")
-        if components.constant("artefacts", name, "CLAIMS", False)
+        if "claims" in components.facts("artefacts", name).study
     ]
     studies = {
         name: study.model_copy(update={"artefacts": [*study.artefacts, *tables]})

@@ -8,11 +8,12 @@ name, is left to `config_checks`. The words: `fit_words`.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import product
 
-from shiftbench.config import components, declarations, random_settings, tuning
+from shiftbench.config import components, random_settings, tuning
 from shiftbench.config.compatibility_reasons import (
     it_or_them,
     other_metric,
@@ -21,7 +22,7 @@ from shiftbench.config.compatibility_reasons import (
     spelled,
     why,
 )
-from shiftbench.config.compatibility_words import CONSTANTS, listed, told
+from shiftbench.config.compatibility_words import listed, told
 from shiftbench.config.compatible_pipelines import (
     Fitted,
     Given,
@@ -37,15 +38,26 @@ from shiftbench.config.compatible_pipelines import (
     part_of_model,
     parts_of,
 )
-from shiftbench.config.declarations import When
 from shiftbench.config.schema import Config, Stream, Study
 from shiftbench.config.tuning import TRIALS
 from shiftbench.config.yaml_lines import Place
 from shiftbench.core.errors import UserError
+from shiftbench.core.facts import Condition, Facts
 
 Problem = tuple[Place, str]
 COVERAGE = "interval_coverage"
 """The metric that tells whether predictions of real values are calibrated."""
+COMPARED = ("baseline", "reference")
+"""Keys without which a metric stays empty, and an artefact cannot be drawn."""
+OF_STUDY = {
+    "axes": "{0} shows a grid of streams; give the study `axes`, or take it out",
+    "configurations": "{0} shows `configurations`; give the study some, or take it out",
+    "predictions": "{0} is taken from the predictions of each row; add `keeps: [predictions]`",
+} | dict.fromkeys(
+    COMPARED,
+    "{0} compares with a {1}, which the study does not name; add `{1}: METHOD`, or take {0} out",
+)
+"""Messages for keys that a study lacks, of the component (0) and the key (1)."""
 
 
 def problems(config: Config) -> Iterator[Problem]:
@@ -75,10 +87,10 @@ def _notes(name: str, study: Study, config: Config) -> Iterator[str]:
     for metric in study.metrics:
         part = any_part("metrics", metric)
         for stream, now in streams.items():
-            for word in sorted(part.words("BLANK") & now.has.keys()) if now else ():
+            for word in sorted(part.words("blank") & now.has.keys()) if now else ():
                 text = f'{part.label} stays empty on stream "{stream}", which has'
                 yield f"{name}: {text} {told([word])}"
-        for key in _absent(part, study):
+        for key in sorted({*COMPARED} & {*_absent(part, study)}):
             yield f"{name}: {part.label} stays empty without a `{key}`"
     if _calibration_unknown(study, config, streams):
         yield f"{name}: add {COVERAGE} to its metrics to see whether predictions are calibrated"
@@ -93,7 +105,7 @@ def _calibration_unknown(study: Study, config: Config, streams: Mapping[str, Giv
         for pipeline, now in product(study.pipelines.values(), own)
     ]
     predicted = {one.prediction for one in fitted if one is not None}
-    known = bool(predicted) and predicted <= judge.words("JUDGES")
+    known = bool(predicted) and predicted <= judge.words("judges")
     return known and COVERAGE not in study.metrics
 
 
@@ -131,21 +143,21 @@ def refuse_absent_words(
 
 def described(kind: str, name: str) -> str:
     """What a component declares that it fits, in a line; empty for nothing."""
-    parts = []
-    for constant in CONSTANTS:
-        possible = declarations.possible(kind, name, constant)
-        if possible and constant == "TAKES" and kind == "learners":
+    facts, lines = components.facts(kind, name), []
+    for fact in dataclasses.fields(Facts):
+        if fact.name in ("reveals", "model"):
+            continue
+        possible = facts.possible(fact.name)
+        if possible and fact.name == "takes" and kind == "learners":
             words = [f"`{taken}` (predicts `{what}`)" for taken, what in possible.items()]
-        elif constant == "WRONG":
-            words = [spelled(when) for when in possible.values()]
         else:
             words = [_described(word, when) for word, when in possible.items()]
         if words:
-            parts.append(f"{constant} {', '.join(words)}")
-    return f"Fits: {'; '.join(parts)}." if parts else ""
+            lines.append(f"{fact.name} {', '.join(words)}")
+    return f"Fits: {'; '.join(lines)}." if lines else ""
 
 
-def _described(word: str, when: When) -> str:
+def _described(word: str, when: Condition) -> str:
     if when is True:
         return f"`{word}`"
     alternatives = [when] if isinstance(when, Mapping) else when
@@ -157,10 +169,10 @@ def _undeclared(place: Place, name: str, stream: Stream) -> Iterator[Problem]:
     part = part_of("streams", (stream.family, stream.settings), f'stream "{name}"')
     if part is None:
         return
-    for text in sorted(part.words("WRONG")):
+    for text in part.wrong():
         yield place, f"{part.label}: {text}"
-    if len(part.words("GIVES")) != 1:
-        yield (*place, "family"), silence(part, "gives", "GIVES")
+    if len(part.kinds()) != 1:
+        yield (*place, "family"), silence(part, "gives")
 
 
 def _study(place: Place, study: Study, streams: Mapping[str, Given]) -> Iterator[Problem]:
@@ -180,14 +192,11 @@ def _study(place: Place, study: Study, streams: Mapping[str, Given]) -> Iterator
             yield (*place, "words", position), f"{words}; take them out"
     peers = Peers(streams, variants)
     yield from _keeping(place, study, peers)
-    for position, metric in enumerate(study.metrics):
-        part = known_part("metrics", metric)
-        for text in (*_judging(part, peers), *_unkept(part, study)):
-            yield (*place, "metrics", position), text
-    for position, artefact in enumerate(study.artefacts):
-        part = known_part("artefacts", artefact)
-        for text in (*_judging(part, peers), *_drawing(part, study), *_unkept(part, study)):
-            yield (*place, "artefacts", position), text
+    for kind in ("metrics", "artefacts"):
+        for position, name in enumerate(getattr(study, kind)):
+            if part := known_part(kind, name):
+                for text in (*_judging(part, peers), *_of_study(part, study)):
+                    yield (*place, kind, position), text
 
 
 def _keeping(place: Place, study: Study, peers: Peers) -> Iterator[Problem]:
@@ -198,14 +207,6 @@ def _keeping(place: Place, study: Study, peers: Peers) -> Iterator[Problem]:
         names = listed(f'"{name}"' for name in other)
         text = f"predictions are kept of {told(['categorical'])}, and {names} predict"
         yield (*place, "keeps"), f"{text} {told([found[other[0]]])}; take `keeps` out"
-
-
-def _unkept(part: Part | None, study: Study) -> Iterator[str]:
-    """What a metric or an artefact is taken from that the study does not keep."""
-    if part is None:
-        return
-    for word in sorted(part.words("KEEPS") - {*study.keeps}):
-        yield f"{part.label} is taken from the {word} of each row; add `keeps: [{word}]`"
 
 
 def _tuning(place: Place, study: Study, config: Config) -> Iterator[Problem]:
@@ -235,7 +236,7 @@ def _tuning(place: Place, study: Study, config: Config) -> Iterator[Problem]:
     metric = known_part("metrics", study.tuning.metric)
     for learner in study.pipelines:
         own = {key: one for key, one in variants.items() if key[1] == learner}
-        for text in _judging(metric, Peers(streams, own)):
+        for text in _judging(metric, Peers(streams, own)) if metric else ():
             yield (*place, "metric"), text
 
 
@@ -255,15 +256,13 @@ def _configurations(name: str, study: Study, streams: Mapping[str, Given]) -> It
             seen.add(text)
 
 
-def _judging(part: Part | None, peers: Peers) -> Iterator[str]:
-    """Why a metric or an artefact cannot be had of these streams and learners."""
-    if part is None:
-        return
+def _judging(part: Part, peers: Peers) -> Iterator[str]:
+    """Yield why a metric or an artefact cannot be had of these streams and methods."""
     wrong = [why(misfit) for now in peers.streams.values() if (misfit := misfit_of(part, now))]
     yield from wrong
     if wrong or not peers.variants:
         return
-    judges, needed = part.words("JUDGES"), part.words("FROM")
+    judges, needed = part.words("judges"), part.words("from_learner")
     other: dict[str, list[str]] = {}
     for (_, variant), fitted in peers.variants.items():
         if judges and fitted.prediction not in judges:
@@ -285,49 +284,34 @@ def _lacking(part: Part, needed: frozenset[str], peers: Peers) -> str:
         for kind in ("combinators", "learners")
         for name in components.names(kind)
         for word in words
-        if (when := _offered(kind, name).get(word))
+        if (when := components.facts(kind, name).possible("offers").get(word))
     ]
     use = f"use {listed(dict.fromkeys(found), 'or')}" if found else "add one"
     return f"{told(words)}, and the study has none; {use}, or take {part.label} out"
 
 
-def _offered(kind: str, name: str) -> Mapping[str, When]:
-    theorems = declarations.possible(kind, name, "THEOREM").values()
-    offers = declarations.possible(kind, name, "OFFERS")
-    return {**offers, "theorem": next(iter(theorems))} if theorems else offers
-
-
-def _drawing(part: Part | None, study: Study) -> Iterator[str]:
-    """What an artefact needs of the study beside streams and learners."""
-    if part is None:
-        return
-    uses = declarations.literal("artefacts", part.name, "USES") or ()
-    if missing := [metric for metric in uses if metric not in study.metrics]:
+def _of_study(part: Part, study: Study) -> Iterator[str]:
+    """Yield what a metric or an artefact needs of the study beside streams and methods."""
+    artefact = part.kind == "artefacts"
+    missing = [metric for metric in part.facts.uses if metric not in study.metrics]
+    if missing and artefact:
         yield f"{part.label} shows {listed(missing)}; add {it_or_them(missing)} to the metrics"
-    if declarations.literal("artefacts", part.name, "AXES") and not study.axes:
-        yield f"{part.label} shows a grid of streams; give the study `axes`, or take it out"
-    drawn = declarations.literal("artefacts", part.name, "CONFIGURATIONS")
-    if drawn and not study.configurations:
-        yield f"{part.label} shows `configurations`; give the study some, or take it out"
     for key in _absent(part, study):
-        yield (
-            f"{part.label} compares with a {key}, which the study does not name; add"
-            f" `{key}: METHOD`, or take {part.label} out"
-        )
+        if artefact or key not in COMPARED:
+            yield OF_STUDY[key].format(part.label, key)
 
 
 def _absent(part: Part, study: Study) -> list[str]:
-    """The keys of what a component compares with that the study does not have."""
-    keys = declarations.literal(part.kind, part.name, "COMPARES") or ()
-    return [key for key in keys if getattr(study, key) is None]
+    """Return the keys that a component needs and the study does not have."""
+    has = {key for key in OF_STUDY if getattr(study, key, None)} | {*study.keeps}
+    return [key for key in part.facts.study if key in OF_STUDY.keys() - has]
 
 
 def _usable(part: Part, stream: Given, fitted: Sequence[Fitted]) -> bool:
     """Whether a metric or an artefact can be had of a stream with some learner."""
     if misfit_of(part, stream) is not None:
         return False
-    judges, needed = part.words("JUDGES"), part.words("FROM")
-    uses = declarations.literal(part.kind, part.name, "USES") or ()
-    if not all(_usable(any_part("metrics", name), stream, fitted) for name in uses):
+    judges, needed = part.words("judges"), part.words("from_learner")
+    if not all(_usable(any_part("metrics", name), stream, fitted) for name in part.facts.uses):
         return False
     return any((not judges or f.prediction in judges) and needed <= f.offers for f in fitted)

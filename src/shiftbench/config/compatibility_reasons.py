@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from shiftbench.config import components, declarations
-from shiftbench.config.compatibility_words import KINDS, listed, told
+from shiftbench.config import components
+from shiftbench.config.compatibility_words import listed, told
 from shiftbench.config.compatible_pipelines import (
     Given,
     Lack,
@@ -16,15 +16,16 @@ from shiftbench.config.compatible_pipelines import (
     any_part,
     misfit_of,
 )
-from shiftbench.config.declarations import NOT, When
+from shiftbench.core.facts import KINDS, NOT, Condition, holds
 
 MOST_NAMES = 5
 """Names in a remedy."""
 
 
-def silence(part: Part, verb: str, constant: str) -> str:
+def silence(part: Part, fact: str) -> str:
     file = components.path(part.kind, part.name).name
-    return f'"{part.name}" does not say what it {verb}; declare {constant} in {part.kind}/{file}'
+    declare = f"declare `FACTS = Facts({fact}=...)` in {part.kind}/{file}"
+    return f'"{part.name}" does not say what it {fact}; {declare}'
 
 
 def reason_for(misfit: Misfit | Lack) -> str:
@@ -44,31 +45,31 @@ def _why_lacking(lack: Lack) -> str:
 def _other_inside(lack: Lack) -> str:
     """What to put into a combinator that lacks something."""
     part, _, needed, learner, now = lack
-    if needed <= learner.words("OFFERS"):
+    if needed <= learner.words("offers"):
         return f"put {learner.label} directly inside {part.label}"
-    possible = declarations.possible("learners", learner.name, "OFFERS")
+    possible = learner.facts.possible("offers")
     if needed <= possible.keys():
         return " and ".join(f"set {spelled(possible[word], learner)}" for word in sorted(needed))
     found = [
         name
         for name in _learners_for(now)
-        if part.words("INSIDE") <= any_part("learners", name).words("OFFERS")
+        if part.words("from_learner") <= any_part("learners", name).words("offers")
     ]
     return _take(found, "inside it") if found else f"take {part.label} out"
 
 
 def why(misfit: Misfit) -> str:
     """The reason of a misfit and the remedy."""
-    part, now, constant, word = misfit
-    if constant == "WRONG":
+    part, now, fact, word = misfit
+    if fact == "unsupported":
         return f"{part.label}: {word}"
-    if constant == "TAKES":
-        takes = declarations.literal(part.kind, part.name, "TAKES")
-        if takes is None:
-            return silence(part, "takes", "TAKES")
+    if fact == "takes":
+        takes = part.facts.possible("takes")
+        if not takes:
+            return silence(part, "takes")
         text = f"{part.label} takes {told(takes, 'or')}, and {now.giver.label} gives"
         return f"{text} {told([word])}; {_other_kind(part, takes, now)}"
-    if constant == "REQUIRES":
+    if fact == "requires":
         owner = _owner(word, now)
         text = f"{part.label} needs {told([word])}, which {owner.label} does not have"
         return f"{text}; {_with_word(word, owner)}"
@@ -82,7 +83,7 @@ def _other_kind(part: Part, takes: Iterable[str], now: Given) -> str:
     if part.kind == "learners":
         for name in components.names("combinators"):
             between = any_part("combinators", name)
-            if between.words("GIVES") & set(takes) and misfit_of(between, now) is None:
+            if between.words("gives") & set(takes) and misfit_of(between, now) is None:
                 return f'put "{name}" before it'
         return _take(_learners_for(now))
     if part.kind == "models":
@@ -100,19 +101,19 @@ def _learners_for(now: Given) -> list[str]:
 def _owner(word: str, now: Given) -> Part:
     """Who should have a property that is not there: the model where models have it."""
     names = components.names("models")
-    of_models = any(word in declarations.possible("models", name, "HAS") for name in names)
+    of_models = any(word in components.facts("models", name).possible("gives") for name in names)
     return now.model if of_models and now.model else now.giver
 
 
 def _with_word(word: str, owner: Part) -> str:
     """How to get a property: by a setting of its owner, or from another one."""
-    when = declarations.possible(owner.kind, owner.name, "HAS").get(word)
+    when = owner.facts.possible("gives").get(word)
     if when is not None:
         return f"set {spelled(when, owner)}"
     others = [
         (name, possible[word])
         for name in components.names(owner.kind)
-        if word in (possible := declarations.possible(owner.kind, name, "HAS"))
+        if word in (possible := components.facts(owner.kind, name).possible("gives"))
     ]
     if not others:
         return "no component has it"
@@ -123,7 +124,7 @@ def _with_word(word: str, owner: Part) -> str:
 
 def _without_word(word: str, part: Part, owner: Part) -> str:
     """How to get rid of a property, or of who minds it."""
-    own = declarations.possible(part.kind, part.name, "REFUSES")[word]
+    own = part.facts.possible("refuses")[word]
     if own is not True:
         return f"set {_negated(own)} of {part.label}"
     when = _had(owner, word)
@@ -137,10 +138,10 @@ def _without_word(word: str, part: Part, owner: Part) -> str:
     return f"take {part.label} out, or take another stream"
 
 
-def _had(owner: Part, word: str) -> When:
+def _had(owner: Part, word: str) -> Condition:
     """When its owner has a property, or offers what another part minds."""
-    offers, has = (declarations.possible(owner.kind, owner.name, k) for k in ("OFFERS", "HAS"))
-    return {**offers, **has}.get(word, True)
+    given, offered = owner.facts.possible("gives"), owner.facts.possible("offers")
+    return {**offered, **given}.get(word, True)
 
 
 def _between(kind: str) -> list[str]:
@@ -149,8 +150,8 @@ def _between(kind: str) -> list[str]:
     return [
         f'"{name}"'
         for name in names
-        if kind in (declarations.literal("combinators", name, "TAKES") or ())
-        and declarations.literal("combinators", name, "GIVES")
+        if kind in components.facts("combinators", name).possible("takes")
+        and any_part("combinators", name).kinds()
     ]
 
 
@@ -159,7 +160,7 @@ def other_metric(part: Part, prediction: str, peers: Peers) -> str:
     found = [
         one.name
         for one in metrics
-        if prediction in one.words("JUDGES")
+        if prediction in one.words("judges")
         and not any(misfit_of(one, now) for now in peers.streams.values())
     ]
     instead = f", and take {listed(found[:MOST_NAMES], 'or')} instead" if found else ""
@@ -178,7 +179,7 @@ def _take(names: Sequence[str], where: str = "") -> str:
     return f"take {listed([*names[:MOST_NAMES], *more], 'or')} {where}".rstrip()
 
 
-def spelled(when: When, part: Part | None = None) -> str:
+def spelled(when: Condition, part: Part | None = None) -> str:
     """Settings with which something holds, as a person would write them; unmet ones of a part."""
     if isinstance(when, bool):
         return "any settings"
@@ -187,12 +188,12 @@ def spelled(when: When, part: Part | None = None) -> str:
     unmet = [
         (key, values)
         for key, values in first.items()
-        if settings is None or not declarations.holds({key: values}, settings)
+        if settings is None or not holds({key: values}, settings)
     ]
     return " and ".join(_setting(key, values) for key, values in unmet or first.items())
 
 
-def _negated(when: When) -> str:
+def _negated(when: Condition) -> str:
     """A setting with which something no longer holds."""
     if isinstance(when, bool):
         return "other settings"

@@ -8,47 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-CONSTANTS = {
-    "GIVES": "the kind of problem that a stream is, or that a combinator makes for what is inside",
-    "HAS": "what else a stream, a model, or a combinator for what is inside, has",
-    "TAKES": "kinds of problem that it is for; of a learner, with what it predicts of each",
-    "REQUIRES": "what the stream (for a learner: or the model) must have",
-    "REFUSES": "what the stream (or the model, or a combinator around it) must not have or give",
-    "WRONG": "settings that exclude each other, with the reason and the remedy",
-    "OFFERS": "what a learner or a combinator offers to what is around it, and to metrics",
-    "INSIDE": "what a combinator needs of what is inside it",
-    "PASSES": "what a combinator passes on of what is inside it",
-    "WARMS": "whose warm-up a combinator does: `inside`, of what is inside it; or its own, which"
-    " these settings alone decide",
-    "THEOREM": "the theorem that bounds a learner's regret, a row of the table in `regret`",
-    "JUDGES": "predictions that a metric can judge, of every learner of the study",
-    "FROM": "what a metric or an artefact needs that at least one learner offers",
-    "USES": "metrics that a metric or an artefact is taken from",
-    "KEEPS": "what a metric or an artefact needs the study to keep of its runs, by its key `keeps`",
-    "BLANK": "what a stream has on which a metric stays empty, which `check` notes",
-    "COMPARES": "keys of the study whose learner an artefact or a metric compares with",
-    "VARIES": "what of a stream differs from one realisation to the next",
-    "AHEAD": "what a stream uses that no learner could know yet",
-}
+from shiftbench.core.facts import KINDS, PREDICTIONS
 
-KINDS = {
-    "image": "images, each of one of several classes",
-    "classes": "rows of features, each of one of several classes",
-    "two-classes": "rows of features, each of one of two classes",
-    "number": "rows of features, each with one real target",
-    "value": "real values without inputs",
-    "design": "real values with a design matrix each",
-    "designs": "real values with several design matrices each",
-    "counts": "counts of pairs of words",
-    "word": "the counts of one word at a time",
-}
-PREDICTIONS = {
-    "categorical": "probabilities of classes",
-    "gaussian": "Gaussian densities of real values",
-    "student-t": "Student's t densities of real values",
-    "score": "a real score, no density",
-    "pairs": "whether pairs of words occur",
-}
 PROPERTIES = {
     "tests": "test data",
     "earlier-tests": "test data of all tasks so far, to judge on after each task",

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from shiftbench.config import components, declarations
+from shiftbench.config import components
 from shiftbench.config.schema import Component, Stream, Study
+from shiftbench.core.facts import KINDS, Facts
 
 
 class Part(NamedTuple):
@@ -26,13 +27,28 @@ class Part(NamedTuple):
     settings: Mapping[str, Any] | None
     label: str
 
-    def words(self, constant: str) -> frozenset[str]:
-        """The words of one of its constants."""
+    @property
+    def facts(self) -> Facts:
+        """What the component says of itself."""
+        return components.facts(self.kind, self.name)
+
+    def words(self, fact: str) -> frozenset[str]:
+        """Return the words of one of its facts."""
         if self.settings is not None:
-            return declarations.words(self.kind, self.name, constant, self.settings)
-        conditions = declarations.possible(self.kind, self.name, constant)
-        against = constant in ("REQUIRES", "REFUSES", "WRONG")
+            return self.facts.words(fact, self.settings)
+        conditions = self.facts.possible(fact)
+        against = fact in ("requires", "refuses")
         return frozenset(word for word, when in conditions.items() if when is True or not against)
+
+    def kinds(self) -> list[str]:
+        """Return the kinds of problem that it gives."""
+        return sorted(self.words("gives") & KINDS.keys())
+
+    def wrong(self) -> list[str]:
+        """Return why its settings exclude each other."""
+        if self.settings is None:
+            return []
+        return sorted(components.unsupported(self.kind, self.name, self.settings))
 
 
 class Given(NamedTuple):
@@ -86,12 +102,12 @@ class Peers(NamedTuple):
 
 
 def given(name: str, stream: Stream) -> Given | None:
-    """What a stream gives; None where it is wrong, or does not declare it."""
+    """Return what a stream gives; None where it is wrong, or does not declare it."""
     part = part_of("streams", (stream.family, stream.settings), f'stream "{name}"')
-    kinds = sorted(part.words("GIVES")) if part else []
-    if part is None or len(kinds) != 1 or part.words("WRONG"):
+    if part is None or len(part.kinds()) != 1 or part.wrong():
         return None
-    return Given(kinds[0], part, dict.fromkeys(part.words("HAS"), part))
+    (kind,) = part.kinds()
+    return Given(kind, part, dict.fromkeys(part.words("gives") - {kind}, part))
 
 
 def fit_pipeline(parts: Sequence[Part] | None, model: Part | None, stream: Given) -> Fitted | None:
@@ -103,31 +119,28 @@ def fit_pipeline(parts: Sequence[Part] | None, model: Part | None, stream: Given
         if part.kind == "learners" and model and _trains(part) and _takes(part, now.kind):
             if misfit := misfit_of(model, now):
                 return Fitted((position, misfit))
-            has = {**now.has, **dict.fromkeys(model.words("HAS"), model)}
+            has = {**now.has, **dict.fromkeys(model.words("gives"), model)}
             now = now._replace(has=has, model=model)
         if misfit := misfit_of(part, now):
             return Fitted((position, misfit))
         if part.kind == "combinators":
             now = _inside(part, now)
-    return _outwards(
-        parts, declarations.literal("learners", parts[-1].name, "TAKES")[now.kind], now
-    )
+    return _outwards(parts, parts[-1].facts.possible("takes")[now.kind], now)
 
 
 def _inside(part: Part, now: Given) -> Given:
     """What a combinator hands on to what is inside, which may refuse what the combinator does."""
-    own = dict.fromkeys(part.words("HAS") | _always_offered(part), part)
-    for kind in part.words("GIVES"):
+    own = dict.fromkeys((part.words("gives") | _always_offered(part)) - KINDS.keys(), part)
+    for kind in part.kinds():
         return Given(kind, part, own)
     return now._replace(has={**now.has, **own})
 
 
 def _always_offered(part: Part) -> frozenset[str]:
-    """What a combinator offers, with whatever settings where it has none yet."""
+    """Return what a combinator offers, with whatever settings where it has none yet."""
     if part.settings is not None:
-        return part.words("OFFERS")
-    possible = declarations.possible(part.kind, part.name, "OFFERS")
-    return frozenset(word for word, when in possible.items() if when is True)
+        return part.words("offers")
+    return frozenset(word for word, when in part.facts.possible("offers").items() if when is True)
 
 
 def _outwards(parts: Sequence[Part], prediction: str, now: Given) -> Fitted:
@@ -136,36 +149,34 @@ def _outwards(parts: Sequence[Part], prediction: str, now: Given) -> Fitted:
     now: what its learner is given.
     """
     learner = parts[-1]
-    offers = learner.words("OFFERS")
-    offers |= {"theorem"} if learner.words("THEOREM") else frozenset()
-    offers |= {"boundary"} if components.constant("learners", learner.name, "NEEDS") else set()
+    offers = learner.words("offers")
     for position in range(len(parts) - 2, -1, -1):
-        part, inner, passes = parts[position], parts[position + 1], parts[position].words("PASSES")
-        lacking = part.words("INSIDE") - offers
+        part, inner, passes = parts[position], parts[position + 1], parts[position].words("passes")
+        lacking = part.words("from_learner") - offers
         # What the protocol reveals reaches no learner in a combinator that keeps it.
         lacking |= {"boundary"} & (offers - passes)
         if lacking:
             return Fitted((position, Lack(part, inner, lacking, learner, now)))
-        offers = (offers & passes) | part.words("OFFERS")
+        offers = (offers & passes) | part.words("offers")
     return Fitted(None, prediction, offers)
 
 
 def misfit_of(part: Part, now: Given) -> Misfit | None:
     """Why a component cannot be given this; None if it can."""
-    for constant, words in (
-        ("WRONG", part.words("WRONG")),
-        ("TAKES", () if _takes(part, now.kind) else (now.kind,)),
-        ("REFUSES", part.words("REFUSES") & {now.kind, *now.has}),
-        ("REQUIRES", part.words("REQUIRES") - now.has.keys()),
+    for fact, words in (
+        ("unsupported", part.wrong()),
+        ("takes", () if _takes(part, now.kind) else (now.kind,)),
+        ("refuses", part.words("refuses") & {now.kind, *now.has}),
+        ("requires", part.words("requires") - now.has.keys()),
     ):
         for word in sorted(words):
-            return Misfit(part, now, constant, word)
+            return Misfit(part, now, fact, word)
     return None
 
 
 def _takes(part: Part, kind: str) -> bool:
-    takes = declarations.literal(part.kind, part.name, "TAKES")
-    return kind in takes if takes is not None else part.kind != "learners"
+    takes = part.facts.possible("takes")
+    return kind in takes if takes else part.kind != "learners"
 
 
 def fitting_pipelines(stream: Given) -> dict[tuple[Part, ...], Fitted]:
@@ -222,11 +233,11 @@ def _any_model(learner: Part, stream: Given) -> Part | None:
     suit = [
         one
         for one in models
-        if misfit_of(one, stream) is None and not one.words("HAS") & learner.words("REFUSES")
+        if misfit_of(one, stream) is None and not one.words("gives") & learner.words("refuses")
     ]
-    needed = learner.words("REQUIRES")
-    return max(suit, key=lambda one: len(one.words("HAS") & needed), default=None)
+    needed = learner.words("requires")
+    return max(suit, key=lambda one: len(one.words("gives") & needed), default=None)
 
 
 def _trains(part: Part) -> bool:
-    return bool(components.constant("learners", part.name, "MODEL", False))
+    return bool(part.facts.model)

@@ -2,8 +2,8 @@
 
 A component `gaussian-mean` of the kind `learners` is the file methods/learners/gaussian_mean.py, of
 this package or of a user's own (`parts` checks those and adds them).
-Its summary, constants and Settings are read from its syntax tree, so that checking a
-config does not import TensorFlow; `load` imports it, and nothing else does.
+What it says of itself, its Settings and its FACTS, is executed alone, since importing all
+components takes longer than checking a config; `load` imports a component, and nothing else does.
 """
 
 from __future__ import annotations
@@ -16,18 +16,17 @@ import importlib.util
 import json
 import sys
 import traceback
-import typing
 from collections.abc import Mapping
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
-import annotated_types
 from pydantic import ConfigDict, TypeAdapter
 
-from shiftbench.config import metric_rows
+from shiftbench.config import standalone
 from shiftbench.core.errors import UserError
+from shiftbench.core.facts import Facts
 from shiftbench.core.metric import Metric
 
 PACKAGE = Path(__file__).parents[1]
@@ -40,9 +39,8 @@ FOLDERS = {
     "artefacts": ("evaluation/artefacts",),
 }
 
-
-FIELDS = {"FROM": "from_learner"}
-"""Fields of a metric that another kind of component declares under another name."""
+ALONE = ("Settings", "FACTS", "unsupported")
+"""What of a component's file is executed without the rest of it."""
 OURS = "shiftbench"
 _packages: dict[str, Path] = {OURS: PACKAGE}
 
@@ -80,7 +78,7 @@ def names_in(kind: str, file: Path) -> list[str]:
     if kind != "metrics":
         return [file.stem.replace("_", "-")]
     try:
-        return [row.name for row in metric_rows.declared(syntax_tree(file), file)]
+        return [row.name for row in standalone.metrics(syntax_tree(file), file)]
     except UserError:
         return [file.stem]
 
@@ -142,34 +140,25 @@ def summary(kind: str, name: str) -> str:
     return (ast.get_docstring(_tree(kind, name)) or "").partition("\n")[0]
 
 
-def constant(kind: str, name: str, constant_name: str, default: Any = None) -> Any:
-    """The value of a literal constant of the component's module, or of a field of a metric."""
-    if kind == "metrics":
-        field = FIELDS.get(constant_name, constant_name.lower())
-        return getattr(metric(name), field, None) or default
-    for statement in _tree(kind, name).body:
-        match statement:
-            case (
-                ast.Assign(targets=[ast.Name(id=found)], value=ast.expr() as value)
-                | ast.AnnAssign(target=ast.Name(id=found), value=ast.expr() as value)
-            ) if found == constant_name:
-                return ast.literal_eval(value)
-    return default
-
-
-@functools.cache
 def settings(kind: str, name: str) -> type:
-    """The component's Settings, executed alone: no keys but their fields, numbers are finite."""
-    node = _settings_node(kind, name)
-    namespace: dict[str, Any] = {"__name__": module_name(kind, name)}
-    namespace |= {"dataclass": dataclasses.dataclass, "field": dataclasses.field}
-    namespace |= {key: getattr(typing, key) for key in typing.__all__}
-    namespace |= {key: getattr(annotated_types, key) for key in annotated_types.__all__}
-    code = compile(ast.Module([node], []), str(path(kind, name)), "exec", dont_inherit=True)
-    exec(code, namespace)
-    found = namespace[node.name]
-    found.__pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
-    return found
+    """Return the component's Settings: no keys but their fields, and numbers are finite.
+
+    UserError where the component has none, or they need more than is known without an import.
+    """
+    if "Settings" not in _alone(kind, name):
+        raise UserError(f"{path(kind, name)}: a component of this kind needs a dataclass Settings")
+    return _alone(kind, name)["Settings"]
+
+
+def facts(kind: str, name: str) -> Facts:
+    """Return what the component says of itself; UserError where that needs an import."""
+    return metric(name) if kind == "metrics" else _alone(kind, name)["FACTS"]
+
+
+def unsupported(kind: str, name: str, settings: Mapping[str, Any]) -> list[str]:
+    """Return why settings, all filled in, exclude each other, each with its remedy."""
+    function = _alone(kind, name).get("unsupported") if kind != "metrics" else None
+    return list(function(SimpleNamespace(**settings))) if function else []
 
 
 def check(kind: str, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -189,21 +178,33 @@ def configured(kind: str, name: str, values: Mapping[str, Any]) -> Any:
 @functools.cache
 def fields(kind: str, name: str) -> dict[str, tuple[str, Any, str]]:
     """Type as written, default (MISSING if required) and documentation of each setting."""
-    body = _settings_node(kind, name).body
-    documents = {}
-    for statement, following in zip(body, [*body[1:], ast.Pass()], strict=True):
-        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            documents[statement.target.id] = (ast.unparse(statement.annotation), _text(following))
+    known = dataclasses.fields(settings(kind, name))
+    about = documented(_tree(kind, name), "Settings")
     return {
-        field.name: (documents[field.name][0], field.default, documents[field.name][1])
-        for field in dataclasses.fields(settings(kind, name))
+        field.name: (about[field.name][0], field.default, about[field.name][1]) for field in known
+    }
+
+
+def documented(tree: ast.Module, name: str) -> dict[str, tuple[str, str]]:
+    """Return the type as written and the documentation of each field of a class of a module."""
+    (body,) = (
+        node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name
+    )
+    return {
+        statement.target.id: (ast.unparse(statement.annotation), _text(following))
+        for statement, following in zip(body, [*body[1:], ast.Pass()], strict=True)
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
     }
 
 
 def defines(kind: str, name: str, function: str) -> bool:
-    """Whether the component's module has a function of this name."""
-    body = _tree(kind, name).body
-    return any(isinstance(part, ast.FunctionDef) and part.name == function for part in body)
+    """Return whether the component's module has a function of this name, or imports it."""
+    return any(function in standalone.bound(statement) for statement in _tree(kind, name).body)
+
+
+def artefact_kind(name: str) -> str:
+    """Return "figure" or "table", from the function by which an artefact is made."""
+    return "figure" if defines("artefacts", name, "draw") else "table"
 
 
 def syntax_tree(file: Path) -> ast.Module:
@@ -218,7 +219,7 @@ def syntax_tree(file: Path) -> ast.Module:
 
 @functools.cache
 def _metrics(file: Path) -> dict[str, Metric]:
-    return {row.name: row for row in metric_rows.declared(syntax_tree(file), file)}
+    return {row.name: row for row in standalone.metrics(syntax_tree(file), file)}
 
 
 def _clear() -> None:
@@ -271,11 +272,14 @@ def _tree(kind: str, name: str) -> ast.Module:
     return syntax_tree(path(kind, name))
 
 
-def _settings_node(kind: str, name: str) -> ast.ClassDef:
-    for statement in _tree(kind, name).body:
-        if isinstance(statement, ast.ClassDef) and statement.name == "Settings":
-            return statement
-    raise UserError(f"{path(kind, name)}: a component of this kind needs a dataclass Settings")
+@functools.cache
+def _alone(kind: str, name: str) -> dict[str, Any]:
+    """Return what stands in ALONE, executed without the rest of the component."""
+    found = standalone.read(_tree(kind, name), path(kind, name), ALONE)
+    if "Settings" in found:
+        config = ConfigDict(extra="forbid", allow_inf_nan=False)
+        found["Settings"].__pydantic_config__ = config
+    return {"FACTS": Facts()} | found
 
 
 def _text(statement: ast.stmt) -> str:

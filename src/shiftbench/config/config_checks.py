@@ -173,7 +173,7 @@ def _uses(place: Place, study: dict) -> Iterator[Problem]:
     metrics = _list(study.get("metrics"))
     for position, metric in enumerate(metrics):
         known = metric in components.names("metrics")
-        for used in components.metric(metric).uses if known else ():
+        for used in components.facts("metrics", metric).uses if known else ():
             if used not in metrics:
                 where = (*place, "metrics", position)
                 yield where, f'"{metric}" is taken from "{used}"; add it to the metrics'
@@ -183,7 +183,7 @@ def _of_claims(place: Place, study: dict) -> Iterator[Problem]:
     """Artefacts that are made without being asked for."""
     for position, name in enumerate(_list(study.get("artefacts"))):
         known = name in components.names("artefacts")
-        if known and components.constant("artefacts", name, "CLAIMS", False):
+        if known and "claims" in components.facts("artefacts", name).study:
             text = f'"{name}" is made for every study that judges a claim; take it out'
             yield (*place, "artefacts", position), text
 
@@ -319,13 +319,13 @@ def _needs(place: Place, kind: str, item: Any, study: dict) -> Iterator[Problem]
     if name not in components.names(kind):
         return
     revealed = study.get("reveals")
-    for need in components.constant(kind, name, "NEEDS", ()):
+    for need in components.facts(kind, name).reveals:
         if need not in (revealed if isinstance(revealed, list) else []):
             yield (
                 (*place, name),
                 f'"{name}" needs to be told "{need}"; add it to the study\'s `reveals`',
             )
-    wanted = kind == "learners" and components.constant(kind, name, "MODEL", False)
+    wanted = kind == "learners" and components.facts(kind, name).model
     if wanted and study.get("model") is None:
         yield (*place, name), f'"{name}" fits a model; give the study a `model`'
     elif wanted and (text := _unserved(name, wanted, _item(study["model"])[0])):

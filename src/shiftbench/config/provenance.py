@@ -8,7 +8,7 @@ from typing import Any
 
 import xarray as xr
 
-from shiftbench.config import components, declarations
+from shiftbench.config import components
 
 
 def spec(store: xr.Dataset | xr.DataTree) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def offering(run: xr.Dataset, word: str) -> dict[str, Any] | None:
     for kind, parts in (("combinators", outer), ("learners", [inmost])):
         for name, given in parts:
             known = name in components.names(kind)
-            if known and word in declarations.words(kind, name, "OFFERS", given):
+            if known and word in components.facts(kind, name).words("offers", given):
                 return given
     return None
 

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import typing
 from collections.abc import Iterator
+from pathlib import Path
 
 import annotated_types
 from pydantic import BaseModel
@@ -14,6 +15,7 @@ from pydantic.fields import FieldInfo
 from shiftbench.config import compatibility, compatibility_words, components
 from shiftbench.config.claim_schema import ClaimEntry, Finding, Holds
 from shiftbench.config.schema import ConfigFile, Method, Stream, Study, StudyFile, Tuning
+from shiftbench.core import facts
 
 HEAD = """\
 # Config reference
@@ -66,7 +68,7 @@ studies:
 """
 
 FITS = """\
-Components declare what they fit, in constants at the top of their files. `check` refuses what
+Components declare what they fit, in `FACTS` at the top of their files. `check` refuses what
 does not fit, and `python -m shiftbench list KIND --for STREAM` shows what does. Below, each
 component has a line of what it declares; in brackets, with which settings.
 """
@@ -97,8 +99,8 @@ has the verdicts of all studies. `python -m shiftbench list claims` shows which 
 which.
 """
 WORDS = {
-    "kind of problem": compatibility_words.KINDS,
-    "prediction": compatibility_words.PREDICTIONS,
+    "kind of problem": facts.KINDS,
+    "prediction": facts.PREDICTIONS,
     "what a stream, a model or a combinator has": compatibility_words.PROPERTIES,
     "what a learner or a combinator offers": compatibility_words.OFFERS,
 }
@@ -150,10 +152,9 @@ def text() -> str:
 def _vocabulary() -> Iterator[str]:
     yield "## What fits\n"
     yield FITS
-    yield "| constant | what it says |\n|---|---|"
-    yield "".join(
-        f"| `{name}` | {text} |\n" for name, text in compatibility_words.CONSTANTS.items()
-    )
+    about = components.documented(components.syntax_tree(Path(facts.__file__)), "Facts")
+    yield "| fact | what it says |\n|---|---|"
+    yield "".join(f"| `{name}` | {text.rstrip('.')} |\n" for name, (_, text) in about.items())
     for title, words in WORDS.items():
         yield f"| {title} | |\n|---|---|"
         yield "".join(f"| `{word}` | {text} |\n" for word, text in words.items())
@@ -165,7 +166,7 @@ def _components() -> Iterator[str]:
         for name in components.names(kind):
             yield f"### `{name}`\n"
             yield components.summary(kind, name) + "\n"
-            needs = components.constant(kind, name, "NEEDS", ())
+            needs = components.facts(kind, name).reveals
             if needs:
                 yield f"Needs the study to reveal: {', '.join(needs)}.\n"
             if fits := compatibility.described(kind, name):

@@ -38,7 +38,7 @@ def _repeated(name: str, stream: Stream, seeds: int, where: str = "") -> Iterato
     part = part_of("streams", (stream.family, stream.settings), name)
     if part is None or part.settings is None:
         return
-    varied = sorted(part.words("VARIES"))
+    varied = sorted(part.words("varies"))
     realisations = part.settings.get("realisations", seeds)
     if varied and seeds > realisations:
         yield (

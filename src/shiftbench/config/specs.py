@@ -15,7 +15,6 @@ from typing import Any
 from shiftbench.config import (
     claims,
     components,
-    declarations,
     device_checks,
     digest,
     environment,
@@ -158,7 +157,7 @@ def warm_up_name(config: Config, study: str, stream: str, variant: str) -> str |
     has its own.
     """
     source, plan = config.streams[stream], config.studies[study]
-    has = declarations.words("streams", source.family, "HAS", source.settings)
+    has = components.facts("streams", source.family).words("gives", source.settings)
     worker = warm_ups.worker(plan.pipelines[variant])
     varied = plan.tuning is not None or plan.configurations
     if "warm-up" not in has or varied or worker is None:
@@ -209,7 +208,7 @@ def modules_of_scores(spec: Spec) -> list[str]:
 def artefact(config: Config, study: str, name: str) -> Spec:
     """The spec of making one figure or table of a study."""
     plan = config.studies[study]
-    of_claims = components.constant("artefacts", name, "CLAIMS", False)
+    of_claims = "claims" in components.facts("artefacts", name).study
     return _sealed(
         _of_study(config, study, "artefact")
         | ({"claims": _claims(config, study)} if of_claims else {})
@@ -307,7 +306,7 @@ def _modules_of_model(learner: str, model: list[Any] | None) -> list[str]:
     """What builds the model of a learner, or describes it to a learner that builds its own."""
     if not model:
         return []
-    of_shapes = components.constant("learners", learner, "MODEL") == "shapes"
+    of_shapes = components.facts("learners", learner).model == "shapes"
     if of_shapes and not components.defines("models", model[0], "describe"):
         return [SHAPES]
     return [components.module_name("models", model[0])]
@@ -321,7 +320,7 @@ def _stack(modules: Iterable[str]) -> str:
 
 def _model(plan: Study, variant: str) -> list[Any] | None:
     learner, _ = plan.pipelines[variant][-1]
-    needs_one = components.constant("learners", learner, "MODEL", False)
+    needs_one = components.facts("learners", learner).model
     return list(plan.model) if plan.model and needs_one else None
 
 

@@ -1,8 +1,8 @@
-"""Parts: components in a user's own folder, checked before they count as ours do.
+"""Components in a user's own folder, checked before they count as ours do.
 
 A folder `my_parts` is a package of this name, with a folder for each kind of component in it;
 what else lies in it, such as my_parts/distances.py, is for these to import. Nothing is imported
-here: a part is read by its syntax tree, as ours are.
+here: what components say of themselves is read alone, as of ours.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from shiftbench.config import components
-from shiftbench.config.compatibility_words import PREDICTIONS
 from shiftbench.core.errors import UserError
 from shiftbench.core.suggestions import unknown
 
@@ -29,18 +28,8 @@ FUNCTIONS = {
     "artefacts": ("caption",),
 }
 """What a component of a kind must define."""
-CONSTANTS: dict[str, dict[str, tuple[Any, ...]]] = {
-    "streams": {"GIVES": ()},
-    "models": {},
-    "learners": {"TAKES": ()},
-    "combinators": {},
-    "metrics": {},
-    "artefacts": {"KIND": ("figure", "table")},
-}
-"""What a component of a kind must declare, with the values that there are; none: any."""
-MODELS = (True, False, "shapes")
-MAKERS = {"figure": "draw", "table": "tabulate"}
-ABSENT = object()
+NEEDED = {"streams": "gives", "learners": "takes"}
+"""Facts without which nothing could be said of a component."""
 
 
 def use(folder: Path) -> list[str]:
@@ -70,10 +59,10 @@ def problems(package: str) -> list[str]:
 def functions(kind: str, name: str) -> list[str]:
     """The functions that a component must have."""
     needed = [*FUNCTIONS[kind]]
-    if kind == "models" and not _binds(components.path(kind, name), "describe"):
+    if kind == "models" and not components.defines(kind, name, "describe"):
         needed.append("build")
-    if kind == "artefacts" and (maker := MAKERS.get(_value(kind, name, "KIND"))):
-        needed.append(maker)
+    if kind == "artefacts" and not components.defines(kind, name, "tabulate"):
+        needed.append("draw")
     return needed
 
 
@@ -155,85 +144,28 @@ def _of_component(kind: str, name: str) -> Iterator[str]:
     file = components.path(kind, name)
     try:
         components.syntax_tree(file)
-        if kind == "metrics":
-            components.metric(name)
     except UserError as error:
         yield str(error)
         return
-    if kind not in ("metrics", "artefacts"):
-        yield from _of_settings(kind, name)
+    yield from _of_facts(kind, name)
     for function in functions(kind, name):
-        if not _binds(file, function):
-            yield f"{file}: one of the {kind} needs a function `{function}`"
-    for constant, values in CONSTANTS[kind].items():
-        yield from _of_constant(kind, name, constant, values)
-    if kind == "learners":
-        yield from _of_learner(name)
+        if not components.defines(kind, name, function):
+            other = " or `tabulate`" if function == "draw" else ""
+            yield f"{file}: one of the {kind} needs a function `{function}`{other}"
 
 
-def _of_settings(kind: str, name: str) -> Iterator[str]:
-    try:
-        components.fields(kind, name)
-    except UserError as error:
-        yield str(error)
-    except Exception as error:
-        yield (
-            f"{components.path(kind, name)}: its Settings cannot be read alone"
-            f" ({type(error).__name__}: {error}); they can use what dataclasses, typing and"
-            " annotated_types have, and literals"
-        )
-
-
-def _of_constant(
-    kind: str, name: str, constant: str, values: tuple[Any, ...], needed: bool = True
-) -> Iterator[str]:
+def _of_facts(kind: str, name: str) -> Iterator[str]:
+    """Yield what is wrong with the settings and the facts of a component."""
     file = components.path(kind, name)
     try:
-        value = components.constant(kind, name, constant, ABSENT)
-    except ValueError:
-        yield f"{file}: {constant} is read without importing the file; write it as a literal"
+        if kind not in ("metrics", "artefacts"):
+            components.settings(kind, name)
+        facts = components.facts(kind, name)
+    except UserError as error:
+        yield str(error)
         return
-    known = ", ".join(map(repr, values))
-    if value is ABSENT:
-        if needed:
-            yield f"{file}: one of the {kind} declares {constant}{values and ', one of '}{known}"
-    elif values and value not in values:
-        yield f"{file}: {constant} is {value!r}; it is one of {known}"
-
-
-def _of_learner(name: str) -> Iterator[str]:
-    """What a learner says of the model that it gets, and of what it predicts."""
-    yield from _of_constant("learners", name, "MODEL", MODELS, needed=False)
-    takes = _value("learners", name, "TAKES")
-    file = components.path("learners", name)
-    if takes is None:
-        return
-    if not isinstance(takes, dict):
-        yield f"{file}: TAKES is a mapping, from kinds of problem to what is predicted of each"
-        return
-    for prediction in takes.values():
-        if prediction not in PREDICTIONS:
-            yield f"{file}: TAKES: {unknown('prediction', prediction, PREDICTIONS)}"
-
-
-def _binds(file: Path, name: str) -> bool:
-    """Whether a module defines a name, or has it from elsewhere."""
-    for statement in components.syntax_tree(file).body:
-        match statement:
-            case ast.FunctionDef(name=found) if found == name:
-                return True
-            case ast.Assign(targets=[ast.Name(id=found)]) if found == name:
-                return True
-            case ast.ImportFrom(names=aliases) if any(
-                (a.asname or a.name) == name for a in aliases
-            ):
-                return True
-    return False
-
-
-def _value(kind: str, name: str, constant: str) -> Any:
-    """The value of a constant; None where there is none that can be read."""
-    try:
-        return components.constant(kind, name, constant)
-    except ValueError:
-        return None
+    needed = NEEDED.get(kind)
+    if needed and not getattr(facts, needed):
+        yield f"{file}: one of the {kind} declares `FACTS = Facts({needed}=...)`"
+    elif needed == "takes" and not isinstance(facts.takes, dict):
+        yield f"{file}: takes maps kinds of problem to what a learner predicts of each"

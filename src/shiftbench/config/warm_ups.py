@@ -2,9 +2,9 @@
 
 Of a pipeline one component does the work of a warm-up, and what is around it asks that one to
 `begin`: the learner, or a combinator that lets what is inside it wait. Combinators say which, in
-a constant WARMS: `inside` (it begins what is inside it), or the settings that its own warm-up
+a fact `warms`: `inside` (it begins what is inside it), or the settings that its own warm-up
 depends on, and nothing else. Of a learner all settings count, and the model. A combinator
-without WARMS takes the warm-up for a task, and then every run does its own.
+without `warms` takes the warm-up for a task, and then every run does its own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from shiftbench.config import components, declarations
+from shiftbench.config import components
 
 INSIDE = "inside"
 
@@ -35,11 +35,11 @@ def worker(pipeline: Sequence[Sequence[Any]]) -> Worker | None:
     """The worker of a pipeline, outermost first; None where every run does its own warm-up."""
     for place, (name, settings) in enumerate(pipeline):
         kind = "learners" if place == len(pipeline) - 1 else "combinators"
-        if components.constant(kind, name, "NEEDS", ()):
+        if components.facts(kind, name).reveals:
             return None  # what the protocol reveals comes before it learns
         if kind == "learners":
             return Worker(place, kind, name, dict(settings))
-        words = declarations.words(kind, name, "WARMS", settings)
+        words = components.facts(kind, name).words("warms", settings)
         if not words or (INSIDE in words and components.defines(kind, name, "inner_problem")):
             return None
         if INSIDE not in words:

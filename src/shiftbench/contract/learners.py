@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import entr
 
-from shiftbench.config import components, declarations
+from shiftbench.config import components
 from shiftbench.contract import selection
 from shiftbench.contract.problems import CASES, Parts, S, key, kind_of, settings
 from shiftbench.core.interface import Batch, Broadening, Categorical, Learner, Problem
@@ -194,36 +194,37 @@ def test_hypotheses_do_not_touch_each_other(case):
 
 
 def test_what_is_declared_is_so(case, request):
-    """OFFERS and TAKES say what it offers and predicts, no more and no less."""
+    """Its facts `offers` and `takes` say what it offers and predicts, no more and no less."""
     learner, problem = case
     kind, name = request.node.callspec.params["case"]
     made = dataclasses.asdict(settings(kind, name))
-    offers = declarations.words(kind, name, "OFFERS", made)
+    offers = components.facts(kind, name).words("offers", made)
     _, (*_, info) = after(learner, problem, 2)
     assert (learner.broaden is not None) == ("broaden" in offers)
     assert {key for word in offers for key in INFO.get(word, ())} <= info.keys()
     if kind == "learners":
         assert ("log_evidence" in info) == ("log_evidence" in offers)
-        predicted = declarations.literal(kind, name, "TAKES")[kind_of(name)]
+        predicted = components.facts(kind, name).possible("takes")[kind_of(name)]
         state = learner.init(key("init"))
         found = learner.predict(state, batch_of(problem).inputs, key("p"))
         assert type(found).__name__ == PREDICTED[predicted]
 
 
-LIGHT = [n for n in selection.names(KIND) if not components.constant(KIND, n, "MODEL")]
-HEAVY = [n for n in selection.names(KIND) if components.constant(KIND, n, "MODEL") is True]
+LIGHT = [n for n in selection.names(KIND) if not components.facts(KIND, n).model]
+HEAVY = [n for n in selection.names(KIND) if components.facts(KIND, n).model is True]
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), [(n, k) for n in LIGHT for k in declarations.literal("learners", n, "TAKES")]
+    ("name", "kind"),
+    [(n, k) for n in LIGHT for k in components.facts("learners", n).possible("takes")],
 )
 def test_every_kind_that_is_taken_is_learnt_and_predicted_as_declared(name, kind):
-    """Every kind of problem in TAKES is learnt, and predicted as TAKES says, in finite numbers."""
+    """Every kind of problem in `takes` is learnt, and predicted as it says, in finite numbers."""
     problem = PARTS.problem(kind)
     learner = components.load("learners", name).build(settings("learners", name), problem, None)
     state, _ = after(learner, problem, 2)
     predictive = learner.predict(state, batch_of(problem).inputs, key("p"))
-    predicted = declarations.literal("learners", name, "TAKES")[kind]
+    predicted = components.facts("learners", name).possible("takes")[kind]
     assert type(predictive).__name__ == PREDICTED[predicted]
     assert all(np.isfinite(array).all() for array in predictive if array is not None)
 

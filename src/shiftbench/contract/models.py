@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shiftbench.config import components, declarations
+from shiftbench.config import components
 from shiftbench.contract import selection
 from shiftbench.contract.problems import Parts, S, key
 from shiftbench.core.interface import Problem
@@ -22,7 +22,7 @@ def on_problem(name: str, function: str) -> tuple[Any, Problem]:
     if not components.defines(KIND, name, function):
         pytest.skip(f"no function {function}")
     module = components.load(KIND, name)
-    kinds = declarations.literal(KIND, name, "TAKES") or ("classes",)
+    kinds = components.facts(KIND, name).possible("takes") or ("classes",)
     problem = PARTS.problem(next(iter(kinds)))
     return getattr(module, function)(module.Settings(), problem), problem
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from shiftbench.config import components, declarations
+from shiftbench.config import components
 from shiftbench.contract import selection
 from shiftbench.core import seeds, shapes
+from shiftbench.core.facts import KINDS
 from shiftbench.core.interface import Batch, Learner, Problem
 from shiftbench.core.prediction_checks import checked
 
@@ -113,9 +114,9 @@ class Parts:
         forward_calls grows by one at each trace of a model.
         """
         module, made = components.load("learners", name), settings("learners", name, **fields)
-        heads = "heads" in declarations.possible("learners", name, "REQUIRES")
+        heads = "heads" in components.facts("learners", name).possible("requires")
         problem = self.problem(kind_of(name), heads)
-        wanted = components.constant("learners", name, "MODEL")
+        wanted = components.facts("learners", name).model
         if not wanted:
             return module.build(made, problem, None), problem
         if wanted == "shapes":
@@ -129,8 +130,9 @@ class Parts:
 
     def combined(self, name: str, **fields: Any) -> tuple[Learner, Problem]:
         """The combinator with these settings over a learner that it takes."""
-        if declarations.literal("combinators", name, "GIVES"):
-            (kind,) = declarations.literal("combinators", name, "TAKES")
+        facts = components.facts("combinators", name)
+        if KINDS.keys() & facts.possible("gives"):
+            (kind,) = facts.possible("takes")
             return self.warmed_up(name), self.problem(kind)
         inner, given = inside(name)
         learner, problem = self.learner(inner, **given)
@@ -173,23 +175,24 @@ class Parts:
 
 def kind_of(learner: str) -> str:
     """The kind of problem on which a learner is tried."""
-    takes = declarations.literal("learners", learner, "TAKES")
+    takes = components.facts("learners", learner).possible("takes")
     return next(kind for kind in PREFERRED if kind in takes)
 
 
 def inside(combinator: str) -> tuple[str, dict[str, Any]]:
     """The learner on which a combinator is tried, with its settings: the first that it can take."""
-    gives = declarations.literal("combinators", combinator, "GIVES")
-    needed = declarations.words("combinators", combinator, "INSIDE", {})
+    facts = components.facts("combinators", combinator)
+    gives = [kind for kind in facts.possible("gives") if kind in KINDS]
+    needed = facts.words("from_learner", {})
     # Ours: what is wrong with a user's learner is not the combinator's fault.
     ours = components.files("learners", components.OURS)
-    for kind, name in product([gives] if gives else PREFERRED, ours):
-        if kind_of(name) != kind or declarations.possible("learners", name, "REQUIRES"):
+    for kind, name in product(gives or PREFERRED, ours):
+        if kind_of(name) != kind or components.facts("learners", name).possible("requires"):
             continue
         for tried in TRIED:
             fields = {k: v for k, v in tried.items() if k in components.fields("learners", name)}
             made = components.check("learners", name, fields)
-            if needed <= declarations.words("learners", name, "OFFERS", made):
+            if needed <= components.facts("learners", name).words("offers", made):
                 return name, fields
     raise LookupError(f"no learner offers what {combinator} needs inside")
 

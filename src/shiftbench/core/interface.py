@@ -171,7 +171,7 @@ class Learner:
     drift(state, seeds) -> State
         Time update before each task, but not before a warm-up; identity by default.
     boundary(state, context, seeds) -> State
-        Called only if the learner declares in NEEDS what the protocol reveals.
+        Called only if the learner declares in FACTS.reveals what the protocol must reveal.
     broaden(state, broadening) -> State
         Widen the posterior; None if the posterior family cannot be widened.
     """

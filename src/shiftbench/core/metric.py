@@ -6,13 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from shiftbench.core.facts import Facts
+
 Stage = Literal["before", "after", "run"]
 Better = Literal["higher", "lower"] | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Metric:
-    """One metric of a module's `METRICS`.
+class Metric(Facts):
+    """One metric of a module's `METRICS`, with the facts of what it fits.
 
     Parameters
     ----------
@@ -29,25 +31,10 @@ class Metric:
         test data after the task. "run": of the finished run.
     score
         `score(predictive, batch)` for "before" and "after", `score(run, stream)` for "run";
-        with `compares`, the run of the learner compared with, or None, comes third. It returns
-        one number a seed [S], NaN where there is none.
+        with `reference` in `study`, the run of the method compared with, or None, comes third. It
+        returns one number a seed [S], NaN where there is none.
     bounds
         Lowest and highest possible score. Confidence intervals stay between them.
-    takes, requires, refuses
-        Kinds of problem that it is for (any if empty); what the stream must have; what it must
-        not have or be. config/README.md lists the words of these and the following.
-    judges
-        Predictions that it can score. Every learner of a study must give one of them.
-    from_learner
-        What at least one learner of the study must offer.
-    uses
-        Metrics that it is computed from.
-    keeps
-        What the study must keep of its runs.
-    blank
-        Properties of a stream on which it stays NaN. `check` notes them.
-    compares
-        Keys of the study that name a learner to compare with. Without one it stays NaN.
 
     Raises
     ------
@@ -62,15 +49,6 @@ class Metric:
     stage: Stage
     score: Callable[..., Any]
     bounds: tuple[float | None, float | None] = (None, None)
-    takes: tuple[str, ...] = ()
-    requires: tuple[str, ...] = ()
-    refuses: tuple[str, ...] = ()
-    judges: tuple[str, ...] = ()
-    from_learner: tuple[str, ...] = ()
-    uses: tuple[str, ...] = ()
-    keeps: tuple[str, ...] = ()
-    blank: tuple[str, ...] = ()
-    compares: tuple[str, ...] = ()
 
     @property
     def higher_is_better(self) -> bool | None:
@@ -78,6 +56,7 @@ class Metric:
         return None if self.better is None else self.better == "higher"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not (self.name.isidentifier() and self.name == self.name.lower()):
             raise ValueError(f'"{self.name}" is no name for a metric; write it like a variable')
         if self.stage not in get_args(Stage):

@@ -186,7 +186,7 @@ def _made_of_runs(made: Layout, study: str, runs: tuple[str, ...]) -> Iterator[J
     if study.endswith(TRIALS) and study.removesuffix(TRIALS) in config.studies:
         yield from _choices(made, study.removesuffix(TRIALS), cube)
     for name in plan.artefacts:
-        figure = components.constant("artefacts", name, "KIND") == "figure"
+        figure = components.artefact_kind(name) == "figure"
         rule, folder = ("draw_figure", "figures") if figure else ("write_table", "tables")
         outputs = tuple(
             made.of_study(study, f"{folder}/{name}.{kind}")

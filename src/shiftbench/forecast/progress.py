@@ -112,4 +112,4 @@ def first_results(config: Config, folder: str) -> dict[str, str]:
 
 
 def _is_figure(artefact: str) -> bool:
-    return components.constant("artefacts", artefact, "KIND") == "figure"
+    return components.artefact_kind(artefact) == "figure"

@@ -10,7 +10,7 @@ from typing import get_args, get_type_hints
 import numpy as np
 import pytest
 
-from shiftbench.config import components, declarations
+from shiftbench.config import components
 from shiftbench.core.errors import UserError
 from shiftbench.data.series import _tcpd, _well_log, series_file
 from shiftbench.data.series.series_file import Settings
@@ -235,5 +235,5 @@ def test_no_changepoint_has_the_published_scores(name):
 )
 def test_settings_that_exclude_each_other(settings, words):
     filled = components.check("streams", "series-file", settings)
-    (reason,) = declarations.words("streams", "series-file", "WRONG", filled)
+    (reason,) = components.unsupported("streams", "series-file", filled)
     assert words in reason

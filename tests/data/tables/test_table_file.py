@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shiftbench.config import declarations
+from shiftbench.config import components
 from shiftbench.core.errors import UserError
 from shiftbench.data.tables import table_file
 from shiftbench.data.tables.table_file import Settings
@@ -149,11 +149,9 @@ def test_a_history_scales_and_is_no_task_and_nothing_is_known_ahead(tmp_path: Pa
     store = build(tmp_path, **settings)
     assert store.sizes["task"] == 3
     assert table_file.task(store, [0], 0).train.inputs.ravel().tolist() == [2]  # (4 - 0) / 2
-    ahead = declarations.words(
-        "streams", "table-file", "AHEAD", vars(Settings("p", "y", **settings))
-    )
-    assert not ahead
-    assert declarations.words("streams", "table-file", "AHEAD", vars(Settings("p", "y")))
+    facts = components.facts("streams", "table-file")
+    assert not facts.words("ahead", vars(Settings("p", "y", **settings)))
+    assert facts.words("ahead", vars(Settings("p", "y")))
     later = [*ROWS[:-1], ("wed", 800, 5, -7.0, "a", 0)]
     known = table_file.task(store, [0], 0)
     other = table_file.task(build(tmp_path, later, **settings), [0], 0)
@@ -173,9 +171,8 @@ def test_a_history_scales_and_is_no_task_and_nothing_is_known_ahead(tmp_path: Pa
     ],
 )
 def test_settings_that_exclude_each_other_are_told_by_check(settings, wrong: str) -> None:
-    found = declarations.words(
-        "streams", "table-file", "WRONG", vars(Settings("p", "y", **settings))
-    )
+    filled = vars(Settings("p", "y", **settings))
+    found = components.unsupported("streams", "table-file", filled)
     assert wrong in " ".join(found) and bool(found) == bool(wrong)
 
 

@@ -10,10 +10,10 @@ LEARNER = '''\
 
 from dataclasses import dataclass
 
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Learner
 
-MODEL = "shapes"
-TAKES = {"classes": "categorical"}
+FACTS = Facts(takes={"classes": "categorical"}, model="shapes")
 
 
 @dataclass(frozen=True)

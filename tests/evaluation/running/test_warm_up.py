@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from shiftbench.config import components, config_file, declarations, specs, warm_ups
+from shiftbench.config import components, config_file, specs, warm_ups
 from shiftbench.core.errors import UserError
 from shiftbench.core.interface import LearnerError
 from shiftbench.data.store import zarr_zip
@@ -218,6 +218,6 @@ def test_context_vectors_are_shared_by_all_that_read_the_same_counts():
 
 @pytest.mark.parametrize("name", components.names("combinators"))
 def test_settings_that_a_warm_up_depends_on_exist(name):
-    words = declarations.possible("combinators", name, "WARMS")
+    words = components.facts("combinators", name).possible("warms")
     known = components.fields("combinators", name)
     assert set(words) <= {warm_ups.INSIDE} or set(words) <= set(known)

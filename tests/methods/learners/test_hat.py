@@ -6,10 +6,10 @@ import functools
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from shiftbench.core import seeds
 from shiftbench.core.interface import Batch, LearnerError, Problem
+from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.learners import hat
 from shiftbench.methods.models import convnet, linear, mlp
 

@@ -6,17 +6,16 @@ import functools
 
 import numpy as np
 import pytest
-import tensorflow as tf
-import tensorflow_probability as tfp
 
 from shiftbench.core import seeds
 from shiftbench.core.interface import Batch, Broadening, LearnerError, Problem
+from shiftbench.methods.lazy_probability import tfd
+from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.learners import mfvi
 from shiftbench.methods.models import convnet, linear
 from shiftbench.methods.models._model import point
 from shiftbench.methods.networks import mean_field
 
-tfd = tfp.distributions
 NOISE = 0.5
 
 

@@ -6,10 +6,10 @@ import functools
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from shiftbench.core import seeds
 from shiftbench.core.interface import Batch, Problem
+from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.learners import mfvi
 from shiftbench.methods.models import convnet, mlp
 from shiftbench.methods.models._model import point

@@ -6,11 +6,11 @@ import functools
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from shiftbench.contract.learners import PARTS, after, batch_of, key, same
 from shiftbench.core import seeds
 from shiftbench.core.interface import Broadening, LearnerError, Problem
+from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.learners import mfvi
 from shiftbench.methods.models import convnet, mlp
 from shiftbench.methods.models._model import point

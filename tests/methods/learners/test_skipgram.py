@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from shiftbench.core import seeds
 from shiftbench.core.interface import Batch, Broadening, LearnerError, Problem
+from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.learners import skipgram
 from shiftbench.methods.posteriors import mean_field_gaussian
 from shiftbench.methods.words import newton

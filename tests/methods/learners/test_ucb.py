@@ -5,16 +5,15 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-import tensorflow as tf
-import tensorflow_probability as tfp
 from scipy import integrate, stats
 
 from shiftbench.core import seeds
 from shiftbench.core.interface import Batch, Problem
+from shiftbench.methods.lazy_probability import tfd
+from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.learners import ucb
 from shiftbench.methods.models import linear, mlp
 
-tfd = tfp.distributions
 KEY = seeds.block([0, 1], "ucb")
 PRIOR = tfd.MixtureSameFamily(
     tfd.Categorical(probs=[0.25, 0.75]), tfd.Normal([0.0, 0.0], [1.0, float(np.exp(-6))])

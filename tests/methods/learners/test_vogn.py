@@ -6,10 +6,10 @@ import functools
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from shiftbench.core import seeds
 from shiftbench.core.interface import Batch, Broadening, Problem
+from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.learners import vogn
 from shiftbench.methods.models import convnet, linear, mlp
 from shiftbench.methods.models._model import log_likelihood, point

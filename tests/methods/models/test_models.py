@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from shiftbench.core import seeds
 from shiftbench.core.interface import Problem
+from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.models import convnet, linear, mlp
 from shiftbench.methods.models._model import glorot, log_likelihood, point
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from shiftbench.core import seeds
 from shiftbench.core.interface import Batch, Gaussian, Learner, Problem
 from shiftbench.methods.combinators import ensemble
+from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.learners import map as map_learner
 from shiftbench.methods.learners import mfvi
 from shiftbench.methods.models import linear, mlp

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from shiftbench.contract.problems import Parts
 from shiftbench.core import seeds
 from shiftbench.core.interface import Batch, Gaussian, Problem
+from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.learners import map as map_learner
 from shiftbench.methods.models import convnet, linear, mlp
 from shiftbench.methods.networks import dropout

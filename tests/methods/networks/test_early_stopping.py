@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from shiftbench.core import seeds
 from shiftbench.core.interface import Batch, LearnerError
+from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.networks import optimisers
 from shiftbench.methods.networks.early_stopping import StoppingRule, hold_back, minimise_until
 from shiftbench.methods.networks.training import Schedule, minimise

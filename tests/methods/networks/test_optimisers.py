@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import tensorflow as tf
 import tf_keras
 
+from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.networks import optimisers
 from shiftbench.methods.networks.training import Schedule, minimise
 from tests.methods.networks.test_training import CURVATURE, KEY, START, quadratic

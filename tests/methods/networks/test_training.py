@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from shiftbench.core import seeds
 from shiftbench.core.interface import Problem
+from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.models import convnet
 from shiftbench.methods.models._model import glorot, point
 from shiftbench.methods.networks import parameter_layout

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import tensorflow as tf
-import tensorflow_probability as tfp
 
 from shiftbench.core.interface import Broadening
+from shiftbench.methods.lazy_probability import tfd
+from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.posteriors import low_rank_gaussian as family
 
-tfd = tfp.distributions
 P, L = 6, 2
 
 

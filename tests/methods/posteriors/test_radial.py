@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import tensorflow as tf
-import tensorflow_probability as tfp
 from scipy import integrate
 
+from shiftbench.methods.lazy_probability import tfd
+from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.posteriors import radial
 from shiftbench.methods.posteriors.radial import Block
-
-tfd = tfp.distributions
 
 
 def draws(blocks, k, seed=0):

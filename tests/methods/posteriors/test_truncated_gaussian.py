@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from scipy import stats
 
+from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.posteriors import truncated_gaussian
 
 NORMALS = np.random.default_rng(0).normal(size=200_000).astype(np.float32)

@@ -46,7 +46,7 @@ def test_every_kind_of_table_is_derived_or_says_why_not() -> None:
 
 
 def _kind(artefact: str) -> str:
-    return components.constant("artefacts", artefact, "KIND")
+    return components.artefact_kind(artefact)
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.scoring.results import StudyResults
 
-KIND = "figure"
-USES = ("squared_error",)
+FACTS = Facts(uses=('squared_error',))
 
 WINDOW = 10
 

@@ -15,11 +15,10 @@ import numpy as np
 from annotated_types import Gt, Interval
 from my_parts.gaussians import moments
 
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Gaussian, Info, Learner, Problem, State
 
-NEEDS: tuple[str, ...] = ()
-MODEL = False
-TAKES = {"number": "gaussian"}
+FACTS = Facts(takes={"number": "gaussian"})
 
 
 @dataclass(frozen=True)

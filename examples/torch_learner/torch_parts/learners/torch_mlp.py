@@ -16,14 +16,16 @@ import numpy as np
 import torch
 from annotated_types import Ge, Gt, Interval
 
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Categorical, Info, Learner, Problem, State
 from shiftbench.core.seeds import generator
 from shiftbench.core.shapes import Shapes
 
-NEEDS: tuple[str, ...] = ()
-MODEL = "shapes"
-TAKES = {"classes": "categorical", "two-classes": "categorical", "image": "categorical"}
-REFUSES = ("heads", "convolution")
+FACTS = Facts(
+    takes={"classes": "categorical", "two-classes": "categorical", "image": "categorical"},
+    refuses=("heads", "convolution"),
+    model="shapes",
+)
 
 
 @dataclass(frozen=True)

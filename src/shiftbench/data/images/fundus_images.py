@@ -24,6 +24,7 @@ from annotated_types import Ge, Gt, Lt
 
 from shiftbench.core import seeds
 from shiftbench.core.errors import UserError
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Problem, Task
 from shiftbench.data import splits
 from shiftbench.data.attributes import about
@@ -31,12 +32,13 @@ from shiftbench.data.images import _augment, _fundus
 from shiftbench.data.splits import SPLITS, Parts
 from shiftbench.data.store import raw as raw_files
 
-GIVES = "image"
-HAS = ("tests",)
-VARIES = {
-    "splits into training and test photographs": True,
-    "copies of training photographs": {"not copies": (0,)},
-}
+FACTS = Facts(
+    gives=("image", "tests"),
+    varies={
+        "splits into training and test photographs": True,
+        "copies of training photographs": {"not copies": (0,)},
+    },
+)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ before their names; or x_train, y_train, x_test and y_test.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -25,6 +25,7 @@ from annotated_types import Ge, Gt, Lt
 
 from shiftbench.core import seeds
 from shiftbench.core.errors import UserError
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Problem, Task
 from shiftbench.data.attributes import about
 from shiftbench.data.images import (
@@ -38,29 +39,20 @@ from shiftbench.data.images._pictures import Pictures
 from shiftbench.data.images._user_image_store import source
 from shiftbench.data.splits import SPLITS
 
-GIVES = "image"
-HAS = {
-    "tests": True,
-    "earlier-tests": True,
-    "shifts": {"not protocol": ("plain",)},
-    "heads": {"heads": ("multi",), "not tasks": (1,)},
-}
-VARIES = {
-    "permutations": {"protocol": ("permuted",)},
-    "orders of the classes": {"protocol": ("split",), "class_order": ("shuffled",)},
-    "choices of training images": {"not train_per_task": (0,)},
-}
-WRONG = {
-    "plain is one task with one head; take heads out": {
-        "protocol": ("plain",),
-        "heads": ("multi",),
+FACTS = Facts(
+    gives={
+        "image": True,
+        "tests": True,
+        "earlier-tests": True,
+        "shifts": {"not protocol": ("plain",)},
+        "heads": {"heads": ("multi",), "not tasks": (1,)},
     },
-    "plain is one task; take tasks out": {"protocol": ("plain",), "not tasks": (0,)},
-    "permutations go on for ever; set tasks to their number": {
-        "protocol": ("permuted",),
-        "tasks": (0,),
+    varies={
+        "permutations": {"protocol": ("permuted",)},
+        "orders of the classes": {"protocol": ("split",), "class_order": ("shuffled",)},
+        "choices of training images": {"not train_per_task": (0,)},
     },
-}
+)
 READERS: dict[str, ModuleType] = {
     "plain": split_images,
     "tasks": _images_by_task,
@@ -125,6 +117,16 @@ class Settings:
     judge_on: Literal["test", "validation"] = "test"
     """Images on which learners are judged; validation is for tuning, which never sees test
     images."""
+
+
+def unsupported(settings: Settings) -> Iterator[str]:
+    """Yield each reason why these settings exclude each other, with its remedy."""
+    if settings.protocol == "plain" and settings.heads == "multi":
+        yield "plain is one task with one head; take heads out"
+    if settings.protocol == "plain" and settings.tasks:
+        yield "plain is one task; take tasks out"
+    if settings.protocol == "permuted" and not settings.tasks:
+        yield "permutations go on for ever; set tasks to their number"
 
 
 def look(settings: Settings, path: Path) -> None:

@@ -22,6 +22,7 @@ from annotated_types import Ge
 
 from shiftbench.core import seeds
 from shiftbench.core.errors import UserError
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Problem, Task
 from shiftbench.data import splits
 from shiftbench.data.attributes import about
@@ -29,14 +30,16 @@ from shiftbench.data.images import _image_tasks
 from shiftbench.data.images._image_tasks import Part
 from shiftbench.data.splits import SPLITS
 
-GIVES = "image"
-HAS = {
-    "tests": True,
-    "earlier-tests": True,
-    "shifts": True,
-    "heads": {"heads": ("multi",), "not tasks": (1,)},
-}
-VARIES = {"permutations": True, "choices of training images": {"not train_per_task": (0,)}}
+FACTS = Facts(
+    gives={
+        "image": True,
+        "tests": True,
+        "earlier-tests": True,
+        "shifts": True,
+        "heads": {"heads": ("multi",), "not tasks": (1,)},
+    },
+    varies={"permutations": True, "choices of training images": {"not train_per_task": (0,)}},
+)
 
 
 @dataclass(frozen=True)

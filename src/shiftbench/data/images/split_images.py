@@ -22,6 +22,7 @@ from annotated_types import Ge
 
 from shiftbench.core import seeds
 from shiftbench.core.errors import UserError
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Problem, Task
 from shiftbench.data import splits
 from shiftbench.data.attributes import about
@@ -29,20 +30,24 @@ from shiftbench.data.images import _image_tasks
 from shiftbench.data.images._image_tasks import CLASSES, Part
 from shiftbench.data.splits import SPLITS
 
-GIVES = "image"
-HAS = {
-    "tests": True,
-    "earlier-tests": True,
-    "shifts": True,
-    "heads": {"heads": ("multi",), "not tasks": (1,)},
-}
-VARIES = {
-    "orders of the classes": {"class_order": ("shuffled",)},
-    "choices of training images": {"not train_per_task": (0,)},
-}
-AHEAD = {
-    "pixels are standardised by the training images of all tasks": {"normalisation": ("z-score",)},
-}
+FACTS = Facts(
+    gives={
+        "image": True,
+        "tests": True,
+        "earlier-tests": True,
+        "shifts": True,
+        "heads": {"heads": ("multi",), "not tasks": (1,)},
+    },
+    varies={
+        "orders of the classes": {"class_order": ("shuffled",)},
+        "choices of training images": {"not train_per_task": (0,)},
+    },
+    ahead={
+        "pixels are standardised by the training images of all tasks": {
+            "normalisation": ("z-score",)
+        }
+    },
+)
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,20 @@ import xarray as xr
 from annotated_types import Ge, Gt, Lt
 
 from shiftbench.core.errors import UserError
+from shiftbench.core.facts import Facts
 from shiftbench.data.images import _user_image_store, transformed_images
 from shiftbench.data.images.transformed_images import problem, task, view
 
-GIVES = "image"
-HAS = {"tests": True, "shifts": True, "maps": True, "warm-up": {"warm_up": (True,)}}
-VARIES = ("transformations", "orders of the images")
+FACTS = Facts(
+    gives={
+        "image": True,
+        "tests": True,
+        "shifts": True,
+        "maps": True,
+        "warm-up": {"warm_up": (True,)},
+    },
+    varies=("transformations", "orders of the images"),
+)
 
 __all__ = ["Settings", "build", "look", "problem", "task", "view"]
 

@@ -25,6 +25,7 @@ from scipy.sparse import csr_array
 
 from shiftbench.core import seeds
 from shiftbench.core.errors import UserError
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Problem, Task
 from shiftbench.data import splits
 from shiftbench.data.attributes import about
@@ -33,9 +34,16 @@ from shiftbench.data.images._pictures import Images
 from shiftbench.data.splits import SPLITS
 from shiftbench.data.store import raw as raw_files
 
-GIVES = "image"
-HAS = {"tests": True, "shifts": True, "maps": True, "warm-up": {"warm_up": (True,)}}
-VARIES = ("transformations", "orders of the images")
+FACTS = Facts(
+    gives={
+        "image": True,
+        "tests": True,
+        "shifts": True,
+        "maps": True,
+        "warm-up": {"warm_up": (True,)},
+    },
+    varies=("transformations", "orders of the images"),
+)
 
 SMALLEST_SCALE = 0.1
 """A smaller scale is drawn again (about 1 in 750 for scale_sd = 0.3): it would leave a dot, or

@@ -21,6 +21,7 @@ import xarray as xr
 from annotated_types import Ge, Gt, Le
 
 from shiftbench.core.errors import UserError
+from shiftbench.core.facts import Facts
 from shiftbench.data.series import _london_nox, _series_data
 from shiftbench.data.series._series_store import Series, View, described, stored
 from shiftbench.data.series._series_store import problem as problem
@@ -28,22 +29,22 @@ from shiftbench.data.series._series_store import task as task
 from shiftbench.data.series._simulated_ar import Noise
 from shiftbench.data.store import raw as raw_data
 
-GIVES = {
-    "design": {"not regressors": ("neighbours",)},
-    "designs": {"regressors": ("neighbours",)},
-}
-HAS = {
-    "series": True,
-    "one-row": {"rows_per_task": (1,)},
-    "blocks": {"not rows_per_task": (1,)},
-    "shifts": {"not dataset": ("london-nox",)},
-    "unknown-truth": {"dataset": ("london-nox",)},
-}
-VARIES = {"simulated series": {"dataset": ("simulated-ar", "stationary-ar")}}
-AHEAD = {
-    "values are scaled by the whole series": {"not scaling": ("none",)},
-    "values are centred on the mean of the whole series": {"centre": ("whole-series",)},
-}
+FACTS = Facts(
+    gives={
+        "design": {"not regressors": ("neighbours",)},
+        "designs": {"regressors": ("neighbours",)},
+        "series": True,
+        "one-row": {"rows_per_task": (1,)},
+        "blocks": {"not rows_per_task": (1,)},
+        "shifts": {"not dataset": ("london-nox",)},
+        "unknown-truth": {"dataset": ("london-nox",)},
+    },
+    varies={"simulated series": {"dataset": ("simulated-ar", "stationary-ar")}},
+    ahead={
+        "values are scaled by the whole series": {"not scaling": ("none",)},
+        "values are centred on the mean of the whole series": {"centre": ("whole-series",)},
+    },
+)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ value of each other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -21,36 +21,28 @@ import numpy as np
 import xarray as xr
 from annotated_types import Ge
 
+from shiftbench.core.facts import Facts
 from shiftbench.data.series import _series_files, _tcpd
 from shiftbench.data.series._series_store import Series, View, stored
 from shiftbench.data.series._series_store import problem as problem
 from shiftbench.data.series._series_store import task as task
 from shiftbench.data.store import raw as raw_data
 
-GIVES = "design"
-HAS = {
-    "series": True,
-    "one-row": {"rows_per_task": (1,)},
-    "blocks": {"not rows_per_task": (1,)},
-    "shifts": ({"not annotations": ("",)}, {"not dataset": ("",)}),
-    "unknown-truth": {"annotations": ("",), "dataset": ("",)},
-}
-WRONG = {
-    "there is no file: write `path`, a file of yours, or `dataset`": {
-        "path": ("",),
-        "dataset": ("",),
+FACTS = Facts(
+    gives={
+        "design": True,
+        "series": True,
+        "one-row": {"rows_per_task": (1,)},
+        "blocks": {"not rows_per_task": (1,)},
+        "shifts": ({"not annotations": ("",)}, {"not dataset": ("",)}),
+        "unknown-truth": {"annotations": ("",), "dataset": ("",)},
     },
-    "two files: leave out `path` or `dataset`": {"not path": ("",), "not dataset": ("",)},
-    "a `dataset` has annotations of its own: leave out `annotations`": {
-        "not dataset": ("",),
-        "not annotations": ("",),
+    ahead={
+        "values are scaled by the whole series": {"not scaling": ("none",)},
+        "values are centred on the mean of the whole series": {"centre": ("whole-series",)},
+        "gaps, if there are any, are filled from both sides": {"gaps": ("interpolate",)},
     },
-}
-AHEAD = {
-    "values are scaled by the whole series": {"not scaling": ("none",)},
-    "values are centred on the mean of the whole series": {"centre": ("whole-series",)},
-    "gaps, if there are any, are filled from both sides": {"gaps": ("interpolate",)},
-}
+)
 
 NEAR = 1
 """Values between positions of annotators that mean one change."""
@@ -129,6 +121,16 @@ class Settings:
     """Its licence, which the store carries."""
     citation: str = "not stated"
     """Where it comes from, which the store carries."""
+
+
+def unsupported(settings: Settings) -> Iterator[str]:
+    """Yield each reason why these settings exclude each other, with its remedy."""
+    if not settings.path and not settings.dataset:
+        yield "there is no file: write `path`, a file of yours, or `dataset`"
+    if settings.path and settings.dataset:
+        yield "two files: leave out `path` or `dataset`"
+    if settings.dataset and settings.annotations:
+        yield "a `dataset` has annotations of its own: leave out `annotations`"
 
 
 def look(settings: Settings, path: Path) -> None:

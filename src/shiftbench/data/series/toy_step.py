@@ -18,11 +18,13 @@ from annotated_types import Ge, Gt
 
 from shiftbench.core import seeds
 from shiftbench.core.errors import UserError
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Problem, Task
 
-GIVES = "value"
-HAS = {"one-row": True, "true-level": True, "shifts": {"not n_steps": (0,)}}
-VARIES = ("steps", "noise")
+FACTS = Facts(
+    gives={"value": True, "one-row": True, "true-level": True, "shifts": {"not n_steps": (0,)}},
+    varies=("steps", "noise"),
+)
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,15 @@ import xarray as xr
 from annotated_types import Ge
 
 from shiftbench.core import log_odds
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Problem, Task
 from shiftbench.data.store import raw as raw_files
 from shiftbench.data.tables import _table_tasks, _user_table
 
-GIVES = "number"
-HAS = ("one-row", "unknown-truth", "log-odds")
-AHEAD = {"features are scaled by the whole table, in the file itself": True}
+FACTS = Facts(
+    gives=("number", "one-row", "unknown-truth", "log-odds"),
+    ahead={"features are scaled by the whole table, in the file itself": True},
+)
 
 FILE = "electricity-normalized.csv.xz"
 NUMBERS = ("period", "date", "nswprice", "nswdemand", "vicprice", "vicdemand", "transfer")

@@ -10,7 +10,7 @@ of time labels axes and tables. Other columns of texts are left out, and `check`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -21,58 +21,38 @@ from annotated_types import Ge, Lt
 
 from shiftbench.core import seeds
 from shiftbench.core.errors import UserError
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Problem, Task
 from shiftbench.data import splits, times
 from shiftbench.data.tables import _table_tasks, _user_table
 from shiftbench.data.tables._table_tasks import NONE
 
-GIVES = {
-    "number": {"kind": ("number",)},
-    "classes": {"kind": ("classes",)},
-    "two-classes": {"kind": ("two-classes",)},
-}
-HAS = {
-    "one-row": {"rows_per_task": (1,), "task_column": ("",)},
-    "tests": {"not test_share": (0.0,)},
-    "shifts": {"not shift_column": ("",)},
-    "unknown-truth": {"shift_column": ("",)},
-}
-VARIES = {
-    "orders of the rows": {"order": ("shuffled",)},
-    "rows held out of each task": (
-        {"not test_share": (0.0,)},
-        {"not validation_share": (0.0,)},
-    ),
-}
-AHEAD = {
-    "features are scaled by all rows": {"not scaling": ("none",), "history": (0,)},
-    "targets are scaled by all rows": {
-        "kind": ("number",),
-        "not target_scaling": ("none",),
-        "history": (0,),
+FACTS = Facts(
+    gives={
+        "number": {"kind": ("number",)},
+        "classes": {"kind": ("classes",)},
+        "two-classes": {"kind": ("two-classes",)},
+        "one-row": {"rows_per_task": (1,), "task_column": ("",)},
+        "tests": {"not test_share": (0.0,)},
+        "shifts": {"not shift_column": ("",)},
+        "unknown-truth": {"shift_column": ("",)},
     },
-}
-WRONG = {
-    "a column of tasks, of shifts or of time, and a history, are of rows in the order of the file;"
-    " take them out, or set order to file": (
-        {"order": ("shuffled",), "not time": ("",)},
-        {"order": ("shuffled",), "not task_column": ("",)},
-        {"order": ("shuffled",), "not shift_column": ("",)},
-        {"order": ("shuffled",), "not history": (0,)},
-    ),
-    "nothing can be held out of tasks of one row; raise rows_per_task, or set test_share and"
-    " validation_share to 0": (
-        {"rows_per_task": (1,), "task_column": ("",), "not test_share": (0.0,)},
-        {"rows_per_task": (1,), "task_column": ("",), "not validation_share": (0.0,)},
-    ),
-    "rows in the order of the file, with none held out, are the same in all realisations; set"
-    " realisations to 1, or order to shuffled": {
-        "order": ("file",),
-        "test_share": (0.0,),
-        "validation_share": (0.0,),
-        "not realisations": (1,),
+    varies={
+        "orders of the rows": {"order": ("shuffled",)},
+        "rows held out of each task": (
+            {"not test_share": (0.0,)},
+            {"not validation_share": (0.0,)},
+        ),
     },
-}
+    ahead={
+        "features are scaled by all rows": {"not scaling": ("none",), "history": (0,)},
+        "targets are scaled by all rows": {
+            "kind": ("number",),
+            "not target_scaling": ("none",),
+            "history": (0,),
+        },
+    },
+)
 
 
 @dataclass(frozen=True)
@@ -120,6 +100,27 @@ class Settings:
     """Licence of the table, which the store carries."""
     citation: str = "not stated"
     """Whom to cite for the table."""
+
+
+def unsupported(settings: Settings) -> Iterator[str]:
+    """Yield each reason why these settings exclude each other, with its remedy."""
+    columns = settings.time, settings.task_column, settings.shift_column
+    if settings.order == "shuffled" and (any(columns) or settings.history):
+        yield (
+            "a column of tasks, of shifts or of time, and a history, are of rows in the order of"
+            " the file; take them out, or set order to file"
+        )
+    held_out = settings.test_share or settings.validation_share
+    if settings.rows_per_task == 1 and not settings.task_column and held_out:
+        yield (
+            "nothing can be held out of tasks of one row; raise rows_per_task, or set test_share"
+            " and validation_share to 0"
+        )
+    if settings.order == "file" and not held_out and settings.realisations != 1:
+        yield (
+            "rows in the order of the file, with none held out, are the same in all realisations;"
+            " set realisations to 1, or order to shuffled"
+        )
 
 
 def look(settings: Settings, path: Path) -> list[str]:

@@ -23,6 +23,7 @@ import xarray as xr
 from annotated_types import Ge, Gt, Lt
 
 from shiftbench.core.errors import UserError
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Problem, Task
 from shiftbench.data import splits
 from shiftbench.data.attributes import about
@@ -31,13 +32,15 @@ from shiftbench.data.store import raw as raw_files
 from shiftbench.data.tables import _arff, _table_files, _uci
 from shiftbench.data.tables._table_files import Table
 
-GIVES = {
-    "classes": {"dataset": ("breast-cancer", "messidor-features")},
-    "image": {"dataset": ("digits",)},
-    "number": {"not dataset": ("breast-cancer", "messidor-features", "digits")},
-}
-HAS = ("tests",)
-VARIES = ("splits into training and test rows",)
+FACTS = Facts(
+    gives={
+        "classes": {"dataset": ("breast-cancer", "messidor-features")},
+        "image": {"dataset": ("digits",)},
+        "number": {"not dataset": ("breast-cancer", "messidor-features", "digits")},
+        "tests": True,
+    },
+    varies=("splits into training and test rows",),
+)
 
 SHAPES = {"digits": (8, 8, 1)}
 """Shape of a row where it is an image."""

@@ -27,6 +27,7 @@ from annotated_types import Ge, Gt
 
 from shiftbench.core import seeds
 from shiftbench.core.errors import UserError
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Problem, Task
 from shiftbench.data import splits
 from shiftbench.data.attributes import about
@@ -34,34 +35,34 @@ from shiftbench.data.store import raw as raw_files
 from shiftbench.data.tables import _table_files
 from shiftbench.data.tables._table_files import Table
 
-GIVES = {
-    "two-classes": {
-        "dataset": ("breast-cancer", "simulated-classification", "pima", "covertype-subset"),
-    },
-    "number": {"dataset": ("diabetes", "simulated-regression", "boston", "california")},
-}
-HAS = {
-    "one-row": True,
-    "table": True,
-    "shifts": {"change": ("middle",)},
-    "plane": (
-        {"dataset": ("simulated-classification",), "intercept": (False,)},
-        {"dataset": ("simulated-regression",), "simulated_features": (1,)},
-        {
-            "dataset": ("simulated-regression",),
-            "simulated_features": (2,),
-            "intercept": (False,),
+FACTS = Facts(
+    gives={
+        "two-classes": {
+            "dataset": ("breast-cancer", "simulated-classification", "pima", "covertype-subset")
         },
-    ),
-}
-VARIES = ("orders of the rows",)
-AHEAD = {
-    "features are scaled by all rows": {"not scaling": ("none",)},
-    "targets are scaled by all rows": {
-        "dataset": ("diabetes", "simulated-regression", "boston", "california"),
-        "not target_scaling": ("none",),
+        "number": {"dataset": ("diabetes", "simulated-regression", "boston", "california")},
+        "one-row": True,
+        "table": True,
+        "shifts": {"change": ("middle",)},
+        "plane": (
+            {"dataset": ("simulated-classification",), "intercept": (False,)},
+            {"dataset": ("simulated-regression",), "simulated_features": (1,)},
+            {
+                "dataset": ("simulated-regression",),
+                "simulated_features": (2,),
+                "intercept": (False,),
+            },
+        ),
     },
-}
+    varies=("orders of the rows",),
+    ahead={
+        "features are scaled by all rows": {"not scaling": ("none",)},
+        "targets are scaled by all rows": {
+            "dataset": ("diabetes", "simulated-regression", "boston", "california"),
+            "not target_scaling": ("none",),
+        },
+    },
+)
 
 LOOK_AHEAD = {
     "z-score": "z-score: mean and standard deviation of all rows, also of those to come",

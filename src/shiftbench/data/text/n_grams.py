@@ -22,14 +22,14 @@ from annotated_types import Ge, Le
 from numba import njit
 
 from shiftbench.core.errors import UserError
+from shiftbench.core.facts import Facts
 from shiftbench.data.store import raw as raw_files
 from shiftbench.data.text import _counts, _shards, _text_files, _tokens, _vocabulary
 from shiftbench.data.text._count_store import held_out_documents, problem, task
 from shiftbench.data.text._counts import GAP, Text
 from shiftbench.data.text._tokens import Tokens, digest_of
 
-GIVES = "counts"
-HAS = ("warm-up",)
+FACTS = Facts(gives=("counts", "warm-up"))
 
 __all__ = [
     "Settings",

@@ -25,6 +25,7 @@ from annotated_types import Ge, Gt, Lt
 
 from shiftbench.core import seeds
 from shiftbench.core.errors import UserError
+from shiftbench.core.facts import Facts
 from shiftbench.data.attributes import about
 from shiftbench.data.text import _count_store, _counts
 from shiftbench.data.text._count_store import (
@@ -36,9 +37,10 @@ from shiftbench.data.text._count_store import (
     task,
 )
 
-GIVES = "counts"
-HAS = {"warm-up": True, "planted": True, "held-out": {"not held_out": (0.0,)}}
-VARIES = ("documents",)
+FACTS = Facts(
+    gives={"counts": True, "warm-up": True, "planted": True, "held-out": {"not held_out": (0.0,)}},
+    varies=("documents",),
+)
 
 __all__ = ["Settings", "build", "held_out_documents", "problem", "task"]
 

@@ -17,13 +17,13 @@ from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Le, Lt
 
+from shiftbench.core.facts import Facts
 from shiftbench.data.store import raw as raw_files
 from shiftbench.data.text import _corpora, _dated_texts
 from shiftbench.data.text._count_store import held_out_documents, problem, task
 from shiftbench.data.text._dated_texts import Plan
 
-GIVES = "counts"
-HAS = {"warm-up": True, "held-out": {"not held_out": (0.0,)}}
+FACTS = Facts(gives={"counts": True, "warm-up": True, "held-out": {"not held_out": (0.0,)}})
 
 __all__ = [
     "Settings",

@@ -12,13 +12,12 @@ from matplotlib.colors import FuncNorm
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.image import AxesImage
 
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import _continual
 from shiftbench.evaluation.scoring.results import StudyResults
 
-KIND = "figure"
-USES = ("accuracy",)
-REQUIRES = ("earlier-tests",)
+FACTS = Facts(requires=("earlier-tests",), uses=("accuracy",))
 
 COLOURS = "viridis"
 NUMBERED = 6

@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 
 from shiftbench.config import bibliography
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation import table_files
 from shiftbench.evaluation.scoring import paper_numbers, shift_matching, statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
-KIND = "table"
-USES = ("accuracy",)
+FACTS = Facts(uses=("accuracy",))
 
 METRIC = "accuracy"
 

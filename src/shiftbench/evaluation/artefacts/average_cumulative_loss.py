@@ -14,11 +14,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.scoring.results import StudyResults
 
-KIND = "figure"
-USES = ("average_cumulative_loss",)
+FACTS = Facts(uses=("average_cumulative_loss",))
 
 METRIC = "average_cumulative_loss"
 EXPECTED = "average_cumulative_expected_loss"

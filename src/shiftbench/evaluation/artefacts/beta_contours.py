@@ -18,12 +18,12 @@ from matplotlib.ticker import MaxNLocator
 from scipy.ndimage import gaussian_filter
 
 from shiftbench.config import provenance
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.methods.posteriors.beta_exact import Approximation
 
-KIND = "figure"
-FROM = ("draws",)
+FACTS = Facts(from_learner=("draws",))
 
 SHARES = (0.5, 0.8, 0.95)
 """Posterior probability inside a contour."""

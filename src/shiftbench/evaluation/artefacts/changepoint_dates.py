@@ -20,16 +20,16 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation import table_files
 from shiftbench.evaluation.artefacts import _series
 from shiftbench.evaluation.scoring import changes
 from shiftbench.evaluation.scoring.changes import Change
 from shiftbench.evaluation.scoring.results import StudyResults
 
-KIND = "table"
-TAKES = ("number", "design", "designs")
-REFUSES = ("blocks", "table")
-FROM = ("changes",)
+FACTS = Facts(
+    takes=("number", "design", "designs"), refuses=("blocks", "table"), from_learner=("changes",)
+)
 
 COLUMNS = ["stream", "method", "time", "probability", "column", "before", "after", "size"]
 DIGITS = 4

@@ -11,16 +11,18 @@ import numpy as np
 import pandas as pd
 
 from shiftbench.config import bibliography, provenance
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation.artefacts import _series
 from shiftbench.evaluation.metrics import changepoints
 from shiftbench.evaluation.scoring import paper_numbers, segmentation
 from shiftbench.evaluation.scoring.results import StudyResults
 
-KIND = "table"
-REQUIRES = ("series", "shifts")
-REFUSES = ("blocks",)
-FROM = ("changes",)
-USES = ("cover", "f1")
+FACTS = Facts(
+    requires=("series", "shifts"),
+    refuses=("blocks",),
+    from_learner=("changes",),
+    uses=("cover", "f1"),
+)
 
 PAPER = "vandenburg2020tcpd"
 ORACLE = "-oracle"

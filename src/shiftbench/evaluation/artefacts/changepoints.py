@@ -16,15 +16,13 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import _detectors, _series
 from shiftbench.evaluation.scoring import segmentation
 from shiftbench.evaluation.scoring.results import StudyResults
 
-KIND = "figure"
-REQUIRES = ("series",)
-REFUSES = ("blocks",)
-FROM = ("changes",)
+FACTS = Facts(requires=("series",), refuses=("blocks",), from_learner=("changes",))
 
 FEW = 3
 """Largest number of series with axes and labels."""

@@ -12,11 +12,11 @@ import pandas as pd
 
 from shiftbench.config import bibliography
 from shiftbench.config.claim_schema import Claim
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation.scoring import statistics, verdicts
 from shiftbench.evaluation.scoring.results import StudyResults
 
-KIND = "table"
-CLAIMS = True
+FACTS = Facts(study=("claims",))
 
 COLUMNS = (
     "claim", "paper", "where", "says", "stream", "metric", "printed", "code", "scores", "measured",

@@ -14,14 +14,13 @@ import numpy as np
 import pandas as pd
 
 from shiftbench.config import bibliography
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation import table_files
 from shiftbench.evaluation.artefacts import _continual
 from shiftbench.evaluation.scoring import paper_numbers, statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
-KIND = "table"
-USES = ("accuracy", "acc", "bwt", "fwt")
-REQUIRES = ("earlier-tests",)
+FACTS = Facts(requires=("earlier-tests",), uses=("accuracy", "acc", "bwt", "fwt"))
 
 TRANSFERS = ("bwt", "fwt")
 PAPER = ("acc_paper", "bwt_paper", "fwt_paper", "source")

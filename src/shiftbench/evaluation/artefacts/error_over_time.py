@@ -16,13 +16,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
 from shiftbench.config import components
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import _detectors, _series
 from shiftbench.evaluation.scoring import units
 from shiftbench.evaluation.scoring.results import StudyResults
 
-KIND = "figure"
-REFUSES = ("counts", "blocks", "earlier-tests")
+FACTS = Facts(refuses=("counts", "blocks", "earlier-tests"))
 
 MOMENTS = {"before": "before it is learnt from", "after": "on its test data"}
 """Time at which a metric of single tasks is computed, in words, by its stage."""

@@ -14,12 +14,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from shiftbench.config import bibliography, provenance
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
-KIND = "figure"
-FROM = ("gradients_at_start",)
+FACTS = Facts(from_learner=("gradients_at_start",))
 
 POSITIVE = (0.0, None)
 DENSITIES = {

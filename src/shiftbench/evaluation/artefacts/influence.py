@@ -15,8 +15,6 @@ from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.theory import influence as influences
 
-KIND = "figure"
-
 BETAS = (0.0, 0.05, 0.1, 0.25, 0.5)
 ROWS = 50
 """Number of observations before, in panel a."""

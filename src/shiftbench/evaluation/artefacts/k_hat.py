@@ -16,12 +16,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from shiftbench.config import bibliography, provenance
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.scoring.results import StudyResults
 
-KIND = "figure"
-TAKES = ("design",)
-FROM = ("closeness",)
+FACTS = Facts(takes=("design",), from_learner=("closeness",))
 
 FORGOTTEN = 0.02
 """Share learnt below which the posterior is close to the prior."""

@@ -15,8 +15,6 @@ from shiftbench.evaluation.scoring import comparison, ranking, statistics
 from shiftbench.evaluation.scoring.comparison import ALPHA, Comparison
 from shiftbench.evaluation.scoring.results import StudyResults
 
-KIND = "table"
-
 COLUMNS = (
     "stream",
     "learner",

@@ -18,8 +18,6 @@ from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.theory import odds_bound
 
-KIND = "figure"
-
 A0, B0 = 3.0, 5.0
 """Prior of s2 in Fig. 1B."""
 D, HAZARD, BETA = 5, 0.01, 0.15

@@ -10,14 +10,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import _continual
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
-KIND = "figure"
-USES = ("accuracy",)
-REQUIRES = ("earlier-tests",)
+FACTS = Facts(requires=("earlier-tests",), uses=("accuracy",))
 
 
 @figure_style.styled

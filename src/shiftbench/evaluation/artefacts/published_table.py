@@ -13,8 +13,6 @@ from shiftbench.evaluation import table_files
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
-KIND = "table"
-
 
 def tabulate(study: StudyResults) -> pd.DataFrame:
     """Return one row per stream, metric and learner.

@@ -20,12 +20,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import ScalarFormatter
 
 from shiftbench.config import bibliography, provenance
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
-KIND = "figure"
-USES = ("updates_per_period", "dating_error", "dating_error_of_periods")
+FACTS = Facts(uses=("updates_per_period", "dating_error", "dating_error_of_periods"))
 
 RATE = "updates_per_period"
 NEAR = 0.1

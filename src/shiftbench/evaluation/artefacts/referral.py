@@ -17,16 +17,14 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 from shiftbench.config import bibliography
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.scoring import predictions, referral, statistics
 from shiftbench.evaluation.scoring.predictions import NEW, PredictedRows
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Band
 
-KIND = "figure"
-JUDGES = ("categorical",)
-REQUIRES = ("tests",)
-KEEPS = ("predictions",)
+FACTS = Facts(judges=("categorical",), requires=("tests",), study=("predictions",))
 
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 """Shares of rows that are referred."""

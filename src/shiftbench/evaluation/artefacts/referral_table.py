@@ -9,13 +9,12 @@ from __future__ import annotations
 import pandas as pd
 
 from shiftbench.config import bibliography
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation import table_files
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
-KIND = "table"
-USES = ("accuracy_at_30",)
-KEEPS = ("predictions",)
+FACTS = Facts(uses=("accuracy_at_30",), study=("predictions",))
 
 AREAS = ("auc", "auc_at_10", "auc_at_20", "auc_at_30")
 """Columns of Table 1, if the study has the metric."""
@@ -41,7 +40,7 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
 
     *_paper: number of the paper, mean ± its spread. Raises UserError without one of the metrics.
     """
-    study.require_metrics("referral-table", *USES)
+    study.require_metrics("referral-table", *FACTS.uses)
     rows = [_row(study, stream, learner) for stream in study.streams for learner in study.learners]
     frame = pd.DataFrame(rows)
     optional = [name for name in frame if name == "stream" or str(name).endswith("_paper")]

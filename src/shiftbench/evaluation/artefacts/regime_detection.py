@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from shiftbench.config import components
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import _regime_lines, _regimes
 from shiftbench.evaluation.artefacts._regime_lines import PanelRow
@@ -16,9 +17,7 @@ from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Interval
 
-KIND = "figure"
-AXES = True
-USES = ("shift_recall", "shift_precision")
+FACTS = Facts(uses=("shift_recall", "shift_precision"), study=("axes",))
 
 
 @figure_style.styled
@@ -40,7 +39,7 @@ def caption(study: StudyResults) -> str:
 
 
 def _shown(study: StudyResults) -> list[str]:
-    study.require_metrics("regime-detection", *USES)
+    study.require_metrics("regime-detection", *FACTS.uses)
     return [metric for metric in DETECTION if metric in study.metrics]
 
 

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import _regimes, neighbours
 from shiftbench.evaluation.artefacts._regimes import Grid
@@ -25,9 +26,7 @@ from shiftbench.evaluation.scoring.comparison import ALPHA
 from shiftbench.evaluation.scoring.ranking import StreamRanking
 from shiftbench.evaluation.scoring.results import StudyResults
 
-KIND = "figure"
-AXES = True
-COMPARES = ("baseline",)
+FACTS = Facts(study=("axes", "baseline"))
 
 CELL = 0.82
 """Height of a cell in inches."""

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from matplotlib.figure import Figure
 
 from shiftbench.config import provenance
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import _regime_lines, _regimes, neighbours
 from shiftbench.evaluation.artefacts._regime_lines import PanelRow
@@ -18,9 +19,7 @@ from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Interval
 
-KIND = "figure"
-AXES = True
-COMPARES = ("baseline", "reference")
+FACTS = Facts(study=("axes", "baseline", "reference"))
 
 
 @figure_style.styled

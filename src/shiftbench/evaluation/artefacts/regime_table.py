@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation import table_files
 from shiftbench.evaluation.artefacts import _regimes, neighbours
 from shiftbench.evaluation.artefacts._regimes import DETECTION
@@ -13,9 +14,7 @@ from shiftbench.evaluation.scoring.ranking import StreamRanking
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Interval
 
-KIND = "table"
-AXES = True
-COMPARES = ("baseline",)
+FACTS = Facts(study=("axes", "baseline"))
 
 DIGITS = 6
 

@@ -12,13 +12,11 @@ import numpy as np
 import pandas as pd
 
 from shiftbench.config import bibliography, provenance
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation.scoring import paper_numbers, statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
-KIND = "table"
-TAKES = ("number",)
-REQUIRES = ("tests",)
-USES = ("test_log_likelihood", "rmse")
+FACTS = Facts(takes=("number",), requires=("tests",), uses=("test_log_likelihood", "rmse"))
 
 PAPER = "farquhar2020radial"
 SCORES = {"test_log_likelihood": "log likelihood", "rmse": "RMSE"}

@@ -14,11 +14,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from shiftbench.config import bibliography
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.scoring.results import StudyResults
 
-KIND = "figure"
-USES = ("regret", "expected_regret", "regret_bound", "regret_bound_worst_case")
+FACTS = Facts(uses=("regret", "expected_regret", "regret_bound", "regret_bound_worst_case"))
 
 POINTS = {"regret": "regret of the mean", "expected_regret": "expected regret"}
 DASHES = {

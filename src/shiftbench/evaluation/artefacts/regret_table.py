@@ -9,18 +9,20 @@ import numpy as np
 import pandas as pd
 
 from shiftbench.config import bibliography
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation import table_files
 from shiftbench.evaluation.scoring import paper_numbers, statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
-KIND = "table"
-USES = (
-    "average_cumulative_loss",
-    "average_cumulative_expected_loss",
-    "regret",
-    "expected_regret",
-    "regret_bound",
-    "regret_bound_worst_case",
+FACTS = Facts(
+    uses=(
+        "average_cumulative_loss",
+        "average_cumulative_expected_loss",
+        "regret",
+        "expected_regret",
+        "regret_bound",
+        "regret_bound_worst_case",
+    )
 )
 
 LOSS = "average_cumulative_loss"

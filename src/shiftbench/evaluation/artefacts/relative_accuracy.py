@@ -14,16 +14,13 @@ from matplotlib.figure import Figure, SubFigure
 
 from shiftbench.config import provenance
 from shiftbench.core.errors import UserError
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import _detectors, _pictures
 from shiftbench.evaluation.scoring import shift_matching, statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
-KIND = "figure"
-USES = ("accuracy",)
-TAKES = ("image",)
-REFUSES = ("heads",)
-COMPARES = ("baseline",)
+FACTS = Facts(takes=("image",), refuses=("heads",), uses=("accuracy",), study=("baseline",))
 
 METRIC = "accuracy"
 EXAMPLES = 12

@@ -15,15 +15,13 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import NullFormatter
 
 from shiftbench.config import bibliography
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.scoring import predictions, referral, shift_probabilities
 from shiftbench.evaluation.scoring.predictions import PredictedRows
 from shiftbench.evaluation.scoring.results import StudyResults
 
-KIND = "figure"
-JUDGES = ("categorical",)
-REQUIRES = ("tests",)
-KEEPS = ("predictions",)
+FACTS = Facts(judges=("categorical",), requires=("tests",), study=("predictions",))
 
 BINS = 10
 COLUMNS = 5

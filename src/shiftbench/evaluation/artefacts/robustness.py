@@ -14,11 +14,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from shiftbench.config import components
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.scoring.results import StudyResults
 
-KIND = "figure"
-CONFIGURATIONS = True
+FACTS = Facts(study=("configurations",))
 
 WIDTH_OF_VALUE = 0.7
 """Width of the points at one value of a setting, as a share of the distance between values."""

@@ -14,8 +14,6 @@ from shiftbench.evaluation import table_files
 from shiftbench.evaluation.scoring import statistics, units
 from shiftbench.evaluation.scoring.results import StudyResults
 
-KIND = "table"
-
 
 def tabulate(study: StudyResults) -> pd.DataFrame:
     """Return one row per stream and learner, one column per metric: "mean [low, high]".

@@ -16,15 +16,13 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import _series
 from shiftbench.evaluation.scoring import segmentation
 from shiftbench.evaluation.scoring.results import StudyResults
 
-KIND = "figure"
-REQUIRES = ("series",)
-REFUSES = ("blocks",)
-FROM = ("run_length",)
+FACTS = Facts(requires=("series",), refuses=("blocks",), from_learner=("run_length",))
 
 COLUMNS, ROWS = 900, 120
 """Largest number of cells of a run-length posterior; in larger cells the largest value is shown."""

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import _detectors
 from shiftbench.evaluation.scoring import (
@@ -24,10 +25,7 @@ from shiftbench.evaluation.scoring import (
 )
 from shiftbench.evaluation.scoring.results import StudyResults
 
-KIND = "figure"
-REQUIRES = ("shifts",)
-REFUSES = ("counts", "blocks")
-FROM = ("changes",)
+FACTS = Facts(requires=("shifts",), refuses=("counts", "blocks"), from_learner=("changes",))
 
 DELAYS = {"at once": "#0b3c5d", "1 later": "#3d7ea6", "2 later": "#8fbcd4", "3 or more": "#d3e4ee"}
 """Delays in tasks and their shades, from dark to light; the last is for all longer delays."""

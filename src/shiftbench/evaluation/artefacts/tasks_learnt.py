@@ -14,14 +14,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import _continual
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
-KIND = "figure"
-USES = ("accuracy",)
-REQUIRES = ("earlier-tests",)
+FACTS = Facts(requires=("earlier-tests",), uses=("accuracy",))
 
 PERCENT = (0.0, 100.0)
 TITLE, FITTING = 8.5, 16

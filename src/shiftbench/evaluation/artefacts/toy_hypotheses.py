@@ -15,15 +15,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from shiftbench.config import bibliography, provenance
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.metrics import shifts
 from shiftbench.evaluation.scoring import beam_lineage, shift_matching, statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.theory import exact_segmentation
 
-KIND = "figure"
-REQUIRES = ("true-level",)
-FROM = ("lineage", "rivals", "level")
+FACTS = Facts(requires=("true-level",), from_learner=("lineage", "rivals", "level"))
 
 LABELS = {
     "jump_f1": "F1 of jumps\n(± 1 step)",

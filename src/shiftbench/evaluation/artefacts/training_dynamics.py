@@ -15,14 +15,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from shiftbench.config import bibliography, provenance
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import UNBOUNDED, Bounds
 
-KIND = "figure"
-FROM = ("gradients",)
-USES = ("accuracy",)
+FACTS = Facts(from_learner=("gradients",), uses=("accuracy",))
 
 POSITIVE, PERCENT = (0.0, None), (0.0, 100.0)
 PANELS = (
@@ -36,7 +35,7 @@ LABELS = ("accuracy (%)", "nats per training row", "standard deviation")
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
     """Draw three panels per stream. Raises UserError without a run that measures gradients."""
-    study.require_metrics("training-dynamics", *USES)
+    study.require_metrics("training-dynamics", *FACTS.uses)
     runs = _runs(study)
     figure = figure_style.figure(3.3 * len(runs) + 0.2, caption(study), study.budget(list(runs)))
     rows = figure.subplots(len(runs), len(PANELS), squeeze=False)

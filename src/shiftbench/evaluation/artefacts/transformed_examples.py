@@ -11,12 +11,12 @@ import xarray as xr
 from matplotlib.figure import Figure, SubFigure
 
 from shiftbench.config import provenance
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import _pictures
 from shiftbench.evaluation.scoring.results import StudyResults
 
-KIND = "figure"
-REQUIRES = ("maps",)
+FACTS = Facts(requires=("maps",))
 
 IMAGES, SEGMENTS = 4, 8
 """Largest number of rows, each of another class, and of columns."""

@@ -12,14 +12,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from shiftbench.config import bibliography, components, provenance
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Interval
 
-KIND = "figure"
-FROM = ("truncation",)
-USES = ("accuracy", "nll")
+FACTS = Facts(from_learner=("truncation",), uses=("accuracy", "nll"))
 
 
 class _Point(NamedTuple):
@@ -33,18 +32,18 @@ class _Point(NamedTuple):
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
     """Draw a row per stream and a panel per score. Raises UserError without such runs."""
-    study.require_metrics("truncation", *USES)
+    study.require_metrics("truncation", *FACTS.uses)
     streams = list(study.streams)
     figure = figure_style.figure(3.3 * len(streams) + 0.3, caption(study), study.budget())
-    rows = figure.subplots(len(streams), len(USES), squeeze=False)
+    rows = figure.subplots(len(streams), len(FACTS.uses), squeeze=False)
     letters = figure_style.panel_letters(rows.size)
     for row, (stream, panels) in enumerate(zip(streams, rows, strict=True)):
-        for k, (panel, metric) in enumerate(zip(panels, USES, strict=True)):
+        for k, (panel, metric) in enumerate(zip(panels, FACTS.uses, strict=True)):
             panel.set_xscale("log")
             _draw_curves(panel, _points(study, stream, metric))
             unit = components.metric(metric).unit
             panel.set(xlabel="cut in standard deviations", ylabel=f"{metric} ({unit})")
-            figure_style.set_title(panel, letters[len(USES) * row + k], f"{metric}, {stream}")
+            figure_style.set_title(panel, letters[len(FACTS.uses) * row + k], f"{metric}, {stream}")
     figure_style.shared_legend(figure, rows[0, 0])
     return figure
 
@@ -55,7 +54,7 @@ def caption(study: StudyResults) -> str:
         f"Test scores after training, as Fig. 11 of {bibliography.short('farquhar2020radial')}, "
         "against "
         "where the noise of each weight is cut; dotted: not cut. Mean over seeds and its "
-        f"{statistics.described(*USES)}; points of several draws lie aside a little. "
+        f"{statistics.described(*FACTS.uses)}; points of several draws lie aside a little. "
         f"{study.budget()}"
     )
 

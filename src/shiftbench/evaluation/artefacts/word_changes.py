@@ -11,14 +11,13 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation.artefacts import _words
 from shiftbench.evaluation.artefacts._words import WordHistory
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.words import trajectories
 
-KIND = "table"
-TAKES = ("counts",)
-FROM = ("lineage", "mean")
+FACTS = Facts(takes=("counts",), from_learner=("lineage", "mean"))
 
 ROWS, NEIGHBOURS = 40, 4
 LEAST = 0.5

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 
 from shiftbench.config import provenance
 from shiftbench.core.errors import UserError
+from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import _words
 from shiftbench.evaluation.artefacts._words import WordHistory
@@ -23,9 +24,7 @@ from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.words import trajectories
 from shiftbench.evaluation.scoring.words.trajectories import Trajectories
 
-KIND = "figure"
-TAKES = ("counts",)
-FROM = ("lineage", "mean")
+FACTS = Facts(takes=("counts",), from_learner=("lineage", "mean"))
 
 SHOWN, NEIGHBOURS, LINES = 6, 5, 8
 """Number of words if the study names none, of neighbours of a segment, of segments written out."""

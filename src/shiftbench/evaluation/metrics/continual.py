@@ -114,7 +114,7 @@ METRICS = [
         about="Forward transfer: accuracy on new tasks minus that of a learner that starts from"
         " scratch.",
         bounds=(-1.0, 1.0),
-        compares=("reference",),
+        study=("reference",),
         score=fwt,
     ),
 ]

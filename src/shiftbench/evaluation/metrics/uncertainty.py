@@ -86,7 +86,7 @@ def _means(values: Iterable[list[float]]) -> np.ndarray:
     return np.array([np.mean(each) if each else np.nan for each in values], float)
 
 
-OfRows = partial(Metric, stage="run", judges=("categorical",), keeps=("predictions",))
+OfRows = partial(Metric, stage="run", judges=("categorical",), study=("predictions",))
 OfTests = partial(OfRows, requires=("tests",))
 OfShifts = partial(OfRows, requires=("tests", "shifts"))
 OfNewRows = partial(OfRows, requires=("shifts",))

@@ -95,4 +95,4 @@ def run(spec: dict, stream: xr.Dataset | xr.DataTree, warmed: Warmed | None = No
 def _needs(pipeline: Sequence) -> frozenset[str]:
     *outer, (name, _) = pipeline
     kinds = [("combinators", combinator) for combinator, _ in outer] + [("learners", name)]
-    return frozenset(need for kind in kinds for need in components.constant(*kind, "NEEDS", ()))
+    return frozenset(need for kind in kinds for need in components.facts(*kind).reveals)

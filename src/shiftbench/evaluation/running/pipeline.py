@@ -64,7 +64,7 @@ def _learner(name: str, settings: dict, model_spec: Sequence | None, problem: Pr
     model = None
     if model_spec is not None:
         kind, of_model = model_spec
-        of_shapes = components.constant("learners", name, "MODEL") == "shapes"
+        of_shapes = components.facts("learners", name).model == "shapes"
         model = (_described if of_shapes else _built)(kind, of_model, problem)
     module, configured = _configured("learners", name, settings)
     learner = checked(module.build(configured, problem, model), problem, _source("learners", name))

@@ -1,6 +1,6 @@
 """Notes for captions: what differs between seeds, and what a stream uses ahead of time.
 
-Read from what streams declare (VARIES, AHEAD) with their settings, and from which learners train
+Read from what streams declare (varies, ahead) with their settings, and from which learners train
 a network: these draw its initial weights and the order of minibatches.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 import xarray as xr
 
-from shiftbench.config import components, declarations, provenance
+from shiftbench.config import components, provenance
 
 Streams = Mapping[str, xr.Dataset]
 TRAINING = ("initialisation", "order of minibatches")
@@ -20,7 +20,7 @@ def varied(streams: Streams, runs: Iterable[xr.Dataset]) -> str:
     """Say what differs from seed to seed on these streams, and whether data do; may be empty."""
     runs = list(runs)
     same = [name for name, stream in streams.items() if _same_data(stream)]
-    of_data = _declared(streams, "VARIES", [name for name in streams if name not in same])
+    of_data = _declared(streams, "varies", [name for name in streams if name not in same])
     varying = [*_settings(runs), *(TRAINING if any(map(_trains, runs)) else ()), *of_data]
     notes = [f"Seeds vary {', '.join(varying)}"] if varying else []
     if same:
@@ -31,15 +31,15 @@ def varied(streams: Streams, runs: Iterable[xr.Dataset]) -> str:
 
 def ahead(streams: Streams) -> str:
     """Say what these streams use that no learner could know yet; empty for nothing."""
-    used = _declared(streams, "AHEAD", list(streams))
+    used = _declared(streams, "ahead", list(streams))
     return f"Looks ahead: {', '.join(used)}" if used else ""
 
 
-def _declared(streams: Streams, constant: str, names: Iterable[str]) -> list[str]:
+def _declared(streams: Streams, fact: str, names: Iterable[str]) -> list[str]:
     """Return what named streams declare, each with its streams where not all declare it."""
     declaring: dict[str, list[str]] = {}
     for name in names:
-        for word in sorted(_words(streams[name], constant)):
+        for word in sorted(_words(streams[name], fact)):
             declaring.setdefault(word, []).append(name)
     return [
         word if len(names) == len(streams) else f"{word} ({', '.join(names)})"
@@ -54,19 +54,19 @@ def _settings(runs: Iterable[xr.Dataset]) -> list[str]:
     return [f"settings ({', '.join(names)})"] if names else []
 
 
-def _words(stream: xr.Dataset, constant: str) -> frozenset[str]:
+def _words(stream: xr.Dataset, fact: str) -> frozenset[str]:
     spec = provenance.spec(stream)
-    return declarations.words("streams", spec["family"], constant, spec["settings"])
+    return components.facts("streams", spec["family"]).words(fact, spec["settings"])
 
 
 def _same_data(stream: xr.Dataset) -> bool:
     """Return whether all seeds see the same data, as far as the stream declares."""
-    silent = declarations.literal("streams", provenance.spec(stream)["family"], "VARIES") is None
+    silent = components.facts("streams", provenance.spec(stream)["family"]).varies is None
     one = stream.sizes.get("realisation", 1) == 1
-    return one or not (silent or _words(stream, "VARIES"))
+    return one or not (silent or _words(stream, "varies"))
 
 
 def _trains(run: xr.Dataset) -> bool:
     learner, _ = provenance.spec(run)["learner"][-1]
     exists = learner in components.names("learners")
-    return exists and bool(components.constant("learners", learner, "MODEL", False))
+    return exists and bool(components.facts("learners", learner).model)

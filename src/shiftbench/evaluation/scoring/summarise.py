@@ -210,7 +210,7 @@ def _of_run(
 ) -> np.ndarray:
     """Return a metric of a finished run [seed], with the reference if it compares with that."""
     row = components.load_metric(metric)
-    if "reference" in row.compares:
+    if "reference" in row.study:
         return row.score(run, stream, reference)
     return row.score(run, stream)
 

@@ -2,7 +2,7 @@
 
 Source: cherief2019online, Theorems 1 (SVA) and 2 (SVB), with the constants of the paper behind it;
 the bounds of the online gradient algorithm are the textbook ones (its Theorem on OGA). Each bound
-comes in two forms, of which a learner declares its row as THEOREM: gradient (oga), gradient of the
+comes in two forms. A learner declares its row as `theorem`: gradient (oga), gradient of the
 expected loss (oga-el), 1 (sva), 2 (svb), and 2, strongly convex. With the stream's gradients g_t:
 
     oga     inf_u {sum l_t(u) + |u|^2 / (2 eta)}                     + eta / 2 sum |g_t|^2
@@ -37,7 +37,7 @@ import numpy as np
 import xarray as xr
 from scipy.optimize import minimize
 
-from shiftbench.config import declarations, provenance
+from shiftbench.config import components, provenance
 from shiftbench.evaluation.theory import best_fixed
 from shiftbench.evaluation.theory.best_fixed import Examples
 from shiftbench.methods.online.losses import Kind, Loss
@@ -78,7 +78,7 @@ def setting(run: xr.Dataset, stream: xr.Dataset) -> Setting | None:
     given = provenance.offering(run, "loss")
     if len(pipeline) != 1 or given is None or "order" not in stream:
         return None
-    theorems = declarations.words("learners", pipeline[0][0], "THEOREM", given)
+    theorems = components.facts("learners", pipeline[0][0]).words("theorem", given)
     kind: Any = given["loss"]
     if kind == "auto":
         kind = "hinge" if stream.attrs["kind"] == "classification" else "squared"

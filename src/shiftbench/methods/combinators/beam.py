@@ -34,6 +34,7 @@ import numpy as np
 from annotated_types import Ge, Gt, Interval, Le
 from scipy.special import expit, log_expit, logsumexp
 
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import (
     Batch,
     Info,
@@ -48,17 +49,18 @@ from shiftbench.core.interface import (
 from shiftbench.methods.combinators._broadening import broadening_of
 from shiftbench.methods.combinators._truncation import select
 
-NEEDS: tuple[str, ...] = ()
-REFUSES = ("counts", "mixed")
-INSIDE = ("broaden", "log_evidence")
-OFFERS = {
-    "changes": True,
-    "lineage": True,
-    "diffusion": {"broadening": ("diffuse",), "prior_tasks": ("fixed",)},
-    "rivals": {"not size": (1,)},
-}
-PASSES = ("level", "mean")
-WARMS = "inside"
+FACTS = Facts(
+    offers={
+        "changes": True,
+        "lineage": True,
+        "diffusion": {"broadening": ("diffuse",), "prior_tasks": ("fixed",)},
+        "rivals": {"not size": (1,)},
+    },
+    refuses=("counts", "mixed"),
+    from_learner=("broaden", "log_evidence"),
+    passes=("level", "mean"),
+    warms="inside",
+)
 
 
 @dataclass(frozen=True)

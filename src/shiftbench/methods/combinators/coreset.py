@@ -24,6 +24,7 @@ from typing import Annotated, Literal
 import numpy as np
 from annotated_types import Ge
 
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import (
     Batch,
     Context,
@@ -40,10 +41,11 @@ from shiftbench.core.seeds import fold_each, generator
 from shiftbench.methods.combinators import _memory
 from shiftbench.methods.combinators._without_rows import unmoved
 
-NEEDS: tuple[str, ...] = ()
-HAS = ("mixed",)
-REFUSES = ("counts", "word", "mixed", "warm-up", "one-row")
-PASSES = ("boundary",)
+FACTS = Facts(
+    gives=("mixed",),
+    refuses=("counts", "word", "mixed", "warm-up", "one-row"),
+    passes=("boundary",),
+)
 
 
 @dataclass(frozen=True)

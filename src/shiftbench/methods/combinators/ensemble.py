@@ -27,6 +27,7 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 from annotated_types import Ge
 
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import (
     Batch,
     Context,
@@ -39,9 +40,7 @@ from shiftbench.core.interface import (
 )
 from shiftbench.core.seeds import fold_each
 
-NEEDS: tuple[str, ...] = ()
-REFUSES = ("counts",)
-PASSES = ("boundary", "scratch")
+FACTS = Facts(refuses=("counts",), passes=("boundary", "scratch"))
 
 Learn = Callable[[State, Batch, np.ndarray], tuple[State, Info]]
 

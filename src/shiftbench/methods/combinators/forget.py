@@ -18,6 +18,7 @@ from typing import Annotated, Literal
 import numpy as np
 from annotated_types import Ge, Gt, Le
 
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import (
     Batch,
     Info,
@@ -30,12 +31,13 @@ from shiftbench.core.interface import (
 )
 from shiftbench.methods.combinators._broadening import broadening_of
 
-NEEDS: tuple[str, ...] = ()
-REFUSES = ("counts",)
-INSIDE = ("broaden",)
-PASSES = ("level", "mean", "log_evidence")
-HAS = {"diffusion": {"broadening": ("diffuse",)}}
-WARMS = "inside"
+FACTS = Facts(
+    gives={"diffusion": {"broadening": ("diffuse",)}},
+    refuses=("counts",),
+    from_learner=("broaden",),
+    passes=("level", "mean", "log_evidence"),
+    warms="inside",
+)
 
 
 @dataclass(frozen=True)

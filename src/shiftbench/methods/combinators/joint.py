@@ -15,6 +15,7 @@ from typing import Annotated
 import numpy as np
 from annotated_types import Ge
 
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import (
     Batch,
     Info,
@@ -28,9 +29,7 @@ from shiftbench.core.interface import (
 )
 from shiftbench.methods.combinators import _memory
 
-NEEDS: tuple[str, ...] = ()
-HAS = ("mixed",)
-REFUSES = ("counts", "word", "mixed")
+FACTS = Facts(gives=("mixed",), refuses=("counts", "word", "mixed"))
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ import numpy as np
 from annotated_types import Ge, Gt, Interval
 from scipy.special import gammaln, psi
 
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import (
     Batch,
     Info,
@@ -42,10 +43,7 @@ from shiftbench.core.interface import (
 from shiftbench.methods.combinators import _beta_gradients, run_length
 from shiftbench.methods.online.learnable_betas import RobustLearner
 
-NEEDS: tuple[str, ...] = ()
-REFUSES = ("mixed",)
-INSIDE = ("betas",)
-OFFERS = ("changes", "run_length")
+FACTS = Facts(offers=("changes", "run_length"), refuses=("mixed",), from_learner=("betas",))
 
 SMALLEST, LARGEST = {"beta_rlm": 1e-5, "beta_p": 1e-3}, 5.0
 """Bounds of the betas, as in the authors' code; below 0.001, filters with nearby beta_p differ by

@@ -22,6 +22,7 @@ import numpy as np
 from annotated_types import Ge, Gt, Interval
 from scipy.special import psi
 
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import (
     Batch,
     Info,
@@ -37,10 +38,7 @@ from shiftbench.core.interface import (
 from shiftbench.methods.combinators import _beta_gradients, run_length
 from shiftbench.methods.online.learnable_betas import RobustLearner
 
-NEEDS: tuple[str, ...] = ()
-REFUSES = ("mixed",)
-INSIDE = ("density",)
-OFFERS = ("changes", "run_length")
+FACTS = Facts(offers=("changes", "run_length"), refuses=("mixed",), from_learner=("density",))
 
 PRIOR = ("a0", "b0")
 

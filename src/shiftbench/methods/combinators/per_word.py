@@ -24,6 +24,7 @@ import numpy as np
 from annotated_types import Ge, Gt
 
 from shiftbench.core import seeds as seeding
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import (
     Batch,
     Categorical,
@@ -39,18 +40,19 @@ from shiftbench.core.interface import (
 from shiftbench.methods.words.context_vectors import pretrained
 from shiftbench.methods.words.cooccurrence import Cooccurrence, blocks, cooccurrence
 
-NEEDS: tuple[str, ...] = ()
-TAKES = ("counts",)
-GIVES = "word"
-REQUIRES = ("warm-up",)
-OFFERS = ("context",)
-PASSES = ("changes", "lineage", "mean", "scratch")
-WARMS = (
-    "dimension",
-    "negative_ratio",
-    "negative_exponent",
-    "pretraining_sweeps",
-    "pretraining_tolerance",
+FACTS = Facts(
+    takes=("counts",),
+    gives="word",
+    offers=("context",),
+    requires=("warm-up",),
+    passes=("changes", "lineage", "mean", "scratch"),
+    warms=(
+        "dimension",
+        "negative_ratio",
+        "negative_exponent",
+        "pretraining_sweeps",
+        "pretraining_tolerance",
+    ),
 )
 
 

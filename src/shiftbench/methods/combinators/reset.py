@@ -15,6 +15,7 @@ from typing import Literal
 
 import numpy as np
 
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import (
     Batch,
     Info,
@@ -26,12 +27,13 @@ from shiftbench.core.interface import (
     prefixed,
 )
 
-NEEDS: tuple[str, ...] = ()
-REFUSES = ("counts",)
-REQUIRES = {"warm-up": {"to": ("pretrained",)}}
-OFFERS = ("scratch",)
-PASSES = ("mean",)
-WARMS = {"inside": {"to": ("pretrained",)}}
+FACTS = Facts(
+    offers=("scratch",),
+    requires={"warm-up": {"to": ("pretrained",)}},
+    refuses=("counts",),
+    passes=("mean",),
+    warms={"inside": {"to": ("pretrained",)}},
+)
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ from annotated_types import Ge, Interval
 from numba import njit
 from scipy.special import logsumexp
 
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import (
     Batch,
     Info,
@@ -48,12 +49,13 @@ from shiftbench.core.interface import (
 )
 from shiftbench.methods.online.rows import RowLearner
 
-NEEDS: tuple[str, ...] = ()
-REFUSES = ("counts", "mixed")
-REQUIRES = {"warm-up": {"start": ("pretrained",)}}
-INSIDE = ("log_evidence",)
-OFFERS = ("changes", "run_length")
-WARMS = {"inside": {"start": ("pretrained",)}}
+FACTS = Facts(
+    offers=("changes", "run_length"),
+    requires={"warm-up": {"start": ("pretrained",)}},
+    refuses=("counts", "mixed"),
+    from_learner=("log_evidence",),
+    warms={"inside": {"start": ("pretrained",)}},
+)
 
 OWN = ("run_length", "model", "log_joint", "map_log_joint")
 """Arrays of the state that are not the learner's."""

@@ -37,6 +37,7 @@ from annotated_types import Ge, Gt
 from numba import cfunc, njit
 
 from shiftbench.core import seeds as seeding
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import (
     Batch,
     Broadening,
@@ -51,16 +52,16 @@ from shiftbench.methods.online.learnable_betas import RobustLearner
 from shiftbench.methods.online.rows import STEP, CompiledRows, learn, pack, unpack
 from shiftbench.methods.posteriors import beta_posterior, normal_inverse_gamma, student_t, svrg
 
-NEEDS: tuple[str, ...] = ()
-MODEL = False
-TAKES = {"design": "student-t", "designs": "student-t", "number": "student-t"}
-REFUSES = ("diffusion",)
-OFFERS = {
-    "broaden": {"beta_p": (0.0,)},
-    "log_evidence": True,
-    "betas": {"not beta_rlm": (0.0,)},
-    "density": {"beta_p": (0.0,), "beta_rlm": (0.0,)},
-}
+FACTS = Facts(
+    takes={"design": "student-t", "designs": "student-t", "number": "student-t"},
+    offers={
+        "broaden": {"beta_p": (0.0,)},
+        "log_evidence": True,
+        "betas": {"not beta_rlm": (0.0,)},
+        "density": {"beta_p": (0.0,), "beta_rlm": (0.0,)},
+    },
+    refuses=("diffusion",),
+)
 
 MEAN_START = 4
 """Offset of the mean in a packed hypothesis, after model, count, a and b."""

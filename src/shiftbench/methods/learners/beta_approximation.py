@@ -21,15 +21,13 @@ import numpy as np
 from annotated_types import Ge, Gt, MinLen
 
 from shiftbench.core import seeds as seeding
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Info, Learner, Problem, State, StudentT
 from shiftbench.methods.online import stored_rows
 from shiftbench.methods.posteriors import beta_exact, normal_inverse_gamma
 from shiftbench.methods.posteriors.closeness import Closeness, closeness
 
-NEEDS: tuple[str, ...] = ()
-MODEL = False
-TAKES = {"design": "student-t"}
-OFFERS = ("closeness",)
+FACTS = Facts(takes={"design": "student-t"}, offers=("closeness",))
 
 
 @dataclass(frozen=True)

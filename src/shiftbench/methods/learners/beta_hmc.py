@@ -23,19 +23,17 @@ from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 import numpy as np
-import tensorflow_probability as tfp
 from annotated_types import Ge, Gt
 
 from shiftbench.core import seeds as seeding
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Gaussian, Info, Learner, LearnerError, Problem, State
+from shiftbench.methods.lazy_probability import tfp
 from shiftbench.methods.networks.backend import fused, tf
 from shiftbench.methods.online import stored_rows
 from shiftbench.methods.posteriors import beta_exact
 
-NEEDS: tuple[str, ...] = ()
-MODEL = False
-TAKES = {"design": "gaussian"}
-OFFERS = ("draws",)
+FACTS = Facts(takes={"design": "gaussian"}, offers=("draws",))
 
 INFO = ("draws", "fit", "accepted", "r_hat")
 

@@ -15,18 +15,14 @@ from typing import Annotated
 import numpy as np
 from annotated_types import Gt
 
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Broadening, Gaussian, Info, Learner, Problem, State
 from shiftbench.methods.posteriors import mean_field_gaussian
 
-NEEDS: tuple[str, ...] = ()
-MODEL = False
-TAKES = {
-    "value": "gaussian",
-    "number": "gaussian",
-    "design": "gaussian",
-    "designs": "gaussian",
-}
-OFFERS = ("broaden", "log_evidence", "level")
+FACTS = Facts(
+    takes={"value": "gaussian", "number": "gaussian", "design": "gaussian", "designs": "gaussian"},
+    offers=("broaden", "log_evidence", "level"),
+)
 
 
 @dataclass(frozen=True)

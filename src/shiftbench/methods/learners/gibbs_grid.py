@@ -18,15 +18,16 @@ import numpy as np
 from annotated_types import Ge, Gt
 from scipy.special import logsumexp
 
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Gaussian, Info, Learner, LearnerError, Problem, State
 from shiftbench.methods.online import linear, losses
 
-NEEDS: tuple[str, ...] = ()
-MODEL = False
-TAKES = {"two-classes": "score", "number": "score"}
-REFUSES = {"number": {"loss": ("hinge",)}, "two-classes": {"loss": ("squared", "absolute")}}
-REQUIRES = ("plane",)
-OFFERS = ("log_evidence",)
+FACTS = Facts(
+    takes={"two-classes": "score", "number": "score"},
+    offers=("log_evidence",),
+    requires=("plane",),
+    refuses={"number": {"loss": ("hinge",)}, "two-classes": {"loss": ("squared", "absolute")}},
+)
 
 
 @dataclass(frozen=True)

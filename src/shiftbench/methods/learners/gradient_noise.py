@@ -24,6 +24,7 @@ import numpy as np
 from annotated_types import Ge, Gt, MinLen
 
 from shiftbench.core import seeds as seeding
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import (
     Batch,
     Categorical,
@@ -40,11 +41,12 @@ from shiftbench.methods.networks.random import fold_in
 from shiftbench.methods.networks.weight_draws import Draws
 from shiftbench.methods.posteriors import radial
 
-NEEDS: tuple[str, ...] = ()
-MODEL = True
-TAKES = {"image": "categorical", "classes": "categorical"}
-REQUIRES = ("hidden-layer",)
-OFFERS = ("gradients_at_start",)
+FACTS = Facts(
+    takes={"image": "categorical", "classes": "categorical"},
+    offers=("gradients_at_start",),
+    requires=("hidden-layer",),
+    model=True,
+)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from annotated_types import Ge, Gt, Le
 
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Info, Learner, LearnerError, Predictive, Problem, State
 from shiftbench.core.seeds import fold_each, generator
 from shiftbench.methods.models._heads import split
@@ -43,11 +44,12 @@ from shiftbench.methods.networks.backend import graph, tf
 from shiftbench.methods.networks.task_schedule import heads_in, steps_per_epoch
 from shiftbench.methods.networks.training import Minibatch, epochs, total
 
-NEEDS: tuple[str, ...] = ()
-MODEL = True
-TAKES = {"image": "categorical", "classes": "categorical"}
-REQUIRES = ("heads", "hidden-layer")
-REFUSES = ("mixed",)
+FACTS = Facts(
+    takes={"image": "categorical", "classes": "categorical"},
+    requires=("heads", "hidden-layer"),
+    refuses=("mixed",),
+    model=True,
+)
 
 EMBEDDING_BOUND = 6.0
 """Bound of the embeddings' absolute values (public code)."""

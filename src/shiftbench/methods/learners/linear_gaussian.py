@@ -23,6 +23,7 @@ import numpy as np
 from annotated_types import Gt
 from numba import cfunc
 
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import (
     Batch,
     Broadening,
@@ -36,10 +37,9 @@ from shiftbench.methods.online import row_values
 from shiftbench.methods.online.rows import STEP, CompiledRows, RowLearner, learn, pack, unpack
 from shiftbench.methods.posteriors import full_gaussian, normal_inverse_gamma
 
-NEEDS: tuple[str, ...] = ()
-MODEL = False
-TAKES = {"number": "gaussian", "design": "gaussian"}
-OFFERS = ("broaden", "log_evidence")
+FACTS = Facts(
+    takes={"number": "gaussian", "design": "gaussian"}, offers=("broaden", "log_evidence")
+)
 
 LARGEST_ROOT = 1e10
 """Bound of the root's entries, in noise standard deviations; there rounding errors are 1e-6 of what

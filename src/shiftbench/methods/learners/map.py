@@ -34,6 +34,7 @@ approximation over the parameters that had a precision; steps.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Literal
@@ -41,6 +42,7 @@ from typing import Annotated, Literal
 import numpy as np
 from annotated_types import Ge, Gt, Interval, Le
 
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Broadening, Info, Learner, Predictive, Problem, State
 from shiftbench.methods.models._model import Model, glorot, log_likelihood_of, point
 from shiftbench.methods.networks import dropout, sampling
@@ -50,15 +52,12 @@ from shiftbench.methods.networks.random import fold_in
 from shiftbench.methods.networks.training import Adam, Descent, Penalty, descend, total
 from shiftbench.methods.posteriors import mean_field_gaussian
 
-NEEDS: tuple[str, ...] = ()
-MODEL = True
-TAKES = {"image": "categorical", "classes": "categorical", "number": "gaussian"}
-REFUSES = {"learnt-noise": {"importance": ("fisher",), "not fisher_labels": ("observed",)}}
-WRONG = {
-    "the draws of a prediction are those of dropout; set dropout above 0, or prediction_draws to"
-    " 0": {"not prediction_draws": (0,), "dropout": (0.0,), "input_dropout": (0.0,)},
-}
-OFFERS = ("broaden", "log_evidence")
+FACTS = Facts(
+    takes={"image": "categorical", "classes": "categorical", "number": "gaussian"},
+    offers=("broaden", "log_evidence"),
+    refuses={"learnt-noise": {"importance": ("fisher",), "not fisher_labels": ("observed",)}},
+    model=True,
+)
 
 
 @dataclass(frozen=True)
@@ -105,6 +104,15 @@ class Settings:
     """Dropout probability of the network's inputs, drawn for each row."""
     prediction_draws: Annotated[int, Ge(0)] = 0
     """MC dropout: number of masks that a prediction averages over; 0: no masks."""
+
+
+def unsupported(settings: Settings) -> Iterator[str]:
+    """Yield each reason why these settings exclude each other, with its remedy."""
+    if settings.prediction_draws and not (settings.dropout or settings.input_dropout):
+        yield (
+            "the draws of a prediction are those of dropout; set dropout above 0, or"
+            " prediction_draws to 0"
+        )
 
 
 STEPS, IMPORTANCE = range(2)

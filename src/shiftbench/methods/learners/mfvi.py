@@ -47,6 +47,7 @@ evidence.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Literal
@@ -54,6 +55,7 @@ from typing import Annotated, Literal
 import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
 
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import (
     Batch,
     Broadening,
@@ -81,27 +83,17 @@ from shiftbench.methods.networks.variational_fit import FitData, FitSettings
 from shiftbench.methods.networks.weight_draws import Draws
 from shiftbench.methods.posteriors import mean_field_gaussian
 
-NEEDS: tuple[str, ...] = ()
-MODEL = True
-TAKES = {"image": "categorical", "classes": "categorical", "number": "gaussian"}
-REFUSES = {"convolution": {"estimator": ("local",)}}
-WRONG = {
-    "local reparameterisation is for independent weights, not for radial draws; set estimator to"
-    " flipout or sample": {"estimator": ("local",), "family": ("radial",)},
-    "local reparameterisation is for normal weights, not for truncated draws; set estimator to"
-    " flipout or sample": {"estimator": ("local",), "family": ("truncated",)},
-    "no row judges when training stops; set held_back to the share of those that do": {
-        "stops_by": ("elbo",),
-        "held_back": (0.0,),
+FACTS = Facts(
+    takes={"image": "categorical", "classes": "categorical", "number": "gaussian"},
+    offers={
+        "broaden": {"prior": ("carried",)},
+        "log_evidence": True,
+        "truncation": {"family": ("truncated",)},
+        "gradients": {"not gradient_draws": (0,)},
     },
-    "one draw has no spread; set gradient_draws to 0 or to 2 and more": {"gradient_draws": (1,)},
-}
-OFFERS = {
-    "broaden": {"prior": ("carried",)},
-    "log_evidence": True,
-    "truncation": {"family": ("truncated",)},
-    "gradients": {"not gradient_draws": (0,)},
-}
+    refuses={"convolution": {"estimator": ("local",)}},
+    model=True,
+)
 
 
 @dataclass(frozen=True)
@@ -171,6 +163,20 @@ class Settings:
     gradient_draws: Annotated[int, Ge(0)] = 0
     """Number of gradient draws, on one minibatch after each task, for gradient_sd and
     train_accuracy in the Info; 0: neither is computed."""
+
+
+def unsupported(settings: Settings) -> Iterator[str]:
+    """Yield each reason why these settings exclude each other, with its remedy."""
+    of_weights = {"radial": "independent weights", "truncated": "normal weights"}
+    if settings.estimator == "local" and settings.family in of_weights:
+        yield (
+            f"local reparameterisation is for {of_weights[settings.family]}, not for"
+            f" {settings.family} draws; set estimator to flipout or sample"
+        )
+    if settings.stops_by == "elbo" and settings.held_back == 0:
+        yield "no row judges when training stops; set held_back to the share of those that do"
+    if settings.gradient_draws == 1:
+        yield "one draw has no spread; set gradient_draws to 0 or to 2 and more"
 
 
 def build(settings: Settings, problem: Problem, model: Model) -> Learner:

@@ -24,14 +24,15 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Gt, Interval
 from numba import cfunc
 
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Learner, Problem
 from shiftbench.methods.online import linear
 
-NEEDS: tuple[str, ...] = ()
-MODEL = False
-TAKES = {"two-classes": "score", "number": "score"}
-REFUSES = {"number": {"loss": ("hinge",)}, "two-classes": {"loss": ("squared", "absolute")}}
-OFFERS = ("broaden", "log_evidence", "loss")
+FACTS = Facts(
+    takes={"two-classes": "score", "number": "score"},
+    offers=("broaden", "log_evidence", "loss"),
+    refuses={"number": {"loss": ("hinge",)}, "two-classes": {"loss": ("squared", "absolute")}},
+)
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,16 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Gt
 from numba import cfunc
 
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Learner, Problem
 from shiftbench.methods.online import linear
 
-NEEDS: tuple[str, ...] = ()
-MODEL = False
-TAKES = {"two-classes": "score", "number": "score"}
-REFUSES = {"number": {"loss": ("hinge",)}, "two-classes": {"loss": ("squared", "absolute")}}
-OFFERS = ("log_evidence", "loss")
-THEOREM = "gradient"
+FACTS = Facts(
+    takes={"two-classes": "score", "number": "score"},
+    offers=("log_evidence", "loss"),
+    refuses={"number": {"loss": ("hinge",)}, "two-classes": {"loss": ("squared", "absolute")}},
+    theorem="gradient",
+)
 
 
 @dataclass(frozen=True)

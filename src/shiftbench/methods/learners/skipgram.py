@@ -32,6 +32,7 @@ from typing import Annotated, Literal
 import numpy as np
 from annotated_types import Ge, Gt, Interval
 
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import (
     Batch,
     Broadening,
@@ -48,10 +49,7 @@ from shiftbench.methods.networks.training import Adam, Descent, adam_step
 from shiftbench.methods.posteriors import mean_field_gaussian
 from shiftbench.methods.words import newton
 
-NEEDS: tuple[str, ...] = ()
-MODEL = False
-TAKES = {"word": "pairs"}
-OFFERS = ("broaden", "log_evidence", "mean")
+FACTS = Facts(takes={"word": "pairs"}, offers=("broaden", "log_evidence", "mean"))
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 from annotated_types import Ge, Gt, Lt, MinLen
 
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import (
     Batch,
     Broadening,
@@ -44,10 +45,11 @@ from shiftbench.methods.networks.random import fold_in, normals
 from shiftbench.methods.networks.training import Minibatch, epochs
 from shiftbench.methods.posteriors import low_rank_gaussian
 
-NEEDS: tuple[str, ...] = ()
-MODEL = True
-TAKES = {"image": "categorical", "classes": "categorical"}
-OFFERS = ("broaden", "log_evidence")
+FACTS = Facts(
+    takes={"image": "categorical", "classes": "categorical"},
+    offers=("broaden", "log_evidence"),
+    model=True,
+)
 POWER_ITERATIONS, EXTRA = 4, 2
 """Power iterations, and eigenvectors beyond L that they run on, as in the authors' code."""
 

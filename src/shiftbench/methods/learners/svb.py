@@ -14,27 +14,23 @@ State and Info: see `methods/online/linear.py`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt
 from numba import cfunc
 
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Learner, LearnerError, Problem
 from shiftbench.methods.online import linear
 
-NEEDS: tuple[str, ...] = ()
-MODEL = False
-TAKES = {"two-classes": "score", "number": "score"}
-REFUSES = {"number": {"loss": ("hinge",)}, "two-classes": {"loss": ("squared", "absolute")}}
-WRONG = {
-    "the schedule linear divides by ridge; set ridge above 0": {
-        "schedule": ("linear",),
-        "ridge": (0.0,),
-    },
-}
-OFFERS = ("broaden", "log_evidence", "loss")
-THEOREM = {"2": {"schedule": ("scaled",)}, "2, strongly convex": {"schedule": ("linear",)}}
+FACTS = Facts(
+    takes={"two-classes": "score", "number": "score"},
+    offers=("broaden", "log_evidence", "loss"),
+    refuses={"number": {"loss": ("hinge",)}, "two-classes": {"loss": ("squared", "absolute")}},
+    theorem={"2": {"schedule": ("scaled",)}, "2, strongly convex": {"schedule": ("linear",)}},
+)
 
 
 @dataclass(frozen=True)
@@ -53,6 +49,12 @@ class Settings:
     """Half width of the box [-bound, bound]^d that the mean is projected to (paper: 20)."""
     ridge: Annotated[float, Ge(0)] = 0.0
     """Factor H of H / 2 |theta|^2, which is added to every loss and makes it H-strongly convex."""
+
+
+def unsupported(settings: Settings) -> Iterator[str]:
+    """Yield each reason why these settings exclude each other, with its remedy."""
+    if settings.schedule == "linear" and settings.ridge == 0:
+        yield "the schedule linear divides by ridge; set ridge above 0"
 
 
 def build(settings: Settings, problem: Problem, model: None = None) -> Learner:

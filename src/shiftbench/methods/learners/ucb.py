@@ -31,6 +31,7 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 from annotated_types import Ge, Gt, Le
 
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Info, Learner, Predictive, Problem, State
 from shiftbench.core.seeds import generator
 from shiftbench.methods.models._model import Model, log_likelihood_of
@@ -40,10 +41,9 @@ from shiftbench.methods.networks.random import fold_in, normals
 from shiftbench.methods.networks.task_schedule import head_of_each, heads_in, steps_per_epoch
 from shiftbench.methods.networks.training import Minibatch, epochs
 
-NEEDS: tuple[str, ...] = ()
-MODEL = True
-TAKES = {"image": "categorical", "classes": "categorical"}
-OFFERS = ("log_evidence",)
+FACTS = Facts(
+    takes={"image": "categorical", "classes": "categorical"}, offers=("log_evidence",), model=True
+)
 
 WIDE_WEIGHT = 0.25
 """Weight of N(0, 1) in the prior mixture; its other component is N(0, e^-12)."""

@@ -23,10 +23,11 @@ from functools import partial
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
-import tensorflow_probability as tfp
 from annotated_types import Ge, Gt, Lt, MinLen
 
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Broadening, Info, Learner, Predictive, Problem, State
+from shiftbench.methods.lazy_probability import tfd
 from shiftbench.methods.models._model import (
     Layer,
     Linear,
@@ -43,12 +44,11 @@ from shiftbench.methods.networks.training import Minibatch, epochs
 from shiftbench.methods.posteriors import mean_field_gaussian
 from shiftbench.methods.posteriors._roots import inverse_sqrt
 
-tfd = tfp.distributions
-
-NEEDS: tuple[str, ...] = ()
-MODEL = True
-TAKES = {"image": "categorical", "classes": "categorical"}
-OFFERS = ("broaden", "log_evidence")
+FACTS = Facts(
+    takes={"image": "categorical", "classes": "categorical"},
+    offers=("broaden", "log_evidence"),
+    model=True,
+)
 
 
 @dataclass(frozen=True)

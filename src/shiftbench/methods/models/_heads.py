@@ -7,9 +7,8 @@ reaches their parameters. So every learner works under both protocols.
 
 from __future__ import annotations
 
-import tensorflow as tf
-
 from shiftbench.core.interface import LearnerError, Problem
+from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.models._model import Linear, Model
 
 EXCLUDED = -1e9

@@ -17,12 +17,10 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import tensorflow as tf
-import tensorflow_probability as tfp
 
 from shiftbench.core.seeds import generator
-
-tfd = tfp.distributions
+from shiftbench.methods.lazy_probability import tfd
+from shiftbench.methods.lazy_tensorflow import tf
 
 Linear = Callable[["Layer", Any], Any]
 

@@ -11,15 +11,18 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, Any
 
-import tensorflow as tf
 from annotated_types import Ge
 
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Problem
+from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.models._heads import headed
 from shiftbench.methods.models._model import Linear, Model, chain
 
-TAKES = ("image",)
-HAS = {"convolution": True, "hidden-layer": ({"not filters": ((),)}, {"not hidden": ((),)})}
+FACTS = Facts(
+    takes=("image",),
+    gives={"convolution": True, "hidden-layer": ({"not filters": ((),)}, {"not hidden": ((),)})},
+)
 
 
 @dataclass(frozen=True)

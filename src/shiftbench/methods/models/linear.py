@@ -6,20 +6,23 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-import tensorflow as tf
 from annotated_types import Gt
 
+from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Problem
+from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.models._heads import headed
 from shiftbench.methods.models._model import Linear, Model, chain
 from shiftbench.methods.models._noise import noisy
 
-HAS = {"learnt-noise": {"noise": ("learnt",)}}
-REFUSES = {
-    "image": {"noise": ("learnt",)},
-    "classes": {"noise": ("learnt",)},
-    "two-classes": {"noise": ("learnt",)},
-}
+FACTS = Facts(
+    gives={"learnt-noise": {"noise": ("learnt",)}},
+    refuses={
+        "image": {"noise": ("learnt",)},
+        "classes": {"noise": ("learnt",)},
+        "two-classes": {"noise": ("learnt",)},
+    },
+)
 
 
 @dataclass(frozen=True)

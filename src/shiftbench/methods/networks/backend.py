@@ -1,39 +1,40 @@
-"""TensorFlow as every learner uses it: deterministic, on the threads that the job has.
-
-The graph optimiser that rewrites sums is off: it orders their terms anew in every process, so
-that runs of one spec would agree to rounding only. So is the one that folds constants: it makes
-a reciprocal of 1 / x, which begins with the processor's own approximation
-(methods/posteriors/_roots.py).
-Determinism of operations, which TensorFlow can promise, is about single operations.
+"""Graphs and loops of TensorFlow as every learner uses them.
 
 Python is traced as it stands, without AutoGraph, which took 5 s of every job to translate the
-source of all functions. So a loop of the graph is a `repeat`.
-
-Import it instead of tensorflow, before any operation runs.
+source of all functions. So a loop of the graph is a `repeat`. Importing this loads no TensorFlow.
 """
 
 from __future__ import annotations
 
-import functools
-import os
 from collections.abc import Callable
 from typing import Any
 
-import tensorflow as tf
+from shiftbench.methods.lazy_tensorflow import tf
 
-THREADS = int(os.environ.get("SHIFTBENCH_THREADS", "1"))
 
-tf.config.threading.set_intra_op_parallelism_threads(THREADS)
-tf.config.threading.set_inter_op_parallelism_threads(1)
-tf.config.experimental.enable_op_determinism()
-tf.config.optimizer.set_experimental_options(
-    {"arithmetic_optimization": False, "constant_folding": False}
-)
+class _Graph:
+    """A function that TensorFlow compiles at its first call, so that it loads no earlier."""
 
-graph = functools.partial(tf.function, autograph=False)
-"""Decorator: one graph, traced anew for each shape of the arguments."""
-fused = functools.partial(graph, jit_compile=True)
-"""Decorator: a graph compiled by XLA, which fuses its operations."""
+    def __init__(self, function: Callable[..., Any], jit_compile: bool | None) -> None:
+        self._function, self._jit_compile = function, jit_compile
+        self._compiled: Callable[..., Any] | None = None
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        if self._compiled is None:
+            self._compiled = tf.function(
+                self._function, autograph=False, jit_compile=self._jit_compile
+            )
+        return self._compiled(*arguments, **keywords)
+
+
+def graph(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make one graph of a function, traced again for each shape of the arguments."""
+    return _Graph(function, None)
+
+
+def fused(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a graph of a function that XLA compiles, which fuses its operations."""
+    return _Graph(function, True)
 
 
 def repeat(
@@ -43,7 +44,7 @@ def repeat(
     start: int = 0,
     step: int = 1,
 ) -> Any:
-    """A nest of tensors after state = body(i, state) for i in range(start, stop, step)."""
+    """Return the nest of tensors after state = body(i, state) for i in range(start, stop, step)."""
 
     def advance(i: tf.Tensor, now: Any) -> tuple[tf.Tensor, Any]:
         return i + step, body(i, now)

@@ -9,12 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow_probability as tfp
 
+from shiftbench.methods.lazy_probability import tfd
 from shiftbench.methods.networks.backend import fused, tf
 from shiftbench.methods.posteriors import radial
-
-tfd = tfp.distributions
 
 
 class MeanField(NamedTuple):

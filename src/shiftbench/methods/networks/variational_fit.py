@@ -11,8 +11,8 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow_probability as tfp
 
+from shiftbench.methods.lazy_probability import tfp
 from shiftbench.methods.networks import (
     early_stopping,
     elbo,

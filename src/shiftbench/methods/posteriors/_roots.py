@@ -7,7 +7,7 @@ rounded as IEEE 754 says.
 
 from __future__ import annotations
 
-import tensorflow as tf
+from shiftbench.methods.lazy_tensorflow import tf
 
 
 def inverse_sqrt(x: tf.Tensor) -> tf.Tensor:

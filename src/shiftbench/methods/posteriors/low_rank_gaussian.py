@@ -11,9 +11,9 @@ Shapes: mean and diagonal [..., P], low_rank [..., P, L]; leading axes broadcast
 from __future__ import annotations
 
 import numpy as np
-import tensorflow as tf
 
 from shiftbench.core.interface import Broadening
+from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.posteriors._roots import inverse_sqrt
 
 

@@ -19,7 +19,8 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
-import tensorflow as tf
+
+from shiftbench.methods.lazy_tensorflow import tf
 
 PriorDensity = Literal["full", "published"]
 

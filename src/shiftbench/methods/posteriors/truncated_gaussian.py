@@ -9,9 +9,10 @@ likelihood is then estimated with a bias, on purpose, and with less noise.
 from __future__ import annotations
 
 import numpy as np
-import tensorflow as tf
-import tensorflow_probability as tfp
 from scipy.stats import norm
+
+from shiftbench.methods.lazy_probability import tfp
+from shiftbench.methods.lazy_tensorflow import tf
 
 FARTHEST = 9.0
 """No normal draw in single precision is larger."""

@@ -93,7 +93,7 @@ def _metrics(known: list[str]) -> Iterator[list[str]]:
     """Each metric of a study with those that it is taken from, the one that ranks first."""
     leading = ranking.metric(known)
     for metric in sorted(known, key=lambda one: one != leading):
-        yield [*components.metric(metric).uses, metric]
+        yield [*components.facts("metrics", metric).uses, metric]
 
 
 def _study(name: str, label: str, setting: Setting, metrics: list[str]) -> dict[str, Any]:

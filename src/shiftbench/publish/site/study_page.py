@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from shiftbench.config import catalogue, components, declarations, tuning
+from shiftbench.config import catalogue, components, tuning
 from shiftbench.config.compatibility_words import listed
 from shiftbench.config.schema import Study as Planned
 from shiftbench.evaluation.scoring import ranking
@@ -235,7 +235,7 @@ def _varied(study: Study) -> str:
         return "nothing: there is one"
     drawn = ["settings"] if planned.configurations else []
     trains = any(
-        components.constant("learners", pipeline[-1][0], "MODEL", False)
+        components.facts("learners", pipeline[-1][0]).model
         for pipeline in planned.pipelines.values()
     )
     words = [*drawn, *(["initialisation", "order of minibatches"] if trains else [])]
@@ -246,7 +246,7 @@ def _varied(study: Study) -> str:
 
 def _of_stream(study: Study, name: str) -> frozenset[str]:
     stream = study.plan.config.streams[name]
-    return declarations.words("streams", stream.family, "VARIES", stream.settings)
+    return components.facts("streams", stream.family).words("varies", stream.settings)
 
 
 def _cost(study: Study) -> str:

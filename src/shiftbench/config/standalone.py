@@ -1,0 +1,98 @@
+"""Execute what components declare, without the rest of their files.
+
+The rest imports TensorFlow, SciPy or xarray, which would take longer than checking a config.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import traceback
+import typing
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import annotated_types
+
+from shiftbench.core.errors import UserError
+from shiftbench.core.facts import Facts
+from shiftbench.core.metric import Metric
+
+REMEDY = (
+    "declarations are read without the rest of the file; they are made of literals, constants of"
+    " the file, Facts, Metric and functools.partial, and what dataclasses, typing and"
+    " annotated_types have"
+)
+KNOWN: dict[str, Any] = {
+    "Facts": Facts,
+    "Metric": Metric,
+    "partial": functools.partial,
+    "dataclass": dataclasses.dataclass,
+    "field": dataclasses.field,
+    **{key: getattr(module, key) for module in (typing, annotated_types) for key in module.__all__},
+}
+"""All that declarations can use, by its name."""
+
+
+def read(tree: ast.Module, file: Path, wanted: Iterable[str]) -> dict[str, Any]:
+    """Return the values of the names that a module declares, with the constants that they need.
+
+    Scores of metrics become None, since they need the rest of the module. UserError with the line
+    where a declaration needs more than REMEDY says.
+    """
+    own = {name: node for node in tree.body if not _imports(node) for name in bound(node)}
+    needed, waiting = set[str](), [*wanted]
+    while waiting:
+        name = waiting.pop()
+        if name in own and name not in needed:
+            needed.add(name)
+            if not isinstance(own[name], ast.FunctionDef):
+                node = _WithoutScore().visit(own[name])
+                waiting += [part.id for part in ast.walk(node) if isinstance(part, ast.Name)]
+    body = [node for node in tree.body if bound(node) & needed and not _imports(node)]
+    namespace = {"__name__": str(file), **KNOWN}
+    try:
+        exec(compile(ast.Module(body, []), str(file), "exec", dont_inherit=True), namespace)
+    except Exception as error:
+        lines = [at.lineno for at in traceback.extract_tb(error.__traceback__)]
+        where = f"{file}, line {lines[1]}" if len(lines) > 1 else str(file)
+        raise UserError(f"{where}: {type(error).__name__}: {error}; {REMEDY}") from None
+    return {name: namespace[name] for name in wanted if name in own}
+
+
+def metrics(tree: ast.Module, file: Path) -> list[Metric]:
+    """Return the rows of METRICS, each with None as its score; UserError where it has no such."""
+    rows = read(tree, file, ["METRICS"]).get("METRICS")
+    if rows is None:
+        raise UserError(f"{file}: a file of metrics declares METRICS, a list of Metric(...)")
+    if not isinstance(rows, list) or not all(isinstance(row, Metric) for row in rows):
+        raise UserError(f"{file}: METRICS is not a list of metrics; {REMEDY}")
+    names = [row.name for row in rows]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise UserError(f'{file}: two metrics are called "{twice[0]}"; rename one')
+    return rows
+
+
+def bound(statement: ast.stmt) -> set[str]:
+    """Return the names that a statement of a module binds."""
+    match statement:
+        case ast.ClassDef(name=name) | ast.FunctionDef(name=name):
+            return {name}
+        case ast.Assign(targets=[target]) | ast.AnnAssign(target=target):
+            return {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
+        case ast.ImportFrom(names=aliases):
+            return {alias.asname or alias.name for alias in aliases}
+    return set()
+
+
+def _imports(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Import | ast.ImportFrom)
+
+
+class _WithoutScore(ast.NodeTransformer):
+    def visit_keyword(self, node: ast.keyword) -> ast.AST:
+        if node.arg == "score":
+            node.value = ast.copy_location(ast.Constant(None), node.value)
+        return self.generic_visit(node)
