@@ -30,7 +30,7 @@ WATCHED = (
     "evaluation/running/run_state.py", "evaluation/running/stop_signals.py",
     "data/store/checkpoint.py", "data/store/completed_outputs.py", "data/store/scratch.py",
     "data/store/checksum.py", "data/store/zarr_zip.py", "runtime/scratch_lock.py", "cli/jobs.py",
-    "cli/requeue.py",
+    "cli/requeue.py", "cli/training.py",
 )  # fmt: skip
 """The modules at whose lines a signal is sent."""
 

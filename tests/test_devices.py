@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from shiftbench.cli import device_choice, jobs
+from shiftbench.cli import device_choice, training
 from shiftbench.core import devices
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.running.cost import Meter
@@ -113,7 +113,7 @@ def test_a_run_that_asks_in_vain_is_told_so(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_cost_of_a_run_says_its_device(tmp_path: Path) -> None:
-    jobs.write_cost(tmp_path / "cost.json", Meter().reading(), jobs.now())
+    training._write_cost(tmp_path / "cost.json", Meter().reading(), "now")
     told = json.loads((tmp_path / "cost.json").read_text())
     assert told["device"] == "cpu" and told["processor"] and "gpu" not in told
 

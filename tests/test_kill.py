@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shiftbench.cli import requeue
-from tests import stalling
+from tests import job_calls, stalling
 
 CONFIG = """
 seeds_per_job: 2
@@ -120,17 +120,19 @@ def build(folder: Path, stream: str) -> None:
     """Makes the store of a stream, once."""
     output = folder / f"{stream}.zarr.zip"
     if not output.exists():
-        files = ["--config", f"{folder}/kill.yaml", "--raw", str(folder), "--output", str(output)]
-        stalling.run(["stream", stream, *files])
+        job = job_calls.planned(folder / "kill.yaml", folder)["build_stream", stream]
+        stalling.run([*job_calls.arguments(job, folder / "specs"), "--output", str(output)])
 
 
 def command(folder: Path, study: str, learner: str, output: Path) -> list[str]:
     """The run, as the workflow's rule calls it; its files are beside `output`."""
+    job = job_calls.planned(folder / "kill.yaml", folder)[
+        "run_learner", study, study, learner, "0", "1"
+    ]
     return [
-        "train", study, study, learner, "--seeds", "0-1", "--config", f"{folder}/kill.yaml",
-        "--store", f"{folder}/{study}.zarr.zip", "--output", f"{output}/run.zarr.zip",
-        "--cost", f"{output}/cost.json", "--scratch", f"{output}/scratch",
-        "--log", f"{output}/run.log",
+        *job_calls.arguments(job, folder / "specs"), "--input", f"{folder}/{study}.zarr.zip",
+        "--output", f"{output}/run.zarr.zip", f"{output}/cost.json",
+        "--scratch", f"{output}/scratch", "--log", f"{output}/run.log",
     ]  # fmt: skip
 
 

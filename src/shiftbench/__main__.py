@@ -17,8 +17,6 @@ from shiftbench.runtime import forkserver_client, parent_death
 
 KNOWN = {"--stack": forkserver_client.STACKS, "--instructions": instructions.KINDS}
 """What may stand before the verb."""
-OF_JOBS = {"run": "train"}
-"""Verbs that rules call by an older name: a rule whose command changes runs again for all."""
 
 
 def main(arguments: list[str]) -> int:
@@ -33,7 +31,6 @@ def main(arguments: list[str]) -> int:
         options[name] = value
     if options["--stack"]:
         parent_death.die_with_parent(os.getppid())  # a job of a workflow, which is its parent
-        arguments = [OF_JOBS.get(verb, verb) for verb in arguments[:1]] + arguments[1:]
     devices.choose("cpu")
     if options["--instructions"] == "native":
         instructions.choose("native")

@@ -11,7 +11,6 @@ import re
 import shutil
 import subprocess
 import sys
-from itertools import chain
 from pathlib import Path
 
 import pandas as pd
@@ -19,10 +18,11 @@ import pytest
 
 import shiftbench
 from shiftbench import __main__
-from shiftbench.cli import main, requeue
+from shiftbench.cli import main, parser, requeue
 from shiftbench.config import config_file, specs
+from shiftbench.core import checkout
 from shiftbench.data.store import zarr_zip
-from shiftbench.forecast import snakemake_metadata
+from tests import job_calls
 
 CONFIG = """\
 seeds_per_job: 3
@@ -47,45 +47,78 @@ def plan(tmp_path, monkeypatch) -> config_file.Config:
     return config_file.load("small.yaml")
 
 
+def _job(*key: str) -> list[str]:
+    job = job_calls.planned(Path("small.yaml"), "results")[key]
+    return job_calls.arguments(job, Path("specs"))
+
+
 def _stream(*more: str) -> int:
-    return main.main(
-        ["stream", "steps", "--config", "small.yaml", "--raw", "raw", "--output", "steps.zarr.zip",
-         *more]
-    )  # fmt: skip
+    made = ["--output", "steps.zarr.zip", "--raw", "raw"]
+    return main.main([*_job("build_stream", "steps"), *made, *more])
 
 
 def _run(*more: str) -> int:
-    return main.main(
-        ["train", "toy", "steps", "search", "--seeds", "0-2", "--config", "small.yaml",
-         "--store", "steps.zarr.zip", "--output", "run.zarr.zip", "--cost", "cost.json",
-         "--scratch", "scratch", "--log", "logs/run.log", *more]
-    )  # fmt: skip
+    files = ["--input", "steps.zarr.zip", "--output", "run.zarr.zip", "cost.json"]
+    files += ["--scratch", "scratch", "--log", "logs/run.log"]
+    return main.main([*_job("run_learner", "toy", "steps", "search", "0", "2"), *files, *more])
+
+
+def _summarise(*more: str) -> list[str]:
+    files = ["--input", "steps.zarr.zip", "run.zarr.zip"]
+    files += ["--output", "scores.zarr.zip", "s.csv", "t.csv"]
+    return [*_job("summarise_study", "toy"), *files, *more]
+
+
+def _table(*more: str) -> list[str]:
+    files = ["--input", "steps.zarr.zip", "scores.zarr.zip", "s.csv"]
+    made = ["--output", "table.csv", "table.md"]
+    return [*_job("write_table", "toy", "score-table"), *files, *made, *more]
 
 
 def test_from_stream_to_artefacts(plan, capsys) -> None:
     spec = specs.run(plan, "toy", "steps", "search", (0, 2))
-    assert _stream("--digest", specs.stream(plan, "steps")["digest"]) == 0
-    assert _run("--digest", spec["digest"]) == 0
+    assert _stream() == 0
+    assert _run() == 0
     assert json.loads(zarr_zip.read(Path("run.zarr.zip")).attrs["spec"]) == spec
     assert json.loads(Path("cost.json").read_text())["wall_seconds"] > 0
     assert not Path("scratch", spec["digest"]).exists()
     assert "status ['ok']" in Path("logs/run.log").read_text()
 
-    files = ["--streams", "steps.zarr.zip", "--scores", "scores.zarr.zip", "--summary", "s.csv"]
-    files += ["--config", "small.yaml"]
-    assert main.main(["summarise", "toy", "--runs", "run.zarr.zip", *files, "--tidy", "t.csv"]) == 0
+    assert main.main(_summarise()) == 0
     assert pd.read_csv("s.csv")["metric"].tolist() == ["jump_f1", "log_predictive"]
     assert len(pd.read_csv("t.csv")) == 6
-    for name, kinds in {"score-table": ("csv", "md"), "toy-hypotheses": ("svg", "png")}.items():
-        made = [f"made/{name}.{kind}" for kind in kinds]
-        assert main.main(["artefact", "toy", name, "--output", *made, *files]) == 0
-        assert all(Path(file).stat().st_size for file in made)
+    assert main.main(_table()) == 0
+    figure = _job("draw_figure", "toy", "toy-hypotheses")
+    figure += ["--input", "steps.zarr.zip", "scores.zarr.zip", "s.csv"]
+    assert main.main([*figure, "--output", "figure.svg", "figure.png"]) == 0
+    for file in ("table.csv", "table.md", "figure.svg", "figure.png"):
+        assert Path(file).stat().st_size
     told = capsys.readouterr()
     assert told.out == told.err == ""
 
 
-def test_other_digest_is_refused_and_nothing_is_written(plan, capsys) -> None:
-    assert _stream("--digest", "0" * 64) == 2
+def test_a_spec_that_is_not_what_was_planned_is_refused(plan, capsys) -> None:
+    job = _job("build_stream", "steps")
+    file = Path(job[1])
+    file.write_text(file.read_text().replace("toy-step", "another"))
+    assert main.main([*job, "--output", "steps.zarr.zip"]) == 2
+    assert "this is not the spec that was planned" in capsys.readouterr().err
+    file.unlink()
+    assert main.main([*job, "--output", "steps.zarr.zip"]) == 2
+    assert f"{file}: no such spec; start the workflow again" in capsys.readouterr().err
+    assert not Path("steps.zarr.zip").exists()
+
+
+def test_code_that_changed_since_is_refused_unless_it_means_the_same(plan, capsys) -> None:
+    job = [*_job("build_stream", "steps"), "--output", "steps.zarr.zip"]
+    (code,) = Path("specs").glob("code-*.json")
+    behind = json.loads(code.read_text())
+    code.write_text(json.dumps(behind | {"sha256": "as before a comment"}))
+    assert main.main(job) == 0
+    Path("steps.zarr.zip").unlink()
+    other = ["shiftbench.data.series.series"]
+    code.write_text(json.dumps(behind | {"sha256": "as before a change", "modules": other}))
+    assert main.main(job) == 2
     assert "changed while the workflow ran" in capsys.readouterr().err
     assert not Path("steps.zarr.zip").exists()
 
@@ -95,8 +128,6 @@ def test_other_digest_is_refused_and_nothing_is_written(plan, capsys) -> None:
     [
         (["check", "absent.yaml"], "absent.yaml: cannot be read"),
         (["list", "studies", "--config", "absent.yaml"], "absent.yaml: cannot be read"),
-        (["stream", "stepz", "--config", "small.yaml", "--raw", "r", "--output", "o"],
-         'unknown stream "stepz"; did you mean "steps"?'),
         (["fetch", "mnits", "x", "--output", "o"], "mnist"),
         (["warm"], "name a command"),
         (["warm", "--", "nosuchcmd"], "no command nosuchcmd that can be run"),
@@ -104,8 +135,6 @@ def test_other_digest_is_refused_and_nothing_is_written(plan, capsys) -> None:
         (["check", "."], ".: cannot be read"),
         (["fetch", "pima", "pima-indians-diabetes.csv", "--output", "small.yaml/o"],
          "small.yaml: File exists; there is a file where a folder should be"),
-        (["choose", "toy", "steps", "search", "--config", "small.yaml", "--scores", "s",
-          "--output", "o"], 'unknown tuned method "search"; known: none'),
     ],
 )  # fmt: skip
 def test_what_a_user_can_mend_is_one_message(plan, capsys, arguments, words) -> None:
@@ -117,19 +146,13 @@ def test_what_a_user_can_mend_is_one_message(plan, capsys, arguments, words) -> 
 
 def test_a_store_or_a_summary_that_was_changed_is_not_built_upon(plan, caplog) -> None:
     assert _stream() == 0 and _run() == 0
-    summarise = ["summarise", "toy", "--config", "small.yaml", "--runs", "run.zarr.zip",
-                 "--streams", "steps.zarr.zip", "--scores", "scores.zarr.zip",
-                 "--summary", "summary.csv", "--tidy", "tidy.csv"]  # fmt: skip
-    draw = ["artefact", "toy", "score-table", "--config", "small.yaml",
-            "--output", "table.csv", "table.md", "--scores", "scores.zarr.zip",
-            "--summary", "summary.csv", "--streams", "steps.zarr.zip"]  # fmt: skip
-    assert main.main(summarise) == 0 and main.main(draw) == 0
-    summary = Path("summary.csv")
+    assert main.main(_summarise()) == 0 and main.main(_table()) == 0
+    summary = Path("s.csv")
     summary.write_text(summary.read_text().replace("0.", "0.9", 1))
-    assert main.main(draw) == 2
-    assert "summary.csv: changed since the workflow made it" in caplog.text
+    assert main.main(_table()) == 2
+    assert "s.csv: changed since the workflow made it" in caplog.text
     zarr_zip.write(zarr_zip.read(Path("run.zarr.zip")).isel(seed=slice(2)), Path("run.zarr.zip"))
-    assert main.main(summarise) == 2
+    assert main.main(_summarise()) == 2
     assert "run.zarr.zip: changed since" in caplog.text
 
 
@@ -141,9 +164,7 @@ def results(tmp_path_factory) -> Path:
     (folder / "small.yaml").write_text(CONFIG)
     with contextlib.chdir(folder):
         assert _stream() == 0 and _run() == 0
-        arguments = "--config small.yaml --runs run.zarr.zip --streams steps.zarr.zip"
-        outputs = "--scores scores.zarr.zip --summary s.csv --tidy t.csv"
-        assert main.main(["summarise", "toy", *arguments.split(), *outputs.split()]) == 0
+        assert main.main(_summarise()) == 0
     return folder
 
 
@@ -165,31 +186,29 @@ def _bad(kind: str) -> str:
 
 @pytest.mark.parametrize("kind", ["missing", "folder", "empty", "text", "binary"])
 def test_bad_file_in_every_place_is_one_line(made, capsys, kind) -> None:
-    bad, config = _bad(kind), ["--config", "small.yaml"]
-    files = {"--scores": "scores.zarr.zip", "--summary": "s.csv", "--streams": "steps.zarr.zip"}
-    artefact = ["artefact", "toy", "score-table", *config, "--output", "made.csv", "made.md"]
-    summarise = ["summarise", "toy", *config, "--scores", "o"]
-    summarise += ["--summary", "o.csv", "--tidy", "o.t.csv"]
-    calls = [[*artefact, *chain(*(files | {file: bad}).items())] for file in files]
-    calls += [[*summarise, "--runs", bad, "--streams", "steps.zarr.zip"]]
-    calls += [[*summarise, "--runs", "run.zarr.zip", "--streams", bad]]
+    bad = _bad(kind)
+    read = ["steps.zarr.zip", "scores.zarr.zip", "s.csv"]
+    made = ["--output", "made.csv", "made.md"]
+    calls = [_table("--input", *read[:place], bad, *read[place + 1 :], *made) for place in range(3)]
+    made = ["--output", "o", "o.csv", "o.t.csv"]
+    calls += [_summarise("--input", "steps.zarr.zip", bad, *made)]
+    calls += [_summarise("--input", bad, "run.zarr.zip", *made)]
     for call in calls:
         assert main.main(call) == 2, call
         assert capsys.readouterr().err.startswith("bad: ")
-    assert _run("--store", bad) == 2 and _run("--choice", bad) == 2
-    assert [line[:5] for line in capsys.readouterr().err.splitlines()] == ["bad: ", "bad: "]
+    assert _run("--input", bad) == 2
+    assert capsys.readouterr().err.startswith("bad: ")
     assert not any(map(Path.exists, map(Path, ("o", "o.csv", "o.t.csv", "made.csv", "made.md"))))
 
 
 def test_folder_in_the_place_of_an_output(made, capsys) -> None:
-    job = {"stream": _stream, "train": _run}
-    for verb, option in [
-        ("stream", "output"),
-        ("train", "output"),
-        ("train", "cost"),
-        ("train", "log"),
+    for job, *options in [
+        (_stream, "--output", "folder"),
+        (_run, "--output", "folder", "cost.json"),
+        (_run, "--output", "run.zarr.zip", "folder"),
+        (_run, "--log", "folder"),
     ]:
-        assert job[verb](f"--{option}", "folder") == 2
+        assert job(*options) == 2
         told = capsys.readouterr().err
         assert "folder: Is a directory; move the folder away, or name a file" in told
         assert told.count("\n") == 1
@@ -326,15 +345,13 @@ def test_a_word_that_the_vocabulary_has_not_is_told_before_anything_is_learnt(
     tmp_path, monkeypatch, capsys
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("words.yaml").write_text(WORDS)
-    of_stream = ["--config", "words.yaml", "--raw", "raw", "--output", "words.zarr.zip"]
-    assert main.main(["stream", "words", *of_stream]) == 0
+    Path("small.yaml").write_text(WORDS)
+    stream = [*_job("build_stream", "words"), "--output", "words.zarr.zip"]
+    assert main.main(stream) == 0
     capsys.readouterr()
-    assert main.main(
-        ["train", "words", "words", "vbs", "--seeds", "0-0", "--config", "words.yaml",
-         "--store", "words.zarr.zip", "--output", "run.zarr.zip", "--cost", "cost.json",
-         "--scratch", "scratch"]
-    ) == 2  # fmt: skip
+    run = _job("run_learner", "words", "words", "vbs", "0", "0")
+    run += ["--input", "words.zarr.zip", "--output", "run.zarr.zip", "cost.json"]
+    assert main.main([*run, "--scratch", "scratch"]) == 2
     said = capsys.readouterr().err
     assert 'study words: its word "a-022" is not in the vocabulary of stream words' in said
     assert 'the nearest is "a-02". Change it in `words`' in said
@@ -376,8 +393,8 @@ def test_the_help_lists_the_verbs_of_people_and_no_others(capsys) -> None:
         assert ended.value.code == 0
     told = capsys.readouterr().out
     listed = [line.split()[0] for line in told.splitlines() if re.match(r"  [a-z]", line)]
-    assert listed == [verb for group in main.GROUPS.values() for verb in group]
-    assert not set(listed) & {"train", "stream", "ledger", "warm"}
+    assert listed == [verb for group in parser.GROUPS.values() for verb in group]
+    assert not set(listed) & {"job", "fetch", "derive", "warm"}
     assert re.search(r"^For developers: [a-z, ]*schema", told, re.MULTILINE)
     assert max(map(len, told.splitlines())) <= 80
     assert told.endswith(f"shiftbench {shiftbench.__version__}\n")
@@ -396,25 +413,12 @@ def test_run_takes_a_config_and_the_rest_behind_two_dashes(plan, capsys, more) -
 
 
 def test_every_rule_calls_a_verb_that_there_is() -> None:
-    text = "".join(path.read_text() for path in snakemake_metadata.RULES.glob("*.smk"))
-    called = set()
-    for rule in re.findall(r"^rule (\w+):", text, re.MULTILINE):
-        words = snakemake_metadata.command(rule).split()[1:]
-        while words[0] in __main__.KNOWN:
-            words = words[2:]
-        called.add(__main__.OF_JOBS.get(words[0], words[0]))
-    _, verbs = main._parser()
-    assert called <= set(verbs.choices)
-    assert {"train", "stream", "ledger"} <= called and "run" not in called
-
-
-def test_a_rule_that_says_run_trains(monkeypatch) -> None:
-    """Rules keep the old name: Snakemake would run again all that another command had made."""
-    asked: list[str] = []
-    monkeypatch.setattr(__main__.orphans, "die_with_parent", lambda parent: None)
-    monkeypatch.setattr(__main__.warm, "request", lambda stack, job: asked.extend(job) or 7)
-    assert __main__.main(["--stack", "light", "run", "toy", "steps", "run"]) == 7
-    assert asked == ["train", "toy", "steps", "run"]
+    rules = "".join(path.read_text() for path in Path(checkout.HOME, "workflow").rglob("*.smk"))
+    commands = re.findall(r"shell:\n +(.*)", rules)
+    assert set(commands) == {"jobs.COMMAND", "jobs.FETCH"}
+    assert len(commands) == len(re.findall(r"^rule \w+:", rules, re.MULTILINE))
+    _, verbs = parser.make()
+    assert {"job", "fetch"} <= set(verbs.choices)
 
 
 def test_completion_is_a_script_of_the_verbs(capsys) -> None:
@@ -437,10 +441,3 @@ def test_environment_older_than_the_lock_is_told_with_the_remedy(plan, capsys, m
     assert "requirements.lock has it" in (said := capsys.readouterr().err)
     assert "rocrate" in said
     assert "make setup" in said
-
-
-def test_the_files_of_an_artefact_are_named_all(plan, capsys) -> None:
-    files = ["--streams", "s", "--scores", "s", "--summary", "s", "--config", "small.yaml"]
-    for made in (["table"], ["table.csv"], ["table.csv", "table.svg"]):
-        assert main.main(["artefact", "toy", "score-table", *files, "--output", *made]) == 2
-        assert "name the files that are made: table.csv table.md" in capsys.readouterr().err

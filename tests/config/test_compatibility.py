@@ -11,7 +11,13 @@ from typing import Any, get_args
 import pytest
 import yaml
 
-from shiftbench.config import compatibility, compatibility_words, components, config_file
+from shiftbench.config import (
+    compatibility,
+    compatibility_words,
+    components,
+    config_file,
+    shown_words,
+)
 from shiftbench.config.config_file import ConfigError
 from shiftbench.core import facts
 from shiftbench.core.errors import UserError
@@ -417,11 +423,10 @@ def test_words_of_a_study_are_those_of_counts_and_in_the_vocabulary() -> None:
     assert found.startswith("words are those of counts, and stream")
     data = written("words", OF_WORDS, ["dating_error"], words=["the-01", "climat"])
     assert not told(data, "words")
-    checked = as_config(data)
-    compatibility.refuse_absent_words(checked, "words", ["climat", "the-01"])
-    compatibility.refuse_absent_words(checked, "another", ["the-01"])
+    shown = ["words=the-01", "words=climat"]
+    shown_words.refuse_absent(shown, "words", ["climat", "the-01"])
     with pytest.raises(UserError, match=r'its word "climat" is not .* the nearest is "climate"'):
-        compatibility.refuse_absent_words(checked, "words", ["the-01", "climate", "apartheid"])
+        shown_words.refuse_absent(shown, "words", ["the-01", "climate", "apartheid"])
 
 
 def test_what_stays_empty_is_noted() -> None:

@@ -30,6 +30,7 @@ def locked(tmp_path, monkeypatch):
     def forget() -> None:
         environment._lock.cache_clear()
         environment._versions.cache_clear()
+        specs._of_code.cache_clear()
 
     yield changed
     forget()

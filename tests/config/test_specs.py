@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from shiftbench.config import config_file, specs
-from shiftbench.core.errors import UserError
 from tests.config.test_config_file import GOOD
 
 
@@ -78,11 +77,3 @@ def test_stream_knows_the_checksums_of_its_raw_files(tmp_path) -> None:
     plan = _load(tmp_path, GOOD.replace("streams:\n", f"streams:\n  images: {images}\n", 1))
     data = specs.stream(plan, "images")["data"]
     assert len(data["train-images-idx3-ubyte.gz"]) == 64
-
-
-def test_other_digest_is_refused(plan) -> None:
-    spec = _run(plan)
-    specs.refuse_other(spec, spec["digest"])
-    specs.refuse_other(spec, None)
-    with pytest.raises(UserError, match="changed while the workflow ran"):
-        specs.refuse_other(spec, "0" * 64)

@@ -70,7 +70,8 @@ def forget() -> None:
         components.remove(package)
     for name in [name for name in sys.modules if name.partition(".")[0] == "my_parts"]:
         del sys.modules[name]
-    for module in (components, digest, environment):
+    specs._modules.clear()
+    for module in (components, digest, environment, specs):
         for made in vars(module).values():
             if hasattr(made, "cache_clear") and made is not environment._lock:
                 made.cache_clear()

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numba import njit
 
-from shiftbench.cli import jobs, main
+from shiftbench.cli import main, training
 from shiftbench.config import config_file, specs
 from shiftbench.core import instructions
 from shiftbench.core.errors import UserError
+from tests import job_calls
 from tests.cli.test_main import CONFIG
 
 portable = pytest.mark.skipif(not instructions.available(), reason="no AVX2: rounding only")
@@ -100,8 +102,10 @@ def test_a_run_does_not_compute_with_other_instructions_than_planned(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(instructions.VARIABLE, "native")
     (tmp_path / "small.yaml").write_text(CONFIG)
-    words = "train toy steps search --seeds 0-2 --config small.yaml --store a --output b --cost c"
-    assert main.main([*words.split(), "--scratch", "d"]) == 2
+    job = job_calls.planned(Path("small.yaml"), "r")[
+        "run_learner", "toy", "steps", "search", "0", "2"
+    ]
+    assert main.main(job_calls.arguments(job, tmp_path / "specs")) == 2
     assert "planned with native instructions" in caplog.text
 
 
@@ -109,14 +113,14 @@ def test_a_run_does_not_compute_with_other_instructions_than_planned(
 def test_without_avx2_a_run_says_so_and_goes_on(monkeypatch, caplog) -> None:
     monkeypatch.setattr(instructions, "_in_force", "native")
     monkeypatch.setattr(instructions, "available", lambda: False)
-    jobs.refuse_other_instructions("portable")
+    training._refuse_other_instructions("portable")
     assert "agree with those of others to rounding" in caplog.text
 
 
 @pytest.mark.parametrize("kind", instructions.KINDS)
 def test_the_command_line_chooses_before_anything_is_imported(kind: str) -> None:
-    code = "import sys; from shiftbench import __main__; from shiftbench.core import instructions; "
+    code = "import sys; from shiftbench import __main__, _instructions; "
     code += f"__main__.main(['--stack', 'light', '--instructions', '{kind}', 'list', 'models']); "
-    code += "print(instructions.in_force())"
+    code += "print(_instructions.in_force())"
     wanted = kind if instructions.available() else "native"
     assert python(code).splitlines()[-1] == wanted

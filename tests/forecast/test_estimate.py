@@ -18,7 +18,7 @@ MFVI = {"epochs": 5, "batch_size": 30, "draws": 1, "elbo_draws": 0, "prediction_
 def _spec(seeds: int = 1, combinators: tuple = (), source: dict = IMAGES, **changes: int) -> dict:
     return {
         "study": "images",
-        "variant": "vcl",
+        "method": "vcl",
         "stream": source,
         "learner": [*combinators, ["mfvi", MFVI | changes]],
         "model": ["mlp", {"hidden": [50]}],

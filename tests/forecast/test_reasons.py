@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from shiftbench.config import config_file, digest, specs
-from shiftbench.forecast import digest_manifest, jobs
+from shiftbench.config import config_file, digest, jobs, specs
+from shiftbench.forecast import digest_manifest
 from shiftbench.forecast.reasons import Reason, apart
 from tests.config.test_config_file import GOOD
 

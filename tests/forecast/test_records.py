@@ -36,7 +36,7 @@ def _results(folder: Path) -> Path:
 
 def test_what_a_finished_run_did_cost(tmp_path) -> None:
     (found,) = records.collect([_results(tmp_path)])
-    assert (found.study, found.stream, found.variant) == ("images", "digits", "vcl")
+    assert (found.study, found.stream, found.method) == ("images", "digits", "vcl")
     assert (found.pipeline, found.cpu, found.machine) == ("mfvi/mlp", 12.5, "Some, portable")
 
 

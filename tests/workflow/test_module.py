@@ -117,7 +117,8 @@ def test_all_that_a_module_makes_is_below_its_prefix_and_by_the_parents_config(p
     assert {name.split("/")[:3] == ["moved", "results", "bench"] for name in made} == {True}
     assert "moved/results/bench/studies/toy/figures/toy-hypotheses.png" in made
     run = (parent / "moved/results/bench/runs/toy/steps/search/0-1.zarr.zip").read_text()
-    assert "--config moved/results/bench/bench.yaml --store moved/results" in run
+    assert " job moved/results/bench/specs/" in run
+    assert "--input moved/results/bench/streams/steps.zarr.zip --output" in run
     assert "--scratch moved/results/bench/scratch" in run
     environment = dict(
         line.partition("=")[::2] for line in (parent / "environment").read_text().splitlines()

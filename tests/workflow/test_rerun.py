@@ -53,13 +53,8 @@ FAKE = """
 import sys
 from pathlib import Path
 arguments = sys.argv[1:]
-named = dict(zip(arguments, arguments[1:]))
-summary = ("--scores", "--summary", "--tidy")
-paths = [named.get(name) for name in (summary if "summarise" in arguments else ("--cost",))]
-if "--output" in arguments:
-    made = arguments[arguments.index("--output") + 1 :]
-    paths += made[: [text.startswith("--") for text in made].index(True)]
-for path in filter(None, paths):
+made = arguments[arguments.index("--output") + 1 :]
+for path in made[: [text.startswith("--") for text in made].index(True)]:
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     Path(path).write_text(" ".join(arguments))
 """
@@ -168,12 +163,13 @@ def test_learner_plans_its_runs_and_what_depends_on_them(finished: Path, edit: C
 def test_warm_up_is_an_input_of_the_runs_that_share_it(finished: Path) -> None:
     (store,) = finished.glob("results/mine/warm-ups/image-study/images/mfvi-*/0-1.zarr.zip")
     run = finished / "results/mine/runs/image-study/images/vcl/0-1.zarr.zip"
-    assert f"--warm-up {store.relative_to(finished)} --output" in run.read_text()
+    stream = "--input results/mine/streams/images.zarr.zip"
+    assert f"{stream} {store.relative_to(finished)} --output" in run.read_text()
     alone = finished / "results/mine/runs/image-study/images/independent/0-1.zarr.zip"
-    assert "--warm-up --output" in alone.read_text()
+    assert f"{stream} --output" in alone.read_text()
 
 
-def test_new_variant_takes_the_warm_up_that_is_there(finished: Path, edit: Callable) -> None:
+def test_new_method_takes_the_warm_up_that_is_there(finished: Path, edit: Callable) -> None:
     edit(
         "config/mine.yaml",
         ("      lp: [map]", "      greedy: [beam: {size: 1}, mfvi]\n      lp: [map]"),
@@ -191,7 +187,7 @@ def test_new_settings_of_the_learner_plan_a_warm_up(finished: Path, edit: Callab
     }
 
 
-def test_combinator_plans_its_variants_and_figure_itself(finished: Path, edit: Callable) -> None:
+def test_combinator_plans_its_methods_and_figure_itself(finished: Path, edit: Callable) -> None:
     edit("src/shiftbench/methods/combinators/beam.py", CODE)
     edit("src/shiftbench/evaluation/artefacts/relative_accuracy.py", CODE)
     assert _plan(finished) == TOY_AFTER_RUNS | {
@@ -207,13 +203,13 @@ def test_metric_of_whole_runs_plans_no_run(finished: Path, edit: Callable) -> No
     assert _plan(finished) == TOY_AFTER_RUNS
 
 
-def test_new_variant_and_new_seeds_plan_their_jobs_only(finished: Path, edit: Callable) -> None:
+def test_new_method_and_new_seeds_plan_their_jobs_only(finished: Path, edit: Callable) -> None:
     wide = "      wide: [beam: {size: 9}, gaussian-mean]\n      plain:"
     edit("config/mine.yaml", ("      plain:", wide), ("seeds: 4", "seeds: 6"))
     new = {"plain": ["4 to 5"], "search": ["4 to 5"], "wide": ["0 to 1", "2 to 3", "4 to 5"]}
     assert _plan(finished) == TOY_AFTER_RUNS | {
-        f"Running toy-study: {variant} on steps, seeds {block}"
-        for variant, blocks in new.items()
+        f"Running toy-study: {method} on steps, seeds {block}"
+        for method, blocks in new.items()
         for block in blocks
     }
 

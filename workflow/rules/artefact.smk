@@ -3,9 +3,7 @@
 
 rule draw_figure:
     input:
-        streams=stream_stores,
-        scores="<bench>/studies/{study}/scores.zarr.zip",
-        summary="<bench>/studies/{study}/summary.csv",
+        inputs("draw_figure"),
     output:
         report(
             "<bench>/studies/{study}/figures/{artefact}.svg",
@@ -17,29 +15,23 @@ rule draw_figure:
     log:
         "<logs>/studies/{study}/{artefact}.log",
     wildcard_constraints:
-        artefact=artefacts_of_kind("figure"),
-    priority: study_priority
+        artefact=wildcard_of("draw_figure"),
+    priority: of_job("draw_figure", "priority")
     resources:
-        runtime=30,
-        mem_mb=study_setting("memory_mb"),
+        runtime=resource("draw_figure", "minutes"),
+        mem_mb=resource("draw_figure", "memory_mb"),
     params:
-        spec=artefact_spec,
-        job=JOB,
+        spec=of_job("draw_figure", "spec"),
+        job=called("draw_figure"),
     message:
         "Drawing {wildcards.artefact} of {wildcards.study}"
     shell:
-        "{params.job.call} --stack light artefact {wildcards.study} {wildcards.artefact}"
-        " --config {params.job.config:q} --scores {input.scores:q} --summary {input.summary:q}"
-        " --streams {input.streams:q}"
-        " --output {output:q}"
-        " --log {log:q} --digest {params.spec[digest]}"
+        jobs.COMMAND
 
 
 rule write_table:
     input:
-        streams=stream_stores,
-        scores="<bench>/studies/{study}/scores.zarr.zip",
-        summary="<bench>/studies/{study}/summary.csv",
+        inputs("write_table"),
     output:
         report(
             "<bench>/studies/{study}/tables/{artefact}.csv",
@@ -51,19 +43,15 @@ rule write_table:
     log:
         "<logs>/studies/{study}/{artefact}.log",
     wildcard_constraints:
-        artefact=artefacts_of_kind("table"),
-    priority: study_priority
+        artefact=wildcard_of("write_table"),
+    priority: of_job("write_table", "priority")
     resources:
-        runtime=30,
-        mem_mb=study_setting("memory_mb"),
+        runtime=resource("write_table", "minutes"),
+        mem_mb=resource("write_table", "memory_mb"),
     params:
-        spec=artefact_spec,
-        job=JOB,
+        spec=of_job("write_table", "spec"),
+        job=called("write_table"),
     message:
         "Writing table {wildcards.artefact} of {wildcards.study}"
     shell:
-        "{params.job.call} --stack light artefact {wildcards.study} {wildcards.artefact}"
-        " --config {params.job.config:q} --scores {input.scores:q} --summary {input.summary:q}"
-        " --streams {input.streams:q}"
-        " --output {output:q}"
-        " --log {log:q} --digest {params.spec[digest]}"
+        jobs.COMMAND

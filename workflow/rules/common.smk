@@ -1,4 +1,4 @@
-"""What the rules share: the config, checked as a whole; where results go; helper functions.
+"""What the rules share: the config, checked as a whole; the plan of its jobs; helper functions.
 
 No TensorFlow here: on a cluster every job reads these files.
 """
@@ -6,7 +6,7 @@ No TensorFlow here: on a cluster every job reads these files.
 import os
 import shlex
 import sys
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -25,18 +25,14 @@ try:
     from shiftbench.config import (
         components,
         config_file,
-        device_checks,
+        jobs,
         module_config,
+        spec_files,
         specs,
-        tuning,
-        user_files,
     )
     from shiftbench.core import checkout
     from shiftbench.core.errors import UserError
     from shiftbench.data.store import checksum, raw
-    from shiftbench.forecast import digest_manifest, progress
-    from shiftbench.forecast.plan import estimator
-    from shiftbench.forecast.resource_requests import Asked
     from shiftbench.runtime import stale_lock
 except ModuleNotFoundError as error:
     raise WorkflowError(
@@ -81,12 +77,11 @@ def checked_config():
 
 CONFIG_FILE = chosen_config()
 CONFIG = checked_config()
-TRIALS = {
-    study + tuning.TRIALS for study, plan in CONFIG.studies.items() if plan.tuning
-}
-# The config's order of studies is the order of the work.
-PRIORITY = {
-    study: number for number, study in enumerate(reversed(CONFIG.studies), start=1)
+RAW = place("data/raw")
+# The pathvar stands for the folder of the results, which a parent workflow may have moved.
+JOBS = {
+    job.key: job
+    for job in jobs.of_config(CONFIG, "<bench>", CONFIG_FILE.stem, Path(RAW))
 }
 
 if not workflow.output_settings.dryrun:
@@ -96,8 +91,8 @@ if not workflow.output_settings.dryrun:
         stale_lock.enter(Path(".snakemake"), logger.warning)
 
 
-def call():
-    """How a job calls the package that planned it, wherever it is started."""
+def package():
+    """The command that calls the package that planned a job, wherever it is started."""
     in_image = (
         DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method
     )
@@ -123,8 +118,10 @@ pathvars:
 # job that ends begins one more such chain, so that after some hundred jobs the main process takes
 # half a processor to look at what it knows.
 onstart:
-    digest_manifest.write(Path(place("<bench>")))
-    ASKED.keep()
+    from shiftbench.forecast import digest_manifest
+
+    digest_manifest.write(RESULTS)
+    requests().keep()
     limit = workflow.scheduling_settings.max_jobs_per_timespan
     if (limit.max_jobs, limit.timespan) == (100, 1):
         workflow.scheduler.job_rate_limiter = None
@@ -132,21 +129,63 @@ onstart:
         say_what_is_to_do()
 
 
-RAW = place("data/raw")
 IS_MAIN = workflow.exec_mode == ExecMode.DEFAULT
-ASKED = Asked(cache(estimator) if IS_MAIN else None, Path(place("<bench>")))
-# How a job is called is no part of what it makes: Snakemake keeps no record of a param of this
-# type, so that nothing runs again when a checkout has moved.
-JOB = SimpleNamespace(
-    call=call(), config=str(CONFIG_FILE), raw=RAW, scratch=place("<bench>/scratch")
-)
+PACKAGE = package()
+# Snakemake knows what a pathvar of a module stands for only while it reads the rules.
+RESULTS = Path(place("<bench>"))
+
+
+@cache
+def requests():
+    """What jobs ask a cluster for; the forecast is imported when it is first needed."""
+    from shiftbench.forecast import plan, resource_requests
+
+    known = cache(plan.estimator) if IS_MAIN else None
+    return resource_requests.Asked(known, RESULTS)
+
+
+class Call:
+    """How a job is called, which is no part of what it makes.
+
+    Snakemake keeps no record of a param of this type, so that nothing runs again when a checkout
+    has moved.
+    """
+
+    def __init__(self, job):
+        self.job = job
+
+    @cached_property
+    def call(self):
+        """The command up to the files; writes the file of the spec, as a job will read it.
+
+        It is asked for by the main process before the job runs, and again on a node that starts
+        Snakemake, where the folder of the results may be another one.
+        """
+        spec = self.job.spec
+        folder = RESULTS / "specs"
+        if workflow.output_settings.dryrun:
+            file = spec_files.path(folder, spec)
+        else:
+            file = specs.write(spec, folder)
+        users = components.packages().items()
+        folders = [
+            os.path.relpath(path) for name, path in users if name != components.OURS
+        ]
+        words = [
+            *("--stack", spec.get("stack", "light")),
+            *(("--instructions", spec["instructions"]) if "stack" in spec else ()),
+            *("job", file, "--scratch", RESULTS / "scratch", "--raw", RAW),
+            *(("--components", *folders) if folders else ()),
+            *self.job.options,
+        ]
+        return f"{PACKAGE} {shlex.join(map(str, words))}"
 
 
 wildcard_constraints:
     dataset=r"[a-z0-9-]+",
     study="|".join(CONFIG.studies),
     stream="|".join(CONFIG.streams),
-    variant=r"[a-z0-9-]+",
+    method=r"[a-z0-9-]+",
     name=r"[a-z0-9-]+",
     first=r"\d+",
     last=r"\d+",
@@ -154,9 +193,13 @@ wildcard_constraints:
 
 def say_what_is_to_do():
     """Gives the logger plugin of `shiftbench run` what it shows progress with."""
-    expected = progress.of_jobs(workflow.dag.needrun_jobs(), CONFIG, estimator())
+    from shiftbench.forecast import plan, progress
+
+    expected = progress.of_jobs(
+        workflow.dag.needrun_jobs(), CONFIG, plan.estimator()
+    )
     cores = workflow.resource_settings.cores or os.cpu_count()
-    first = progress.first_results(CONFIG, place("<bench>"))
+    first = progress.first_results(CONFIG, RESULTS)
     made = progress.Progress(expected, cores, first)
     logger.info(
         f"{made.total} jobs, forecast to take {made.seconds_left():.0f} s",
@@ -164,139 +207,80 @@ def say_what_is_to_do():
     )
 
 
+def planned(wildcards, rule):
+    """The job of a rule with these wildcards."""
+    try:
+        return JOBS[rule, *wildcards]
+    except KeyError:
+        raise WorkflowError(
+            f"{CONFIG_FILE} has no {' '.join(wildcards)} for {rule}"
+        ) from None
+
+
+def of_job(rule, field):
+    """A function from wildcards to what the plan says of a job."""
+    return lambda wildcards: getattr(planned(wildcards, rule), field)
+
+
+def inputs(rule):
+    """A function from wildcards to what a job reads; no prefix of a module moves user's files."""
+
+    def listed(wildcards):
+        job = planned(wildcards, rule)
+        return [local(file) if file in job.user_files else file for file in job.inputs]
+
+    return listed
+
+
+def called(rule):
+    """A function from wildcards to how a job is called."""
+    return lambda wildcards: Call(planned(wildcards, rule))
+
+
+def asked(rule, key):
+    """A function from wildcards to what a job asks for: minutes, or memory_mb.
+
+    What learns asks for what such jobs took before. A limit near what a job needs is for those
+    who start a job again that has reached it: where there are no retries, it asks for what is
+    said of it.
+    """
+
+    def ask(wildcards, attempt):
+        job, settings = planned(wildcards, rule), workflow.execution_settings
+        if IS_MAIN and not (settings and settings.retries):
+            return getattr(job.resources, key)
+        known = getattr(requests(), key)
+        return known(" ".join(wildcards), job.spec, job.resources, attempt)
+
+    return ask
+
+
+def resource(rule, key):
+    """A function from wildcards to what the plan says that a job needs."""
+    return lambda wildcards: getattr(planned(wildcards, rule).resources, key)
+
+
+def wanted(*studies):
+    """All that is made of some studies, and of their trials where they are tuned.
+
+    Stores are asked for by name. Snakemake does not miss a file in the middle while what is made
+    from it is there: after a rerun that was killed when the old store was gone already, or in a
+    fresh clone, which has the published summaries, figures and tables.
+    """
+    names = {name + end for name in studies for end in ("", jobs.TRIALS)}
+    plans = [plan for name, plan in CONFIG.studies.items() if name in names]
+    streams = {stream for plan in plans for stream in plan.streams}
+    return [file for job in JOBS.values() if job.is_of(names, streams) for file in job.wanted]
+
+
 def all_results():
-    studies = [study for study in CONFIG.studies if study not in TRIALS]
-    return sum(map(study_results, studies), []) + overview_results()
+    return [file for job in JOBS.values() for file in job.wanted]
 
 
-def overview_results():
-    """The ledger, where a study judges a claim; ranks, where several are tuned."""
-    folder, kinds = "<bench>/overview", ("csv", "md", "svg", "png")
-    ledger = [f"{folder}/ledger.{kind}" for kind in kinds if specs.judging(CONFIG)]
-    return ledger + [
-        f"{folder}/ranks.{kind}" for kind in ("svg", "png") if specs.ranked(CONFIG)
-    ]
-
-
-def scores_of_ranked():
-    """The scores by seed of the studies whose methods are ranked."""
-    folder = "<bench>/studies"
-    return [f"{folder}/{study}/scores.csv" for study in specs.ranked(CONFIG)]
-
-
-def tables_of_claims():
-    """Of the studies that judge a claim, in the config's order."""
-    folder = "<bench>/studies"
-    return [f"{folder}/{study}/tables/claims.csv" for study in specs.judging(CONFIG)]
-
-
-def study_results(study):
-    """All that is made of a study, and of its trials where it is tuned."""
-    folder = f"<bench>/studies/{study}"
-    stems = {"figure": ("figures", ["svg", "png"]), "table": ("tables", ["csv", "md"])}
-    # Stores are asked for by name. Snakemake does not miss a file in the middle while what
-    # is made from it is there: after a rerun that was killed when the old store was gone
-    # already, or in a fresh clone, which has the published summaries, figures and tables.
-    wanted = [*stores_of_streams(study), *stores_of_runs(study)]
-    made = ("scores.zarr.zip", "scores.csv", "summary.csv")
-    wanted += [f"{folder}/{name}" for name in made]
-    wanted += choices(study.removesuffix(tuning.TRIALS)) if study in TRIALS else []
-    for name in CONFIG.studies[study].artefacts:
-        kind, suffixes = stems[components.artefact_kind(name)]
-        wanted += [f"{folder}/{kind}/{name}.{suffix}" for suffix in suffixes]
-    trials = study + tuning.TRIALS
-    return wanted + (study_results(trials) if trials in TRIALS else [])
-
-
-def raw_file_spec(wildcards):
-    return specs.raw_file(wildcards.dataset, wildcards.file)
-
-
-def stream_spec(wildcards):
-    return specs.stream(CONFIG, wildcards.stream)
-
-
-def words_spec(wildcards):
-    return specs.words(CONFIG, wildcards.stream)
-
-
-def part_spec(wildcards):
-    return specs.part(CONFIG, wildcards.stream, int(wildcards.shard))
-
-
-def run_spec(wildcards):
-    seeds = int(wildcards.first), int(wildcards.last)
-    return specs.run(
-        CONFIG, wildcards.study, wildcards.stream, wildcards.variant, seeds
-    )
-
-
-def warm_up_spec(wildcards):
-    seeds = int(wildcards.first), int(wildcards.last)
-    return specs.warm_up(
-        CONFIG, wildcards.study, wildcards.stream, wildcards.name, seeds
-    )
-
-
-def warm_up_of_run(wildcards):
-    """The warm-up that a run shares with others of its study, if it does."""
-    study, stream = wildcards.study, wildcards.stream
-    name = specs.warm_up_name(CONFIG, study, stream, wildcards.variant)
-    block = f"{wildcards.first}-{wildcards.last}"
-    return (
-        [f"<bench>/warm-ups/{study}/{stream}/{name}/{block}.zarr.zip"] if name else []
-    )
-
-
-def gpus_of_run(wildcards):
-    study = CONFIG.studies[wildcards.study]
-    return int(device_checks.of_run(study, wildcards.variant) == "gpu")
-
-
-def gpus_of_warm_up(wildcards):
-    """That of the runs that share it."""
-    return int("device" in warm_up_spec(wildcards))
-
-
-def choice_spec(wildcards):
-    return specs.choice(CONFIG, wildcards.study, wildcards.stream, wildcards.learner)
-
-
-def choice(study, stream, learner):
-    """The file that says which settings of a learner were best."""
-    return f"<bench>/studies/{study}{tuning.TRIALS}/choices/{stream}/{learner}.json"
-
-
-def choices(study):
-    plan = CONFIG.studies[study]
-    return [
-        choice(study, stream, learner)
-        for stream in plan.streams
-        for learner in plan.methods
-    ]
-
-
-def choice_of_run(wildcards):
-    """The choice that a run of a tuned study waits for; none for all other runs."""
-    if CONFIG.studies[wildcards.study].tuning is None:
-        return []
-    return [choice(wildcards.study, wildcards.stream, wildcards.variant)]
-
-
-def scores_spec(wildcards):
-    return specs.scores(CONFIG, wildcards.study)
-
-
-def artefact_spec(wildcards):
-    return specs.artefact(CONFIG, wildcards.study, wildcards.artefact)
-
-
-def ledger_spec(wildcards):
-    return specs.ledger(CONFIG, CONFIG_FILE.stem)
-
-
-def ranks_spec(wildcards):
-    return specs.ranks(CONFIG)
+def wildcard_of(*rules):
+    """A pattern of the last wildcard of the jobs of some rules."""
+    values = {job.wildcards[-1] for job in JOBS.values() if job.rule in rules}
+    return "|".join(sorted(values)) or "(?!)"
 
 
 def fetched_datasets():
@@ -304,129 +288,6 @@ def fetched_datasets():
     return "|".join(name for name, dataset in raw.table().items() if dataset.files)
 
 
-def raw_files(wildcards):
-    """The user's files, or the raw files of a stream's data set; none of what a package carries.
-
-    Of data that cannot be fetched, those that are there.
-    """
-    settings = CONFIG.streams[wildcards.stream].settings
-    if named := user_files.named(settings):
-        files = [file for path in named.values() for file in user_files.files(path)]
-        return [local(str(file)) for file in files]  # no prefix of a module moves them
-    dataset = str(settings.get("dataset"))
-    folder = Path(RAW) / dataset
-    there = (p.relative_to(folder) for p in folder.rglob("*") if p.is_file())
-    names = list(stream_spec(wildcards)["data"]) or sorted(map(str, there))
-    return [f"data/raw/{dataset}/{name}" for name in names]
-
-
-def streams(sharded):
-    """A pattern of the streams that are counted in shards, or of all others."""
-    names = [
-        name
-        for name, stream in CONFIG.streams.items()
-        if ("shards" in stream.settings) == sharded
-    ]
-    return "|".join(names) or "(?!)"
-
-
-def shards(wildcards):
-    """The counts of all shards of a stream."""
-    number = CONFIG.streams[wildcards.stream].settings["shards"]
-    folder = f"<bench>/streams/{wildcards.stream}"
-    return [f"{folder}/{shard}.zarr.zip" for shard in range(number)]
-
-
-def stores_of_streams(study):
-    streams = CONFIG.studies[study].streams
-    return [f"<bench>/streams/{stream}.zarr.zip" for stream in streams]
-
-
-def stores_of_runs(study):
-    plan = CONFIG.studies[study]
-    return [
-        f"<bench>/runs/{study}/{stream}/{variant}/{first}-{last}.zarr.zip"
-        for stream in plan.streams
-        for variant in plan.pipelines
-        for first, last in CONFIG.blocks(study)
-    ]
-
-
-def stream_stores(wildcards):
-    return stores_of_streams(wildcards.study)
-
-
-def run_stores(wildcards):
-    return stores_of_runs(wildcards.study)
-
-
-def study_priority(wildcards):
-    return PRIORITY[wildcards.study]
-
-
-def stream_priority(wildcards):
-    return priority_of_streams({wildcards.stream})
-
-
 def dataset_priority(wildcards):
-    streams = CONFIG.streams.items()
-    dataset = wildcards.dataset
-    return priority_of_streams(
-        {name for name, stream in streams if stream.settings.get("dataset") == dataset}
-    )
-
-
-def priority_of_streams(names):
-    """That of the first study on one of the streams."""
-    studies = CONFIG.studies.items()
-    found = [PRIORITY[study] for study, plan in studies if names & set(plan.streams)]
-    return max(found, default=0)
-
-
-def artefacts_of_kind(kind):
-    """A pattern of all artefacts of a kind."""
-    names = components.names("artefacts")
-    return "|".join(
-        name for name in names if components.artefact_kind(name) == kind
-    )
-
-
-def study_setting(key):
-    """A function from wildcards to a setting of the study: threads, minutes or memory."""
-    return lambda wildcards: getattr(CONFIG.studies[wildcards.study], key)
-
-
-def threads_of_run(wildcards):
-    return said_of_run(wildcards).threads
-
-
-def threads_of_warm_up(wildcards):
-    return said_of_warm_up(wildcards).threads
-
-
-def said_of_run(wildcards):
-    """What a run needs: that of its method, or of the study."""
-    return CONFIG.studies[wildcards.study].resources(wildcards.variant)
-
-
-def said_of_warm_up(wildcards):
-    """What a warm-up needs: the most of those who share it."""
-    shared = specs.sharing(CONFIG, wildcards.study, wildcards.stream)[wildcards.name]
-    return CONFIG.studies[wildcards.study].resources(*shared)
-
-
-def asked(key, said, spec):
-    """A function from wildcards to what a job asks for, from what such jobs took before.
-
-    A limit near what a job needs is for those who start a job again that has reached it: where
-    there are no retries, it asks for what is said of it.
-    """
-
-    def ask(wildcards, attempt):
-        settings = workflow.execution_settings
-        if IS_MAIN and not (settings and settings.retries):
-            return getattr(said(wildcards), key)
-        known = getattr(ASKED, key)
-        return known(" ".join(wildcards), spec(wildcards), said(wildcards), attempt)
-
-    return ask
+    job = JOBS.get(("fetch_raw_file", *wildcards))
+    return job.priority if job else 0  # of a file that no study of the config needs

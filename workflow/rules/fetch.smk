@@ -17,10 +17,9 @@ rule fetch_raw_file:
         runtime=30,
         mem_mb=500,
     params:
-        spec=raw_file_spec,
-        job=JOB,
+        spec=lambda wildcards: specs.raw_file(wildcards.dataset, wildcards.file),
+        job=SimpleNamespace(call=PACKAGE),
     message:
         "Fetching {wildcards.dataset}/{wildcards.file}"
     shell:
-        "{params.job.call} --stack light fetch {wildcards.dataset} {wildcards.file:q}"
-        " --output {output:q} --log {log:q}"
+        jobs.FETCH

@@ -3,7 +3,7 @@
 
 rule write_ledger:
     input:
-        tables_of_claims(),
+        inputs("write_ledger"),
     output:
         report(
             "<bench>/overview/ledger.csv",
@@ -22,23 +22,20 @@ rule write_ledger:
     log:
         "<logs>/overview/ledger.log",
     resources:
-        runtime=30,
-        mem_mb=2500,
+        runtime=resource("write_ledger", "minutes"),
+        mem_mb=resource("write_ledger", "memory_mb"),
     params:
-        spec=ledger_spec,
-        job=JOB,
+        spec=of_job("write_ledger", "spec"),
+        job=called("write_ledger"),
     message:
         "Writing the ledger of claims"
     shell:
-        "{params.job.call} --stack light ledger"
-        " --config {params.job.config:q} --tables {input:q}"
-        " --output {output:q}"
-        " --log {log:q} --digest {params.spec[digest]}"
+        jobs.COMMAND
 
 
 rule rank_methods:
     input:
-        scores_of_ranked(),
+        inputs("rank_methods"),
     output:
         report(
             "<bench>/overview/ranks.svg",
@@ -50,15 +47,12 @@ rule rank_methods:
     log:
         "<logs>/overview/ranks.log",
     resources:
-        runtime=30,
-        mem_mb=2500,
+        runtime=resource("rank_methods", "minutes"),
+        mem_mb=resource("rank_methods", "memory_mb"),
     params:
-        spec=ranks_spec,
-        job=JOB,
+        spec=of_job("rank_methods", "spec"),
+        job=called("rank_methods"),
     message:
         "Ranking the methods of tuned studies"
     shell:
-        "{params.job.call} --stack light ranks"
-        " --config {params.job.config:q} --scores {input:q}"
-        " --output {output:q}"
-        " --log {log:q} --digest {params.spec[digest]}"
+        jobs.COMMAND

@@ -7,100 +7,88 @@ and a merge.
 
 rule build_stream:
     input:
-        raw_files,
+        inputs("build_stream"),
     output:
         "<bench>/streams/{stream}.zarr.zip",
     log:
         "<logs>/streams/{stream}.log",
     wildcard_constraints:
-        stream=streams(sharded=False),
-    priority: stream_priority
+        stream=wildcard_of("build_stream"),
+    priority: of_job("build_stream", "priority")
     resources:
-        runtime=30,
-        mem_mb=2500,
+        runtime=resource("build_stream", "minutes"),
+        mem_mb=resource("build_stream", "memory_mb"),
     params:
-        spec=stream_spec,
-        job=JOB,
+        spec=of_job("build_stream", "spec"),
+        job=called("build_stream"),
     message:
         "Building stream {wildcards.stream}"
     shell:
-        "{params.job.call} --stack light stream {wildcards.stream}"
-        " --config {params.job.config:q} --raw {params.job.raw:q} --output {output:q}"
-        " --log {log:q} --digest {params.spec[digest]}"
+        jobs.COMMAND
 
 
 rule choose_words:
     input:
-        raw_files,
+        inputs("choose_words"),
     output:
         "<bench>/streams/{stream}/words.json",
     log:
         "<logs>/streams/{stream}/words.log",
     wildcard_constraints:
-        stream=streams(sharded=True),
-    priority: stream_priority
+        stream=wildcard_of("merge_shards"),
+    priority: of_job("choose_words", "priority")
     resources:
-        runtime=240,
-        mem_mb=4000,
+        runtime=resource("choose_words", "minutes"),
+        mem_mb=resource("choose_words", "memory_mb"),
     params:
-        spec=words_spec,
-        job=JOB,
+        spec=of_job("choose_words", "spec"),
+        job=called("choose_words"),
     message:
         "Choosing the vocabulary of {wildcards.stream}"
     shell:
-        "{params.job.call} --stack light stream-words {wildcards.stream}"
-        " --config {params.job.config:q} --raw {params.job.raw:q} --output {output:q}"
-        " --log {log:q} --digest {params.spec[digest]}"
+        jobs.COMMAND
 
 
 rule count_shard:
     input:
-        raw=raw_files,
-        words="<bench>/streams/{stream}/words.json",
+        inputs("count_shard"),
     output:
         "<bench>/streams/{stream}/{shard}.zarr.zip",
     log:
         "<logs>/streams/{stream}/{shard}.log",
     wildcard_constraints:
-        stream=streams(sharded=True),
+        stream=wildcard_of("merge_shards"),
         shard=r"\d+",
-    priority: stream_priority
+    priority: of_job("count_shard", "priority")
     resources:
-        runtime=240,
-        mem_mb=2500,
+        runtime=resource("count_shard", "minutes"),
+        mem_mb=resource("count_shard", "memory_mb"),
     params:
-        spec=part_spec,
-        job=JOB,
+        spec=of_job("count_shard", "spec"),
+        job=called("count_shard"),
     message:
         "Counting shard {wildcards.shard} of {wildcards.stream}"
     shell:
-        "{params.job.call} --stack light stream-part {wildcards.stream}"
-        " --shard {wildcards.shard} --words {input.words:q}"
-        " --config {params.job.config:q} --raw {params.job.raw:q} --output {output:q}"
-        " --log {log:q} --digest {params.spec[digest]}"
+        jobs.COMMAND
 
 
 rule merge_shards:
     input:
-        words="<bench>/streams/{stream}/words.json",
-        parts=shards,
+        inputs("merge_shards"),
     output:
         "<bench>/streams/{stream}.zarr.zip",
     log:
         "<logs>/streams/{stream}.log",
     wildcard_constraints:
-        stream=streams(sharded=True),
-    priority: stream_priority
+        stream=wildcard_of("merge_shards"),
+    priority: of_job("merge_shards", "priority")
     resources:
-        runtime=240,
-        mem_mb=2500,
+        runtime=resource("merge_shards", "minutes"),
+        mem_mb=resource("merge_shards", "memory_mb"),
     params:
-        spec=stream_spec,
-        job=JOB,
+        spec=of_job("merge_shards", "spec"),
+        job=called("merge_shards"),
     message:
         "Merging the shards of {wildcards.stream}"
     shell:
-        "{params.job.call} --stack light stream-merge {wildcards.stream}"
-        " --words {input.words:q} --parts {input.parts:q}"
-        " --config {params.job.config:q} --output {output:q}"
-        " --log {log:q} --digest {params.spec[digest]}"
+        jobs.COMMAND

@@ -3,8 +3,7 @@
 
 rule summarise_study:
     input:
-        streams=stream_stores,
-        runs=run_stores,
+        inputs("summarise_study"),
     output:
         scores="<bench>/studies/{study}/scores.zarr.zip",
         summary=report(
@@ -16,18 +15,14 @@ rule summarise_study:
         tidy="<bench>/studies/{study}/scores.csv",
     log:
         "<logs>/studies/{study}/summary.log",
-    priority: study_priority
+    priority: of_job("summarise_study", "priority")
     resources:
-        runtime=30,
-        mem_mb=study_setting("memory_mb"),
+        runtime=resource("summarise_study", "minutes"),
+        mem_mb=resource("summarise_study", "memory_mb"),
     params:
-        spec=scores_spec,
-        job=JOB,
+        spec=of_job("summarise_study", "spec"),
+        job=called("summarise_study"),
     message:
         "Summarising {wildcards.study}"
     shell:
-        "{params.job.call} --stack light summarise {wildcards.study}"
-        " --config {params.job.config:q} --scores {output.scores:q} --summary {output.summary:q}"
-        " --tidy {output.tidy:q}"
-        " --streams {input.streams:q} --runs {input.runs:q}"
-        " --log {log:q} --digest {params.spec[digest]}"
+        jobs.COMMAND

@@ -3,24 +3,19 @@
 
 rule choose_settings:
     input:
-        "<bench>/studies/{study}-tuning/scores.zarr.zip",
+        inputs("choose_settings"),
     output:
-        "<bench>/studies/{study}-tuning/choices/{stream}/{learner}.json",
+        "<bench>/studies/{study}-tuning/choices/{stream}/{method}.json",
     log:
-        "<logs>/studies/{study}-tuning/{stream}-{learner}.log",
-    wildcard_constraints:
-        learner=r"[a-z0-9-]+",
-    priority: study_priority
+        "<logs>/studies/{study}-tuning/{stream}-{method}.log",
+    priority: of_job("choose_settings", "priority")
     resources:
-        runtime=30,
-        mem_mb=2500,
+        runtime=resource("choose_settings", "minutes"),
+        mem_mb=resource("choose_settings", "memory_mb"),
     params:
-        spec=choice_spec,
-        job=JOB,
+        spec=of_job("choose_settings", "spec"),
+        job=called("choose_settings"),
     message:
-        "Choosing settings of {wildcards.learner} for {wildcards.study} on {wildcards.stream}"
+        "Choosing settings of {wildcards.method} for {wildcards.study} on {wildcards.stream}"
     shell:
-        "{params.job.call} --stack light"
-        " choose {wildcards.study} {wildcards.stream} {wildcards.learner}"
-        " --config {params.job.config:q} --scores {input:q} --output {output:q}"
-        " --log {log:q} --digest {params.spec[digest]}"
+        jobs.COMMAND

@@ -15,7 +15,7 @@ PROFILE = checkout.HOME / "profiles" / "slurm"
 
 def cluster(options: argparse.Namespace) -> int:
     """Runs the workflow on a Slurm cluster, until it is done; takes over jobs in the queue."""
-    from shiftbench.config import config_file
+    from shiftbench.config import config_file, jobs
     from shiftbench.runtime.cluster import limits, supervisor
 
     if not shutil.which("sbatch"):
@@ -31,13 +31,8 @@ def cluster(options: argparse.Namespace) -> int:
         _name(options.config),
     )  # fmt: skip
     results = Path("results") / options.config.stem
-    runs = [
-        results / "runs" / study / stream / variant / f"{first}-{last}.zarr.zip"
-        for study, one in plan.studies.items()
-        for stream in one.streams
-        for variant in one.pipelines
-        for first, last in plan.blocks(study)
-    ]
+    planned = jobs.of_config(plan, results, options.config.stem)
+    runs = [Path(job.outputs[0]) for job in planned if job.rule == "run_learner"]
     done = sum(path.is_file() for path in runs)
     print(
         f"{done} of {len(runs)} runs are done, {len(runs) - done} are not;"

@@ -1,66 +1,17 @@
-"""The command line: python -m shiftbench VERB ...; for people, and for the rules."""
+"""The command line: python -m shiftbench VERB ...; for people, and for the rules.
+
+A job of a rule imports none of the other verbs (`parser`).
+"""
 
 from __future__ import annotations
 
 import argparse
 import gc
-import shlex
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
-from shiftbench import __version__
-from shiftbench.cli import cluster, jobs, logs, meta, overview, plan, quickstart, run, user, warm_up
+from shiftbench.cli import jobs, logs
 from shiftbench.core import checkout, file_errors
 from shiftbench.core.errors import UserError
-from shiftbench.core.suggestions import unknown
-
-HERE = Path("config/embedded.yaml")
-DEFAULT_CONFIG = HERE if HERE.is_file() else checkout.EMBEDDED
-DEFAULT_RESULTS = Path("results/embedded")
-GROUPS = {
-    "Run": {
-        "quickstart": "write a small project with data to try shiftbench with",
-        "run": "compute the results of a config and make their pages",
-        "check": "check a config, and list the studies in it",
-        "plan": "list what would run, why, and how long it would take",
-        "cluster": "run a config on a Slurm cluster",
-    },
-    "Look up": {
-        "list": "list methods, studies, streams, metrics and other components",
-        "show": "show a method with its settings, or what a study compares",
-    },
-    "Your own components": {
-        "test": "test a folder of components against the contract that ours keep",
-    },
-    "Use results": {
-        "site": "make pages of results, which open without a server",
-        "words": "show when words change their meaning, and their neighbours",
-        "verify": "compare results with the published ones, or check a crate",
-        "publish": "copy results to results/published, or upload them",
-        "crate": "pack results with their code, data and provenance",
-    },
-    "The program": {
-        "completion": "print a script that completes commands in your shell",
-        "snakefile": "print the path of the workflow, for `snakemake --snakefile`",
-    },
-}
-"""The verbs that people type, as the help groups them."""
-
-
-class _Help(argparse.HelpFormatter):
-    """Lists the verbs in their groups, and names the others in a last line."""
-
-    def _format_action(self, action: argparse.Action) -> str:
-        if not isinstance(action, argparse._SubParsersAction):
-            return super()._format_action(action)
-        lines = []
-        for title, verbs in GROUPS.items():
-            lines += [f"\n{title}:", *(f"  {verb:11} {text}" for verb, text in verbs.items())]
-        shown = {verb for verbs in GROUPS.values() for verb in verbs}
-        others = [one.dest for one in action._choices_actions if one.dest not in shown]
-        return "\n".join([*lines, "", f"For developers: {', '.join(others)}", ""])
 
 
 def main(arguments: list[str]) -> int:
@@ -99,22 +50,12 @@ def main(arguments: list[str]) -> int:
 
 
 def _parsed(arguments: list[str]) -> argparse.Namespace:
-    """The options; what follows "--" after `run` is for snakemake.
+    """The options of a verb. UserError for an unknown verb, and for more than a config of `run`."""
+    if arguments[:1] == [jobs.VERB]:
+        return jobs.parser().parse_args(arguments[1:])
+    from shiftbench.cli import parser
 
-    UserError for an unknown verb, and for more than a config after `run`.
-    """
-    parser, verbs = _parser()
-    if arguments and not arguments[0].startswith("-") and arguments[0] not in verbs.choices:
-        people = [verb for group in GROUPS.values() for verb in group]
-        raise UserError(f"{unknown('verb', arguments[0], people)}; `shiftbench --help` explains")
-    if arguments[:1] != ["run"]:
-        return parser.parse_args(arguments)
-    end = arguments.index("--") if "--" in arguments else len(arguments)
-    options, unexpected = parser.parse_known_args(arguments[:end])
-    if unexpected:
-        raise UserError(run.MISUSED.format(unexpected[0]))
-    options.snakemake = arguments[end + 1 :]
-    return options
+    return parser.parsed(arguments)
 
 
 def _is_outdated(error: Exception) -> bool:
@@ -122,217 +63,3 @@ def _is_outdated(error: Exception) -> bool:
     from shiftbench.config import environment  # of no use to verbs that start quickly
 
     return isinstance(error, ModuleNotFoundError) and environment.locked(error.name or "")
-
-
-def _parser() -> tuple[argparse.ArgumentParser, argparse._SubParsersAction]:
-    """The parser, and its verbs."""
-    parser = argparse.ArgumentParser(
-        prog="shiftbench",
-        usage="shiftbench VERB ...",
-        description="Benchmarks of Bayesian learning under distribution shift.",
-        epilog="`shiftbench VERB --help` explains a verb.",
-        formatter_class=_Help,
-    )
-    parser.add_argument("--version", action="version", version=f"shiftbench {__version__}")
-    verbs = parser.add_subparsers(required=True, metavar="VERB", title="verbs")
-    _add_planning(verbs)
-    _add_results(verbs)
-    _add_program(verbs, parser)
-    _add_jobs(verbs)
-    return parser, verbs
-
-
-def _add_planning(verbs: argparse._SubParsersAction) -> None:
-    """Running configs, and looking at configs, methods and components."""
-    starting = _add(verbs, "quickstart", quickstart.quickstart)
-    starting.add_argument("folder", type=Path, nargs="?", default=Path("quickstart"))
-    running = _add(verbs, "run", run.run)
-    running.usage = "shiftbench run [CONFIG] [-- OPTIONS OR TARGETS OF SNAKEMAKE]"
-    running.add_argument("config", type=Path, nargs="?", default=DEFAULT_CONFIG)
-    checking = _add(verbs, "check", user.check)
-    checking.add_argument("config", type=Path, nargs="?", default=DEFAULT_CONFIG)
-    listing = _add(verbs, "list", user.list_names)
-    listing.add_argument("kind", choices=["methods", *_kinds(), "studies", "claims"])
-    listing.add_argument("--for", dest="stream", help="only what fits this stream of the config")
-    listing.add_argument("--config", type=Path, default=DEFAULT_CONFIG)
-    showing = _add(verbs, "show", user.show, ("name",))
-    showing.add_argument("--study", help="the method as this study of the config has it")
-    showing.add_argument("--config", type=Path, default=DEFAULT_CONFIG)
-    planning = _add(verbs, "plan", plan.plan)
-    planning.add_argument("config", type=Path, nargs="?", default=DEFAULT_CONFIG)
-    planning.add_argument("--why", metavar="STUDY/METHOD", help="all about a method, or a study")
-    planning.add_argument("--budget", help="compare with what another budget would cost")
-    planning.add_argument("--cores", type=int, help="of the machine, if not all of this one")
-    planning.add_argument("--json", action="store_true", help="for programs")
-    trying = _add(verbs, "test", user.test)
-    trying.add_argument("folder", type=Path, help="as `components` in a config names it")
-
-
-def _add_jobs(verbs: argparse._SubParsersAction) -> None:
-    """Add the verbs that rules call; the help does not list them."""
-    _add(verbs, "fetch", jobs.fetch, ("dataset", "file"), paths=("output",), of_job=True)
-    _add_job(verbs, "stream", jobs.stream, ("name",), ("raw", "output"))
-    _add_job(verbs, "stream-words", jobs.stream_words, ("name",), ("raw", "output"))
-    counting = _add_job(
-        verbs, "stream-part", jobs.stream_part, ("name",), ("raw", "words", "output")
-    )
-    counting.add_argument("--shard", type=int, required=True, help="number of the shard, from 0")
-    _add_job(verbs, "stream-merge", jobs.stream_merge, ("name",), ("words", "output"), ("parts",))
-    running = _add_job(
-        verbs,
-        "train",
-        jobs.train,
-        ("study", "stream", "variant"),
-        ("store", "output", "cost", "scratch"),
-    )
-    running.add_argument("--seeds", type=_block, required=True, help="first-last, as in 0-9")
-    running.add_argument("--choice", type=Path, nargs="*", default=[], help="of a tuned learner")
-    running.add_argument("--warm-up", type=Path, nargs="*", default=[], help="done for all runs")
-    running.add_argument("--minutes", type=float, default=60.0)
-    running.add_argument("--threads", type=int, default=1)
-    warming = _add_job(
-        verbs, "warm-up", warm_up.warm_up, ("study", "stream", "name"), ("store", "output", "cost")
-    )
-    warming.add_argument("--seeds", type=_block, required=True, help="first-last, as in 0-9")
-    warming.add_argument("--threads", type=int, default=1)
-    _add_job(verbs, "choose", jobs.choose, ("study", "stream", "learner"), ("scores", "output"))
-    made = ("scores", "summary", "tidy")
-    _add_job(verbs, "summarise", jobs.summarise, ("study",), made, ("runs", "streams"))
-    read = ("scores", "summary")
-    _add_job(verbs, "artefact", jobs.artefact, ("study", "name"), read, ("streams", "output"))
-    _add_job(verbs, "ledger", overview.ledger, several=("tables", "output"))
-    _add_job(verbs, "ranks", overview.ranks, several=("scores", "output"))
-    deriving = _add(verbs, "derive", overview.derive, of_job=True)
-    deriving.add_argument("--check", action="store_true", help="only say what is out of date")
-
-
-def _add_results(verbs: argparse._SubParsersAction) -> None:
-    """Looking at results, and publishing them."""
-    looking = _add(verbs, "words", user.words)
-    looking.add_argument("words", nargs="+", metavar="word")
-    looking.add_argument("--study", required=True)
-    looking.add_argument("--learner", help="the first that decides about changes, if not given")
-    looking.add_argument("--seed", type=int, default=0)
-    looking.add_argument("--config", type=Path, default=DEFAULT_CONFIG)
-    looking.add_argument("--results", type=Path, help="folder, if not results/CONFIG")
-    packing = _add(verbs, "crate", user.crate)
-    packing.add_argument("results", type=Path, nargs="?", default=DEFAULT_RESULTS)
-    packing.add_argument("--to", type=Path, required=True, help="folder, new or an earlier crate")
-    packing.add_argument(
-        "--config", type=Path, help="file, if not config/NAME.yaml of results/NAME"
-    )
-    publishing = _add(verbs, "publish", user.publish)
-    publishing.add_argument("results", type=Path, nargs="?", default=DEFAULT_RESULTS)
-    publishing.add_argument(
-        "--to", help="folder, if not results/published/CONFIG; s3://BUCKET/PREFIX; or zenodo:"
-    )
-    publishing.add_argument("--dry-run", action="store_true", help="only tell what would be done")
-    publishing.add_argument("--config", type=Path, help="for an upload; see `crate`")
-    showing = _add(verbs, "site", user.site)
-    showing.add_argument(
-        "results",
-        type=Path,
-        nargs="?",
-        default=Path("results/published"),
-        help="folder of one config, as results/embedded, or of several",
-    )
-    showing.add_argument("--to", type=Path, default=Path("site"), help="folder, if not site")
-    showing.add_argument(
-        "--config",
-        type=Path,
-        nargs="+",
-        default=[],
-        help="files of configs that are not in config/",
-    )
-    showing.add_argument(
-        "--with",
-        dest="crates",
-        type=Path,
-        nargs="+",
-        default=[],
-        metavar="CRATE",
-        help="crates of others, checked and compared with ours in a leaderboard",
-    )
-    showing.add_argument(
-        "--trust", action="store_true", help="run the code of methods that came with these crates"
-    )
-    _add_sample(showing, 1, "runs of each of their methods to compute again")
-    verifying = _add(verbs, "verify", user.verify)
-    verifying.add_argument("results", type=Path, nargs="?", default=DEFAULT_RESULTS)
-    verifying.add_argument(
-        "reference", type=Path, nargs="?", help="another folder, if not results/published/CONFIG"
-    )
-    verifying.add_argument("--revision", help="the reference as committed in a git revision")
-    _add_sample(verifying, 3, "runs of a crate to compute again")
-    verifying.add_argument("--table", action="store_true", help="show all that is not identical")
-
-
-def _add_sample(parser: argparse.ArgumentParser, number: int, said: str) -> None:
-    parser.add_argument("--sample", type=int, default=number, help=said)
-    parser.add_argument("--seed", type=int, default=0, help="of the draw of these runs")
-
-
-def _add_program(verbs: argparse._SubParsersAction, parser: argparse.ArgumentParser) -> None:
-    """About the program itself."""
-    _add(verbs, "snakefile", meta.snakefile)
-    _add(verbs, "schema", meta.schema)
-    completing = _add(verbs, "completion", meta.completion)
-    completing.add_argument("shell", choices=meta.SHELLS)
-    completing.set_defaults(parser=parser)
-    submitting = _add(verbs, "cluster", cluster.cluster)
-    submitting.add_argument("config", type=Path, nargs="?", default=DEFAULT_CONFIG)
-    submitting.add_argument("--profile", type=Path, default=cluster.PROFILE, help="folder")
-    more = "more options for snakemake, in one string: --snakemake='--jobs 20'"
-    submitting.add_argument("--snakemake", type=shlex.split, default=[], help=more)
-    _add(verbs, "warm", user.warm).add_argument("command", nargs=argparse.REMAINDER)
-
-
-def _add(
-    verbs: argparse._SubParsersAction,
-    name: str,
-    function: Callable[[argparse.Namespace], int | None],
-    positional: tuple[str, ...] = (),
-    paths: tuple[str, ...] = (),
-    several: tuple[str, ...] = (),
-    of_job: bool = False,
-) -> argparse.ArgumentParser:
-    """A verb, with positional arguments and required options that are one path, or several."""
-    said = function.__doc__ or ""
-    listed: dict[str, Any] = {} if of_job else {"help": said.partition("\n")[0]}
-    parser = verbs.add_parser(name, description=said, prog=f"shiftbench {name}", **listed)
-    parser.set_defaults(verb=function, log=None)
-    for argument in positional:
-        parser.add_argument(argument)
-    for option in paths:
-        parser.add_argument(f"--{option}", type=Path, required=True)
-    for option in several:
-        parser.add_argument(f"--{option}", type=Path, nargs="+", required=True)
-    if paths or several:
-        parser.add_argument("--log", type=Path, help="file for the progress and the details")
-    return parser
-
-
-def _add_job(
-    verbs: argparse._SubParsersAction,
-    name: str,
-    function: Callable[[argparse.Namespace], int | None],
-    positional: tuple[str, ...] = (),
-    paths: tuple[str, ...] = (),
-    several: tuple[str, ...] = (),
-) -> argparse.ArgumentParser:
-    """A verb whose job is planned from a config."""
-    parser = _add(verbs, name, function, positional, paths, several, of_job=True)
-    parser.add_argument("--config", type=Path, default=DEFAULT_CONFIG)
-    parser.add_argument("--digest", help="digest of the spec that the job was planned with")
-    return parser
-
-
-def _kinds() -> list[str]:
-    from shiftbench.config import components
-
-    return list(components.FOLDERS)
-
-
-def _block(text: str) -> tuple[int, int]:
-    first, _, last = text.partition("-")
-    return int(first), int(last)

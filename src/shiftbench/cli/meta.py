@@ -24,6 +24,19 @@ def schema(_: argparse.Namespace) -> None:
     print(json_schema.text(), end="")
 
 
+def derive(options: argparse.Namespace) -> None:
+    """Derives everything committed that needs no training, in place; with --check, compares."""
+    root = Path(".")
+    if not (root / "results" / "published").is_dir():
+        raise UserError("derive: there is no results/published here; run it in a checkout")
+
+    from shiftbench.publish.derived import derive
+
+    problems = derive.check(root) if options.check else derive.update(root)
+    if problems:
+        raise UserError("\n".join(problems))
+
+
 def completion(options: argparse.Namespace) -> None:
     """Prints what completes commands in a shell, as in: eval "$(shiftbench completion bash)"."""
     try:

@@ -9,8 +9,7 @@ name, is left to `config_checks`. The words: `fit_words`.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 from shiftbench.config import components, random_settings, tuning
@@ -41,7 +40,6 @@ from shiftbench.config.compatible_pipelines import (
 from shiftbench.config.schema import Config, Stream, Study
 from shiftbench.config.tuning import TRIALS
 from shiftbench.config.yaml_lines import Place
-from shiftbench.core.errors import UserError
 from shiftbench.core.facts import Condition, Facts
 
 Problem = tuple[Place, str]
@@ -119,26 +117,6 @@ def fitting(kind: str, stream: Given) -> list[str]:
         return [part.name for part in parts if misfit_of(part, stream) is None]
     fitted = list(fitting_pipelines(stream).values())
     return [part.name for part in parts if _usable(part, stream, fitted)]
-
-
-def refuse_absent_words(
-    config: Config, stream: str, vocabulary: Iterable[object], study: str | None = None
-) -> None:
-    """UserError where a study, or this one, wants to show a word that its stream does not have.
-
-    Only of the first stream of a study: that is the one whose words are shown.
-    """
-    known = dict.fromkeys(map(str, vocabulary))
-    for name, plan in config.studies.items():
-        if study in (None, name) and plan.streams[0] == stream:
-            for word in plan.words:
-                if word not in known:
-                    (nearest,) = get_close_matches(word, known, 1, cutoff=0.0) or ("",)
-                    raise UserError(
-                        f'study {name}: its word "{word}" is not in the vocabulary of stream'
-                        f' {stream}; the nearest is "{nearest}". Change it in `words`, or raise'
-                        " the stream's vocabulary_size"
-                    )
 
 
 def described(kind: str, name: str) -> str:

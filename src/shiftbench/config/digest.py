@@ -30,6 +30,16 @@ def contents(*modules: str) -> dict[str, str]:
     return {name: _content(name)[:SHORT] for name in sorted(closure(*modules))}
 
 
+def files(*modules: str) -> list[str]:
+    """The files of the modules and their import closure, each as PACKAGE/PLACE/IN/IT.py."""
+    found = []
+    for module in closure(*modules):
+        package = module.partition(".")[0]
+        folder = SOURCE / PACKAGE if package == PACKAGE else components.packages()[package]
+        found.append(f"{package}/{_file(module).relative_to(folder).as_posix()}")
+    return found
+
+
 def imports(module: str, package: str) -> bool:
     """Whether a module, or anything in its import closure, imports `package`."""
     return package in foreign(module)

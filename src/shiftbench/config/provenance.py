@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from types import ModuleType
 from typing import Any
 
 import xarray as xr
 
-from shiftbench.config import components
+from shiftbench.config import components, spec_files
 
 
 def spec(store: xr.Dataset | xr.DataTree) -> dict[str, Any]:
     """The spec in the attributes of a run or stream store."""
-    return json.loads(store.attrs["spec"])
+    return spec_files.parsed(store.attrs["spec"])
 
 
 def offering(run: xr.Dataset, word: str) -> dict[str, Any] | None:

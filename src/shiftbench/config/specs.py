@@ -1,15 +1,17 @@
 """One spec a job: all that its result depends on, and nothing else.
 
 A spec is a dict that JSON can write. It is the only param of its rule, so a job runs again
-exactly when its spec changes; its digest names the folder of checkpoints. Threads, memory
-and time limits are no part of it; a GPU is, since it gives other bytes.
+exactly when its spec changes; its digest names its file and the folder of checkpoints. Threads,
+memory and time limits are no part of it; a GPU is, since it gives other bytes.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from shiftbench.config import (
@@ -19,18 +21,22 @@ from shiftbench.config import (
     digest,
     environment,
     random_settings,
+    spec_files,
     tuning,
     user_files,
     warm_ups,
 )
 from shiftbench.config.schema import Config, Study
+from shiftbench.config.spec_files import Spec
 from shiftbench.config.tuning import TRIALS
 from shiftbench.core import instructions
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import raw
 
-Spec = dict[str, Any]
-_behind: dict[str, tuple[tuple[str, ...], str | None]] = {}
+_modules: dict[str, tuple[str, ...]] = {}
+"""The modules behind each digest of code that was computed in this process."""
+_environments: dict[str, dict[str, list[str]]] = {}
+"""The packages behind each digest of an environment, with their versions."""
 HARNESS = "shiftbench.evaluation.running.harness"
 WARM_UP = "shiftbench.evaluation.running.warm_up"
 SUMMARISE = ("shiftbench.evaluation.scoring.summarise", "shiftbench.evaluation.scoring.tidy")
@@ -72,19 +78,19 @@ def part(config: Config, name: str, shard: int) -> Spec:
     return _of_stream(config, name, {"kind": "part", "shard": shard, "shards": shards})
 
 
-def run(config: Config, study: str, stream: str, variant: str, seeds: tuple[int, int]) -> Spec:
-    """The spec of running one variant on one stream with one block of seeds."""
+def run(config: Config, study: str, stream: str, method: str, seeds: tuple[int, int]) -> Spec:
+    """The spec of running one method on one stream with one block of seeds."""
     plan = config.studies[study]
     metrics = [name for name in plan.metrics if stage(name) != "run"]
-    point = random_settings.point(study, plan, variant, seeds[0])
-    pipeline = tuning.applied(plan.pipelines[variant], point)
-    model = _model(plan, variant)
+    point = random_settings.point(study, plan, method, seeds[0])
+    pipeline = tuning.applied(plan.pipelines[method], point)
+    model = _model(plan, method)
     spec = (
         {
             "kind": "run",
             "study": study,
             "stream": {"name": stream} | _source(config, stream),
-            "variant": variant,
+            "method": method,
             "learner": [list(item) for item in pipeline],
             "model": model,
             "seeds": list(seeds),
@@ -97,7 +103,7 @@ def run(config: Config, study: str, stream: str, variant: str, seeds: tuple[int,
         | ({"configuration": point} if point else {})
         | ({"keeps": plan.keeps} if plan.keeps else {})
     )
-    return _sealed(_on(device_checks.of_run(plan, variant), spec), *modules_of_run(spec))
+    return _sealed(_on(device_checks.of_run(plan, method), spec), *modules_of_run(spec))
 
 
 def modules_of_run(spec: Spec) -> list[str]:
@@ -111,11 +117,16 @@ def modules_of_run(spec: Spec) -> list[str]:
 
 
 def warm_up(config: Config, study: str, stream: str, name: str, seeds: tuple[int, int]) -> Spec:
-    """The spec of a warm-up that runs of a study share on a stream. UserError without such."""
-    known = warm_ups_of(config, study, stream)
-    if name not in known:
-        raise UserError(f"study {study} shares no warm-up {name} on {stream}; start it anew")
-    whole = run(config, study, stream, known[name], seeds)
+    """The spec of a warm-up that runs of a study share on a stream.
+
+    UserError where they share none of this name.
+    """
+    shared = warm_ups_of(config, study, stream)
+    if name not in shared:
+        raise UserError(
+            f'no shared warm-up "{name}" for study "{study}" on "{stream}"; restart the workflow'
+        )
+    whole = run(config, study, stream, shared[name], seeds)
     decides = warm_ups.shared(whole)
     assert decides is not None
     kind, component, _ = decides["component"]
@@ -137,20 +148,20 @@ def warm_up(config: Config, study: str, stream: str, name: str, seeds: tuple[int
 
 
 def warm_ups_of(config: Config, study: str, stream: str) -> dict[str, str]:
-    """The names of the warm-ups that runs of a study share on a stream; a variant of each."""
-    return {name: those[-1] for name, those in sharing(config, study, stream).items()}
+    """The names of the warm-ups that runs of a study share on a stream; a method of each."""
+    return {name: methods[-1] for name, methods in sharing(config, study, stream).items()}
 
 
 def sharing(config: Config, study: str, stream: str) -> dict[str, list[str]]:
     """The names of the warm-ups that runs of a study share on a stream, with all who do."""
-    found: dict[str, list[str]] = {}
-    for variant in config.studies[study].methods:
-        if name := warm_up_name(config, study, stream, variant):
-            found.setdefault(name, []).append(variant)
-    return found
+    shared: dict[str, list[str]] = {}
+    for method in config.studies[study].methods:
+        if name := warm_up_name(config, study, stream, method):
+            shared.setdefault(name, []).append(method)
+    return shared
 
 
-def warm_up_name(config: Config, study: str, stream: str, variant: str) -> str | None:
+def warm_up_name(config: Config, study: str, stream: str, method: str) -> str | None:
     """The name of the warm-up that a run shares with others; None where it learns by itself.
 
     That is so without a warm-up, where tuning finds the settings only later, and where each seed
@@ -158,13 +169,13 @@ def warm_up_name(config: Config, study: str, stream: str, variant: str) -> str |
     """
     source, plan = config.streams[stream], config.studies[study]
     has = components.facts("streams", source.family).words("gives", source.settings)
-    worker = warm_ups.worker(plan.pipelines[variant])
+    worker = warm_ups.worker(plan.pipelines[method])
     varied = plan.tuning is not None or plan.configurations
     if "warm-up" not in has or varied or worker is None:
         return None
-    model = _model(plan, variant) if worker.kind == "learners" else None
+    model = _model(plan, method) if worker.kind == "learners" else None
     name = warm_ups.name([worker.kind, worker.name, worker.settings], model)
-    return name if device_checks.of_run(plan, variant) == "cpu" else f"{name}-gpu"
+    return name if device_checks.of_run(plan, method) == "cpu" else f"{name}-gpu"
 
 
 def choice(config: Config, study: str, stream: str, learner: str) -> Spec:
@@ -191,7 +202,7 @@ def with_choice(spec: Spec, point: dict[str, Any]) -> Spec:
     pipeline = [(name, settings) for name, settings in spec["learner"]]
     learner = [list(item) for item in tuning.applied(pipeline, point)]
     changed = {key: value for key, value in spec.items() if key != "digest"}
-    return _signed(changed | {"learner": learner, "tuned": point})
+    return spec_files.signed(changed | {"learner": learner, "tuned": point})
 
 
 def scores(config: Config, study: str) -> Spec:
@@ -222,8 +233,8 @@ def artefact(config: Config, study: str, name: str) -> Spec:
             "words": plan.words,
             "tuning": tuning.told(plan),
             "baseline": plan.baseline,
-            "looks": {variant: list(look) for variant, look in plan.looks.items()},
-            "labels": {variant: plan.label(variant) for variant in plan.methods},
+            "looks": {method: list(look) for method, look in plan.looks.items()},
+            "labels": {method: plan.label(method) for method in plan.methods},
         },
         *DRAWING,
         components.module_name("artefacts", name),
@@ -247,10 +258,10 @@ def ledger(config: Config, name: str) -> Spec:
 def ranks(config: Config) -> Spec:
     """The spec of the ranks of methods, over the studies that tune all of theirs alike."""
     labels = {
-        name: variant.label
+        name: method.label
         for study in ranked(config)
-        for name, variant in config.studies[study].methods.items()
-        if variant.method == name
+        for name, method in config.studies[study].methods.items()
+        if method.method == name
     }
     spec = {"kind": "ranks", "studies": ranked(config), "labels": labels, "bounds": _bounds(config)}
     return _sealed(spec, *DRAWING, RANKS)
@@ -258,8 +269,8 @@ def ranks(config: Config) -> Spec:
 
 def _bounds(config: Config) -> list[str]:
     """The methods of ranked studies that are given what the others are not."""
-    variants = [one for name in ranked(config) for one in config.studies[name].methods.values()]
-    return sorted({str(variant.method) for variant in variants if variant.bound})
+    methods = [one for name in ranked(config) for one in config.studies[name].methods.values()]
+    return sorted({str(method.method) for method in methods if method.bound})
 
 
 def ranked(config: Config) -> list[str]:
@@ -285,13 +296,36 @@ def stage(metric: str) -> str:
     return components.metric(metric).stage
 
 
-def refuse_other(spec: Spec, planned: str | None) -> None:
-    """UserError if the spec is not the one that the workflow planned this job with."""
-    if planned is not None and planned != spec["digest"]:
-        raise UserError(
-            "the config or the code changed while the workflow ran; start it again"
-            f" (planned {planned[:12]}, now {spec['digest'][:12]})"
-        )
+def of_code(*modules: str) -> dict[str, str]:
+    """Return the digests of modules with all that they import, and of the packages they need.
+
+    Every job writes or reads stores, which count for all.
+    """
+    return dict(_of_code(modules))
+
+
+@functools.cache
+def _of_code(modules: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    versions = environment.versions(*modules, STORES)
+    packages = hashlib.sha256(json.dumps(versions).encode()).hexdigest()
+    code = digest.code(*modules)
+    _modules[code], _environments[packages] = modules, versions
+    return ("code", code), ("environment", packages)
+
+
+def behind() -> dict[str, dict[str, Any]]:
+    """Return what the digests in specs stand for, of all specs made so far.
+
+    Of code each module with its own digest, of an environment each package with its versions.
+    """
+    return {code: digest.contents(*modules) for code, modules in _modules.items()} | _environments
+
+
+def write(spec: Spec, folder: Path) -> Path:
+    """Write the file of a spec that was made in this process, for its job; return where it is."""
+    modules = _modules[spec["code"]]
+    spec_files.write(folder, spec, modules, digest.files(*modules))
+    return spec_files.path(folder, spec)
 
 
 def _parts(pipeline: list[Any], model: list[Any] | None) -> list[str]:
@@ -318,8 +352,8 @@ def _stack(modules: Iterable[str]) -> str:
     return "tensorflow" if heavy else "light"
 
 
-def _model(plan: Study, variant: str) -> list[Any] | None:
-    learner, _ = plan.pipelines[variant][-1]
+def _model(plan: Study, method: str) -> list[Any] | None:
+    learner, _ = plan.pipelines[method][-1]
     needs_one = components.facts("learners", learner).model
     return list(plan.model) if plan.model and needs_one else None
 
@@ -355,7 +389,7 @@ def _of_stream(config: Config, name: str, kind: Spec) -> Spec:
 
 
 def _source(config: Config, name: str) -> Spec:
-    """Family, settings and raw files of a stream; how many jobs share its counting is none."""
+    """Family, settings and raw files of a stream, without `shards`, which change no result."""
     settings = {k: v for k, v in config.streams[name].settings.items() if k != "shards"}
     data: dict[str, str] = {}
     if settings.get("dataset"):
@@ -377,25 +411,4 @@ def _on(device: str, spec: Spec) -> Spec:
 
 def _sealed(spec: Spec, *modules: str) -> Spec:
     """A spec with what its job runs: the code of the modules, and the packages they need."""
-    # Every job writes or reads stores.
-    needed = json.dumps(environment.versions(*modules, STORES))
-    of_packages = hashlib.sha256(needed.encode()).hexdigest()
-    code = digest.code(*modules)
-    _behind[code], _behind[of_packages] = (modules, None), (modules, needed)
-    return _signed(spec | {"code": code, "environment": of_packages})
-
-
-def behind() -> dict[str, dict[str, Any]]:
-    """What the digests of code and environment stand for, of all specs made so far.
-
-    Of code each module with its own digest, of an environment each package with its versions.
-    """
-    return {
-        name: digest.contents(*modules) if needed is None else json.loads(needed)
-        for name, (modules, needed) in _behind.items()
-    }
-
-
-def _signed(spec: Spec) -> Spec:
-    canonical = json.dumps(spec, sort_keys=True)
-    return spec | {"digest": hashlib.sha256(canonical.encode()).hexdigest()}
+    return spec_files.signed(spec | of_code(*modules))

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from shiftbench.config import config_file as configs
+from shiftbench.config import jobs
+from shiftbench.config.jobs import Job
 from shiftbench.config.library import Library
 from shiftbench.config.schema import Config
 from shiftbench.config.yaml_lines import Document, read
@@ -17,9 +19,8 @@ from shiftbench.core import instructions
 from shiftbench.core.errors import UserError
 from shiftbench.core.suggestions import refuse_unknown
 from shiftbench.evaluation.running.stop_signals import SHARE_OF_TIME_LIMIT
-from shiftbench.forecast import jobs, reasons, records
+from shiftbench.forecast import reasons, records
 from shiftbench.forecast.estimate import Estimate, Estimator
-from shiftbench.forecast.jobs import Job
 from shiftbench.forecast.reasons import Reason
 
 RESULTS = Path("results")
@@ -139,7 +140,7 @@ def core_seconds(planned: Iterable[Planned]) -> float:
 
 def gpu_seconds(planned: Iterable[Planned]) -> float:
     """For how long jobs hold a GPU."""
-    return sum(one.cost.wall for one in planned if one.job.spec.get("device") == "gpu")
+    return sum(one.cost.wall for one in planned if one.job.gpus)
 
 
 def wall_seconds(planned: Iterable[Planned], cores: int) -> float:

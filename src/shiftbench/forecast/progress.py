@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from shiftbench.config import components, tuning
+from shiftbench.config import tuning
+from shiftbench.config.jobs import is_figure
 from shiftbench.config.schema import Config
 from shiftbench.forecast.estimate import Estimator
 from shiftbench.forecast.plan import LEARNING, LIGHT, makespan
@@ -103,13 +104,9 @@ def first_results(config: Config, folder: str) -> dict[str, str]:
     """The path of the first figure of each study, or of its first table."""
     found = {}
     for study, plan in config.studies.items():
-        figures = [name for name in plan.artefacts if _is_figure(name)]
+        figures = [name for name in plan.artefacts if is_figure(name)]
         if figures:
             found[study] = f"{folder}/studies/{study}/figures/{figures[0]}.png"
         elif plan.artefacts:
             found[study] = f"{folder}/studies/{study}/tables/{plan.artefacts[0]}.md"
     return found
-
-
-def _is_figure(artefact: str) -> bool:
-    return components.artefact_kind(artefact) == "figure"

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from shiftbench.config import spec_files
 from shiftbench.forecast import cost_model
 
 COST, STORE = ".cost.json", ".zarr.zip"
@@ -23,7 +24,7 @@ KINDS = ("runs", "warm-ups")
 class Record(NamedTuple):
     """What one run or warm-up did cost.
 
-    study, variant: whose it was. pipeline: names of its components, the model last; of a warm-up
+    study, method: whose it was. pipeline: names of its components, the model last; of a warm-up
     its worker alone. alike: what decides its cost beside the number of seeds, as text. work: see
     work.py. cpu, wall: seconds; memory: peak, in bytes. machine: kind of processor and
     instructions.
@@ -31,7 +32,7 @@ class Record(NamedTuple):
 
     study: str
     stream: str
-    variant: str
+    method: str
     pipeline: str
     alike: str
     work: float
@@ -73,7 +74,7 @@ def of_spec(spec: Mapping[str, Any], cost: Mapping[str, Any]) -> Record:
     return Record(
         spec["study"],
         spec["stream"]["name"],
-        spec.get("variant") or spec["name"],
+        spec.get("method") or spec["name"],
         pipeline(spec),
         alike(spec),
         amount(spec),
@@ -122,7 +123,7 @@ def _of(path: Path) -> Iterator[Record]:
 def _spec(store: Path) -> dict[str, Any]:
     """The spec in the attributes of a store, of which nothing else is read."""
     with zipfile.ZipFile(store) as archive:
-        return json.loads(json.loads(archive.read("zarr.json"))["attributes"]["spec"])
+        return spec_files.parsed(json.loads(archive.read("zarr.json"))["attributes"]["spec"])
 
 
 def _published(table: Path) -> Iterator[Record]:
@@ -130,6 +131,7 @@ def _published(table: Path) -> Iterator[Record]:
         with table.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
                 numbers = {"work": float, "cpu": float, "wall": float, "memory": int}
+                row.setdefault("method", row.get("variant"))  # as published before 0.2
                 yield Record(*(numbers.get(name, str)(row[name]) for name in FIELDS))
     except (OSError, ValueError, KeyError):
         return

@@ -10,7 +10,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from shiftbench.core import checkout
 from shiftbench.data.store import checksum
 
 FOLDER = Path(".snakemake")
@@ -19,7 +18,6 @@ FORMAT = 6
 LARGEST = 100_000_000
 """Bytes of a file whose checksum is compared, as profiles/default says."""
 LONGEST_NAME = 254
-RULES = checkout.HOME / "workflow" / "rules"
 
 
 def of(output: str) -> dict[str, Any]:
@@ -50,17 +48,6 @@ def is_same(record: dict[str, Any], path: str) -> bool:
     if known is None or os.path.getsize(path) >= LARGEST:
         return False
     return known == f"sha256:{_sha256(path, os.stat(path).st_mtime_ns)}"
-
-
-@cache
-def command(rule: str) -> str:
-    """The shell command of a rule as it is written in workflow/rules."""
-    for file in sorted(RULES.glob("*.smk")):
-        for text in file.read_text(encoding="utf-8").split("\nrule ")[1:]:
-            name, _, body = text.partition(":")
-            if name == rule:
-                return ast.literal_eval(f"({body.partition('    shell:')[2]})")
-    raise AssertionError(f"no rule {rule}")
 
 
 @cache

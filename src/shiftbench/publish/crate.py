@@ -134,9 +134,9 @@ def _is_of(plan: config.Config, spec: specs.Spec) -> bool:
         known = specs.warm_ups_of(plan, study, stream)
         name = spec["name"]
         return name in known and specs.warm_up(plan, study, stream, name, seeds) == spec
-    if spec["variant"] not in plan.studies[study].methods:
+    if spec["method"] not in plan.studies[study].methods:
         return False
-    planned = specs.run(plan, study, stream, spec["variant"], seeds)
+    planned = specs.run(plan, study, stream, spec["method"], seeds)
     return spec == (specs.with_choice(planned, spec["tuned"]) if "tuned" in spec else planned)
 
 

@@ -7,6 +7,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+from shiftbench.config import spec_files
 from shiftbench.core.errors import UserError
 
 SUFFIX = ".zarr.zip"
@@ -27,7 +28,7 @@ def arrays(path: Path) -> dict[str, dict[str, Any]]:
 
 def spec(path: Path) -> dict[str, Any]:
     """The spec that a store was made from."""
-    return json.loads(attributes(path)["spec"])
+    return spec_files.parsed(attributes(path)["spec"])
 
 
 def below(folder: Path) -> list[Path]:

@@ -28,13 +28,15 @@ _REMEDIES: dict[int, str] = {
 def tell(arguments: Sequence[str], number: int) -> None:
     """Writes the line to the job's log, if it has one, and to standard error.
 
-    arguments: of the job's verb. number: of the signal that ended it.
+    arguments: of the job's verb, which is named by what it was to make. number: of the signal
+    that ended it.
     """
-    job = " ".join(takewhile(lambda argument: not argument.startswith("--"), arguments))
+    named = dict(pairwise(arguments))
+    verb = " ".join(takewhile(lambda argument: not argument.startswith("--"), arguments))
+    job = named.get("--output", verb)
     name = next((known.name for known in signal.Signals if known == number), f"signal {number}")
     line = f"{job}: ended by {name}; {_REMEDIES.get(number, _AGAIN)}"
     print(line, file=sys.stderr)
-    named = dict(pairwise(arguments))
     if "--log" in named:
         with suppress(OSError), open(named["--log"], "a", encoding="utf-8") as log:
             log.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")

@@ -135,7 +135,7 @@ def k_hat_study(d: int, betas: tuple[float, ...]):
     about = {"stream": "ar", "family": "series", "settings": fields}
     stream = series.build(series.Settings(**fields), Path()).assign_attrs(spec=json.dumps(about))
     spec = {
-        "study": "closeness", "stream": {"name": "ar", "family": "series"}, "variant": "fits",
+        "study": "closeness", "stream": {"name": "ar", "family": "series"}, "method": "fits",
         "learner": [["beta-approximation", asdict(Settings(betas=betas))]], "model": None,
         "seeds": [0, 1], "reveals": [], "drift": "before-prediction",
         "metrics": ["log_predictive"], "code": "",

@@ -34,7 +34,7 @@ def driven(stream, variant):
         {
             "study": "study",
             "stream": {"name": "nile", "family": "series"},
-            "variant": variant,
+            "method": variant,
             "learner": LEARNERS[variant],
             "model": None,
             "seeds": [0, 0],

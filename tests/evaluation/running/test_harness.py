@@ -24,7 +24,7 @@ def spec(**changes):
     return {
         "study": "study",
         "stream": {"name": "toy", "family": "toy-step"},
-        "variant": "variant",
+        "method": "variant",
         "learner": [BEAM, ["gaussian-mean", {}]],
         "model": None,
         "seeds": [2, 5],
@@ -248,7 +248,7 @@ def test_the_store_holds_its_origin_and_no_times(toy, tmp_path):
 
 def test_other_seeds_and_tasks_draw_other_numbers(toy):
     seeds = build_run.run(spec(), toy).seeds
-    other = build_run.run(spec(variant="other"), toy).seeds
+    other = build_run.run(spec(method="other"), toy).seeds
     assert len(np.unique(np.concatenate([seeds, other]), axis=0)) == 8
 
 

@@ -154,7 +154,7 @@ def test_another_warm_up_is_refused(plan, stored):
 
 
 def test_a_name_that_no_run_has_is_refused(plan):
-    with pytest.raises(UserError, match="shares no warm-up mfvi-0"):
+    with pytest.raises(UserError, match=r"no shared warm-up .mfvi-0"):
         specs.warm_up(plan, "shared", "images", "mfvi-0", SEEDS)
 
 

@@ -60,7 +60,7 @@ def run(store, variant, matrix, first=0, status=None, tuned=None, **settings):
     tested = np.stack([matrix, 1 - matrix, (1 - matrix) / 10])
     spec = {
         "stream": {"name": json.loads(store.attrs["spec"])["stream"]},
-        "variant": variant,
+        "method": variant,
         "learner": [["reset", {}]] * (variant == "independent") + [["map", EPOCHS | settings]],
         "seeds": [first, first + seeds - 1],
     } | ({} if tuned is None else {"tuned": tuned})
@@ -119,4 +119,4 @@ def study(learners=tuple(LEARNERS), streams=None, seeds=3, metrics=METRICS, runs
 
 
 def _variant(run_store):
-    return json.loads(run_store.attrs["spec"])["variant"]
+    return json.loads(run_store.attrs["spec"])["method"]

@@ -80,7 +80,7 @@ def run(store, variant, skill=1.5, spread=0.7, n=3, rows=120, masked=0):
 def study(runs, store, metrics=METRICS, labels=None):
     """The results of a study of one stream."""
     about = json.loads(store.attrs["spec"])["stream"]
-    learners = [json.loads(one.attrs["spec"])["variant"] for one in runs]
+    learners = [json.loads(one.attrs["spec"])["method"] for one in runs]
     spec = {"study": "referral", "metrics": metrics, "learners": learners, "streams": [about]}
     methods = {one: one for one in learners}
     spec |= {"methods": methods, "reference": None}

@@ -46,7 +46,7 @@ def run_store(score, metrics, stream, variant, learner, infos=None, first=0, sta
     about = json.loads(stream.attrs["spec"])
     spec = {
         "stream": {"name": about["stream"], "family": about["family"]},
-        "variant": variant,
+        "method": variant,
         "learner": learner,
         "seeds": [first, first + n - 1],
     }
@@ -121,7 +121,7 @@ METHODS = {"vcl": "vcl-bnn", "lp": "lp-sampled", "independent": "independent-tas
 def study(name, stream, metrics, runs, cuts="9 tasks in place of 100"):
     """The results of a study of one stream."""
     about = json.loads(stream.attrs["spec"])["stream"]
-    learners = list(dict.fromkeys(json.loads(run.attrs["spec"])["variant"] for run in runs))
+    learners = list(dict.fromkeys(json.loads(run.attrs["spec"])["method"] for run in runs))
     spec = {"study": name, "metrics": metrics, "learners": learners, "streams": [about]}
     methods = {one: METHODS.get(one, one) for one in learners}
     spec |= {"methods": methods, "reference": None}

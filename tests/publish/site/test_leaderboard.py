@@ -16,8 +16,8 @@ import pandas as pd
 import pytest
 
 from shiftbench.cli import main
-from shiftbench.config import config_file
 from shiftbench.publish import crate, entries, files
+from tests import job_calls
 from tests.config.test_user_components import forget
 from tests.publish.site import html
 from tests.publish.site.conftest import Serious, without_bundle
@@ -49,22 +49,8 @@ def made(folder: Path, name: str, text: str) -> Path:
     file = folder / "config" / f"{name}.yaml"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
-    plan, results = config_file.load(file), folder / "results" / name
-    (study, planned), given = next(iter(plan.studies.items())), ["--config", str(file)]
-    streams = {one: f"{results}/streams/{one}.zarr.zip" for one in planned.streams}
-    runs = []
-    for stream, store in streams.items():
-        assert main.main(["stream", stream, *given, "--raw", "raw", "--output", store]) == 0
-        for learner in planned.pipelines:
-            stem = f"{results}/runs/{study}/{stream}/{learner}/0-{planned.seeds - 1}"
-            runs.append(f"{stem}.zarr.zip")
-            job = ["train", study, stream, learner, "--seeds", f"0-{planned.seeds - 1}", *given]
-            job += ["--store", store, "--output", runs[-1], "--cost", f"{stem}.cost.json"]
-            assert main.main([*job, "--scratch", str(folder / "scratch")]) == 0
-    place = results / "studies" / study
-    job = ["summarise", study, *given, "--scores", f"{place}/scores.zarr.zip"]
-    job += ["--summary", f"{place}/summary.csv", "--tidy", f"{place}/scores.csv"]
-    assert main.main([*job, "--streams", *streams.values(), "--runs", *runs]) == 0
+    results = folder / "results" / name
+    job_calls.make(file, results, "build_stream", "run_learner", "summarise_study")
     return results
 
 

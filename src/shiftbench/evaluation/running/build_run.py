@@ -64,7 +64,7 @@ def run(spec: dict, stream: xr.Dataset | xr.DataTree, warmed: Warmed | None = No
 
     warmed: its warm-up, if a job did it for several runs.
     """
-    name = f"{spec['study']}/{spec['stream']['name']}/{spec['variant']}"
+    name = f"{spec['study']}/{spec['stream']['name']}/{spec['method']}"
     reader = components.load("streams", spec["stream"]["family"])
     problem: Problem = reader.problem(stream)
     first, last = spec["seeds"]
@@ -88,7 +88,7 @@ def run(spec: dict, stream: xr.Dataset | xr.DataTree, warmed: Warmed | None = No
         needs=_needs(spec["learner"]),
         numbers=numbers,
         realisations=[number % stream.sizes["realisation"] for number in numbers],
-        seeds=seeding.block(numbers, spec["study"], spec["stream"]["name"], spec["variant"]),
+        seeds=seeding.block(numbers, spec["study"], spec["stream"]["name"], spec["method"]),
     )
 
 

@@ -128,7 +128,7 @@ def _joined(study: str, stream: str, learner: str, runs: Sequence[xr.Dataset]) -
 
 def _about(run: xr.Dataset) -> tuple[str, str]:
     spec = provenance.spec(run)
-    return spec["stream"]["name"], spec["variant"]
+    return spec["stream"]["name"], spec["method"]
 
 
 def _cube(

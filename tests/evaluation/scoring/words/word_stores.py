@@ -73,7 +73,7 @@ def spec(variant: str) -> dict[str, Any]:
     return {
         "study": "words",
         "stream": {"name": "planted-words", "family": "planted-words"},
-        "variant": variant,
+        "method": variant,
         "learner": pipeline,
         "model": None,
         "seeds": [0, 1],

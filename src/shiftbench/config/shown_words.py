@@ -1,0 +1,24 @@
+"""Words that figures of a study show, which its stream must have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from shiftbench.core.errors import UserError
+
+
+def refuse_absent(shown: Iterable[str], stream: str, vocabulary: Iterable[object]) -> None:
+    """UserError where a study shows a word that the stream does not have.
+
+    shown: each as STUDY=WORD.
+    """
+    words = dict.fromkeys(map(str, vocabulary))
+    for study, _, word in (text.partition("=") for text in shown):
+        if word not in words:
+            (nearest,) = get_close_matches(word, words, 1, cutoff=0.0) or ("",)
+            raise UserError(
+                f'study {study}: its word "{word}" is not in the vocabulary of stream {stream};'
+                f' the nearest is "{nearest}". Change it in `words`, or raise the stream\'s'
+                " vocabulary_size"
+            )

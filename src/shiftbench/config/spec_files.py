@@ -1,0 +1,123 @@
+"""Specs as files: the process that plans writes them, and jobs read them instead of a config.
+
+A file is named by the digest of its spec. Beside it lies, for each digest of code, a checksum of
+the files that the code is in: a job parses them only where one has changed. Imports little: every
+job passes here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from shiftbench.core import atomic_files, checkout
+from shiftbench.core.errors import UserError
+
+Spec = dict[str, Any]
+
+
+def signed(spec: Spec) -> Spec:
+    """Return a spec with its digest."""
+    canonical = json.dumps(spec, sort_keys=True)
+    return spec | {"digest": hashlib.sha256(canonical.encode()).hexdigest()}
+
+
+def parsed(text: str) -> Spec:
+    """Return the spec in the attributes of a store; old ones call a method a variant."""
+    spec = json.loads(text)
+    if "variant" in spec:
+        spec["method"] = spec.pop("variant")
+    return spec
+
+
+def path(folder: Path, spec: Spec) -> Path:
+    """Return where a spec lies in a folder."""
+    return folder / f"{spec['digest']}.json"
+
+
+def write(folder: Path, spec: Spec, modules: Iterable[str], files: Iterable[str]) -> None:
+    """Write a spec that was planned here, unless it is there.
+
+    modules: that the digest of its code is about. files: in which that code is, each as the name
+    of its package and the place in it.
+    """
+    from shiftbench.config import components
+
+    files = sorted(files)
+    code = {
+        "modules": list(modules),
+        "files": files,
+        "sha256": _sha256(files, components.packages()),
+    }
+    _keep(_code(folder, spec), code)
+    _keep(path(folder, spec), spec)  # in the order of the config, which tables keep
+
+
+def read(file: Path, packages: Mapping[str, Path]) -> Spec:
+    """Return the spec of a job.
+
+    packages: folders of the user's components, by name. UserError where the file is not what the
+    workflow wrote, or where the code is not what the spec was planned with.
+    """
+    try:
+        spec = atomic_files.read_json(file)
+        code = atomic_files.read_json(_code(file.parent, spec))
+        sound = file.stem == signed({key: spec[key] for key in spec if key != "digest"})["digest"]
+    except FileNotFoundError as error:
+        raise UserError(f"{error.filename}: no such spec; start the workflow again") from None
+    except (KeyError, TypeError):
+        sound = False
+    if not sound:
+        raise UserError(f"{file}: this is not the spec that was planned; start the workflow again")
+    if code["sha256"] != _sha256(code["files"], packages):
+        _refuse_other_code(spec, code["modules"])
+    return spec
+
+
+def _refuse_other_code(spec: Spec, modules: list[str]) -> None:
+    """UserError unless the code means the same as when the spec was planned, as with a comment."""
+    from shiftbench.config import specs
+
+    now = specs.of_code(*modules)
+    if any(now[key] != spec[key] for key in now):
+        raise UserError(
+            "the code or the lock of its packages changed while the workflow ran; start it again"
+            f" (planned {spec['code'][:12]}, now {now['code'][:12]})"
+        )
+
+
+def _code(folder: Path, spec: Spec) -> Path:
+    return folder / f"code-{spec['code'][:16]}.json"
+
+
+def _sha256(files: Iterable[str], packages: Mapping[str, Path]) -> str:
+    """The checksum of files of code, of the YAML files beside them, and of the lock."""
+    digest = hashlib.sha256()
+    for name in files:
+        package, _, inside = name.partition("/")
+        file = (packages.get(package) or checkout.PACKAGE) / inside
+        for part in (file, file.with_suffix(".yaml")):
+            content = part.read_bytes() if part.is_file() else b""
+            digest.update(f"{name} {len(content)}\n".encode() + content)
+    for lock in (checkout.LOCK, checkout.GPU_LOCK):
+        digest.update(lock.read_bytes() if lock.is_file() else b"")
+    return digest.hexdigest()
+
+
+def _keep(place: Path, content: Any) -> None:
+    """Write a JSON file at once, unless it has this content."""
+    text = json.dumps(content, indent=0) + "\n"
+    if place.is_file() and place.read_text(encoding="utf-8") == text:
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    # Threads, and processes on several nodes, may write the same file.
+    descriptor, new = tempfile.mkstemp(prefix=f".{place.stem}.", dir=place.parent)
+    with open(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    Path(new).chmod(0o644)
+    os.replace(new, place)
