@@ -1,58 +1,33 @@
 """How much work a run is, counted from its spec alone: tasks, rows, steps, hypotheses, weights.
 
 The unit is a multiplication of one weight with one row. A count says how the cost of a run grows
-when its spec changes; what a unit costs is learnt from records (estimate.py).
+when its spec changes; what a unit costs is learnt from records (estimate.py). A combinator says
+what it does to the problem inside it, by a plain function `work(settings, problem)`.
 """
 
 from __future__ import annotations
 
+import ast
+import functools
 import hashlib
 import json
 import math
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-Spec = dict[str, Any]
+from shiftbench.config import components, declarations
+from shiftbench.config.spec_files import Spec
+from shiftbench.data.store import raw
 
 FIXED = 5e6
 """Of a step, or of an update that takes none: what it costs whatever its size. With this, small
-embedded studies predict best what large published ones took (benchmarks/forecast.py)."""
+embedded studies predict best what large published ones took (perf/forecast.py)."""
 PREDICTING = 1 / 3
 """Of a row that is predicted, against one that is trained on, which is also differentiated."""
 
-DATASETS = {
-    "breast-cancer": (569, 30, 2),
-    "diabetes": (442, 10, 1),
-    "digits": (1200, 64, 10),
-    "mnist": (60000, 784, 10),
-    "fashion-mnist": (60000, 784, 10),
-    "cifar-10": (50000, 3072, 10),
-    "cifar-100": (50000, 3072, 100),
-    "cifar-10-100": (50000, 3072, 60),
-    "svhn": (73257, 3072, 10),
-    "diabetic-retinopathy": (28101, 3 * 256**2, 2),
-    "boston": (506, 13, 1),
-    "california": (20640, 8, 1),
-    "covertype-subset": (15120, 54, 2),
-    "pima": (768, 8, 2),
-    "elec2": (45312, 8, 2),
-    "messidor-features": (1151, 19, 2),
-    "uci-boston": (455, 13, 1),
-    "uci-concrete": (927, 8, 1),
-    "uci-energy": (691, 8, 1),
-    "uci-kin8nm": (7373, 8, 1),
-    "uci-naval": (10741, 16, 1),
-    "uci-power-plant": (8611, 4, 1),
-    "uci-protein": (41157, 9, 1),
-    "uci-wine": (1439, 11, 1),
-    "uci-yacht": (277, 6, 1),
-    "nile": (100, 1, 1),
-    "well-log": (4050, 1, 1),
-    "simulated-ar": (600, 5, 5),
-    "stationary-ar": (600, 5, 5),
-}
-"""Training rows, inputs and outputs of data sets, where settings of the stream do not say."""
 UNKNOWN = (1000, 10, 1)
+"""Training rows, inputs and outputs, where neither settings nor the table of data sets say."""
 PERIODS, WORDS = 50, 2000
 """Of texts, where settings do not say."""
 BLOCK, CONTEXTS, DIMENSIONS = 64, 100, 20
@@ -62,16 +37,14 @@ SAMPLED = 0.47
 multiplied beside the mean: 91 and 191 ms a step of li2021vbs' network (docs/paper-hours.md)."""
 NATIVE = 1.8
 """How many times as fast large networks train with all instructions of a processor."""
-ONE_ROW = ("tabular", "series", "series-file", "electricity", "toy-step", "table-file")
-"""Families whose tasks are single rows, or a few."""
-
-GROWING = {"beam": ("size", 2), "run-length": ("keep", 1), "learned-prior": ("keep", 1)}
-"""What keeps more hypotheses after each task: the setting of how many, and updates of each."""
-ENSEMBLES = {"ensemble": "size"}
 
 
 class Sizes(NamedTuple):
-    """Of a stream: tasks, training rows of each, test rows, rows before it, inputs, outputs."""
+    """The sizes of a stream, or of the problem inside a combinator, which decide a cost.
+
+    rows, tests: training and test rows of a task. before: rows before the stream. at_once,
+    in_turn: learners that are updated side by side, and one after the other.
+    """
 
     tasks: int
     rows: int
@@ -79,28 +52,35 @@ class Sizes(NamedTuple):
     before: int
     inputs: int
     outputs: int
+    at_once: int = 1
+    in_turn: int = 1
+
+    def repeated(self, number: int, in_turn: bool = False) -> Sizes:
+        """Return the same problem for several learners."""
+        if in_turn:
+            return self._replace(in_turn=self.in_turn * number)
+        return self._replace(at_once=self.at_once * number)
 
 
-def fingerprint(told: list[Any]) -> str:
-    """A short text for values that decide a cost, equal where they are."""
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
+def fingerprint(values: list[Any]) -> str:
+    """Return a short text for values that decide a cost, equal where they are."""
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def of_run(spec: Spec) -> float:
     """The work of a run: of all its seeds and tasks, and of a warm-up that it does not share."""
     *combinators, (_, settings) = spec["learner"]
     sizes = of_stream(spec["stream"])
-    side, one_by_one = _hypotheses(combinators, sizes.tasks)
-    seeds = spec["seeds"][1] - spec["seeds"][0] + 1
-    rows = sizes.rows
-    if any(name == "joint" for name, _ in combinators):  # it learns from all tasks so far
-        rows = rows * (sizes.tasks + 1) // 2
+    for name, given in combinators:
+        if function := _work("combinators", name):
+            sizes = function(given, sizes)
+    learners = (spec["seeds"][1] - spec["seeds"][0] + 1) * sizes.at_once
     width = multiplications(spec["model"], sizes) * _drawn(spec["model"], settings)
     if spec.get("instructions") == "native":
         width /= NATIVE
-    task = _learning(settings, rows, seeds * side, width)
-    task += _judging(settings, rows, sizes.tests * (1 + sizes.tasks / 2), seeds * side, width)
-    return sizes.tasks * one_by_one * task
+    task = _learning(settings, sizes.rows, learners, width)
+    task += _judging(settings, sizes.rows, sizes.tests * (1 + sizes.tasks / 2), learners, width)
+    return sizes.tasks * sizes.in_turn * task
 
 
 def of_warm_up(spec: Spec) -> float:
@@ -117,13 +97,13 @@ def of_stream(source: Spec) -> Sizes:
     given = source["settings"]
     if "window" in given or "vocabulary_size" in given:
         return _of_words(given)
-    rows, inputs, outputs = DATASETS.get(given.get("dataset", ""), UNKNOWN)
-    if str(given.get("dataset", "")).startswith("simulated-"):
-        rows, inputs = given.get("simulated_rows", rows), given.get("simulated_features", inputs)
-    if given.get("dataset") == "diabetic-retinopathy":
+    dataset = raw.table().get(given.get("dataset", ""))
+    sizes = dataset.sizes if dataset and dataset.sizes else UNKNOWN
+    rows, inputs, outputs = (given[size] if isinstance(size, str) else size for size in sizes)
+    if dataset and "size" in given:  # of square photographs
         inputs = 3 * given["size"] ** 2
     rows = given.get("rows") or rows
-    if source["family"] in ONE_ROW:
+    if "one-row" in declarations.possible("streams", source["family"], "HAS"):
         tasks = given.get("points") or rows
         return Sizes(tasks, given.get("rows_per_task", 1), 0, 0, inputs, outputs)
     share = given.get("classes_per_task", outputs) / outputs  # of the data set, in one task
@@ -175,18 +155,15 @@ def _convolutions(settings: Spec, sizes: Sizes) -> float:
     return total + sum(a * b for a, b in pairwise(widths))
 
 
-def _hypotheses(combinators: list[Any], tasks: int) -> tuple[int, int]:
-    """How many are updated side by side, and how many one after the other."""
-    side = one_by_one = 1
-    for name, settings in combinators:
-        key, updates = GROWING.get(name, ("", 1))
-        kept = updates * min(settings.get(key, 1), max(tasks, 1))
-        kept *= settings.get(ENSEMBLES.get(name, ""), 1)
-        if settings.get("fits") == "sequential":
-            one_by_one *= kept
-        else:
-            side *= kept
-    return side, one_by_one
+@functools.cache
+def _work(kind: str, name: str) -> Callable[[Spec, Sizes], Sizes] | None:
+    """The function `work` of a component, executed alone, so that nothing heavy is imported."""
+    for part in components.syntax_tree(components.path(kind, name)).body:
+        if isinstance(part, ast.FunctionDef) and part.name == "work":
+            namespace: dict[str, Any] = {}
+            exec(compile(ast.Module([part], []), name, "exec", dont_inherit=True), namespace)
+            return namespace["work"]
+    return None
 
 
 def _learning(settings: Spec, rows: int, networks: int, width: float) -> float:

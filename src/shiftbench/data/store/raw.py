@@ -45,12 +45,17 @@ class RawFile:
 
 @dataclass(frozen=True)
 class Dataset:
-    """One raw data set; `files` is empty if a dependency carries the data."""
+    """One raw data set; `files` is empty if a dependency carries the data.
+
+    sizes: training rows, inputs and outputs, each a number or the setting of a stream that says
+    it; empty if settings say all.
+    """
 
     title: str
     licence: str
     citation: str
     files: dict[str, RawFile]
+    sizes: tuple[int | str, ...] = ()
 
     def attributes(self) -> dict[str, str]:
         """Return the attributes of a store of these data: title, licence and citation."""
@@ -116,7 +121,8 @@ def _dataset(row: dict) -> Dataset:
         )
         for name, entry in row.get("files", {}).items()
     }
-    return Dataset(row["title"], row["licence"], row["citation"], files)
+    sizes = tuple(row.get("sizes", ()))
+    return Dataset(row["title"], row["licence"], row["citation"], files, sizes)
 
 
 def _wanted(dataset: str, file: str) -> RawFile:

@@ -90,6 +90,12 @@ class Settings:
     """Fits and predictions of hypotheses: side by side, or one after the other in less memory."""
 
 
+def work(settings, problem):
+    """Return the problem inside, for a forecast: two children of each hypothesis that is kept."""
+    kept = min(settings["size"], max(problem.tasks, 1))
+    return problem.repeated(2 * kept, settings.get("fits") == "sequential")
+
+
 def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
     """Build a beam over a learner; LearnerError if the learner cannot be broadened."""
     broaden = broadening_of("beam", settings, learner)

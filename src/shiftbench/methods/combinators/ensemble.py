@@ -56,6 +56,11 @@ class Settings:
     """Training of the members: side by side, or one after the other in less memory."""
 
 
+def work(settings, problem):
+    """Return the problem inside, for a forecast: that of each member."""
+    return problem.repeated(settings["size"], settings.get("fits") == "sequential")
+
+
 def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
     """Build an ensemble of `settings.size` members of the learner's kind."""
     members = _Members(settings.size, settings.size if settings.fits == "parallel" else 1)

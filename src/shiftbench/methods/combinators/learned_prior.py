@@ -57,6 +57,11 @@ class Settings:
     """Number of rows before a0 and b0 are learnt."""
 
 
+def work(settings, problem):
+    """Return the problem inside, for a forecast: that of each run length that is kept."""
+    return problem.repeated(min(settings["keep"], max(problem.tasks, 1)))
+
+
 def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
     """Build run lengths with a learnt prior over `bayes-linear` with both betas 0.
 

@@ -72,6 +72,11 @@ class Settings:
     segment itself."""
 
 
+def work(settings, problem):
+    """Return the problem inside, for a forecast: that of each run length that is kept."""
+    return problem.repeated(min(settings["keep"], max(problem.tasks, 1)))
+
+
 def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
     """Build run lengths over a learner whose Info has log_evidence."""
     odds, keep = np.log(settings.hazard) - np.log1p(-settings.hazard), settings.keep
