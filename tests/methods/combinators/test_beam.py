@@ -89,9 +89,9 @@ def test_diversified_selection_equals_brute_force(size):
     log_weight = rng.normal(size=(200, 2 * size)) * 3
     chosen = _truncation.select(log_weight, size, "diversified")
     keep = min(2 * size, round(4 * size / 3))
-    for row, found in zip(log_weight, chosen, strict=True):
-        assert set(found) == brute_force(row, size, keep)
-        assert (np.diff(row[found]) <= 0).all()
+    for row, actual in zip(log_weight, chosen, strict=True):
+        assert set(actual) == brute_force(row, size, keep)
+        assert (np.diff(row[actual]) <= 0).all()
 
 
 def test_empty_slots_are_never_kept_before_living_ones():
@@ -143,9 +143,9 @@ def test_the_weights_of_the_paper_are_no_posterior_over_histories():
     distance = {}
     for weights in ("bayes", "paper"):
         _, infos = run(toy(size=16, weights=weights), x[None])
-        found = {tuple(lineage(infos, 0, k)): infos[-1]["log_weight"][0, k] for k in range(16)}
-        assert found.keys() == exact.keys()
-        gaps = [abs(np.exp(found[one]) - np.exp(exact[one] - total)) for one in exact]
+        actual = {tuple(lineage(infos, 0, k)): infos[-1]["log_weight"][0, k] for k in range(16)}
+        assert actual.keys() == exact.keys()
+        gaps = [abs(np.exp(actual[one]) - np.exp(exact[one] - total)) for one in exact]
         distance[weights] = sum(gaps) / 2
     assert distance["bayes"] < 1e-10 and distance["paper"] > 0.2
 
@@ -213,27 +213,29 @@ def test_after_a_warm_up_the_first_task_has_no_shift_to_find():
         state, info = learner.observe(learner.drift(state, key), batch, key)
         assert info["shift"][0, 0] == (t > 0)
     plain = gaussian_mean.build(gaussian_mean.Settings(noise_sd=0.5), SERIES)
-    known, own = plain.init(key), learner.begin(learner.init(key), batches[0], key)[0]
+    expected, own = plain.init(key), learner.begin(learner.init(key), batches[0], key)[0]
     for batch in batches[:2]:
-        known, _ = plain.observe(known, batch, key)
+        expected, _ = plain.observe(expected, batch, key)
     own, info = learner.observe(learner.drift(own, key), batches[1], key)
-    np.testing.assert_allclose(info["posterior_mean"][0, 0], known["mean"].ravel()[0], rtol=1e-12)
+    np.testing.assert_allclose(
+        info["posterior_mean"][0, 0], expected["mean"].ravel()[0], rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize("size", [1, 3])
 def test_hypotheses_fitted_in_turn_equal_those_fitted_together(size):
     state, infos = run(toy(size=size), GOLDEN[None])
-    alone, in_turn = run(toy(size=size, fits="sequential"), GOLDEN[None])
+    sequential_state, in_turn = run(toy(size=size, fits="sequential"), GOLDEN[None])
     for name, array in state.items():
-        np.testing.assert_allclose(alone[name], array, rtol=1e-12)
+        np.testing.assert_allclose(sequential_state[name], array, rtol=1e-12)
     for name, array in infos[-1].items():
         np.testing.assert_allclose(in_turn[-1][name], array, rtol=1e-12)
     together, key = toy(size=size), seeds.block([0], "predict")
-    apart, inputs = toy(size=size, fits="sequential"), np.zeros((1, 4, 0))
+    sequential, inputs = toy(size=size, fits="sequential"), np.zeros((1, 4, 0))
     for at in (state, together.drift(state, key)):
-        told = apart.predict(at, inputs, key)._asdict()
+        actual = sequential.predict(at, inputs, key)._asdict()
         for name, array in together.predict(at, inputs, key)._asdict().items():
-            np.testing.assert_allclose(told[name], array, rtol=1e-12)
+            np.testing.assert_allclose(actual[name], array, rtol=1e-12)
 
 
 def test_geometric_forgetting_lies_between_the_posterior_and_the_prior():
@@ -274,7 +276,7 @@ def test_learnt_odds_are_those_of_a_beta_prior_over_all_histories():
             log_joint += -0.5 * (np.log(2 * np.pi * total) + (x - mean) ** 2 / total)
             mean, variance = mean + variance / total * (x - mean), variance * 0.25 / total
         expected[tuple(t + 1 for t, s in enumerate(history) if s)] = log_joint
-    found = {tuple(lineage(infos, slot=k)): state["log_weight"][0, k] for k in range(2**steps)}
-    assert found.keys() == expected.keys()
+    actual = {tuple(lineage(infos, slot=k)): state["log_weight"][0, k] for k in range(2**steps)}
+    assert actual.keys() == expected.keys()
     for history, log_joint in expected.items():
-        np.testing.assert_allclose(found[history], log_joint, rtol=1e-10)
+        np.testing.assert_allclose(actual[history], log_joint, rtol=1e-10)

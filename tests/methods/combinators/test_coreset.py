@@ -1,4 +1,4 @@
-"""Coresets: which rows are set apart, and who gets to see them."""
+"""Coresets: the choice of rows, and the rows that learner and copy observe."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def wrapped(learner, **settings):
 
 
 def brute_force(inputs, size):
-    """Greedy k centres as one would write it down."""
+    """Return greedy k centres by the definition."""
     chosen = [0]
     while len(chosen) < size:
         best = max(
@@ -74,9 +74,9 @@ def test_k_centres_are_different_rows_even_among_equal_ones():
 @pytest.mark.parametrize("method", ["random", "k-center"])
 def test_the_learner_never_sees_the_rows_set_apart(method):
     learner, seen = spy()
-    made = wrapped(learner, size=4, method=method)
+    combined = wrapped(learner, size=4, method=method)
     batch = task()
-    state, info = made.observe(made.init(KEY), batch, KEY)
+    state, info = combined.observe(combined.init(KEY), batch, KEY)
     first, rest = seen
     assert (info["rows"] == 8).all()
     for s in range(S):
@@ -84,22 +84,22 @@ def test_the_learner_never_sees_the_rows_set_apart(method):
         kept = rest.inputs[s][rest.mask[s]]
         assert len(gone) == 4 and sorted(map(tuple, gone)) == sorted(map(tuple, kept))
         labels = {tuple(x): y for x, y in zip(batch.inputs[s], batch.targets[s], strict=True)}
-        found = [labels[tuple(x)] for x in kept]
-        assert found == rest.targets[s][rest.mask[s]].tolist()
+        labels_of_kept = [labels[tuple(x)] for x in kept]
+        assert labels_of_kept == rest.targets[s][rest.mask[s]].tolist()
     assert (state["mask"].sum(axis=2) == 4).all()
 
 
 def test_predictions_are_the_copys_and_the_learner_goes_on_without_it():
     learner, seen = spy()
-    made = wrapped(learner, size=3)
-    state = made.init(KEY)
+    combined = wrapped(learner, size=3)
+    state = combined.init(KEY)
     for t in range(3):
-        state, _ = made.observe(state, task(seed=t), KEY)
+        state, _ = combined.observe(state, task(seed=t), KEY)
         # 9 rows of each task, and for the copy 3 of each so far, as one more task.
         assert (state["base.count"] == 9 * (t + 1)).all()
         assert (state["tuned.count"] == 12 * (t + 1)).all()
         assert (state["tuned.tuned"] == state["base.tuned"] + 1).all()
-        predictive = made.predict(state, task().inputs, KEY)
+        predictive = combined.predict(state, task().inputs, KEY)
         assert (predictive.probabilities == 12 * (t + 1)).all()
     assert [b.mask.sum() // S for b in seen] == [9, 3, 9, 6, 9, 9]
     assert {b.inputs.shape[1] for b in seen[1::2]} == {9}
@@ -108,12 +108,12 @@ def test_predictions_are_the_copys_and_the_learner_goes_on_without_it():
 def test_rows_with_heads_are_kept_with_their_heads():
     problem = Problem("classification", (2, 1, 1), 6, 12, 3, heads=3)
     learner, seen = spy()
-    made = coreset.build(coreset.Settings(size=3, method="k-center"), problem, learner)
-    state = made.init(KEY)
+    combined = coreset.build(coreset.Settings(size=3, method="k-center"), problem, learner)
+    state = combined.init(KEY)
     for head in range(3):
         batch = task(seed=head)
         batch.inputs[..., -1] = head
-        state, _ = made.observe(state, batch, KEY)
+        state, _ = combined.observe(state, batch, KEY)
     assert seen[-1].inputs[0, :, -1].tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
 
 
@@ -133,8 +133,8 @@ def test_random_rows_are_uniform_and_reproducible():
 
 def test_short_tasks_keep_half_of_their_rows():
     learner, seen = spy()
-    made = wrapped(learner, size=4)
-    state, _ = made.observe(made.init(KEY), task(filled=[5, 1]), KEY)
+    combined = wrapped(learner, size=4)
+    state, _ = combined.observe(combined.init(KEY), task(filled=[5, 1]), KEY)
     assert seen[0].mask.sum(axis=1).tolist() == [3, 1]
     assert seen[1].mask.sum(axis=1).tolist() == [2, 0]
     # The copy of a seed without a coreset is the learner itself.
@@ -143,12 +143,12 @@ def test_short_tasks_keep_half_of_their_rows():
 
 def test_more_tasks_than_the_stream_has():
     learner, _ = spy()
-    made = wrapped(learner, size=2)
-    state = made.init(KEY)
+    combined = wrapped(learner, size=2)
+    state = combined.init(KEY)
     for t in range(3):
-        state, _ = made.observe(state, task(seed=t), KEY)
+        state, _ = combined.observe(state, task(seed=t), KEY)
     with pytest.raises(LearnerError, match="no room for task 4"):
-        made.observe(state, task(), KEY)
+        combined.observe(state, task(), KEY)
 
 
 def test_the_copy_has_the_posterior_as_its_prior_and_its_own_number_of_rows():
@@ -156,9 +156,9 @@ def test_the_copy_has_the_posterior_as_its_prior_and_its_own_number_of_rows():
     problem = Problem("regression", (3,), 1, 12, 1)
     model = linear.build(linear.Settings(noise_sd=0.5), problem)
     learner = map_learner.build(map_learner.Settings(epochs=3, start="prior"), problem, model)
-    made = coreset.build(coreset.Settings(size=5), problem, learner)
+    combined = coreset.build(coreset.Settings(size=5), problem, learner)
     batch = task()._replace(targets=np.zeros((S, 12, 1), np.float32))
-    state, _ = made.observe(made.init(KEY), batch, KEY)
+    state, _ = combined.observe(combined.init(KEY), batch, KEY)
     x = state["inputs"][:, 0]
     assert state["mask"].all()
     np.testing.assert_allclose(

@@ -1,4 +1,4 @@
-"""An ensemble of one is its member; members are what the learner is with seeds of their own."""
+"""Ensembles: one member equals the learner; members are learners with seeds of their own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PARTS = Parts()
 SIZE = 3
 KEY = seeds.block(range(2), "ensemble")
 ROUNDING = {"rtol": 1e-4, "atol": 1e-6}
-MADE: dict[str, Callable[[], tuple[Learner, Problem]]] = {
+BUILDERS: dict[str, Callable[[], tuple[Learner, Problem]]] = {
     "map": lambda: PARTS.learner("map", dropout=0.5),
     "mfvi": lambda: PARTS.learner("mfvi"),
     "beam": lambda: PARTS.combined("beam"),
@@ -30,8 +30,8 @@ MADE: dict[str, Callable[[], tuple[Learner, Problem]]] = {
 
 # Each is built once, since tracing is what takes time here.
 @functools.cache
-def made_of(name: str) -> tuple[Learner, Problem]:
-    return MADE[name]()
+def learner_of(name: str) -> tuple[Learner, Problem]:
+    return BUILDERS[name]()
 
 
 def over(learner: Learner, problem: Problem, size: int = SIZE, fits: str = "parallel") -> Learner:
@@ -39,15 +39,15 @@ def over(learner: Learner, problem: Problem, size: int = SIZE, fits: str = "para
 
 
 def run(learner: Learner, problem: Problem, key: np.ndarray = KEY) -> list[dict]:
-    """Everything that comes out of two tasks, driven as the harness drives it."""
-    state, found = learner.init(key), []
+    """Return all predictions, Infos and states of two tasks, in the harness's order."""
+    state, results = learner.init(key), []
     for t in range(2):
         batch = PARTS.batch(problem, seed=t)
         state = learner.drift(state, key)
         predicted = learner.predict(state, batch.inputs, key)
         state, info = learner.observe(state, batch, key)
-        found += [predicted._asdict(), info, state]
-    return found
+        results += [predicted._asdict(), info, state]
+    return results
 
 
 def assert_same(one: list[dict], two: list[dict], rtol: float = 0, atol: float = 0) -> None:
@@ -60,41 +60,47 @@ def assert_same(one: list[dict], two: list[dict], rtol: float = 0, atol: float =
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(one, marks=pytest.mark.long if one in ("mfvi", "beam") else ()) for one in MADE],
+    [
+        pytest.param(one, marks=pytest.mark.long if one in ("mfvi", "beam") else ())
+        for one in BUILDERS
+    ],
 )
 def test_an_ensemble_of_one_is_its_member_to_the_byte(name):
-    learner, problem = made_of(name)
+    learner, problem = learner_of(name)
     assert_same(run(over(learner, problem, 1), problem), run(learner, problem))
 
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=() if name in ("map", "sva") else pytest.mark.long) for name in MADE],
+    [
+        pytest.param(name, marks=() if name in ("map", "sva") else pytest.mark.long)
+        for name in BUILDERS
+    ],
 )
 def test_one_after_the_other_members_give_the_same(name):
-    """To rounding: instructions for several numbers at once begin anew with each array."""
-    learner, problem = made_of(name)
-    in_turn = run(over(learner, problem, SIZE, "sequential"), problem)
-    assert_same(run(over(learner, problem), problem), in_turn, **ROUNDING)
+    """Up to rounding, because vector instructions are aligned to the start of each array."""
+    learner, problem = learner_of(name)
+    sequential = run(over(learner, problem, SIZE, "sequential"), problem)
+    assert_same(run(over(learner, problem), problem), sequential, **ROUNDING)
 
 
 @pytest.mark.parametrize(
     "name", ["sva", *(pytest.param(one, marks=pytest.mark.long) for one in ("mfvi", "beam"))]
 )
 def test_a_member_is_the_learner_with_seeds_of_its_own(name):
-    learner, problem = made_of(name)
+    learner, problem = learner_of(name)
     together = run(over(learner, problem), problem)
     for member in range(SIZE):
         own = seeds.fold_each(KEY, "member", member) if member else KEY
         for joint, alone in zip(together, run(learner, problem, own), strict=True):
             for key in joint.keys() - {"log_weights"}:
                 h = alone[key].shape[1]
-                found = joint[key][:, member * h : (member + 1) * h]
-                np.testing.assert_allclose(found, alone[key], **ROUNDING, err_msg=key)
+                own_slots = joint[key][:, member * h : (member + 1) * h]
+                np.testing.assert_allclose(own_slots, alone[key], **ROUNDING, err_msg=key)
 
 
 def test_members_differ_and_predict_with_equal_weights():
-    learner, problem = made_of("map")
+    learner, problem = learner_of("map")
     *_, predicted, _, state = run(over(learner, problem), problem)
     assert len(np.unique(state["mean"][0], axis=0)) == SIZE
     np.testing.assert_allclose(predicted["log_weights"], -np.log(SIZE))
@@ -104,7 +110,7 @@ def test_members_differ_and_predict_with_equal_weights():
 @pytest.mark.long
 def test_hypotheses_of_members_keep_their_weights_inside():
     """A mixture of beams: each beam's weights add up to its share."""
-    learner, problem = made_of("beam")
+    learner, problem = learner_of("beam")
     *_, predicted, info, _ = run(over(learner, problem), problem)
     shares = np.exp(predicted["log_weights"]).reshape(2, SIZE, -1).sum(axis=-1)
     np.testing.assert_allclose(shares, 1 / 3)
@@ -112,7 +118,7 @@ def test_hypotheses_of_members_keep_their_weights_inside():
 
 
 class Recorder:
-    """A learner that keeps what it is told, with a field that its predictions leave empty."""
+    """A learner that stores its inputs in its state and leaves a field of predictions empty."""
 
     def __init__(self) -> None:
         self.learner = Learner(
@@ -148,52 +154,52 @@ class Recorder:
 
 @pytest.mark.parametrize("fits", ["parallel", "sequential"])
 def test_drift_boundary_and_warm_up_reach_every_member(fits):
-    made = over(Recorder().learner, Problem("classification", (1,), 2, 1, 1), 3, fits)
-    state = made.init(KEY)
+    combined = over(Recorder().learner, Problem("classification", (1,), 2, 1, 1), 3, fits)
+    state = combined.init(KEY)
     assert state["said"].shape == (2, 3, 2)
     batch = Batch(np.zeros((2, 1, 1)), np.array([[1], [2]]), np.ones((2, 1), bool))
-    warm, info = made.begin(state, batch, KEY)
+    warm, info = combined.begin(state, batch, KEY)
     np.testing.assert_array_equal(warm["said"][..., 0], [[101] * 3, [102] * 3])
     assert info["warm"].shape == (2, 3) and len(np.unique(info["warm"])) == 6
-    told = made.boundary(state, Context(np.array([False, True]), None), KEY)
-    np.testing.assert_array_equal(told["said"][..., 1], [[0] * 3, [1] * 3])
-    drifted = made.drift(state, KEY)
+    after_boundary = combined.boundary(state, Context(np.array([False, True]), None), KEY)
+    np.testing.assert_array_equal(after_boundary["said"][..., 1], [[0] * 3, [1] * 3])
+    drifted = combined.drift(state, KEY)
     np.testing.assert_array_equal(drifted["said"][:, 0, 0], KEY[:, 0])
     assert len(np.unique(drifted["said"][..., 0])) == 6
 
 
 def test_a_field_that_members_leave_empty_stays_empty():
-    made = over(Recorder().learner, Problem("classification", (1,), 2, 1, 1), 3)
+    combined = over(Recorder().learner, Problem("classification", (1,), 2, 1, 1), 3)
     inputs = np.array([[[1.0]], [[2.0]]])
-    found = made.predict(made.init(KEY), inputs, KEY)
-    assert found.variance is None
-    np.testing.assert_array_equal(found.mean[:, :, 0, 0], [[1.0] * 3, [2.0] * 3])
+    predictive = combined.predict(combined.init(KEY), inputs, KEY)
+    assert predictive.variance is None
+    np.testing.assert_array_equal(predictive.mean[:, :, 0, 0], [[1.0] * 3, [2.0] * 3])
 
 
 @pytest.mark.long
 def test_a_reset_ensemble_is_an_ensemble_of_reset_learners():
-    learner, problem = made_of("map")
-    made = reset.build(reset.Settings(), problem, over(learner, problem, 2))
+    learner, problem = learner_of("map")
+    combined = reset.build(reset.Settings(), problem, over(learner, problem, 2))
     other = over(reset.build(reset.Settings(), problem, learner), problem, 2)
-    assert_same(run(made, problem), run(other, problem))
+    assert_same(run(combined, problem), run(other, problem))
 
 
 def test_an_average_of_members_predicts_better_than_a_member():
-    """Of a concave score, whatever they learnt: Jensen's inequality."""
-    learner, problem = made_of("map")
-    made = over(learner, problem)
-    state, _ = made.observe(made.init(KEY), PARTS.batch(problem), KEY)
+    """The log score is concave, so Jensen's inequality holds for any members."""
+    learner, problem = learner_of("map")
+    combined = over(learner, problem)
+    state, _ = combined.observe(combined.init(KEY), PARTS.batch(problem), KEY)
     test = PARTS.batch(problem, seed=9)
-    found = made.predict(state, test.inputs, KEY)
-    assert isinstance(found, Categorical)
+    predictive = combined.predict(state, test.inputs, KEY)
+    assert isinstance(predictive, Categorical)
     right = np.take_along_axis(
-        found.probabilities, test.targets[:, None, :, None].repeat(SIZE, 1), -1
+        predictive.probabilities, test.targets[:, None, :, None].repeat(SIZE, 1), -1
     )[..., 0]
     assert (np.log(right.mean(axis=1)) >= np.log(right).mean(axis=1)).all()
 
 
 def test_a_beam_over_an_ensemble_is_not_built():
-    learner, problem = made_of("map")
+    learner, problem = learner_of("map")
     assert "ensemble" in components.names("combinators")
     with pytest.raises(Exception, match="broaden"):
         beam.build(settings("combinators", "beam"), problem, over(learner, problem, 2))

@@ -24,19 +24,22 @@ def batch(value: float) -> Batch:
 @pytest.mark.parametrize("broadening", ["temper", "temper-prior", "geometric", "diffuse"])
 @pytest.mark.parametrize("warm", [False, True])
 def test_equals_a_beam_whose_log_odds_are_large(broadening, warm):
-    how = {"broadening": broadening, "beta": 0.3}
-    alone = forget.build(forget.Settings(**how), SERIES, PLAIN)
-    certain = beam.build(beam.Settings(size=1, prior_log_odds=1000.0, **how), SERIES, PLAIN)
-    one, other = alone.init(KEY), certain.init(KEY)
+    broadening_settings = {"broadening": broadening, "beta": 0.3}
+    forgetting = forget.build(forget.Settings(**broadening_settings), SERIES, PLAIN)
+    certain = beam.build(
+        beam.Settings(size=1, prior_log_odds=1000.0, **broadening_settings), SERIES, PLAIN
+    )
+    state, expected = forgetting.init(KEY), certain.init(KEY)
     if warm:
-        one, other = (
-            made.begin(s, batch(4.0), KEY)[0] for made, s in ((alone, one), (certain, other))
+        state, expected = (
+            learner.begin(s, batch(4.0), KEY)[0]
+            for learner, s in ((forgetting, state), (certain, expected))
         )
     for value in (1.0, -2.0, 0.5):
-        one, _ = alone.observe(alone.drift(one, KEY), batch(value), KEY)
-        other, _ = certain.observe(certain.drift(other, KEY), batch(value), KEY)
+        state, _ = forgetting.observe(forgetting.drift(state, KEY), batch(value), KEY)
+        expected, _ = certain.observe(certain.drift(expected, KEY), batch(value), KEY)
         for name in ("base.mean", "base.variance"):
-            np.testing.assert_allclose(one[name], other[name], rtol=1e-12)
+            np.testing.assert_allclose(state[name], expected[name], rtol=1e-12)
 
 
 def test_a_learner_that_cannot_be_broadened_is_refused():

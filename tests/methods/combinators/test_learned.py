@@ -1,4 +1,4 @@
-"""Learnt betas and priors: gradients against differences of whole runs, and where they go."""
+"""Learnt betas and priors: gradients against differences of whole runs, and directions."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def rows_of(x, y):
 
 def follow(learner, x, y, key=KEY):
     """One-step forecasts [T, d] of a run, its states with fresh slots, its last info."""
-    state, found, states, info = learner.init(key), [], [], {}
+    state, forecasts, states, info = learner.init(key), [], [], {}
     for row in rows_of(x, y):
         state = learner.drift(state, key)
         predictive = learner.predict(state, row.inputs, key)
-        found.append(np.exp(predictive.log_weights[0]) @ predictive.mean[0, :, 0])
+        forecasts.append(np.exp(predictive.log_weights[0]) @ predictive.mean[0, :, 0])
         states.append(state)
         state, info = learner.observe(state, row, key)
-    return np.array(found), states, info
+    return np.array(forecasts), states, info
 
 
 def plain(problem, **settings):
@@ -56,20 +56,20 @@ def plain(problem, **settings):
     return run_length.build(run_length.Settings(0.05, 50), problem, inner)
 
 
-def learned(module, made, problem, **settings):
+def learned(module, combinator_settings, problem, **settings):
     inner = bayes_linear.build(bayes_linear.Settings(**settings), problem)
-    return module.build(made, problem, inner)
+    return module.build(combinator_settings, problem, inner)
 
 
 @pytest.mark.parametrize(("d", "p", "models"), [(1, 1, 1), (2, 3, 2)])
 def test_the_gradient_in_beta_rlm_is_the_difference_of_whole_runs(d, p, models):
     problem, (x, y) = problem_of(d, p, models), series(30, d, p, models)
-    found, states, _ = follow(learned(learned_beta, BETA, problem, beta_rlm=0.2), x, y)
+    forecasts, states, _ = follow(learned(learned_beta, BETA, problem, beta_rlm=0.2), x, y)
     same, above, below = (
         follow(plain(problem, beta_rlm=0.2 + step), x, y)[0] for step in (0, 1e-5, -1e-5)
     )
-    np.testing.assert_allclose(found, same, atol=1e-10)
-    expected = (np.sign(found - y[0]) * (above - below)).sum(axis=1) / 2e-5 / 100
+    np.testing.assert_allclose(forecasts, same, atol=1e-10)
+    expected = (np.sign(forecasts - y[0]) * (above - below)).sum(axis=1) / 2e-5 / 100
     moving = learned(learned_beta, replace(BETA, first=0), problem, beta_rlm=0.2)
     for row, state, gradient in zip(rows_of(x, y), states, expected, strict=True):
         after = moving.observe(state, row, KEY)[0]["beta_rlm"][0, 0]
@@ -81,11 +81,11 @@ def test_the_gradient_in_beta_p_is_the_difference_of_whole_runs():
     x, y = series(24)
     y[0, 8] = 9.0
     settings = {"beta_rlm": 0.2, "beta_p": 0.2, "window": 24, "tolerance": 1e-6}
-    found, states, _ = follow(learned(learned_beta, BETA, ONE, **settings), x, y)
+    forecasts, states, _ = follow(learned(learned_beta, BETA, ONE, **settings), x, y)
     above, below = (
         follow(plain(ONE, **settings | {"beta_p": beta}), x, y)[0] for beta in (0.22, 0.18)
     )
-    expected = (np.sign(found - y[0]) * (above - below)).sum(axis=1) / 0.04 / 100
+    expected = (np.sign(forecasts - y[0]) * (above - below)).sum(axis=1) / 0.04 / 100
     moving = learned(learned_beta, replace(BETA, first=0), ONE, **settings)
     for row, state, gradient in zip(rows_of(x, y), states, expected, strict=True):
         after = moving.observe(state, row, KEY)[0]["beta_p"][0, 0]
@@ -153,32 +153,34 @@ def contaminated(rate, jumps, rows=400, seeds=6):
 @pytest.mark.parametrize(("rate", "jumps", "way"), [(0.06, False, 1), (0.0, True, -1)])
 def test_outliers_move_beta_up_and_clean_jumps_down(rate, jumps, way):
     x, y = contaminated(rate, jumps)
-    made = learned_beta.Settings(hazard=0.02, keep=30, bound=3.0, rate=0.2, first=20)
+    combinator_settings = learned_beta.Settings(hazard=0.02, keep=30, bound=3.0, rate=0.2, first=20)
     robust = {"beta_rlm": 0.1, "a0": 3.0, "b0": 3.0, "prior_variance": 16.0}
-    _, _, info = follow(learned(learned_beta, made, ONE, **robust), x, y, np.zeros((6, 2), int))
+    _, _, info = follow(
+        learned(learned_beta, combinator_settings, ONE, **robust), x, y, np.zeros((6, 2), int)
+    )
     moved = info["beta_rlm"][:, 0] - 0.1
     assert way * moved.mean() > 0.01 and (way * moved > 0).sum() >= 5
 
 
 def test_b0_moves_to_the_noise_of_the_data():
     x, y = series(150)
-    made = learned_prior.Settings(rate=0.05)
-    _, _, info = follow(learned(learned_prior, made, ONE, a0=2.0, b0=50.0), x, y)
+    combinator_settings = learned_prior.Settings(rate=0.05)
+    _, _, info = follow(learned(learned_prior, combinator_settings, ONE, a0=2.0, b0=50.0), x, y)
     assert info["b0"][0, 0] / info["a0"][0, 0] < 5.0
 
 
 @pytest.mark.parametrize(
-    ("module", "made", "settings"),
+    ("module", "combinator_settings", "settings"),
     [
         (learned_beta, BETA, {"beta_rlm": 0.2, "beta_p": 0.1, "window": 12}),
         (learned_prior, PRIOR, {}),
     ],
 )
-def test_saved_states_go_on_and_masked_rows_change_nothing(module, made, settings):
+def test_saved_states_go_on_and_masked_rows_change_nothing(module, combinator_settings, settings):
     x, y = series(12, seeds=2)
     key = np.zeros((2, 2), int)
-    made = replace(made, first=3, largest_step=0.01)
-    learner = learned(module, made, ONE, **settings)
+    combinator_settings = replace(combinator_settings, first=3, largest_step=0.01)
+    learner = learned(module, combinator_settings, ONE, **settings)
     whole, _ = learner.observe(learner.init(key), Batch(x, y, np.ones((2, 12), bool)), key)
     _, states, _ = follow(learner, x, y, key)
     rest, _ = learner.observe(states[5], Batch(x[:, 5:], y[:, 5:], np.ones((2, 7), bool)), key)
@@ -194,11 +196,11 @@ def test_a_learner_that_cannot_be_learnt_over_is_refused():
     mean = gaussian_mean.build(gaussian_mean.Settings(), ONE)
     robust = bayes_linear.build(bayes_linear.Settings(beta_rlm=0.1), ONE)
     standard = bayes_linear.build(bayes_linear.Settings(), ONE)
-    for module, made, inner in [
+    for module, combinator_settings, inner in [
         (learned_beta, BETA, mean),
         (learned_beta, BETA, standard),
         (learned_prior, PRIOR, mean),
         (learned_prior, PRIOR, robust),
     ]:
         with pytest.raises(LearnerError, match="bayes-linear"):
-            module.build(made, ONE, inner)
+            module.build(combinator_settings, ONE, inner)

@@ -19,12 +19,12 @@ BEAM = {"broadening": "temper-prior", "beta": 0.25, "size": K, "prior_log_odds":
 
 def learner(*between, **settings):
     """per-word over skipgram, with combinators between."""
-    made = per_word.Settings(dimension=D, **{"block": 5} | settings)
-    inside = per_word.inner_problem(made, STREAM)
+    outer = per_word.Settings(dimension=D, **{"block": 5} | settings)
+    inside = per_word.inner_problem(outer, STREAM)
     inner = skipgram.build(skipgram.Settings(), inside)
     for module, chosen in reversed(between):
         inner = module.build(module.Settings(**chosen), inside, inner)
-    return per_word.build(made, STREAM, inner)
+    return per_word.build(outer, STREAM, inner)
 
 
 def key(repetitions=1):
@@ -47,22 +47,22 @@ def two_topics(seed, mass=4000, swapped=False):
 
 def batch(*counts):
     """Pairs of one matrix for each repetition, padded to the most."""
-    found = [np.stack([*np.nonzero(c), c[np.nonzero(c)]], axis=1) for c in counts]
-    most = max(map(len, found)) + 3
-    rows = np.stack([np.pad(f, ((0, most - len(f)), (0, 0))) for f in found])
-    mask = np.arange(most) < np.array([[len(f)] for f in found])
+    results = [np.stack([*np.nonzero(c), c[np.nonzero(c)]], axis=1) for c in counts]
+    most = max(map(len, results)) + 3
+    rows = np.stack([np.pad(f, ((0, most - len(f)), (0, 0))) for f in results])
+    mask = np.arange(most) < np.array([[len(f)] for f in results])
     return Batch(rows[..., :2].astype(np.int32), rows[..., 2:].astype(np.float32), mask)
 
 
-def run(made, *tasks, repetitions=1):
+def run(combined, *tasks, repetitions=1):
     """State and infos after the warm-up on all tasks together and then each of them."""
     total = batch(*np.sum(tasks, axis=0)) if repetitions > 1 else batch(np.sum(tasks, axis=0))
-    state, _ = made.begin(made.init(key(repetitions)), total, key(repetitions))
+    state, _ = combined.begin(combined.init(key(repetitions)), total, key(repetitions))
     infos = []
     for counts in tasks:
         data = batch(*counts) if repetitions > 1 else batch(counts)
-        state = made.drift(state, key(repetitions))
-        state, info = made.observe(state, data, key(repetitions))
+        state = combined.drift(state, key(repetitions))
+        state, info = combined.observe(state, data, key(repetitions))
         infos.append(info)
     return state, infos
 
@@ -77,17 +77,17 @@ def close(one, two):
 
 
 @pytest.fixture(scope="module")
-def found():
+def results():
     return run(learner((beam, BEAM)), *TASKS)
 
 
-def test_blocks_of_any_size_give_the_same(found):
+def test_blocks_of_any_size_give_the_same(results):
     for block in (1, 50):
         state, infos = run(learner((beam, BEAM), block=block), *TASKS)
-        np.testing.assert_allclose(state["context"], found[0]["context"], atol=1e-3)
+        np.testing.assert_allclose(state["context"], results[0]["context"], atol=1e-3)
         for name in ("shift", "parent"):
-            np.testing.assert_array_equal(infos[2][name], found[1][2][name])
-        np.testing.assert_allclose(infos[2]["mean"], found[1][2]["mean"], atol=5e-3)
+            np.testing.assert_array_equal(infos[2][name], results[1][2][name])
+        np.testing.assert_allclose(infos[2]["mean"], results[1][2]["mean"], atol=5e-3)
 
 
 def word_alone(state, counts, word):
@@ -98,22 +98,22 @@ def word_alone(state, counts, word):
     return Batch(state["context"][:, 0], targets, np.ones((1, V), bool))
 
 
-def test_equals_the_beam_on_each_word_alone(found):
-    state, infos = found
+def test_equals_the_beam_on_each_word_alone(results):
+    state, infos = results
     inside = per_word.inner_problem(per_word.Settings(dimension=D), STREAM)
-    alone = beam.build(beam.Settings(**BEAM), inside, skipgram.build(skipgram.Settings(), inside))
+    single = beam.build(beam.Settings(**BEAM), inside, skipgram.build(skipgram.Settings(), inside))
     for word in (0, 5, 11):
-        own = alone.init(key())
+        own = single.init(key())
         for counts, info in zip(TASKS, infos, strict=True):
             data = word_alone(state, counts, word)
-            own, expected = alone.observe(alone.drift(own, key()), data, key())
+            own, expected = single.observe(single.drift(own, key()), data, key())
             close({k: a[:, :, word] for k, a in info.items()}, expected)
         of_word = {k.removeprefix("base."): a[0, :, word] for k, a in state.items() if "base" in k}
         close(of_word, own)
 
 
-def test_states_and_infos_have_their_shapes(found):
-    state, infos = found
+def test_states_and_infos_have_their_shapes(results):
+    state, infos = results
     assert state["context"].shape == (1, 1, V, D)
     assert state["base.base.mean"].shape == (1, 1, V, K, D)
     assert state["base.log_weight"].shape == (1, 1, V, K)
@@ -139,9 +139,9 @@ def test_an_absent_word_stays_at_its_prior():
 def test_independent_words_forget():
     state, infos = run(learner((reset, {})), *TASKS[:2])
     inside = per_word.inner_problem(per_word.Settings(dimension=D), STREAM)
-    alone = skipgram.build(skipgram.Settings(), inside)
+    single = skipgram.build(skipgram.Settings(), inside)
     data = word_alone(state, TASKS[1], 3)
-    _, expected = alone.observe(alone.init(key()), data, key())
+    _, expected = single.observe(single.init(key()), data, key())
     close({k: a[:, :, 3] for k, a in infos[1].items()}, expected)
 
 
@@ -159,11 +159,11 @@ def test_repetitions_have_contexts_of_their_own():
     assert np.abs(both["context"][0] - both["context"][1]).max() > 0.1
 
 
-def test_predictions_of_pairs_mix_the_hypotheses_of_their_word(found):
-    state, _ = found
-    made = learner((beam, BEAM))
+def test_predictions_of_pairs_mix_the_hypotheses_of_their_word(results):
+    state, _ = results
+    combined = learner((beam, BEAM))
     pairs = np.array([[[3, 5], [0, 2], [11, 1], [0, 2], [0, 0]]], np.int32)
-    predicted = made.predict(state, pairs, key())
+    predicted = combined.predict(state, pairs, key())
     assert predicted.probabilities.shape == (1, 1, 5, 2)
     np.testing.assert_allclose(predicted.probabilities.sum(axis=-1), 1, rtol=1e-12)
     z, w = np.polynomial.hermite_e.hermegauss(40)
@@ -179,8 +179,8 @@ def test_predictions_of_pairs_mix_the_hypotheses_of_their_word(found):
 
 def test_pretraining_lowers_the_loss_and_signs_follow_the_topics():
     counts = two_topics(3, mass=100_000)
-    known = cooccurrence(np.argwhere(counts), counts[counts > 0], V, 1.0, 0.75)
-    vectors, losses = pretrained(known, 2, np.random.default_rng(0), 20, 1e-5)
+    cooccurrences = cooccurrence(np.argwhere(counts), counts[counts > 0], V, 1.0, 0.75)
+    vectors, losses = pretrained(cooccurrences, 2, np.random.default_rng(0), 20, 1e-5)
     assert losses[-1] < losses[0] - 0.1 and (np.diff(losses[:-1]) < 0).all()
     # A context's vector against the mean of its topic's, without the absent word.
     topics = np.stack([vectors[0:11:2].mean(axis=0), vectors[1:11:2].mean(axis=0)])
@@ -191,13 +191,13 @@ def test_pretraining_lowers_the_loss_and_signs_follow_the_topics():
 
 def test_dense_blocks_are_the_counts_and_the_negatives_of_the_notes():
     counts = two_topics(4)
-    known = cooccurrence(np.argwhere(counts), counts[counts > 0], V, 2.0, 0.75)
+    cooccurrences = cooccurrence(np.argwhere(counts), counts[counts > 0], V, 2.0, 0.75)
     mass = counts.sum(axis=1)
     negatives = 2 * np.outer(mass, mass**0.75 / (mass**0.75).sum())
-    rows = [known.dense(words)[real] for words, real in blocks(V, 5)]
+    rows = [cooccurrences.dense(words)[real] for words, real in blocks(V, 5)]
     np.testing.assert_allclose(np.concatenate(rows)[..., 0], counts)
     np.testing.assert_allclose(np.concatenate(rows)[..., 1], negatives, rtol=1e-6)
-    turned = known.transposed.dense(np.arange(V))
+    turned = cooccurrences.transposed.dense(np.arange(V))
     np.testing.assert_allclose(turned, np.stack([counts, negatives], -1).swapaxes(0, 1), rtol=1e-6)
     assert {len(words) for words, _ in blocks(V, 5)} == {5}
 
@@ -209,11 +209,11 @@ def test_an_empty_period_and_exponent_zero_are_finite():
 
 
 def test_wrong_pairs_and_another_stream_are_refused():
-    made, good = learner(), batch(TASKS[0])
+    combined, good = learner(), batch(TASKS[0])
     for name, value in (("inputs", V), ("inputs", -1), ("targets", -1.0), ("targets", np.inf)):
         wrong = good._replace(**{name: getattr(good, name).copy()})
         getattr(wrong, name)[0, 7, 0] = value
         with pytest.raises(LearnerError, match="row 7 counts the pair"):
-            made.begin(made.init(key()), wrong, key())
+            combined.begin(combined.init(key()), wrong, key())
     with pytest.raises(LearnerError, match="stream of counts"):
-        per_word.build(per_word.Settings(), Problem("regression", (1,), 1, 1, 1), made)
+        per_word.build(per_word.Settings(), Problem("regression", (1,), 1, 1, 1), combined)

@@ -1,4 +1,4 @@
-"""Forgetting before every task: what is gone back to."""
+"""Resets before every task, to the initial prior or to the posterior of the warm-up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run lengths against the enumeration of all segmentations, and one path against the other."""
+"""Run lengths against enumeration of all segmentations, compiled or not."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def evidence(inner, batch, start, stop, model, s):
 def enumerated(inner, batch, models, s):
     """Log joint of every segmentation with a model a segment: (run length, model) -> list."""
     t = batch.mask.shape[1]
-    found: dict[tuple[int, int], list[float]] = {}
+    joints: dict[tuple[int, int], list[float]] = {}
     for cuts in itertools.product([False, True], repeat=t - 1):
         starts = [0, *(i + 1 for i, cut in enumerate(cuts) if cut)]
         log_prior = sum(math.log(HAZARD if cut else 1 - HAZARD) for cut in cuts)
@@ -72,8 +72,8 @@ def enumerated(inner, batch, models, s):
             joint = log_prior - len(starts) * math.log(models)
             for start, stop, model in zip(starts, ends, of_segment, strict=True):
                 joint += evidence(inner, batch, start, stop, model, s)
-            found.setdefault((t - 1 - starts[-1], of_segment[-1]), []).append(joint)
-    return found
+            joints.setdefault((t - 1 - starts[-1], of_segment[-1]), []).append(joint)
+    return joints
 
 
 CASES = {
@@ -104,8 +104,8 @@ def test_posterior_and_best_segmentation_equal_enumeration(case, models, d, p):
             place = int(last["run_length"][s, k]), int(last["model"][s, k])
             weight = logsumexp(exact[place]) - total
             assert last["log_weight"][s, k] == pytest.approx(weight, abs=1e-9)
-            found = last["map_log_joint"][s, k] - largest
-            assert found == pytest.approx(best[place] - top, abs=1e-9)
+            gap = last["map_log_joint"][s, k] - largest
+            assert gap == pytest.approx(best[place] - top, abs=1e-9)
     assert state["log_joint"].shape == (2, 40)
 
 

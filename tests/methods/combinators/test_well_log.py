@@ -37,10 +37,10 @@ def stream(plan):
     return series.build(components.configured("streams", "series", settings), raw)
 
 
-def found(plan, stream, variant):
+def changepoints_of(plan, stream, method):
     """Changepoints, counted from 1, and how often the most probable run length is 0."""
     learner = pipeline.assemble(
-        plan.studies["well-log"].pipelines[variant], None, series.problem(stream)
+        plan.studies["well-log"].pipelines[method], None, series.problem(stream)
     )
     key, infos = seeds.block(range(1), "well-log"), []
     state = learner.init(key)
@@ -58,12 +58,12 @@ def found(plan, stream, variant):
 
 
 def test_standard_is_at_zero_26_times_with_30_changepoints(plan, stream):
-    points, zeros = found(plan, stream, "standard")
+    points, zeros = changepoints_of(plan, stream, "standard")
     assert zeros == 26 and len(points) == 30
 
 
-@pytest.mark.parametrize(("variant", "golden"), [("robust", ROBUST), ("robust-strong", STRONG)])
-def test_robust_finds_the_golden_changepoints(plan, stream, variant, golden):
-    points, _ = found(plan, stream, variant)
+@pytest.mark.parametrize(("method", "golden"), [("robust", ROBUST), ("robust-strong", STRONG)])
+def test_robust_finds_the_golden_changepoints(plan, stream, method, golden):
+    points, _ = changepoints_of(plan, stream, method)
     assert len(points) == len(golden)
     assert np.abs(points - golden).max() <= 2

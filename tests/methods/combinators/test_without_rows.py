@@ -1,4 +1,4 @@
-"""A seed without rows keeps its state, whatever the learner makes of nothing."""
+"""A seed without rows keeps its state."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def test_the_seed_stays_and_the_other_learns_as_ever(name: str) -> None:
     learner, problem = PARTS.learner(name)
     state, _ = learner.observe(learner.init(key("init")), batch_of(problem), key("first"))
     batch = batch_of(problem, seed=1)
-    nothing = batch._replace(mask=batch.mask & np.array([[True], [False]]))
+    partly_empty = batch._replace(mask=batch.mask & np.array([[True], [False]]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        learnt, info = unmoved(learner).observe(state, nothing, key("second"))
+        after, info = unmoved(learner).observe(state, partly_empty, key("second"))
     whole, whole_info = learner.observe(state, batch, key("second"))
-    for array in learnt:
-        np.testing.assert_array_equal(learnt[array][1], state[array][1])
-        np.testing.assert_array_equal(learnt[array][0], whole[array][0])
+    for array in after:
+        np.testing.assert_array_equal(after[array][1], state[array][1])
+        np.testing.assert_array_equal(after[array][0], whole[array][0])
     for array in info:
         assert np.isfinite(np.asarray(info[array])[1]).all()
         np.testing.assert_array_equal(info[array][0], whole_info[array][0])

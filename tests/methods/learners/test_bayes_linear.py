@@ -22,7 +22,7 @@ def data(d, p, n=12, s=2, seed=0):
     return Batch(x, y, np.ones((s, n), bool))
 
 
-def learnt(d, p, batch, **settings):
+def fit_to(d, p, batch, **settings):
     learner = bayes_linear.build(
         bayes_linear.Settings(**settings), Problem("regression", (1, d, p), d, 1, 9)
     )
@@ -38,7 +38,7 @@ def squared(root):
 @pytest.mark.parametrize(("d", "p"), SHAPES)
 def test_rows_one_by_one_give_the_posterior_of_all(d, p):
     batch = data(d, p)
-    _, state, _ = learnt(d, p, batch, a0=2.0, b0=3.0, prior_mean=0.5, prior_variance=4.0)
+    _, state, _ = fit_to(d, p, batch, a0=2.0, b0=3.0, prior_mean=0.5, prior_variance=4.0)
     x, y = batch.inputs[0, :, 0].reshape(-1, p), batch.targets[0].ravel()
     precision = np.eye(p) / 4 + x.T @ x
     mean = np.linalg.solve(precision, np.full(p, 0.5) / 4 + x.T @ y)
@@ -54,22 +54,22 @@ def test_features_are_a_design_with_an_intercept_at_the_end(beta_p):
     rng, key = np.random.default_rng(3), seeds.block(range(2), "linear")
     x, y = rng.normal(size=(2, 9, 3)), rng.normal(size=(2, 9, 1))
     design = np.concatenate([x, np.ones((2, 9, 1))], axis=2)[:, :, None, None]
-    settings, found = bayes_linear.Settings(beta_p=beta_p), []
+    settings, results = bayes_linear.Settings(beta_p=beta_p), []
     for shape, inputs in (((3,), x), ((1, 1, 4), design)):
         learner = bayes_linear.build(settings, Problem("regression", shape, 1, 9, 1))
         batch = Batch(inputs, y, np.ones((2, 9), bool))
         state, info = learner.observe(learner.init(key), batch, key)
         predicted = learner.predict(state, inputs, key)
-        found.append([*state.values(), info["log_evidence"], *predicted])
-    for of_features, of_design in zip(*found, strict=True):
+        results.append([*state.values(), info["log_evidence"], *predicted])
+    for of_features, of_design in zip(*results, strict=True):
         np.testing.assert_array_equal(of_features, of_design)
 
 
 @pytest.mark.parametrize(("d", "p"), SHAPES)
 def test_a_small_beta_is_the_standard_posterior(d, p):
     batch = data(d, p)
-    _, exact, _ = learnt(d, p, batch, a0=3.0)
-    _, state, _ = learnt(d, p, batch, a0=3.0, beta_p=1e-4, tolerance=1e-6)
+    _, exact, _ = fit_to(d, p, batch, a0=3.0)
+    _, state, _ = fit_to(d, p, batch, a0=3.0, beta_p=1e-4, tolerance=1e-6)
     a, b, mean, root = bayes_linear._posterior(state)
     np.testing.assert_allclose(mean, exact["mean"], atol=5e-3)
     np.testing.assert_allclose(b / a, exact["b"] / exact["a"], rtol=1e-2)
@@ -140,10 +140,10 @@ def test_the_elbo_equals_sampling(d, p):
 def test_an_outlier_leaves_the_robust_mean_where_it_is():
     batch = data(1, 1, n=60, s=1)
     batch.inputs[:] = 1.0
-    clean = learnt(1, 1, batch, beta_p=0.3)[1]
+    clean = fit_to(1, 1, batch, beta_p=0.3)[1]
     batch.targets[0, 40] = 100.0
-    robust = learnt(1, 1, batch, beta_p=0.3)[1]
-    standard = learnt(1, 1, batch)[1]
+    robust = fit_to(1, 1, batch, beta_p=0.3)[1]
+    standard = fit_to(1, 1, batch)[1]
     moved = abs(robust["fit"][0, 0, 2] - clean["fit"][0, 0, 2])
     assert moved < 0.05 and abs(standard["mean"][0, 0, 0]) > 1
 
@@ -169,7 +169,7 @@ def test_constant_and_huge_series_stay_finite(value, beta_p):
     batch.inputs[:] = 1.0
     batch.targets[:] = value
     for n in (1, 40):
-        _, state, info = learnt(1, 1, Batch(*(a[:, :n] for a in batch)), beta_p=beta_p)
+        _, state, info = fit_to(1, 1, Batch(*(a[:, :n] for a in batch)), beta_p=beta_p)
         assert all(np.isfinite(a).all() for a in state.values())
         assert np.isfinite(info["log_evidence"]).all()
 
@@ -178,11 +178,11 @@ def test_bad_input_is_named():
     batch = data(1, 1)
     batch.targets[1, 3] = np.nan
     with pytest.raises(LearnerError, match="target 0 of row 3 of repetition 1 is nan"):
-        learnt(1, 1, batch)
+        fit_to(1, 1, batch)
     batch.mask[1, 3] = False
-    assert np.isfinite(learnt(1, 1, batch)[1]["b"]).all()
+    assert np.isfinite(fit_to(1, 1, batch)[1]["b"]).all()
     with pytest.raises(LearnerError, match="stream promised 2"):
-        learnt(2, 1, data(1, 1))
+        fit_to(2, 1, data(1, 1))
     with pytest.raises(LearnerError, match="needs real targets and a design"):
         bayes_linear.build(bayes_linear.Settings(), Problem("regression", (3,), 2, 1, 5))
 
@@ -193,8 +193,11 @@ def test_a_beam_over_it_weighs_histories_as_brute_force_does():
     prior = {"a0": 2.0, "b0": 1.5, "prior_variance": 3.0}
     inner = bayes_linear.build(bayes_linear.Settings(**prior), problem)
     how = Broadening("geometric", beta=0.4)
-    made = beam.Settings(size=2, weights="bayes", broadening=how.kind, beta=how.beta)
-    learner, tasks = beam.build(made, problem, inner), [data(1, 2, 4, 1, seed) for seed in (1, 2)]
+    beam_settings = beam.Settings(size=2, weights="bayes", broadening=how.kind, beta=how.beta)
+    learner, tasks = (
+        beam.build(beam_settings, problem, inner),
+        [data(1, 2, 4, 1, seed) for seed in (1, 2)],
+    )
     state = learner.init(key)
     for batch in tasks:
         state, info = learner.observe(learner.drift(state, key), batch, key)

@@ -23,11 +23,11 @@ def problem(d: int, p: int) -> Problem:
 
 
 def learner_of(d: int = 1, p: int = 1, **fields):
-    made = beta_hmc.Settings(
+    hmc_settings = beta_hmc.Settings(
         a0=PRIOR.a, b0=PRIOR.b, prior_mean=PRIOR.mean, prior_variance=PRIOR.variance,
         beta_p=BETA, **fields,
     )  # fmt: skip
-    return beta_hmc.build(made, problem(d, p))
+    return beta_hmc.build(hmc_settings, problem(d, p))
 
 
 @pytest.fixture(scope="module")
@@ -55,10 +55,10 @@ def grid_posterior(y: np.ndarray):
 
 
 def test_draws_agree_with_a_grid_in_one_dimension(level):
-    one, two = batch(12, 0, outliers=2), batch(8, 1)
-    state, _ = level.observe(level.init(KEYS), one, seeds.fold_each(KEYS, 0))
-    _, info = level.observe(state, two, seeds.fold_each(KEYS, 1))
-    mu, s2, weight = grid_posterior(np.concatenate([one.targets[0], two.targets[0]]))
+    first, second = batch(12, 0, outliers=2), batch(8, 1)
+    state, _ = level.observe(level.init(KEYS), first, seeds.fold_each(KEYS, 0))
+    _, info = level.observe(state, second, seeds.fold_each(KEYS, 1))
+    mu, s2, weight = grid_posterior(np.concatenate([first.targets[0], second.targets[0]]))
     assert info["draws"].shape == (2, 1, 40_000, 2)
     for draws in info["draws"][:, 0]:
         # Four standard errors of about 20,000 effective draws.
@@ -79,11 +79,11 @@ def test_predicts_the_integral_over_the_posterior(level):
     rows = batch(12, 0, outliers=2)
     state, _ = level.observe(level.init(KEYS), rows, seeds.fold_each(KEYS, 0))
     test = batch(5, 2)
-    found = log_predictive.score(level.predict(state, test.inputs, KEYS), test)
+    score = log_predictive.score(level.predict(state, test.inputs, KEYS), test)
     mu, s2, weight = grid_posterior(rows.targets[0])
     y = test.targets[0, :, 0, None]
     density = np.exp(-0.5 * (y - mu) ** 2 / s2) / np.sqrt(2 * np.pi * s2)
-    np.testing.assert_allclose(found, np.log(density @ weight).mean(), atol=0.01)
+    np.testing.assert_allclose(score, np.log(density @ weight).mean(), atol=0.01)
 
 
 def test_before_any_row_the_mean_is_that_of_the_prior(level):
@@ -97,13 +97,13 @@ def test_masked_rows_are_not_there(level):
     mask = rows.mask.copy()
     mask[:, 5:] = False
     targets = np.where(mask[..., None], rows.targets, np.nan)
-    one, _ = level.observe(level.init(KEYS), Batch(rows.inputs, targets, mask), KEYS)
+    first, _ = level.observe(level.init(KEYS), Batch(rows.inputs, targets, mask), KEYS)
     few = Batch(*(array[:, :5] for array in rows))
-    two, _ = level.observe(level.init(KEYS), few, KEYS)
-    for name in one:
-        np.testing.assert_array_equal(one[name], two[name])
-    same, _ = level.observe(two, few._replace(mask=np.zeros((2, 5), bool)), KEYS)
-    np.testing.assert_array_equal(same["draws"], two["draws"])
+    second, _ = level.observe(level.init(KEYS), few, KEYS)
+    for name in first:
+        np.testing.assert_array_equal(first[name], second[name])
+    same, _ = level.observe(second, few._replace(mask=np.zeros((2, 5), bool)), KEYS)
+    np.testing.assert_array_equal(same["draws"], second["draws"])
 
 
 @pytest.mark.long
@@ -121,8 +121,8 @@ def test_several_targets_and_regressors_have_the_weighted_mean():
     log_weight -= fit.log_density(s2, mu)
     weight = np.exp(log_weight - log_weight.max())
     assert weight.sum() ** 2 / (weight**2).sum() > 5000
-    both = np.concatenate([np.log(s2)[:, None], mu], axis=1)
-    mean = weight @ both / weight.sum()
+    parameters = np.concatenate([np.log(s2)[:, None], mu], axis=1)
+    mean = weight @ parameters / weight.sum()
     draws = info["draws"][0, 0]
     draws = np.concatenate([np.log(draws[:, :1]), draws[:, 1:]], axis=1)
     assert (np.abs(draws.mean(axis=0) - mean) < 0.06 * draws.std(axis=0)).all()

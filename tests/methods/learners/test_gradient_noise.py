@@ -1,4 +1,4 @@
-"""The instrument for gradient noise against what is known of linear models and radial draws."""
+"""The instrument for gradient noise against exact values for linear models and radial draws."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def measured(family, **fields):
     problem = Problem("regression", (3,), 1, 40, 1)
     model = linear.build(linear.Settings(noise_sd=NOISE), problem)
     settings = {"sds": SDS, "draws": 4000, "batch_size": 40} | fields
-    made = gradient_noise.Settings(family=family, **settings)
-    learner = gradient_noise.build(made, problem, model)
+    noise_settings = gradient_noise.Settings(family=family, **settings)
+    learner = gradient_noise.build(noise_settings, problem, model)
     return learner.observe(learner.init(KEY), regression(), KEY)[1]
 
 
-def known(variance):
+def expected_sd(variance):
     """Root of the mean variance of the gradient's coordinates, for one of the weights' noise."""
     batch = regression()
     design = np.concatenate([batch.inputs, np.ones((2, 40, 1))], axis=2)
@@ -53,9 +53,9 @@ def known(variance):
     ],
 )
 def test_of_a_linear_model_it_is_the_curvature_times_the_noise(family, variance):
-    found = measured(family)["gradient_sd"]
+    results = measured(family)["gradient_sd"]
     for place, sd in enumerate(SDS):
-        np.testing.assert_allclose(found[:, place], sd * known(variance), rtol=0.06)
+        np.testing.assert_allclose(results[:, place], sd * expected_sd(variance), rtol=0.06)
 
 
 def test_what_eq_44_draws_is_the_noise_itself_and_what_the_jacobian_adds_is_more():
@@ -74,13 +74,13 @@ def test_a_layer_is_that_layer_alone_and_another_name_is_refused():
     def build(layer):
         return gradient_noise.build(gradient_noise.Settings(layer=layer), problem, model)
 
-    each = {}
+    squares = {}
     for name in ("", "dense1", "dense2"):
         learner = build(name)
         _, info = learner.observe(learner.init(KEY), batch_of(problem), KEY)
-        each[name] = np.square(info["gradient_sd"])
-    assert (each["dense1"] != each["dense2"]).all()
-    assert (each[""] < np.maximum(each["dense1"], each["dense2"])).all()
+        squares[name] = np.square(info["gradient_sd"])
+    assert (squares["dense1"] != squares["dense2"]).all()
+    assert (squares[""] < np.maximum(squares["dense1"], squares["dense2"])).all()
     with pytest.raises(LearnerError, match="no layer conv9; set layer to one of dense1, dense2"):
         build("conv9")
 
@@ -89,9 +89,9 @@ def test_a_layer_is_that_layer_alone_and_another_name_is_refused():
 def test_wide_normal_weights_are_noisier_than_radial_ones():
     """What Fig. 6 shows, on a network of one hidden layer."""
     problem = PARTS.classes
-    model, found = mlp.build(mlp.Settings(hidden=(200,)), problem), {}
+    model, results = mlp.build(mlp.Settings(hidden=(200,)), problem), {}
     for family in ("gaussian", "radial"):
-        made = gradient_noise.Settings(family=family, sds=SDS, draws=50)
-        learner = gradient_noise.build(made, problem, model)
-        found[family] = learner.observe(learner.init(KEY), batch_of(problem), KEY)[1]
-    assert (found["gaussian"]["gradient_sd"] > 3 * found["radial"]["gradient_sd"]).all()
+        noise_settings = gradient_noise.Settings(family=family, sds=SDS, draws=50)
+        learner = gradient_noise.build(noise_settings, problem, model)
+        results[family] = learner.observe(learner.init(KEY), batch_of(problem), KEY)[1]
+    assert (results["gaussian"]["gradient_sd"] > 3 * results["radial"]["gradient_sd"]).all()

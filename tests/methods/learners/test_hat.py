@@ -1,4 +1,4 @@
-"""HAT: what its masks freeze, and its gradients against formulas by hand."""
+"""HAT: frozen weights, and gradients against formulas by hand."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MODELS = {
 
 # Each is built once, since tracing is what takes time here.
 @functools.cache
-def made(name="mlp", **settings):
+def build_hat(name="mlp", **settings):
     problem, build = MODELS[name]
     model = build(problem)
     settings = {"epochs": 3, "batch_size": 8} | settings
@@ -51,7 +51,7 @@ def saturated(state):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_saturated_masks_freeze_what_an_earlier_task_uses(name):
-    learner, model, problem = made(name)
+    learner, model, problem = build_hat(name)
     state, _ = learner.observe(saturated(learner.init(KEY)), rows_of(problem, 0), KEY)
     own = state["embedding"][:, :, 0] > 0
     assert np.array_equal(state["used"], own) and own.any() and not own.all()
@@ -73,7 +73,7 @@ def test_saturated_masks_freeze_what_an_earlier_task_uses(name):
 
 
 def test_weights_between_half_used_units_move_by_the_formula():
-    learner, model, problem = made(epochs=1, batch_size=20, learning_rate=0.1)
+    learner, model, problem = build_hat(epochs=1, batch_size=20, learning_rate=0.1)
     batch = rows_of(problem, 1)
     free = learner.init(KEY)
     used = np.random.default_rng(0).uniform(size=free["used"].shape).astype(np.float32)
@@ -84,8 +84,8 @@ def test_weights_between_half_used_units_move_by_the_formula():
     for layer, out in zip(model.layers, outs, strict=True):
         factor = 1 - np.minimum(into[..., None], out[..., None, :])
         expected = (plain["mean"] - free["mean"])[..., layer.weights] * factor.reshape(2, 1, -1)
-        found = (held["mean"] - free["mean"])[..., layer.weights]
-        np.testing.assert_allclose(found, expected, atol=1e-6)
+        actual = (held["mean"] - free["mean"])[..., layer.weights]
+        np.testing.assert_allclose(actual, expected, atol=1e-6)
         into = out
 
 
@@ -98,16 +98,16 @@ def test_compensated_gradient_equals_the_derivation_by_hand():
     step = 1e-3
     gate = [1 / (1 + np.exp(-s * (e.astype(float) + d))) for d in (step, -step)]
     difference = slope * (gate[0] - gate[1]) / (2 * step)
-    found = hat.compensated(tf.constant(difference, tf.float32), e, tf.constant(s), s_max)
+    actual = hat.compensated(tf.constant(difference, tf.float32), e, tf.constant(s), s_max)
     sigmoid = 1 / (1 + np.exp(-e))
-    np.testing.assert_allclose(found, s_max * slope * sigmoid * (1 - sigmoid), rtol=1e-3)
+    np.testing.assert_allclose(actual, s_max * slope * sigmoid * (1 - sigmoid), rtol=1e-3)
     # Beyond 50 the compensation is bounded, and stays finite.
     far = hat.compensated(tf.ones(2), tf.constant([-6.0, 6.0]), tf.constant(400.0), s_max)
     np.testing.assert_allclose(far, (np.cosh(50.0) + 1) / (np.cosh(6.0) + 1), rtol=1e-4)
 
 
 def test_gradients_equal_finite_differences_of_the_loss_by_hand():
-    learner, model, problem = made(strength=0.75)
+    learner, model, problem = build_hat(strength=0.75)
     gated = hat._Gated(model, problem, hat._unit_slices(model))
     rng = np.random.default_rng(0)
     state = learner.init(KEY)
@@ -139,8 +139,8 @@ def test_gradients_equal_finite_differences_of_the_loss_by_hand():
     )
     now = hat._Iterate(tf.constant(state["mean"]), tf.constant(state["embedding"]), tf.constant(0))
     task = tf.constant([[0.0, 1, 0]] * 2)
-    found = hat._gradients(hat.Settings(), gated, now, used, task, tf.constant(s), rows)
-    for name, gradient in zip(("mean", "embedding"), found, strict=True):
+    actual = hat._gradients(hat.Settings(), gated, now, used, task, tf.constant(s), rows)
+    for name, gradient in zip(("mean", "embedding"), actual, strict=True):
         towards = rng.normal(size=point[name].shape)
         ends = [loss(**point | {name: point[name] + h * towards}) for h in (1e-5, -1e-5)]
         axes = tuple(range(1, towards.ndim))
@@ -149,7 +149,7 @@ def test_gradients_equal_finite_differences_of_the_loss_by_hand():
 
 
 def test_only_the_embedding_and_the_head_of_the_task_change():
-    learner, model, problem = made()
+    learner, model, problem = build_hat()
     state = learner.init(KEY)
     after, _ = learner.observe(state, rows_of(problem, 2), KEY)
     same = (after["embedding"] == state["embedding"]).all(axis=(0, 1, 3))
@@ -163,14 +163,14 @@ def test_only_the_embedding_and_the_head_of_the_task_change():
 def test_a_stronger_regulariser_uses_fewer_units():
     shares = []
     for strength in (0.0, 20.0):
-        learner, _, problem = made(strength=strength, epochs=30)
+        learner, _, problem = build_hat(strength=strength, epochs=30)
         _, info = learner.observe(learner.init(KEY), rows_of(problem, 0), KEY)
         shares.append(info["capacity"].mean())
     assert shares[1] < shares[0] - 0.2
 
 
 def test_each_row_is_predicted_with_the_gates_of_its_task():
-    learner, _, problem = made()
+    learner, _, problem = build_hat()
     state = saturated(learner.init(KEY))
     batches = [rows_of(problem, head, n=3) for head in range(3)]
     mixed = np.concatenate([b.inputs for b in batches], axis=1)
@@ -180,14 +180,14 @@ def test_each_row_is_predicted_with_the_gates_of_its_task():
 
 
 def test_hypotheses_do_not_touch_each_other():
-    learner, _, problem = made()
+    learner, _, problem = build_hat()
     one, two = learner.init(KEY), learner.init(seeds.block([0, 1], "other"))
     both = {k: np.concatenate([one[k], two[k]], axis=1) for k in one}
     together, _ = learner.observe(both, rows_of(problem, 0), KEY)
     for slot, alone in enumerate((one, two)):
-        found, _ = learner.observe(alone, rows_of(problem, 0), KEY)
-        for k in found:
-            np.testing.assert_allclose(together[k][:, slot], found[k][:, 0], atol=1e-5)
+        actual, _ = learner.observe(alone, rows_of(problem, 0), KEY)
+        for k in actual:
+            np.testing.assert_allclose(together[k][:, slot], actual[k][:, 0], atol=1e-5)
 
 
 def test_refusals():
@@ -196,7 +196,7 @@ def test_refusals():
         hat.build(hat.Settings(), single, mlp.build(mlp.Settings(), single))
     with pytest.raises(LearnerError, match="no hidden layer"):
         hat.build(hat.Settings(), FLAT, linear.build(linear.Settings(), FLAT))
-    learner, _, problem = made()
+    learner, _, problem = build_hat()
     both = [rows_of(problem, head) for head in (0, 1)]
     mixed = Batch(*(np.concatenate(arrays, axis=1) for arrays in zip(*both, strict=True)))
     with pytest.raises(LearnerError, match="several tasks"):

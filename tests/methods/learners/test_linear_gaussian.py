@@ -164,11 +164,11 @@ def of_history(kind, history, tasks, s):
 @pytest.mark.parametrize("kind", ["temper", "temper-prior", "geometric", "diffuse"])
 def test_a_beam_that_keeps_all_is_bayes_over_all_histories(kind):
     size = 2 ** (TASKS - 1)
-    made = beam.Settings(
+    beam_settings = beam.Settings(
         size=size, weights="bayes", truncation="plain", broadening=kind, beta=BETA,
         variance=DIFFUSION, prior_log_odds=LOG_ODDS,
     )  # fmt: skip
-    learner = beam.build(made, Problem("regression", (P - 1,), 1, ROWS, TASKS), built())
+    learner = beam.build(beam_settings, Problem("regression", (P - 1,), 1, ROWS, TASKS), built())
     tasks = [data(ROWS, seed=t, scale=1 + t) for t in range(TASKS)]
     state, history = learner.init(KEY), np.zeros((S, size, 0), bool)
     for batch in tasks:
@@ -177,12 +177,12 @@ def test_a_beam_that_keeps_all_is_bayes_over_all_histories(kind):
         history = np.concatenate([before, info["shift"][..., None].astype(bool)], axis=2)
     every = [(False, *shifts) for shifts in itertools.product([False, True], repeat=TASKS - 1)]
     for s in range(S):
-        found = {tuple(one): k for k, one in enumerate(history[s].tolist())}
-        assert sorted(found) == sorted(every)
+        slots = {tuple(one): k for k, one in enumerate(history[s].tolist())}
+        assert sorted(slots) == sorted(every)
         truth = {one: of_history(kind, one, tasks, s) for one in every}
         total = logsumexp([log_joint for log_joint, *_ in truth.values()])
         for one, (log_joint, mean, covariance) in truth.items():
-            k = found[one]
+            k = slots[one]
             root = state["base.root"][s, k]
             assert info["log_weight"][s, k] == pytest.approx(log_joint - total, abs=1e-9)
             np.testing.assert_allclose(state["base.mean"][s, k], mean, atol=1e-9)

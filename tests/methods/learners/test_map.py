@@ -59,7 +59,7 @@ def test_squared_gradients_equal_a_loop_over_examples(name, summed):
     inputs = tf.constant(rng.normal(size=(1, 1, 6, 4, 4, 1)), tf.float32)
     targets = tf.constant(rng.integers(0, 3, (1, 6)))
     rows = Minibatch(inputs, targets, tf.constant([[1.0, 1, 1, 1, 1, 0]]))
-    found = squared_gradients(model, parameters, rows, "observed", summed, key)
+    actual = squared_gradients(model, parameters, rows, "observed", summed, key)
     gradients = []
     for i in range(5):
         with tf.GradientTape() as tape:
@@ -68,7 +68,7 @@ def test_squared_gradients_equal_a_loop_over_examples(name, summed):
             value = log_likelihood(model, out, targets[:, i : i + 1])
         gradients.append(tape.gradient(value, parameters).numpy())
     expected = sum(gradients) ** 2 if summed else sum(g**2 for g in gradients)
-    np.testing.assert_allclose(found, expected, rtol=2e-4, atol=1e-6)
+    np.testing.assert_allclose(actual, expected, rtol=2e-4, atol=1e-6)
 
 
 def test_expected_fisher_equals_the_closed_form_of_softmax_regression():
@@ -80,12 +80,12 @@ def test_expected_fisher_equals_the_closed_form_of_softmax_regression():
     rows = Minibatch(x[None, None], np.zeros((1, 20), int), np.ones((1, 20), np.float32))
     key = seeds.block([0], "fisher")
     rows = Minibatch(*(tf.constant(a) for a in rows))
-    found = squared_gradients(model, tf.constant(parameters), rows, "expected", False, key)
+    actual = squared_gradients(model, tf.constant(parameters), rows, "expected", False, key)
     w, b = parameters[0, 0, :12].reshape(4, 3), parameters[0, 0, 12:]
     logits = x @ w + b
     p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     exact = np.concatenate([((x**2).T @ (p * (1 - p))).ravel(), (p * (1 - p)).sum(axis=0)])
-    np.testing.assert_allclose(found[0, 0], exact, rtol=1e-4)
+    np.testing.assert_allclose(actual[0, 0], exact, rtol=1e-4)
     sampled = [
         squared_gradients(model, tf.constant(parameters), rows, "sampled", False, key_)[0, 0]
         for key_ in seeds.block(range(100), "sampled")[:, None]

@@ -65,8 +65,8 @@ def test_heads_without_rows_stay_as_they_are_and_cost_nothing(family, estimator)
     # With another prior for the heads that have no rows nothing changes.
     odd = {k: a.copy() for k, a in vi.init(KEY).items()}
     odd["mean"][..., others], odd["sd"][..., others] = 3.0, 0.1
-    found, odd_info = vi.observe(odd, task(1), KEY)
-    np.testing.assert_array_equal(found["mean"][..., ~others], first["mean"][..., ~others])
+    actual, odd_info = vi.observe(odd, task(1), KEY)
+    np.testing.assert_array_equal(actual["mean"][..., ~others], first["mean"][..., ~others])
     np.testing.assert_allclose(odd_info["kl"], info["kl"], rtol=1e-5)
 
 
@@ -76,15 +76,15 @@ def test_a_new_head_starts_fresh_and_all_else_at_the_prior(start):
     state, _ = vi.observe(vi.init(KEY), task(0), KEY)
     state = {"mean": state["mean"], "sd": np.where(state["mean"] == 0, state["sd"], 0.2)}
     state = {k: a.astype(np.float32) for k, a in state.items()}
-    found, _ = vi.observe(state, task(2), seeds.block([5, 6], "vcl"))
+    actual, _ = vi.observe(state, task(2), seeds.block([5, 6], "vcl"))
     owners = head_of_each(model)
     old, new = owners <= 0, owners == 2
     # A learning rate of almost nothing: the state after a task is what it started with.
     for name in ("mean", "sd"):
-        np.testing.assert_allclose(found[name][..., old], state[name][..., old], atol=1e-6)
-    np.testing.assert_allclose(found["sd"][..., new], 0.03, rtol=1e-4)
-    assert 0.05 < found["mean"][..., new].std() < 0.2
-    assert (found["mean"][0, 0, new] != found["mean"][1, 0, new]).all()
+        np.testing.assert_allclose(actual[name][..., old], state[name][..., old], atol=1e-6)
+    np.testing.assert_allclose(actual["sd"][..., new], 0.03, rtol=1e-4)
+    assert 0.05 < actual["mean"][..., new].std() < 0.2
+    assert (actual["mean"][0, 0, new] != actual["mean"][1, 0, new]).all()
 
 
 @pytest.mark.long
@@ -107,10 +107,10 @@ def test_fresh_starts_redraw_what_tasks_have_trained():
     vi, model = headed(estimator="local", start="fresh", learning_rate=1e-9, start_sd=0.03)
     state, _ = vi.observe(vi.init(KEY), task(0), KEY)
     moved = {"mean": state["mean"] + 5, "sd": state["sd"]}
-    found, _ = vi.observe(moved, task(0), KEY)
+    actual, _ = vi.observe(moved, task(0), KEY)
     trained = head_of_each(model) <= 0
-    assert np.abs(found["mean"][..., trained]).max() < 1
-    np.testing.assert_allclose(found["sd"][..., trained], 0.03, rtol=1e-4)
+    assert np.abs(actual["mean"][..., trained]).max() < 1
+    np.testing.assert_allclose(actual["sd"][..., trained], 0.03, rtol=1e-4)
 
 
 @pytest.mark.parametrize(("family", "estimator"), FAMILIES)
@@ -169,14 +169,14 @@ def test_flipout_of_several_draws_is_each_draw_with_its_signs(blocks, hypotheses
     numbers = rng.normal(size=(1, k, weight_draws.numbers_needed(plan, n)))
     noise = weight_draws.noise(plan, tf.constant(numbers, tf.float32), n)
     linear = weight_draws.linear(plan, tf.constant(mean), tf.constant(sd), noise, n)
-    found = model.forward(linear, images[:, None])
+    actual = model.forward(linear, images[:, None])
     for h in range(hypotheses):
         for draw in range(k):
             for row in range(n):
                 eps = flipped(model, noise, draw, row, n)
                 weights = tf.constant(mean[0, h] + sd[0, h] * eps, tf.float32)[None, None]
                 alone = model.forward(point(weights), images[:, None, row : row + 1])
-                here = found[0, h * k + draw, row]
+                here = actual[0, h * k + draw, row]
                 np.testing.assert_allclose(here, alone[0, 0, 0], rtol=1e-3, atol=1e-3)
 
 

@@ -1,4 +1,4 @@
-"""MFVI with truncated noise, other optimisers, early stopping, and a prior that stays the first."""
+"""MFVI with truncated noise, other optimisers, early stopping, and the first prior for all tasks."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def test_truncated_predictions_have_the_variance_of_cut_normals(estimator):
     mean, sd = np.array([0.5, -1.0, 0.2, 0.1]), np.array([0.3, 0.6, 0.5, 0.4])
     state = {"mean": np.float32(mean)[None, None], "sd": np.float32(sd)[None, None]}
     inputs = np.array([[[1.0, 2.0, -1.0], [0.0, 0.5, 3.0]]], np.float32)
-    found = vi.predict(state, inputs, seeds.block([0], "draws"))
+    results = vi.predict(state, inputs, seeds.block([0], "draws"))
     design = np.concatenate([inputs[0], np.ones((2, 1))], axis=1)
     variance = design**2 @ sd**2 * stats.truncnorm(-0.5, 0.5).var() + 0.5**2
-    np.testing.assert_allclose(found.mean[0, 0, :, 0], design @ mean, atol=0.1)
-    np.testing.assert_allclose(found.variance[0, 0, :, 0], variance, rtol=0.05)
+    np.testing.assert_allclose(results.mean[0, 0, :, 0], design @ mean, atol=0.1)
+    np.testing.assert_allclose(results.variance[0, 0, :, 0], variance, rtol=0.05)
 
 
 def test_truncated_fits_are_as_wide_as_the_whole_divergence_lets_them_be():
@@ -59,12 +59,12 @@ def test_truncated_fits_are_as_wide_as_the_whole_divergence_lets_them_be():
 @pytest.mark.long
 def test_a_far_cut_is_the_whole_normal():
     batch, *_ = regression()
-    where, found = seeds.block([0, 1], "far"), {}
+    where, results = seeds.block([0, 1], "far"), {}
     for family in ("gaussian", "truncated"):
         vi = learner(family=family, truncation=12.0, estimator="sample", epochs=20)
-        found[family], _ = vi.observe(vi.init(where), batch, where)
+        results[family], _ = vi.observe(vi.init(where), batch, where)
     for name in ("mean", "sd"):
-        np.testing.assert_allclose(found["gaussian"][name], found["truncated"][name], atol=1e-4)
+        np.testing.assert_allclose(results["gaussian"][name], results["truncated"][name], atol=1e-4)
 
 
 def test_truncated_draws_cannot_be_locally_reparameterised():
@@ -94,22 +94,24 @@ def test_keeps_the_contract(settings):
     batch, stacked = batch_of(CLASSES, seed=5), {}
     for name in saved:
         stacked[name] = np.concatenate([saved[name], whole[name]], axis=1)
-    together, told = vi.observe(stacked, batch, key("o"))
+    together, stacked_info = vi.observe(stacked, batch, key("o"))
     for slot, alone in enumerate((saved, whole)):
-        found, info = vi.observe(alone, batch, key("o"))
-        for name in found:
+        results, info = vi.observe(alone, batch, key("o"))
+        for name in results:
             np.testing.assert_allclose(
-                together[name][:, slot], found[name][:, 0], rtol=2e-3, atol=2e-4
+                together[name][:, slot], results[name][:, 0], rtol=2e-3, atol=2e-4
             )
         if "best_epoch" in info:
-            np.testing.assert_array_equal(told["best_epoch"][:, slot], info["best_epoch"][:, 0])
+            np.testing.assert_array_equal(
+                stacked_info["best_epoch"][:, slot], info["best_epoch"][:, 0]
+            )
     first = batch._replace(**{k: getattr(batch, k)[:1] for k in batch._fields})
-    found, info = vi.observe({k: a[:1] for k, a in stacked.items()}, first, key("o")[:1])
+    results, info = vi.observe({k: a[:1] for k, a in stacked.items()}, first, key("o")[:1])
     # Compiled loops over fewer numbers round some of them in another way.
-    for name in found:
-        np.testing.assert_allclose(found[name], together[name][:1], rtol=1e-4, atol=1e-6)
+    for name in results:
+        np.testing.assert_allclose(results[name], together[name][:1], rtol=1e-4, atol=1e-6)
     if "best_epoch" in info:
-        np.testing.assert_array_equal(info["best_epoch"], told["best_epoch"][:1])
+        np.testing.assert_array_equal(info["best_epoch"], stacked_info["best_epoch"][:1])
 
 
 def test_early_stopping_keeps_the_posterior_of_its_best_epoch():
@@ -230,8 +232,8 @@ def test_gradients_spread_as_the_noise_of_a_linear_model_says():
     where = seeds.block([0, 1], "spread")
     _, info = vi.observe(vi.init(where), batch, where)
     curvature = np.swapaxes(design, 1, 2) @ design / design.shape[1] / 0.5**2
-    known = np.sqrt((0.2 * curvature**2 * 0.2).sum(axis=2).mean(axis=1))
-    np.testing.assert_allclose(info["gradient_sd"][:, 0], known, rtol=0.05)
+    expected = np.sqrt((0.2 * curvature**2 * 0.2).sum(axis=2).mean(axis=1))
+    np.testing.assert_allclose(info["gradient_sd"][:, 0], expected, rtol=0.05)
     assert "train_accuracy" not in info
 
 

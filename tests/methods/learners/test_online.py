@@ -1,4 +1,4 @@
-"""The online learners of linear predictors, against what defines them."""
+"""The online learners of linear predictors against their defining problems."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ def argmin(linear_m, linear_sd, m0, sd0, eta):
         return cost, np.concatenate([slope_m, slope_sd])
 
     start = np.concatenate([m0, np.log(sd0)])
-    found = minimize(
+    optimum = minimize(
         objective, start, jac=True, method="BFGS", options={"gtol": 1e-9, "maxiter": 5000}
     ).x
-    return found[:D], np.exp(found[D:])
+    return optimum[:D], np.exp(optimum[D:])
 
 
 @pytest.mark.parametrize("problem", [CLASSES, REALS], ids=["hinge", "squared"])

@@ -72,9 +72,9 @@ def design(batch):
 def test_offline_ewc_equals_the_sum_of_a_penalty_for_each_task():
     batches = [regressed(seed) for seed in range(3)]
     settings = replace(EWC, epochs=2000, batch_size=ROWS, learning_rate=0.01, strength=2.0)
-    found = learn(settings, STRAIGHT, REGRESSION, batches)
+    states = learn(settings, STRAIGHT, REGRESSION, batches)
     estimates, fishers = [], []
-    for batch, state in zip(batches, found[1:], strict=True):
+    for batch, state in zip(batches, states[1:], strict=True):
         x = design(batch)
         curvature = np.swapaxes(x, 1, 2) @ x / (ROWS * NOISE**2)
         pull = np.swapaxes(x, 1, 2) @ batch.targets / (ROWS * NOISE**2)
@@ -86,7 +86,7 @@ def test_offline_ewc_equals_the_sum_of_a_penalty_for_each_task():
         np.testing.assert_allclose(state["mean"][:, 0], estimates[-1], atol=2e-3)
         np.testing.assert_allclose(state["precision"][:, 0], sum(fishers), rtol=1e-4)
     weighted = sum(f * w for f, w in zip(fishers, estimates, strict=True))
-    np.testing.assert_allclose(found[-1]["anchor"][:, 0], weighted / sum(fishers), atol=2e-3)
+    np.testing.assert_allclose(states[-1]["anchor"][:, 0], weighted / sum(fishers), atol=2e-3)
 
 
 MODELS = {

@@ -75,8 +75,8 @@ def test_outputs_have_the_mean_of_explicit_draws(estimator, explicit):
     problem, model, state, images, expected = explicit
     settings = mfvi.Settings(**RADIAL, estimator=estimator, prediction_draws=DRAWS)
     vi = mfvi.build(settings, problem, model)
-    found = vi.predict(state, images, seeds.block([0], "radial")).probabilities[0, 0]
-    np.testing.assert_allclose(found, expected, atol=0.02)
+    results = vi.predict(state, images, seeds.block([0], "radial")).probabilities[0, 0]
+    np.testing.assert_allclose(results, expected, atol=0.02)
 
 
 @pytest.mark.parametrize("estimator", ["flipout", "sample"])
@@ -85,12 +85,12 @@ def test_predictions_of_a_linear_model_have_the_exact_variance(estimator):
     mean, sd = np.array([0.5, -1.0, 0.2, 0.1]), np.array([0.3, 0.6, 0.5, 0.4])
     state = {"mean": np.float32(mean)[None, None], "sd": np.float32(sd)[None, None]}
     inputs = np.array([[[1.0, 2.0, -1.0], [0.0, 0.5, 3.0]]], np.float32)
-    found = vi.predict(state, inputs, seeds.block([0], "draws"))
+    results = vi.predict(state, inputs, seeds.block([0], "draws"))
     design = np.concatenate([inputs[0], np.ones((2, 1))], axis=1)
     # A coordinate of a tensor of D parameters has variance sd^2 / D: three weights, one bias.
     variance = design**2 @ (sd**2 / np.array([3, 3, 3, 1])) + 0.5**2
-    np.testing.assert_allclose(found.mean[0, 0, :, 0], design @ mean, atol=0.1)
-    np.testing.assert_allclose(found.variance[0, 0, :, 0], variance, rtol=0.1)
+    np.testing.assert_allclose(results.mean[0, 0, :, 0], design @ mean, atol=0.1)
+    np.testing.assert_allclose(results.variance[0, 0, :, 0], variance, rtol=0.1)
 
 
 def test_fit_of_a_linear_gaussian_model_is_the_optimum_of_its_closed_form():
@@ -108,7 +108,7 @@ def test_fit_of_a_linear_gaussian_model_is_the_optimum_of_its_closed_form():
 @pytest.mark.long
 def test_the_published_prior_lets_sds_grow_from_task_to_task():
     batch, *_ = regression()
-    key, found = seeds.block([0, 1], "radial"), {}
+    key, results = seeds.block([0, 1], "radial"), {}
     for density in ("full", "published"):
         vi = learner(
             **RADIAL, prior_density=density, estimator="sample", draws=8, epochs=400, start="prior"
@@ -118,10 +118,10 @@ def test_the_published_prior_lets_sds_grow_from_task_to_task():
         bias = np.broadcast_to(state["mean"][..., 3:], batch.targets.shape)
         nothing = batch._replace(inputs=0 * batch.inputs, targets=bias)
         later, info = vi.observe(state, nothing, key)
-        found[density] = (later["sd"] / state["sd"])[..., :3], info["kl"]
-    assert np.abs(np.log(found["full"][0])).max() < 0.2 and (found["full"][1] > -0.1).all()
-    np.testing.assert_allclose(found["published"][0], np.sqrt(3), rtol=0.2)
-    assert (found["published"][1] < 0).all()
+        results[density] = (later["sd"] / state["sd"])[..., :3], info["kl"]
+    assert np.abs(np.log(results["full"][0])).max() < 0.2 and (results["full"][1] > -0.1).all()
+    np.testing.assert_allclose(results["published"][0], np.sqrt(3), rtol=0.2)
+    assert (results["published"][1] < 0).all()
 
 
 @pytest.mark.long
@@ -136,9 +136,9 @@ def test_keeps_the_contract(estimator):
     stacked = {k: np.concatenate([saved[k], whole[k]], axis=1) for k in saved}
     together, _ = vi.observe(stacked, batch, key("o"))
     for slot, alone in enumerate((saved, whole)):
-        found, _ = vi.observe(alone, batch, key("o"))
-        for k in found:
-            np.testing.assert_allclose(together[k][:, slot], found[k][:, 0], rtol=2e-3, atol=2e-4)
+        results, _ = vi.observe(alone, batch, key("o"))
+        for k in results:
+            np.testing.assert_allclose(together[k][:, slot], results[k][:, 0], rtol=2e-3, atol=2e-4)
 
 
 def test_start_values_of_rho_scatter():

@@ -25,9 +25,9 @@ def test_posteriors_over_networks_predict_real_values(family):
     store, key = table_splits.build(settings, Path("unused")), seeds.block(range(2), "test")
     problem, task = table_splits.problem(store), table_splits.task(store, [0, 1], 0)
     model = mlp.build(mlp.Settings(hidden=(20,), noise_sd=0.7), problem)
-    made = mfvi.Settings(epochs=60, batch_size=32, learning_rate=0.01, family=family,
+    mfvi_settings = mfvi.Settings(epochs=60, batch_size=32, learning_rate=0.01, family=family,
                          estimator="sample", start_sd=0.0025, elbo_draws=1)  # fmt: skip
-    learner = mfvi.build(made, problem, model)
+    learner = mfvi.build(mfvi_settings, problem, model)
     state, _ = learner.observe(learner.init(key), task.train, key)
     predictive = learner.predict(state, task.test.inputs, key)
     error = squared_error.score(predictive, task.test)

@@ -59,24 +59,28 @@ def periods():
 
     The second has other word vectors, and the first one's posterior and its slab as priors.
     """
-    vectors, inner, found = contexts(), learner(), []
+    vectors, inner, results = contexts(), learner(), []
     state = inner.init(key(len(MASSES)))
     for t in range(2):
         data = batch(vectors, counts(vectors, MASSES, seed=t))
         posterior, info = inner.observe(state, data, key(len(MASSES)))
-        found.append((data, state, posterior, info))
+        results.append((data, state, posterior, info))
         wide = inner.broaden(posterior, Broadening("temper-prior", beta=0.25))
         state = {k: np.concatenate([posterior[k], wide[k]], axis=1) for k in posterior}
-    return found
+    return results
 
 
 def exact(data, prior, posterior):
     """Reference [W, H]: ELBO at the optimum, and at the posterior found."""
     values = np.empty((2, *prior["mean"].shape[:2]))
     for w, h in np.ndindex(values.shape[1:]):
-        known = data.inputs[w].astype(float), data.targets[w].astype(float), float64(prior, w, h)
-        for row, q in enumerate((oracle.optimum(*known), float64(posterior, w, h))):
-            values[row, w, h] = np.subtract(*oracle.elbo(*known, q))
+        arguments = (
+            data.inputs[w].astype(float),
+            data.targets[w].astype(float),
+            float64(prior, w, h),
+        )
+        for row, q in enumerate((oracle.optimum(*arguments), float64(posterior, w, h))):
+            values[row, w, h] = np.subtract(*oracle.elbo(*arguments, q))
     return values
 
 
@@ -92,15 +96,15 @@ def test_newton_ends_at_the_optimum_in_the_first_period_and_in_a_later_one(perio
 def test_siblings_differ_by_what_they_should(periods):
     data, prior, posterior, info = periods[1]
     best, _ = exact(data, prior, posterior)
-    found = info["log_evidence"][:, 1] - info["log_evidence"][:, 0]
-    np.testing.assert_allclose(found, best[:, 1] - best[:, 0], atol=1e-3)
-    assert (np.abs(found[3:]) > 10).all()  # the slab is worth something
+    results = info["log_evidence"][:, 1] - info["log_evidence"][:, 0]
+    np.testing.assert_allclose(results, best[:, 1] - best[:, 0], atol=1e-3)
+    assert (np.abs(results[3:]) > 10).all()  # the slab is worth something
 
 
 def test_elbo_and_its_gradient_equal_numerical_quadrature(periods):
     data, prior, posterior, _ = periods[1]
     w, h = 2, 1
-    known = data.inputs[w].astype(float), data.targets[w].astype(float), float64(prior, w, h)
+    arguments = data.inputs[w].astype(float), data.targets[w].astype(float), float64(prior, w, h)
     one = slice(w, w + 1)
     rows = newton.context_counts(data.inputs[one], data.targets[one], data.mask[one])
     normals = [
@@ -111,18 +115,18 @@ def test_elbo_and_its_gradient_equal_numerical_quadrature(periods):
     mean, precision = float64(posterior, w, h)
     q = (mean + 0.05, precision * 1.2)
     normals[1] = newton.Normal(*(tf.constant(a[None, None], tf.float32) for a in q))
-    expected, kl = oracle.elbo(*known, q)
-    found = newton.elbo(*normals, rows, 16)
-    np.testing.assert_allclose([a.numpy().item() for a in found], [expected, kl], rtol=1e-6)
+    expected, kl = oracle.elbo(*arguments, q)
+    results = newton.elbo(*normals, rows, 16)
+    np.testing.assert_allclose([a.numpy().item() for a in results], [expected, kl], rtol=1e-6)
     x, t = newton.spread(normals[1], rows.features)
-    _, sigmoid, slope = oracle.averages(known[0], *q)
-    for found, expected in zip(newton.sigmoids(x, t, 2.0, 9), (sigmoid, slope), strict=True):
-        np.testing.assert_allclose(found[0, 0], 2 * expected, atol=2e-5)
-    gradient = known[2][1] * (known[2][0] - q[0]) + known[1][:, 0] @ known[0]
-    gradient -= (known[1].sum(axis=1) * sigmoid) @ known[0]
+    _, sigmoid, slope = oracle.averages(arguments[0], *q)
+    for results, expected in zip(newton.sigmoids(x, t, 2.0, 9), (sigmoid, slope), strict=True):
+        np.testing.assert_allclose(results[0, 0], 2 * expected, atol=2e-5)
+    gradient = arguments[2][1] * (arguments[2][0] - q[0]) + arguments[1][:, 0] @ arguments[0]
+    gradient -= (arguments[1].sum(axis=1) * sigmoid) @ arguments[0]
     differences = [
-        np.subtract(*oracle.elbo(*known, (q[0] + step, q[1])))
-        - np.subtract(*oracle.elbo(*known, (q[0] - step, q[1])))
+        np.subtract(*oracle.elbo(*arguments, (q[0] + step, q[1])))
+        - np.subtract(*oracle.elbo(*arguments, (q[0] - step, q[1])))
         for step in 1e-5 * np.eye(D)
     ]
     np.testing.assert_allclose(np.array(differences) / 2e-5, gradient, rtol=1e-4, atol=1e-3)
@@ -178,9 +182,9 @@ def test_no_positives_1e7_counts_and_few_contexts_stay_finite():
     np.testing.assert_array_equal(state["mean"][0], 0)
     np.testing.assert_array_equal(state["precision"][0], 1)
     assert info["elbo"][0] == 0 and (info["elbo"][1:] < 0).all()
-    known = vectors.astype(float), data.targets[2].astype(float), (np.zeros(D), np.ones(D))
-    best = np.subtract(*oracle.elbo(*known, oracle.optimum(*known)))
-    reached = np.subtract(*oracle.elbo(*known, float64(state, 2, 0)))
+    arguments = vectors.astype(float), data.targets[2].astype(float), (np.zeros(D), np.ones(D))
+    best = np.subtract(*oracle.elbo(*arguments, oracle.optimum(*arguments)))
+    reached = np.subtract(*oracle.elbo(*arguments, float64(state, 2, 0)))
     assert best - reached < 1e-4
     assert abs(info["elbo"][2, 0] - reached) < 1e-7 * abs(reached)
 
@@ -234,10 +238,10 @@ def test_correlated_pairs_are_worth_no_more_than_one_over_the_correlation():
     effective = targets.copy()
     effective[1:] *= [[[100 / (99 + targets[w, :, 0].sum())]] for w in (1, 2)]
     correlated, plain = learner(intraclass_correlation=0.01), learner()
-    found, _ = correlated.observe(plain.init(key(3)), batch(vectors, targets), key(3))
+    results, _ = correlated.observe(plain.init(key(3)), batch(vectors, targets), key(3))
     expected, _ = plain.observe(plain.init(key(3)), batch(vectors, effective), key(3))
-    np.testing.assert_allclose(found["mean"], expected["mean"], atol=1e-4)
-    np.testing.assert_allclose(found["precision"], expected["precision"], rtol=1e-4)
+    np.testing.assert_allclose(results["mean"], expected["mean"], atol=1e-4)
+    np.testing.assert_allclose(results["precision"], expected["precision"], rtol=1e-4)
     mask = np.ones((3, V), bool)
     mask[:, 150:] = False
     short = batch(vectors[:150], targets[:, :150])
@@ -284,11 +288,11 @@ def test_the_slab_is_tempered_and_multiplied_by_the_first_prior():
 
 def test_predictions_are_expected_sigmoids_and_sum_to_one(periods):
     data, _, posterior, _ = periods[0]
-    found = learner().predict(posterior, data.inputs, key(len(MASSES)))
-    assert found.probabilities.shape == (len(MASSES), 1, V, 2)
-    np.testing.assert_allclose(found.probabilities.sum(axis=-1), 1, rtol=1e-6)
+    results = learner().predict(posterior, data.inputs, key(len(MASSES)))
+    assert results.probabilities.shape == (len(MASSES), 1, V, 2)
+    np.testing.assert_allclose(results.probabilities.sum(axis=-1), 1, rtol=1e-6)
     expected = oracle.averages(data.inputs[1].astype(float), *float64(posterior, 1, 0))[1]
-    np.testing.assert_allclose(found.probabilities[1, 0, :, 0], expected, atol=1e-4)
+    np.testing.assert_allclose(results.probabilities[1, 0, :, 0], expected, atol=1e-4)
 
 
 def test_what_is_no_count_and_a_stream_of_something_else_are_refused():

@@ -20,9 +20,9 @@ def precision_of(state):
     return low_rank @ low_rank.T + np.diag(state["diagonal"][0, 0])
 
 
-def close_in_units_of_sd(found, exact, precision):
+def close_in_units_of_sd(actual, exact, precision):
     root = np.linalg.cholesky(precision)
-    return np.abs(root.T @ (found - exact)).max() < 0.4
+    return np.abs(root.T @ (actual - exact)).max() < 0.4
 
 
 def test_full_rank_is_the_exact_posterior_of_a_linear_model_over_two_tasks():
@@ -69,11 +69,11 @@ def test_eigenvectors_equal_those_of_the_dense_matrix():
     rng = np.random.default_rng(0)
     columns = rng.normal(size=(2, 1, 30, 30)) * 0.5 ** np.arange(30)
     matrix = columns @ np.swapaxes(columns, -1, -2)
-    found = slang.leading_eigenvectors(
+    actual = slang.leading_eigenvectors(
         tf.constant(matrix, tf.float32), 3, seeds.block([0, 1], "eig")
     ).numpy()
     _, vectors = np.linalg.eigh(matrix)
-    overlap = np.swapaxes(vectors[..., -3:], -1, -2) @ found
+    overlap = np.swapaxes(vectors[..., -3:], -1, -2) @ actual
     np.testing.assert_allclose(np.abs(overlap), np.broadcast_to(np.eye(3), (2, 1, 3, 3)), atol=5e-3)
 
 
@@ -89,17 +89,17 @@ def classifier(**settings):
 def test_the_step_keeps_the_leading_terms_of_the_dense_update_of_a_network():
     """One step from U = 0: U U' is the best approximation to beta F, the diagonal is exact."""
     batch, key = labelled(), seeds.block([0], "step")
-    found = {}
+    actual = {}
     for rank in (3, 48):  # 48 >= 8 rows times 3 draws, twice: nothing is cut off
         one = {"batch_size": 20, "epochs": 1, "alpha": 1e-6}
         learner = classifier(rank=rank, **one)
         state, _ = learner.observe(learner.init(key), batch, key)
-        found[rank] = state
-    full = found[48]["low_rank"][0, 0].astype(float)
-    few = found[3]["low_rank"][0, 0].astype(float)
+        actual[rank] = state
+    full = actual[48]["low_rank"][0, 0].astype(float)
+    few = actual[3]["low_rank"][0, 0].astype(float)
     values = np.linalg.eigvalsh(full @ full.T)[::-1]
     np.testing.assert_allclose(np.linalg.eigvalsh(few.T @ few)[::-1], values[:3], rtol=0.02)
-    diagonals = [np.diag(precision_of(found[rank])) for rank in (3, 48)]
+    diagonals = [np.diag(precision_of(actual[rank])) for rank in (3, 48)]
     np.testing.assert_allclose(*diagonals, rtol=2e-3)
 
 

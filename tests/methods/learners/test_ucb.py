@@ -51,8 +51,8 @@ def test_divergence_equals_numeric_integration():
         )
         shape = (1, 1, copies)
         means, rhos = np.full(shape, mean, "f4"), np.full(shape, rho, "f4")
-        found = ucb.divergence(means, rhos, np.ones(shape, "f4"), 1, KEY[:1]).numpy() / copies
-        np.testing.assert_allclose(found, exact, rtol=0.02, atol=0.02)
+        actual = ucb.divergence(means, rhos, np.ones(shape, "f4"), 1, KEY[:1]).numpy() / copies
+        np.testing.assert_allclose(actual, exact, rtol=0.02, atol=0.02)
 
 
 def test_loss_gradient_equals_automatic_differentiation():
@@ -70,8 +70,8 @@ def test_loss_gradient_equals_automatic_differentiation():
         # A log likelihood that is linear in the weights has the slope as its gradient.
         loss = kl_weight * kl - 0.7 * tf.reduce_mean(slope * w, 2)
     expected = tape.gradient(loss, [mean, rho])
-    found = ucb.loss_gradient(mean, rho, eps, slope, kl_weight, 0.7)
-    for one, two in zip(found, expected, strict=True):
+    actual = ucb.loss_gradient(mean, rho, eps, slope, kl_weight, 0.7)
+    for one, two in zip(actual, expected, strict=True):
         np.testing.assert_allclose(one, two, rtol=2e-3, atol=1e-4)
 
 
@@ -158,9 +158,9 @@ def test_hypotheses_do_not_touch_each_other():
     both = {k: np.concatenate([one[k], two[k]], axis=1) for k in one}
     together, _ = learner.observe(both, rows_of(0), KEY)
     for slot, alone in enumerate((one, two)):
-        found, _ = learner.observe(alone, rows_of(0), KEY)
-        for k in found:
-            np.testing.assert_allclose(together[k][:, slot], found[k][:, 0], atol=1e-6)
+        actual, _ = learner.observe(alone, rows_of(0), KEY)
+        for k in actual:
+            np.testing.assert_allclose(together[k][:, slot], actual[k][:, 0], atol=1e-6)
 
 
 def test_predicts_with_means_or_draws():

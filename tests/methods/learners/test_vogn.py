@@ -154,38 +154,44 @@ def network(request):
     inputs = tf.constant(rng.normal(size=(1, 1, 6, 4, 4, 1)), tf.float32)
     targets = tf.constant(rng.integers(0, 3, (1, 6)))
     rows = Minibatch(inputs, targets, tf.constant([[1.0, 1, 1, 1, 1, 0]]))
-    each = np.zeros((2 * DRAWS, 6, model.size))
+    gradients_of_examples = np.zeros((2 * DRAWS, 6, model.size))
     for k in range(2 * DRAWS):
         for i in range(5):
             with tf.GradientTape() as tape:
                 tape.watch(parameters)
                 out = model.forward(point(parameters), inputs[:, :, i : i + 1])
                 value = log_likelihood(model, out, targets[:, i : i + 1])[0, k, 0]
-            each[k, i] = tape.gradient(value, parameters)[0, k].numpy()
-    return model, parameters, rows, each.reshape(2, DRAWS * 6, -1)
+            gradients_of_examples[k, i] = tape.gradient(value, parameters)[0, k].numpy()
+    return model, parameters, rows, gradients_of_examples.reshape(2, DRAWS * 6, -1)
 
 
 def test_moments_over_rows_and_draws_equal_a_loop_over_examples(network):
-    model, parameters, rows, each = network
+    model, parameters, rows, gradients_of_examples = network
     _, passed = example_gradients.signals(model, point(parameters), rows)
     gradients, squares = example_gradients.moments(passed, DRAWS)
-    np.testing.assert_allclose(gradients[0], each.sum(axis=1), rtol=1e-3, atol=1e-5)
-    np.testing.assert_allclose(squares[0], (each**2).sum(axis=1), rtol=1e-3, atol=1e-6)
+    np.testing.assert_allclose(
+        gradients[0], gradients_of_examples.sum(axis=1), rtol=1e-3, atol=1e-5
+    )
+    np.testing.assert_allclose(
+        squares[0], (gradients_of_examples**2).sum(axis=1), rtol=1e-3, atol=1e-6
+    )
 
 
 def test_products_with_the_gradients_equal_those_with_the_matrix_of_a_loop(network):
-    model, parameters, rows, each = network
+    model, parameters, rows, gradients_of_examples = network
     _, passed = example_gradients.signals(model, point(parameters), rows)
     rng = np.random.default_rng(1)
     vectors = rng.normal(size=(1, 2, model.size, 3)).astype("f4")
     weights = rng.normal(size=(1, 2, DRAWS * 6, 3)).astype("f4")
     near = {"rtol": 1e-3, "atol": 1e-4}
-    found = example_gradients.gram(passed, DRAWS)
-    np.testing.assert_allclose(found[0], each @ each.swapaxes(1, 2), **near)
-    found = example_gradients.inner_products(passed, tf.constant(vectors), DRAWS)
-    np.testing.assert_allclose(found[0], each @ vectors[0], **near)
-    found = example_gradients.combinations(passed, tf.constant(weights), DRAWS)
-    np.testing.assert_allclose(found[0], each.swapaxes(1, 2) @ weights[0], **near)
+    actual = example_gradients.gram(passed, DRAWS)
+    np.testing.assert_allclose(
+        actual[0], gradients_of_examples @ gradients_of_examples.swapaxes(1, 2), **near
+    )
+    actual = example_gradients.inner_products(passed, tf.constant(vectors), DRAWS)
+    np.testing.assert_allclose(actual[0], gradients_of_examples @ vectors[0], **near)
+    actual = example_gradients.combinations(passed, tf.constant(weights), DRAWS)
+    np.testing.assert_allclose(actual[0], gradients_of_examples.swapaxes(1, 2) @ weights[0], **near)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -197,7 +203,7 @@ def test_the_fused_draws_give_the_moments_of_explicit_weights(name):
     inputs = tf.constant(rng.normal(size=(2, 1, 6, 4, 4, 1)), tf.float32)
     rows = Minibatch(inputs, tf.constant(rng.integers(0, 3, (2, 6))), tf.ones((2, 6)))
     noise = rng.normal(size=(2, 4 * model.size)).astype("f4")
-    found = vogn._gradient_moments(4, model, mean, sd, rows, tf.constant(noise))
+    actual = vogn._gradient_moments(4, model, mean, sd, rows, tf.constant(noise))
     together = 1 if name == "convnet" else 4
     sums = []
     for part in np.split(noise, 4 // together, axis=1):
@@ -211,7 +217,7 @@ def test_the_fused_draws_give_the_moments_of_explicit_weights(name):
                 eps[:, :, where] = chunk.reshape(2, together, -1)
         _, passed = example_gradients.signals(model, point(mean + sd * eps), rows)
         sums.append(example_gradients.moments(passed, together))
-    for got, expected in zip(found, zip(*sums, strict=True), strict=True):
+    for got, expected in zip(actual, zip(*sums, strict=True), strict=True):
         np.testing.assert_allclose(got, sum(expected) / 4, rtol=1e-3, atol=1e-5)
 
 
@@ -285,11 +291,11 @@ def test_predictions_have_the_exact_mean_and_variance_of_a_linear_model():
     sd = np.array([[[0.3, 0.2, 0.5, 0.4]]], np.float32)
     state = {"mean": mean, "precision": sd**-2, "tasks": np.ones((1, 1), np.int32)}
     inputs = np.array([[[1.0, 2.0, -1.0], [0.0, 0.5, 3.0]]], np.float32)
-    found = learner.predict(state, inputs, seeds.block([0], "draws"))
+    actual = learner.predict(state, inputs, seeds.block([0], "draws"))
     design = np.concatenate([inputs[0], np.ones((2, 1))], axis=1)
-    np.testing.assert_allclose(found.mean[0, 0, :, 0], design @ mean[0, 0], atol=0.1)
+    np.testing.assert_allclose(actual.mean[0, 0, :, 0], design @ mean[0, 0], atol=0.1)
     variance = design**2 @ sd[0, 0] ** 2 + NOISE**2
-    np.testing.assert_allclose(found.variance[0, 0, :, 0], variance, rtol=0.1)
+    np.testing.assert_allclose(actual.variance[0, 0, :, 0], variance, rtol=0.1)
 
 
 def test_tempering_divides_the_precision():
