@@ -1,4 +1,4 @@
-"""MFVI with truncated noise, other optimisers, early stopping, and the first prior for all tasks."""
+"""MFVI with truncated noise, other optimisers, early stopping, and the first prior throughout."""
 
 from __future__ import annotations
 
