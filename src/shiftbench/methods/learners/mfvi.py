@@ -189,11 +189,11 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     if settings.biases == "point":
         bayesian[model.is_bias()] = 0.0
     owners = head_of_each(model, problem)
-    plan = _plan(settings, draws, bayesian)
-    fit = graph(partial(variational_fit.fit, plan))
-    pretraining = plan._replace(epochs=settings.pretraining_epochs or settings.epochs)
+    fit_settings = _fit_settings(settings, draws, bayesian)
+    fit = graph(partial(variational_fit.fit, fit_settings))
+    pretraining = fit_settings._replace(epochs=settings.pretraining_epochs or settings.epochs)
     pretrain = graph(partial(variational_fit.maximum_likelihood, pretraining))
-    spread = graph(partial(variational_fit.gradient_sd, plan, settings.gradient_draws))
+    spread = graph(partial(variational_fit.gradient_sd, fit_settings, settings.gradient_draws))
     initial = Start(
         settings.start, settings.start_mean_sd, settings.start_sd, settings.start_rho_sd
     )
@@ -263,8 +263,8 @@ def _broadened(prior_sd: float, state: State, broadening: Broadening) -> State:
     }
 
 
-def _plan(settings: Settings, draws: Draws, bayesian: np.ndarray) -> FitSettings:
-    """Return the plan of a fit; bayesian [P] is 0 for parameters that are points."""
+def _fit_settings(settings: Settings, draws: Draws, bayesian: np.ndarray) -> FitSettings:
+    """Return the settings of a fit; bayesian [P] is 0 for parameters that are points."""
     rate = settings.learning_rate, settings.learning_rate_decay
     return FitSettings(
         draws=draws,
