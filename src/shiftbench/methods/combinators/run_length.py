@@ -66,8 +66,8 @@ class Settings:
     hazard: Annotated[float, Interval(gt=0, lt=1)] = 0.01
     """Probability that a segment ends before an observation (paper, well-log: 1/100)."""
     keep: Annotated[int, Ge(1)] = 50
-    """Number K of (run length, model) pairs that are kept (paper: 50 on the well-log, 200 in Fig. 1B,
-    75 on air pollution)."""
+    """Number K of (run length, model) pairs that are kept (paper: 50 on the well-log, 200 in Fig.
+    1B, 75 on air pollution)."""
     start: Literal["scratch", "pretrained"] = "scratch"
     """Start of a segment: the initial prior, or the posterior of the warm-up, which then is not a
     segment itself."""
