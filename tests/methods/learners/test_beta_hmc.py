@@ -139,7 +139,7 @@ def test_other_streams_are_refused(kind, shape):
 def test_bad_values_are_named(level):
     rows = batch(4, 0)
     rows.targets[1, 2] = np.inf
-    with pytest.raises(LearnerError, match="a target of row 2 of repetition 1 is not finite"):
+    with pytest.raises(LearnerError, match="target 0 of row 2 of repetition 1 is inf"):
         level.observe(level.init(KEYS), rows, KEYS)
     with pytest.raises(LearnerError, match="promised 1"):
         level.observe(level.init(KEYS), batch(4, 0)._replace(targets=np.zeros((2, 4, 3))), KEYS)

@@ -163,7 +163,8 @@ def _initial(
 
 def _predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> StudentT:
     """Return the Student's t prediction of each hypothesis under its own design."""
-    x = _designs_of_models(state["model"].astype(int), _with_intercept(inputs))
+    model = state["model"].astype(int)
+    x = _with_intercept(inputs)[np.arange(len(model))[:, None], :, model]
     return normal_inverse_gamma.prediction(x, *_posterior(state))
 
 
@@ -239,11 +240,6 @@ def _posterior(state: State) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nda
     fit, p = state["fit"], state["mean"].shape[-1]
     root = fit[..., 2 + p :].reshape(*fit.shape[:2], p, p)
     return fit[..., 0], fit[..., 1], fit[..., 2 : 2 + p], root
-
-
-def _designs_of_models(model: np.ndarray, inputs: np.ndarray) -> np.ndarray:
-    """Select designs [S, H, n, d, p] by the model of each hypothesis from [S, n, M, d, p]."""
-    return inputs[np.arange(len(model))[:, None], :, model]
 
 
 @njit(cache=True, error_model="numpy")

@@ -27,10 +27,10 @@ from annotated_types import Ge, Gt
 
 from shiftbench.core import seeds as seeding
 from shiftbench.core.facts import Facts
-from shiftbench.core.interface import Batch, Gaussian, Info, Learner, LearnerError, Problem, State
+from shiftbench.core.interface import Batch, Gaussian, Info, Learner, Problem, State
 from shiftbench.methods.lazy_probability import tfp
 from shiftbench.methods.networks.backend import fused, tf
-from shiftbench.methods.online import stored_rows
+from shiftbench.methods.online import row_values, stored_rows
 from shiftbench.methods.posteriors import beta_exact
 
 FACTS = Facts(takes={"design": "gaussian"}, offers=("draws",))
@@ -102,7 +102,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
         return Gaussian(log_weights, mean, np.broadcast_to(s2[:, :, None, None], mean.shape))
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
-        _check_rows(batch, d)
+        row_values.checked("beta-hmc", batch, d)
         after = {name: array.copy() for name, array in state.items()}
         for s in np.flatnonzero(batch.mask.any(axis=1)).tolist():
             _, count = stored_rows.append(after, batch, s, 0)
@@ -115,23 +115,6 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
         return after, {name: after[name] for name in INFO}
 
     return Learner(init, predict, observe)
-
-
-def _check_rows(batch: Batch, d: int) -> None:
-    """Raise LearnerError for missing or infinite values, or another number of targets than d."""
-    if batch.targets.shape[2:] != (d,):
-        raise LearnerError(
-            f"beta-hmc: targets have {batch.targets.shape[2:]} values a row, but the stream"
-            f" promised {d}"
-        )
-    for name, values in (("target", batch.targets), ("regressor", batch.inputs)):
-        bad = ~np.isfinite(values.reshape(*batch.mask.shape, -1)) & batch.mask[..., None]
-        if bad.any():
-            s, n, _ = np.argwhere(bad)[0]
-            raise LearnerError(
-                f"beta-hmc: a {name} of row {n} of repetition {s} is not finite; fill gaps, or mask"
-                " the row, when the stream is built"
-            )
 
 
 def _antithetic_draws(

@@ -79,7 +79,10 @@ def build(settings: Settings, problem: Problem, model: None = None) -> RowLearne
         return {"mean": mean, "root": np.tile(sd * np.eye(p), (*size, 1, 1))}
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Gaussian:
-        return _prediction(state, _regressors(inputs, bias), settings.noise_sd)
+        x, (s, h) = _regressors(inputs, bias), state["mean"].shape[:2]
+        mean = np.einsum("snp,shp->shn", x, state["mean"])
+        variance = ((x[:, None] @ state["root"]) ** 2).sum(axis=3) + settings.noise_sd**2
+        return Gaussian(np.full((s, h), -math.log(h)), mean[..., None], variance[..., None])
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         posterior, evidence = learn(rows, state, batch)
@@ -123,16 +126,6 @@ def _checked_rows(batch: Batch, bias: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return regressors [S, n, P] and targets [S, n, 1]; LearnerError if any is not finite."""
     x, y = row_values.checked("linear-gaussian", batch, 1)
     return np.require(_regressors(x, bias), float, ["C", "W"]), y
-
-
-def _prediction(state: State, x: np.ndarray, noise_sd: float) -> Gaussian:
-    """Predict rows x [S, n, P] by the mixture of all hypotheses with equal weights."""
-    size = state["mean"].shape[:2]
-    mean = np.einsum("snp,shp->shn", x, state["mean"])
-    spread = x[:, None] @ state["root"]
-    variance = (spread**2).sum(axis=3) + noise_sd**2
-    weights = np.full(size, -math.log(size[1]))
-    return Gaussian(weights, mean[..., None], variance[..., None])
 
 
 @cfunc(STEP, cache=True, error_model="numpy")
