@@ -89,7 +89,7 @@ def run_stopping() -> int:
 
 
 def run_warm() -> int:
-    """A command with a stand-in for warm servers."""
+    """A command with a stand-in for fork servers."""
     return forkserver_client.run(FOREVER)
 
 
@@ -99,7 +99,7 @@ def run_supervisor() -> int:
 
 
 def run_client() -> int:
-    """A job of a warm server."""
+    """A job of a fork server."""
     status = forkserver_client.request("light", ["verb"])
     assert status is not None
     return status
@@ -192,10 +192,10 @@ def _call(function: Callable[[], int], interrupter: Interrupter) -> None:
 
 
 class _Server:
-    """A warm server that says which signals have reached it."""
+    """A fork server that says which signals have reached it."""
 
     def __init__(self, folder: Path) -> None:
-        os.environ[forkserver_client.FOLDER] = str(folder)
+        os.environ[forkserver_client.VARIABLE] = str(folder)
         (folder / "light").unlink(missing_ok=True)
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(f"{folder}/light")

@@ -129,7 +129,7 @@ def test_a_gpu_is_seen_only_where_it_was_asked_for(driver: dict[str, str]) -> No
 @pytest.mark.long
 @compiled
 def test_importing_tensorflow_leaves_cuda_alone(driver: dict[str, str]) -> None:
-    """So a child of the warm server may use a GPU, as no child can of a process that uses one."""
+    """So a child of the fork server may use a GPU, as no child can of a process that uses one."""
     Path(driver["CALLS"]).unlink(missing_ok=True)
     code = "import shiftbench, os, tensorflow as tf; print(os.path.exists(os.environ['CALLS']));"
     code += "tf.config.list_physical_devices('GPU'); print(os.path.exists(os.environ['CALLS']))"

@@ -1,4 +1,4 @@
-"""python -m shiftbench VERB ...: hands the job to a warm server if there is one.
+"""python -m shiftbench VERB ...: hands the job to a fork server if there is one.
 
 Decides before anything heavy is imported, and hides GPUs until a job asks for one. Before the
 verb, `--stack light` or `--stack tensorflow` says which server has preloaded what the job imports,
@@ -20,7 +20,7 @@ KNOWN = {"--stack": forkserver_client.STACKS, "--instructions": instructions.KIN
 
 
 def main(arguments: list[str]) -> int:
-    """Runs a verb, in a warm server or here; the exit status."""
+    """Run a verb, in a fork server or in this process; return its exit status."""
     options = {"--stack": "", "--instructions": "portable"}
     while arguments and arguments[0] in KNOWN:
         name, value, arguments = arguments[0], "".join(arguments[1:2]), arguments[2:]

@@ -376,7 +376,7 @@ def test_module_can_be_run() -> None:
 
 
 def test_crash_of_compiled_code_leaves_its_stack_in_the_log(plan, tmp_path) -> None:
-    """Without a warm server, where nobody outlives the job."""
+    """Without a fork server, where nobody outlives the job."""
     code = "import os, sys; import pathlib; from shiftbench.cli import logs; "
     code += "logs.open_log(pathlib.Path(sys.argv[1]))\n"
     code += "def observe(): os.kill(os.getpid(), 11)\nobserve()"

@@ -89,7 +89,7 @@ def environment(package: Path, signals_act: None):
         env=plain, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     folder = process.stdout.readline().strip()
-    yield plain | {forkserver_client.FOLDER: folder}
+    yield plain | {forkserver_client.VARIABLE: folder}
     process.communicate("\n", timeout=PATIENCE_SECONDS)
     assert process.returncode == 9, "the command's exit status comes back"
     assert not Path(folder).exists()
@@ -135,7 +135,7 @@ def test_argument_error_keeps_its_status(environment) -> None:
 
 def test_without_server_the_job_runs_in_the_client(environment, tmp_path) -> None:
     assert (
-        _run(environment | {forkserver_client.FOLDER: str(tmp_path)}, "exit", "4").returncode == 4
+        _run(environment | {forkserver_client.VARIABLE: str(tmp_path)}, "exit", "4").returncode == 4
     )
 
 
@@ -215,7 +215,7 @@ def test_signal_that_follows_the_job_at_once_is_not_lost(environment, tmp_path) 
         job = json.dumps([arguments, os.getcwd(), environment]).encode()
         with socket.socket(socket.AF_UNIX) as client:
             client.settimeout(PATIENCE_SECONDS)
-            client.connect(f"{environment[forkserver_client.FOLDER]}/light")
+            client.connect(f"{environment[forkserver_client.VARIABLE]}/light")
             head = len(job).to_bytes(forkserver_client.LENGTH, "big")
             socket.send_fds(client, [head], [0, 1, 2])
             client.sendall(job + bytes([signal.SIGTERM]))
@@ -287,14 +287,14 @@ def test_child_dies_with_its_killed_server(environment, tmp_path) -> None:
     job = _command("wait", str(tmp_path / "child"))
     process = subprocess.Popen(
         [sys.executable, "-c", code, *job],
-        env={k: v for k, v in environment.items() if k != forkserver_client.FOLDER},
+        env={k: v for k, v in environment.items() if k != forkserver_client.VARIABLE},
         stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     _until(lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text())
     child = psutil.Process(int((tmp_path / "child").read_text()))
     child.parent().kill()
     _until(lambda: not _is_running(child.pid))
-    assert "the warm server ended" in process.communicate(timeout=PATIENCE_SECONDS)[1]
+    assert "the fork server ended" in process.communicate(timeout=PATIENCE_SECONDS)[1]
     assert process.returncode == 1
 
 
@@ -305,7 +305,7 @@ def test_client_tells_that_the_server_ended(tmp_path, monkeypatch, capfd) -> Non
         listener.listen()
         server = threading.Thread(target=lambda: listener.accept()[0].close())
         server.start()
-        monkeypatch.setenv(forkserver_client.FOLDER, str(folder))
+        monkeypatch.setenv(forkserver_client.VARIABLE, str(folder))
         saved = {n: signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)}
         try:
             assert forkserver_client.request("light", ["exit", "0"]) == 1
@@ -314,7 +314,7 @@ def test_client_tells_that_the_server_ended(tmp_path, monkeypatch, capfd) -> Non
             for number, handler in saved.items():
                 signal.signal(number, handler)
         server.join()
-    assert "the warm server ended" in capfd.readouterr().err
+    assert "the fork server ended" in capfd.readouterr().err
 
 
 def test_client_imports_nothing_heavy() -> None:

@@ -17,14 +17,14 @@ HOLD = """
 import sys
 from pathlib import Path
 from shiftbench.runtime import scratch_lock
-with scratch_lock.owned(Path(sys.argv[1])):
+with scratch_lock.locked(Path(sys.argv[1])):
     print("taken", flush=True)
     sys.stdin.read()
 """
 
 
 def enter(folder: Path) -> None:
-    with scratch_lock.owned(folder, patience=0):
+    with scratch_lock.locked(folder, patience=0):
         pass
 
 

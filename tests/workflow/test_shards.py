@@ -36,7 +36,7 @@ STORES = [f"results/mine/streams/{name}.zarr.zip" for name in ("one", "three")]
 
 
 def workflow(folder: Path, *arguments: str) -> str:
-    """What a call says; with warm servers, as make run has."""
+    """What a call says; with fork servers, as make run has."""
     done = subprocess.run(
         [sys.executable, "-m", "shiftbench", "warm", "--",
          sys.executable, "-m", "snakemake", "--snakefile", ROOT / "Snakefile", *STORES, *arguments,

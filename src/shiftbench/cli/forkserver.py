@@ -1,12 +1,11 @@
-"""The server behind warm.py: one loop that forks a child a job, without threads.
+"""Fork server: a loop without threads that forks a child for each job.
 
-A child is as good as a fresh process: it imports shiftbench itself, and it dies with the
-client that asked for it, and with the server. The server of the heavy stack is a fork of that
-of the light one, made when it is first asked for. Standard input is a pipe that ends when the
-server shall, and nothing else ends it: a cluster sends signals to all processes when the time
-is over, and jobs need their server while they save their state. So the server blocks these
-signals. A child begins with the same mask and unblocks them when it can act on them; a signal
-that came before is held until then.
+Its client is `runtime.forkserver_client`. A child behaves like a new process: it imports shiftbench
+itself, and it dies with its client and with the server. The server of the heavy stack is forked
+from that of the light one at the first request. The server ends only when its standard input, a
+pipe, is closed: a cluster sends signals to all processes when the time is over, and jobs need their
+server while they save their state. So the server blocks these signals. A child begins with the same
+mask and unblocks them when it can act on them; earlier signals are held until then.
 """
 
 # ruff: noqa: F401  (imports only for their effect: that they need not be repeated)
@@ -25,8 +24,9 @@ import traceback
 from contextlib import suppress
 from typing import NoReturn
 
-from shiftbench.runtime.forkserver_client import LENGTH, exit_status
+from shiftbench.runtime.forkserver_client import LENGTH
 from shiftbench.runtime.parent_death import die_with_parent
+from shiftbench.runtime.signals import exit_status
 
 STDIN, STDERR = 0, 2
 HELD = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)

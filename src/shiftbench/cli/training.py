@@ -31,7 +31,7 @@ def run(spec: Spec, options: argparse.Namespace) -> int:
 
         spec = specs.with_choice(spec, atomic_files.read_json(path)["settings"])
     scratch = options.scratch / spec["digest"]
-    with scratch_lock.owned(scratch):
+    with scratch_lock.locked(scratch):
         if completed_outputs.restore(spec["digest"], *options.output):
             log.info("%s: an earlier attempt has finished it", options.output[0])
         elif status := _learn(spec, options, scratch):

@@ -238,7 +238,7 @@ def verify(options: argparse.Namespace) -> int:
 
 
 def warm(options: argparse.Namespace) -> int:
-    """Runs a command with warm servers (see warm.py)."""
+    """Run a command with fork servers (see `runtime.forkserver_client`)."""
     from shiftbench.runtime import forkserver_client
 
     command = options.command[options.command[:1] == ["--"] :]

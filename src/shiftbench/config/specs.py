@@ -347,7 +347,7 @@ def _modules_of_model(learner: str, model: list[Any] | None) -> list[str]:
 
 
 def _stack(modules: Iterable[str]) -> str:
-    """Which of the two stacks of warm.py a job with these components imports."""
+    """Return the stack of `runtime.forkserver_client` that a job with these components imports."""
     heavy = any(digest.imports(module, "tensorflow") for module in modules)
     return "tensorflow" if heavy else "light"
 

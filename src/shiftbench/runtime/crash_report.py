@@ -1,4 +1,4 @@
-"""What is said of a job that a signal ended: one line, with the remedy. Standard library only."""
+"""One-line report of a job that a signal ended, with the remedy. Standard library only."""
 
 from __future__ import annotations
 
@@ -25,18 +25,19 @@ _REMEDIES: dict[int, str] = {
 }
 
 
-def tell(arguments: Sequence[str], number: int) -> None:
-    """Writes the line to the job's log, if it has one, and to standard error.
+def write(arguments: Sequence[str], number: int) -> None:
+    """Write the report to standard error and to the job's log, if it has one.
 
     arguments: of the job's verb, which is named by what it was to make. number: of the signal
     that ended it.
     """
-    named = dict(pairwise(arguments))
+    options = dict(pairwise(arguments))
     verb = " ".join(takewhile(lambda argument: not argument.startswith("--"), arguments))
-    job = named.get("--output", verb)
-    name = next((known.name for known in signal.Signals if known == number), f"signal {number}")
+    job = options.get("--output", verb)
+    names = {known.value: known.name for known in signal.Signals}
+    name = names.get(number, f"signal {number}")
     line = f"{job}: ended by {name}; {_REMEDIES.get(number, _AGAIN)}"
     print(line, file=sys.stderr)
-    if "--log" in named:
-        with suppress(OSError), open(named["--log"], "a", encoding="utf-8") as log:
+    if "--log" in options:
+        with suppress(OSError), open(options["--log"], "a", encoding="utf-8") as log:
             log.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")

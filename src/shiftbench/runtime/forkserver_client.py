@@ -1,10 +1,10 @@
-"""Warm servers: processes that have TensorFlow imported, and fork one child a job.
+"""Client of the fork servers: processes with TensorFlow imported that fork a child for each job.
 
-`python -m shiftbench warm -- COMMAND` runs COMMAND with SHIFTBENCH_WARM set to a folder
-with one socket a stack. A job started below COMMAND sends its arguments, environment and
-standard streams to the server of its stack (warm_server.py), which imports the stack on
-the first request. Without a server a job runs where it is. Imports the standard library
-only: every job passes here.
+`python -m shiftbench warm -- COMMAND` runs COMMAND with SHIFTBENCH_WARM set to a folder with a
+socket for each stack. A job started below COMMAND sends its arguments, environment and standard
+streams to the server of its stack (cli/forkserver.py), which imports the stack on the first
+request. Without a server a job runs in its own process. Imports only the standard library, since
+every job imports it.
 """
 
 from __future__ import annotations
@@ -24,29 +24,30 @@ from pathlib import Path
 from shiftbench.runtime import crash_report
 from shiftbench.runtime.signals import Signals
 
-FOLDER = "SHIFTBENCH_WARM"
+VARIABLE = "SHIFTBENCH_WARM"
+"""Environment variable: the folder with the sockets of the servers."""
 STACKS = ("light", "tensorflow")
-HOME = "home"
-"""The file in that folder that says of which package and environment the servers are."""
+IDENTITY = "home"
+"""The file in that folder that names the package and the environment of the servers."""
 PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
-"""The signals that reach a job through its client."""
+"""Signals that the client passes on to its job."""
 LENGTH = 8
-"""Bytes of the number that says how long a job's description is."""
+"""The number of bytes of the length of a job's description."""
 
 
 def run(command: list[str]) -> int:
-    """Runs a command with warm servers around it; its exit status (see stopping.py)."""
-    from shiftbench.runtime import graceful_stop  # not above: a job has no use for psutil
+    """Run a command with fork servers; return its exit status (see `graceful_stop.run`)."""
+    from shiftbench.runtime import graceful_stop  # here, since jobs do not need psutil
 
     signals = Signals(*graceful_stop.SIGNALS, signal.SIGCHLD)
     folder = Path(tempfile.mkdtemp(prefix="shiftbench-"))
-    (folder / HOME).write_text(_home())
+    (folder / IDENTITY).write_text(_identity())
     server = _start_server(folder)
     try:
-        return graceful_stop.run(command, os.environ | {FOLDER: str(folder)}, signals)
+        return graceful_stop.run(command, os.environ | {VARIABLE: str(folder)}, signals)
     finally:
         if server:
-            server.stdin.close()  # type: ignore[union-attr]  # the sign for the server to end
+            server.stdin.close()  # type: ignore[union-attr]  # this ends the server
             server.wait()
         shutil.rmtree(folder)
 
@@ -54,16 +55,16 @@ def run(command: list[str]) -> int:
 def request(stack: str, arguments: list[str]) -> int | None:
     """Let a server run the job; return its exit status, or None if there is no server.
 
-    Servers of another checkout or outside the job's container do not count. Sets signal handlers
-    before it sends the job: a signal that comes before ends this process, and there is no job; one
-    that comes later goes to the job, as soon as that exists. A job that has not installed handlers
-    yet ends by the signal, as it would without a server: it has nothing to save that is not saved.
+    Servers of another checkout or outside the job's container do not count. Signal handlers are set
+    before the job is sent: an earlier signal ends this process, and there is no job; a later signal
+    goes to the job as soon as that exists. A job that has not yet installed handlers ends by the
+    signal, as it would without a server; it has nothing to save.
     """
-    folder = os.environ.get(FOLDER)
+    folder = os.environ.get(VARIABLE)
     if not folder:
         return None
     with suppress(OSError):
-        if Path(folder, HOME).read_text() != _home():
+        if Path(folder, IDENTITY).read_text() != _identity():
             return None
     connection = socket.socket(socket.AF_UNIX)
     try:
@@ -78,25 +79,20 @@ def request(stack: str, arguments: list[str]) -> int | None:
         connection.sendall(job)
         status = _status(connection, signals)
     if not status:
-        print("the warm server ended; start the workflow again", file=sys.stderr)
+        print("the fork server ended; start the workflow again", file=sys.stderr)
         return 1
     if status[0] > 128:
-        crash_report.tell(arguments, status[0] - 128)
+        crash_report.write(arguments, status[0] - 128)
     return status[0]
 
 
-def exit_status(status: int) -> int:
-    """A process that a signal ended counts as 128 + signal, as in a shell."""
-    return 128 - status if status < 0 else status
-
-
-def _home() -> str:
-    """Where the running shiftbench is, and the environment that it runs in."""
+def _identity() -> str:
+    """Return the paths of the running package and of its environment."""
     return f"{Path(__file__).resolve().parents[1]}\n{sys.prefix}"
 
 
 def _status(connection: socket.socket, signals: Signals) -> bytes:
-    """Pass signals on until the job is over; the byte with its status, none if the server died."""
+    """Pass signals on until the job is over; return its status byte, none if the server died."""
     while True:
         ready, _, _ = select.select([connection.fileno(), signals.fileno()], [], [])
         if connection.fileno() in ready:
@@ -106,7 +102,7 @@ def _status(connection: socket.socket, signals: Signals) -> bytes:
 
 
 def _start_server(folder: Path) -> subprocess.Popen | None:
-    """A server that has imported nothing yet; None if its sockets cannot be made."""
+    """Start a server that has imported nothing yet; return None if its sockets cannot be made."""
     listeners = [socket.socket(socket.AF_UNIX) for _ in STACKS]
     try:
         for listener, stack in zip(listeners, STACKS, strict=True):

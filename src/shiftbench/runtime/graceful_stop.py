@@ -1,13 +1,13 @@
-"""Runs a command that always ends when it is told to, once its jobs have saved their state.
+"""Running of a command that always stops on a signal, once its jobs have saved their state.
 
-Snakemake can hang for good on SIGTERM: its handler waits for a lock that the very code which
-it interrupts may hold. On SIGINT it starts nothing more and waits for its jobs, but ends none
-of them. So the command gets a session of its own, out of reach of the terminal and of `make`.
-It is told by one SIGINT, and its jobs, the processes below it that have none below them, by
-SIGTERM. What does not end by itself is killed.
+Snakemake can hang forever on SIGTERM: its handler waits for a lock that the interrupted code may
+hold. On SIGINT it starts no more jobs and waits for the running ones, but stops none of them. So
+the command gets its own session, which the terminal and `make` do not signal. To stop it, it gets a
+single SIGINT, and its jobs, the processes below it without children, get SIGTERM. Processes that do
+not end by themselves are killed.
 
-Our own signals are held from before the command starts, and a loop acts on them, so none comes
-while a process is being started that nobody knows yet.
+Our own signals are queued from before the command starts, and a loop acts on them, so that none
+interrupts the start of a process before its number is stored.
 """
 
 from __future__ import annotations
@@ -23,28 +23,27 @@ from functools import partial
 
 import psutil
 
-from shiftbench.runtime.forkserver_client import exit_status
 from shiftbench.runtime.parent_death import die_with_parent, signals_of_make
-from shiftbench.runtime.signals import Signals
+from shiftbench.runtime.signals import Signals, exit_status
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 CLEAR_LINE = "\r\x1b[K"
 GRACE_SECONDS = 30.0
-"""Jobs act on a signal between two steps; what still runs after this time is killed."""
+"""Jobs act on a signal between two steps; those still running after this time are killed."""
 ECHO_SECONDS = 1.0
-"""`make` passes SIGTERM on to us after its group, with us in it, has had it."""
+"""A second signal within this time is an echo: `make` passes SIGTERM on to a group that had it."""
 TICK_SECONDS = 0.5
-"""How often to look for jobs that were just being started when the signal came, and at `make`."""
+"""Interval of looking for jobs that were just starting when the signal came, and at `make`."""
 
 
 def run(command: list[str], environment: Mapping[str, str], signals: Signals | None = None) -> int:
     """Run the command; return its exit status, or 128 + the signal that stopped it.
 
-    When it is over, whatever it left running is killed. signals: SIGNALS and SIGCHLD, where the
-    caller has something to lose before; otherwise their handlers are set here.
+    Kills whatever it left running. signals: for SIGNALS and SIGCHLD, if the caller has something to
+    clean up before; otherwise their handlers are set here.
     """
     signals = signals or Signals(*SIGNALS, signal.SIGCHLD)
-    if "MAKELEVEL" in os.environ:  # a `make` that is killed stops its run
+    if "MAKELEVEL" in os.environ:  # killing `make` stops its run
         die_with_parent(os.getppid(), signal.SIGTERM)
     child = subprocess.Popen(
         command,
@@ -56,55 +55,52 @@ def run(command: list[str], environment: Mapping[str, str], signals: Signals | N
     while child.poll() is None:
         stop.act(signals.wait(TICK_SECONDS))
     _kill(child)
-    stop.tell_end(child.returncode)
+    stop.report_end(child.returncode)
     return 128 + stop.number if stop.number else exit_status(child.returncode)
 
 
 class _Stop:
-    """How far the stopping of a command has come."""
+    """The progress of stopping a command."""
 
     def __init__(self, command: subprocess.Popen) -> None:
         self.command = command
         self.number = 0
-        """The signal to stop, 0 as long as there was none."""
+        """The signal to stop; 0 as long as none has come."""
         self.since = 0.0
         self.killed = False
-        self.told: set[psutil.Process] = set()
+        self.terminated: set[psutil.Process] = set()
 
     def act(self, came: list[int]) -> None:
-        """Stop the command at the first signal; go on with that at every later call."""
-        asked = [number for number in came if number in SIGNALS]
+        """Stop the command at the first signal; continue at every later call."""
+        requests = [number for number in came if number in SIGNALS]
         if not self.number:
-            for number in (asked or signals_of_make(SIGNALS))[:1]:
+            for number in (requests or signals_of_make(SIGNALS))[:1]:
                 self.begin(number)
-        elif time.monotonic() - self.since > (ECHO_SECONDS if asked else GRACE_SECONDS):
-            self.kill()
+        elif time.monotonic() - self.since > (ECHO_SECONDS if requests else GRACE_SECONDS):
+            self.killed = True
+            _kill(self.command)
         else:
-            self.tell(_jobs(self.command) - self.told)
+            self.terminate(_jobs(self.command) - self.terminated)
 
     def begin(self, number: int) -> None:
-        """Ask the command and its jobs to end."""
+        """Signal the command and its jobs to stop."""
         _say(
             f"stopping: running jobs save their state, for {GRACE_SECONDS:.0f} s at most;"
             " once more ends them at once"
         )
-        running = _jobs(self.command)
+        jobs = _jobs(self.command)
         self.command.send_signal(signal.SIGINT)
-        self.tell(running)
+        self.terminate(jobs)
         self.number, self.since = number, time.monotonic()
 
-    def tell(self, jobs: set[psutil.Process]) -> None:
-        self.told |= jobs
+    def terminate(self, jobs: set[psutil.Process]) -> None:
+        self.terminated |= jobs
         for job in jobs:
             with suppress(psutil.NoSuchProcess):
                 job.terminate()
 
-    def kill(self) -> None:
-        self.killed = True
-        _kill(self.command)
-
-    def tell_end(self, status: int) -> None:
-        """Says what to do if the command did not end by itself. status: as Popen gives it."""
+    def report_end(self, status: int) -> None:
+        """Say what to do if the command was stopped. status: as in Popen."""
         if number := self.number or max(-status, 0):
             how = "what still ran was killed" if self.killed else "no job is left running"
             name = signal.Signals(number).name
@@ -112,13 +108,13 @@ class _Stop:
 
 
 def _begin(parent: int) -> None:
-    """In the child, before it becomes the command."""
+    """Prepare the child before it becomes the command."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's background jobs ignore it
     die_with_parent(parent)
 
 
 def _jobs(command: subprocess.Popen) -> set[psutil.Process]:
-    """The processes below the command that have none below them."""
+    """Return the processes below the command that have no children."""
     try:
         below = psutil.Process(command.pid).children(recursive=True)
     except psutil.NoSuchProcess:
@@ -131,13 +127,13 @@ def _jobs(command: subprocess.Popen) -> set[psutil.Process]:
 
 
 def _kill(command: subprocess.Popen) -> None:
-    """Kills the command and all below it, or what it has left behind."""
-    with suppress(ProcessLookupError, PermissionError):  # nothing is left
+    """Kill the command and all processes below it, or those that it has left behind."""
+    with suppress(ProcessLookupError, PermissionError):  # none is left
         os.killpg(command.pid, signal.SIGKILL)
 
 
 def _say(line: str) -> None:
     with suppress(OSError):  # the terminal may be gone
-        # On a terminal the command may show its progress in the line that the cursor is in.
+        # On a terminal the command may show its progress in the line of the cursor.
         begin = CLEAR_LINE if sys.stderr.isatty() else ""
         print(begin + line, file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""No orphans: a process that ends with its parent, however the parent ends (Linux)."""
+"""Processes that end with their parent, however it ends (Linux)."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ _PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent(parent: int, number: int = signal.SIGKILL) -> None:
-    """Asks the kernel to send this process a signal as soon as `parent` has died.
+    """Ask the kernel to send this process a signal when its parent, `parent`, has died.
 
-    parent: the process that started this one. Without effect on systems other than Linux.
+    Without effect on systems other than Linux.
     """
     if sys.platform != "linux":
         return
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
-    if os.getppid() != parent:  # it died before we could ask
+    if os.getppid() != parent:  # it died before the request
         os.kill(os.getpid(), number)
 
 
 def signals_of_make(numbers: Iterable[int]) -> list[int]:
-    """Return those of the signals that have come to the `make` that started this process.
+    """Return the signals among `numbers` that the `make` which started this process has received.
 
-    On SIGINT and SIGHUP `make` waits for its children, but does not tell them: a terminal does.
-    What it no longer handles, it has received. Empty below no `make`, and on other systems.
+    On SIGINT and SIGHUP `make` waits for its children without passing the signal on, as a terminal
+    would. A signal that it no longer handles, it has received. Empty without `make`, and on systems
+    other than Linux.
     """
     if "MAKELEVEL" not in os.environ:
         return []

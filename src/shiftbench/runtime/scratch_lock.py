@@ -1,8 +1,9 @@
-"""Whose scratch folder is it: two processes never write the checkpoints of one run.
+"""Locks of scratch folders, so that two processes never write the checkpoints of one run.
 
-The owner is a file beside the folder, which says host, process and Slurm job. The owner lives if
-it holds its flock on the file. Where that cannot be seen, from another host, Slurm says whether
-its job is still there; without Slurm, an owner is dead that has not touched its file for long.
+A lock is a file beside the folder, which names the host, process and Slurm job of its owner. The
+owner is alive if it holds its flock on the file. From another host that cannot be seen; there Slurm
+says whether the owner's job still exists. Without Slurm, an owner that has not touched its file for
+long counts as dead.
 """
 
 from __future__ import annotations
@@ -27,57 +28,57 @@ log = logging.getLogger("shiftbench")
 BEAT_SECONDS = 20.0
 STALE_SECONDS = 300.0
 PATIENCE_SECONDS = 60.0
-"""A job that was told to end may take so long, and the next one waits for it."""
+"""The time to wait for the owner: a job that was signalled may take so long to end."""
 POLL_SECONDS = 1.0
 
 
 @contextmanager
-def owned(folder: Path, patience: float = PATIENCE_SECONDS) -> Iterator[None]:
-    """While it is entered, the folder is ours. UserError where another process keeps it."""
+def locked(folder: Path, patience: float = PATIENCE_SECONDS) -> Iterator[None]:
+    """Lock a folder for the block. Raises UserError if another process keeps the lock."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    place = folder.with_name(f"{folder.name}.owner")
-    until, told = time.monotonic() + patience, False
-    while (taken := _take(place)) is None:
-        owner = _described(place)
-        if time.monotonic() > until:
+    path = folder.with_name(f"{folder.name}.owner")
+    deadline, logged = time.monotonic() + patience, False
+    while (file := _acquire(path)) is None:
+        owner = _describe_owner(path)
+        if time.monotonic() > deadline:
             raise UserError(
                 f"{folder}: {owner} works on this run; wait until it has ended, or end it,"
                 " and start this one again"
             )
-        if not told:
+        if not logged:
             log.info("waiting for %s, which works on this run", owner)
-        told = True
+        logged = True
         time.sleep(POLL_SECONDS)
     done = threading.Event()
-    threading.Thread(target=_beat, args=(place, done), daemon=True).start()
+    threading.Thread(target=_heartbeat, args=(path, done), daemon=True).start()
     try:
         yield
     finally:
         done.set()
-        place.unlink(missing_ok=True)
-        taken.close()
+        path.unlink(missing_ok=True)
+        file.close()
 
 
-def _take(place: Path) -> IO[str] | None:
-    """Our own file, open and locked; None while a living process has one there."""
-    with place.with_name("turn").open("w") as turn:
-        fcntl.flock(turn, fcntl.LOCK_EX)  # one at a time judges, and then takes
+def _acquire(path: Path) -> IO[str] | None:
+    """Return our own lock file, open and locked; None while a living process has one there."""
+    with path.with_name("turn").open("w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)  # one process at a time checks the lock and takes it
         os.utime(turn.fileno())
-        if place.exists() and _lives(place, os.fstat(turn.fileno()).st_mtime):
+        if path.exists() and _is_alive(path, os.fstat(turn.fileno()).st_mtime):
             return None
-        new = place.with_name(f"{place.name}.{platform.node()}")  # replaces that of a killed one
+        new = path.with_name(f"{path.name}.{platform.node()}")  # replaces that of a killed process
         file = new.open("w")
         fcntl.flock(file, fcntl.LOCK_EX)
         job = os.environ.get(slurm.JOB, "")
         file.write(json.dumps({"host": platform.node(), "process": os.getpid(), "job": job}))
         file.flush()
-        os.replace(new, place)
+        os.replace(new, path)
         return file
 
 
-def _lives(place: Path, now: float) -> bool:
-    """Whether the owner of a file lives. now: the time, by the clock of the file system."""
-    with place.open() as file:
+def _is_alive(path: Path, now: float) -> bool:
+    """Return whether the owner of a lock is alive. now: the time of the file system's clock."""
+    with path.open() as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -86,9 +87,9 @@ def _lives(place: Path, now: float) -> bool:
     if owner.get("host") == platform.node():
         return False
     if owner.get("job") and (state := slurm.state(owner["job"])) is not None:
-        ours = owner["job"] == os.environ.get(slurm.JOB)  # it was requeued, to another node
+        ours = owner["job"] == os.environ.get(slurm.JOB)  # our job was requeued to another node
         return state in slurm.AT_WORK and not ours
-    return now - place.stat().st_mtime < STALE_SECONDS
+    return now - path.stat().st_mtime < STALE_SECONDS
 
 
 def _read(file: IO[str]) -> dict:
@@ -98,9 +99,9 @@ def _read(file: IO[str]) -> dict:
         return {}
 
 
-def _described(place: Path) -> str:
+def _describe_owner(path: Path) -> str:
     try:
-        with place.open() as file:
+        with path.open() as file:
             owner = _read(file)
     except FileNotFoundError:
         return "a process that ends just now"
@@ -108,10 +109,10 @@ def _described(place: Path) -> str:
     return f"process {owner.get('process', '?')} on {owner.get('host', '?')}{job}"
 
 
-def _beat(place: Path, done: threading.Event) -> None:
-    """Touches the file, so that others see that we live."""
+def _heartbeat(path: Path, done: threading.Event) -> None:
+    """Touch the file now and then, so that others see that its owner is alive."""
     while not done.wait(BEAT_SECONDS):
         try:
-            os.utime(place)
+            os.utime(path)
         except OSError:
             return

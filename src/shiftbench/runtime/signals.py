@@ -1,9 +1,9 @@
-"""Signals, held from before there is anything to stop until a loop acts on them.
+"""Signals that are queued until a loop acts on them.
 
-A handler that acts at once may interrupt the start of a process that nobody knows yet, and a
-blocking call that begins just after a signal came does not see it. So the signals go to a pipe,
-which Python writes to as soon as the system delivers one, and which a loop waits for. Imports
-the standard library only: every job passes here.
+A handler that acts at once may interrupt the start of a process before its number is stored, and a
+blocking call that begins just after a signal does not notice it. So signals go to a pipe, which
+Python writes to as soon as the system delivers one, and which a loop waits for. Imports only the
+standard library, since every job imports it.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import signal
 
 
 class Signals:
-    """The signals that came since this was made; those that were ignored stay ignored.
+    """The signals that came since its creation; signals that were ignored stay ignored.
 
-    Make it in the main thread. The handlers stay until the process ends.
+    Create it in the main thread. The handlers stay until the process ends.
     """
 
     def __init__(self, *numbers: int) -> None:
@@ -25,7 +25,7 @@ class Signals:
             os.set_blocking(end, False)
         signal.set_wakeup_fd(writes, warn_on_full_buffer=False)
         for number in numbers:
-            if signal.getsignal(number) != signal.SIG_IGN:  # as it is below nohup
+            if signal.getsignal(number) != signal.SIG_IGN:  # as SIGHUP is below nohup
                 signal.signal(number, _note)
 
     def fileno(self) -> int:
@@ -40,9 +40,14 @@ class Signals:
             return []
 
     def wait(self, seconds: float) -> list[int]:
-        """Return the signals, as soon as one has come, or nothing after some seconds."""
+        """Return the signals as soon as one has come, or none after some seconds."""
         select.select([self._reads], [], [], seconds)
         return self.take()
+
+
+def exit_status(status: int) -> int:
+    """Return a status of subprocess as a shell does: 128 + the signal that ended the process."""
+    return 128 - status if status < 0 else status
 
 
 def _note(_number: int, _frame: object) -> None:

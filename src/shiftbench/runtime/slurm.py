@@ -1,4 +1,4 @@
-"""What Slurm says of a job, and what a job asks of it; every answer may fail to come."""
+"""Queries of Slurm about jobs; each returns None or a default if Slurm does not answer."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import time
 
 JOB = "SLURM_JOB_ID"
 AT_WORK = frozenset({"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT"})
-"""States in which processes of a job may live."""
+"""States in which processes of a job may be alive."""
 QUEUED = AT_WORK | {"PENDING", "CONFIGURING", "REQUEUED"}
 """States of a job that is not over."""
 ANSWER_SECONDS = 30.0
 
 
 def ask(*command: str) -> str | None:
-    """What a command of Slurm prints; None where it is not there, fails or does not answer."""
+    """Return the output of a Slurm command; None if it is missing, fails or does not answer."""
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=ANSWER_SECONDS, check=True
@@ -27,7 +27,7 @@ def ask(*command: str) -> str | None:
 
 
 def state(job: str) -> str | None:
-    """The state of a job, GONE where Slurm knows it no more; None without an answer."""
+    """Return the state of a job, or GONE if Slurm no longer knows it; None without an answer."""
     try:
         done = subprocess.run(
             ["squeue", "--noheader", "--states=all", "--format=%T", f"--jobs={job}"],
@@ -43,10 +43,9 @@ def state(job: str) -> str | None:
 
 
 def queue(name: str, states: str = "") -> dict[str, str] | None:
-    """The numbers of the user's jobs of a name, each with the last word of its comment.
+    """Return the user's jobs of a name: job number -> last word of its comment.
 
-    states: of which states, as squeue takes it; of those that are not over, if empty. None
-    without an answer.
+    states: as for squeue; empty for jobs that are not over. None without an answer.
     """
     only = [f"--states={states}"] if states else []
     answer = ask("squeue", "--noheader", "--me", f"--name={name}", "--format=%i %k", *only)
@@ -56,13 +55,16 @@ def queue(name: str, states: str = "") -> dict[str, str] | None:
 
 
 def log(job: str) -> str:
-    """The file that a job writes to; empty without an answer."""
-    found = re.search(r"StdOut=(.+)", ask("scontrol", "show", "job", job) or "")
-    return found[1] if found else ""
+    """Return the path of a job's output file; empty without an answer."""
+    match = re.search(r"StdOut=(.+)", ask("scontrol", "show", "job", job) or "")
+    return match[1] if match else ""
 
 
 def minutes_left() -> float | None:
-    """Until the limit of the Slurm job that we are in; None outside, or without a limit."""
+    """Return the minutes until the limit of the Slurm job that this process is in.
+
+    None outside of Slurm, or without a limit.
+    """
     job = os.environ.get(JOB)
     if not job:
         return None
@@ -73,19 +75,19 @@ def minutes_left() -> float | None:
 
 
 def minutes(span: str) -> float | None:
-    """A span as Slurm writes it, [DAYS-][[HOURS:]MINUTES:]SECONDS; None for words."""
-    found = re.fullmatch(r"(?:(\d+)-)?(?:(?:(\d+):)?(\d+):)?(\d+)", span)
-    if not found:
+    """Return the minutes of a span [DAYS-][[HOURS:]MINUTES:]SECONDS; None for words."""
+    match = re.fullmatch(r"(?:(\d+)-)?(?:(?:(\d+):)?(\d+):)?(\d+)", span)
+    if not match:
         return None
-    days, hours, whole, seconds = (int(part or 0) for part in found.groups())
-    return 60 * (24 * days + hours) + whole + seconds / 60
+    days, hours, full_minutes, seconds = (int(part or 0) for part in match.groups())
+    return 60 * (24 * days + hours) + full_minutes + seconds / 60
 
 
 def requeue() -> bool | None:
-    """Has Slurm put the job that we are in back into its queue; whether it does.
+    """Requeue the Slurm job that this process is in; return whether Slurm does so.
 
-    Only while the job runs: one that is cancelled stays so, and one that is preempted, or whose
-    node fails, is requeued by Slurm itself. None without an answer.
+    Only a running job is requeued: a cancelled one stays cancelled, and Slurm itself requeues a job
+    that is preempted or whose node fails. None without an answer.
     """
     job = os.environ.get(JOB)
     if not job:

@@ -11,7 +11,7 @@ from shiftbench.runtime.cluster import failures
 
 @pytest.fixture(autouse=True)
 def nothing_yet(monkeypatch):
-    monkeypatch.setattr(failures, "_for_good", [])
+    monkeypatch.setattr(failures, "_final", [])
 
 
 def submitted(tmp_path, attempt=1, log="", of_slurm=""):
@@ -51,10 +51,10 @@ def test_what_slurm_does_not_name_is_told_as_it_is(tmp_path):
 
 
 def test_the_end_tells_what_failed_for_good_and_nothing_else(tmp_path, capsys):
-    failures.tell()
+    failures.print_summary()
     assert capsys.readouterr().err == ""
     failures.note(submitted(tmp_path, attempt=3), FAILED)
     last = failures.note(submitted(tmp_path, attempt=4, log="no data\n"), FAILED)
-    failures.tell()
+    failures.print_summary()
     assert capsys.readouterr().err == f"1 job failed:\n  {last}\n"
     assert "tried again" not in last

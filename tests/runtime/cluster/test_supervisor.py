@@ -93,7 +93,7 @@ def test_silence_after_a_job_has_ended_is_hanging(monkeypatch, tmp_path):
     monkeypatch.setattr(supervisor, "HUNG_SECONDS", 2.0)
     queue = {"7": "one", "8": "other"}
     monkeypatch.setattr(slurm, "queue", lambda *_: queue)
-    progress = supervisor._Progress("name")
+    progress = supervisor._Activity("name")
     assert not progress.has_stopped()
     now[0] += 3.0
     assert not progress.has_stopped()  # all are there

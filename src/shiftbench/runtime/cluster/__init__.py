@@ -1,1 +1,1 @@
-"""Running the workflow on a Slurm cluster; imported by nothing that computes."""
+"""Running of the workflow on a Slurm cluster; no module that computes imports it."""

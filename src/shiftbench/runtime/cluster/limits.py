@@ -1,4 +1,4 @@
-"""Jobs that no node of a partition can run are refused before they wait for ever."""
+"""Refusal of jobs that no node of a partition can run, and that would wait forever."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from shiftbench.runtime import slurm
 
 
 def refuse_beyond(plan: Config, profile: Path) -> None:
-    """UserError with all methods that ask for more than the profile's partition gives."""
+    """Raise UserError listing all methods that request more than the profile's partition has."""
     partition = (yaml.safe_load(profile.read_text()).get("default-resources") or {}).get(
         "slurm_partition"
     )
-    most, found = given(partition), []
-    for study, one in plan.studies.items():
-        for method in one.pipelines:
-            asked = one.resources(method)
-            more = excess({key: getattr(asked, key) for key in most}, most)
-            found += [f"{study}, {method}: {said}" for said in more]
-    if found:
+    most, excesses = available(partition), []
+    for name, study in plan.studies.items():
+        for method in study.pipelines:
+            resources = study.resources(method)
+            requested = {key: getattr(resources, key) for key in most}
+            excesses += [f"{name}, {method}: {more}" for more in excess(requested, most)]
+    if excesses:
         where = f"partition {partition}" if partition else "the default partition"
         raise UserError(
             f"{where} takes no such jobs:\n  "
-            + "\n  ".join(found)
+            + "\n  ".join(excesses)
             + f"\nlower them in the config, or name another slurm_partition in {profile}"
         )
 
 
-def given(partition: str | None) -> dict[str, float]:
-    """The most that a node of the partition, or of the default one, gives to a job.
+def available(partition: str | None) -> dict[str, float]:
+    """Return the most that a node of a partition, or of the default one, can give to a job.
 
-    minutes, threads, memory_mb; empty where Slurm does not say.
+    Keys: minutes, threads, memory_mb; empty if Slurm does not answer.
     """
     return _most(slurm.ask("sinfo", "--noheader", "--format=%P|%l|%c|%m") or "", partition)
 
 
-def excess(asked: dict[str, float], most: dict[str, float]) -> list[str]:
-    """What is asked for beyond the most that is given."""
+def excess(requested: dict[str, float], most: dict[str, float]) -> list[str]:
+    """Return messages about the requests that exceed the most that is available."""
     return [
         f"{key} {value:g}, at most {most[key]:g}"
-        for key, value in asked.items()
+        for key, value in requested.items()
         if value > most.get(key, value)
     ]
 

@@ -1,8 +1,8 @@
-"""Snakemake with an executor for Slurm that outlives Slurm's daemons, and its own death.
+"""Snakemake with a Slurm executor that survives restarts of Slurm's daemons and of itself.
 
-The plugin's executor forgets all jobs when no query of their states is answered, as while
-slurmctld restarts, and knows nothing of jobs that an earlier Snakemake left in the queue. Each of
-its jobs starts two more Snakemakes, which cost more than a small run; ours runs the commands.
+The plugin's executor forgets all jobs when Slurm does not answer queries, as while slurmctld
+restarts, and does not know jobs that an earlier Snakemake left in the queue. Each of its jobs
+starts two more Snakemakes, which cost more than a small run; ours runs the commands themselves.
 Start it as `python -m shiftbench.runtime.cluster.main_process NAME ...`, with the name of its jobs
 in Slurm, and Snakemake's arguments.
 """
@@ -32,16 +32,17 @@ from shiftbench.runtime.cluster import failures, limits, script
 
 WAIT_SECONDS = 5.0
 LOOK_SECONDS = 30.0
-"""At most so long is not looked at the jobs; the plugin waits longer each time, up to 180 s."""
+"""The longest interval of polling jobs; the plugin doubles its own, up to 180 s."""
 MISSED = 3
-"""A job is over that so many answers of Slurm in a row do not know."""
+"""A job is over after it is missing from so many successive answers of Slurm."""
 
 
 class Executor(plugin.Executor):
-    """The plugin's, and it takes over what is in the queue."""
+    """The plugin's executor, which also takes over jobs that are in the queue."""
 
+    next_seconds_between_status_checks: float
     name = ""
-    """Of all jobs of a config in Slurm, whichever main process has submitted them."""
+    """The name in Slurm of all jobs of a config, whichever main process has submitted them."""
 
     def __post_init__(self, test_mode: bool = False) -> None:
         super().__post_init__(test_mode)
@@ -49,7 +50,7 @@ class Executor(plugin.Executor):
         self._missed: dict[str, int] = {}
 
     def run_job(self, job: JobExecutorInterface) -> None:
-        """Takes over a job that is in the queue, or submits it, as soon as Slurm answers."""
+        """Take over a job that is in the queue, or submit it, as soon as Slurm answers."""
         try:
             if number := self._queued.pop(_key(job), None):
                 self.logger.info(f"Job {job.jobid} is in the queue already, as {number}.")
@@ -61,49 +62,49 @@ class Executor(plugin.Executor):
             _refuse_beyond(job)
             if self._sees_all_files:
                 self.workflow.async_run(script.prepare(job))
-        except Exception as error:  # nobody looks at what this thread raises
+        except Exception as error:  # errors of this thread would be lost
             self._report_job_error_threadsafe(SubmittedJobInfo(job), str(error))
             return
         super().run_job(job)
 
     def format_job_exec(self, job: JobExecutorInterface) -> str:
-        """The commands of a job; Snakemake, where it has to bring files or an environment."""
+        """Return the commands of a job; the plugin's if a node lacks our files or environment."""
         return script.text(job) if self._sees_all_files else super().format_job_exec(job)
 
     async def check_active_jobs(
         self, active_jobs: list[SubmittedJobInfo]
     ) -> AsyncGenerator[SubmittedJobInfo, None]:
-        """Yields the jobs that are not over; all of them, where Slurm does not answer."""
-        if not active_jobs:  # the thread that asks is started before __post_init__
+        """Yield the jobs that are not over; all of them if Slurm does not answer."""
+        if not active_jobs:  # the polling thread starts before __post_init__
             return
         answers = self._status_query_calls
-        living = [job async for job in super().check_active_jobs(active_jobs)]
+        active = [job async for job in super().check_active_jobs(active_jobs)]
         if self._status_query_calls == answers:
-            living = active_jobs
+            active = active_jobs
         self.next_seconds_between_status_checks = min(
             self.next_seconds_between_status_checks, LOOK_SECONDS
         )
-        known = slurm.queue(self.name, "all")
-        for one in living:
-            number = str(one.external_jobid)
-            missing = known is not None and number not in known
+        queue = slurm.queue(self.name, "all")
+        for job_info in active:
+            number = str(job_info.external_jobid)
+            missing = queue is not None and number not in queue
             self._missed[number] = self._missed.get(number, 0) + 1 if missing else 0
             if self._missed[number] < MISSED:
-                yield one
-            elif all(Path(path).exists() for path in one.job.output):
-                self.report_job_success(one)
+                yield job_info
+            elif all(Path(path).exists() for path in job_info.job.output):
+                self.report_job_success(job_info)
             else:
-                self.report_job_error(one, msg="SLURM status is: 'FORGOTTEN'")
+                self.report_job_error(job_info, msg="SLURM status is: 'FORGOTTEN'")
 
     def print_job_error(
         self, job_info: SubmittedJobInfo, msg: str | None = None, **more: Any
     ) -> None:
-        """One line; Snakemake's are a hundred."""
+        """Print a single line; Snakemake's message has a hundred."""
         self.logger.info(failures.note(job_info, msg or ""))
 
     @property
     def _sees_all_files(self) -> bool:
-        """Whether nodes have our files and our environment."""
+        """Return whether nodes have our files and our environment."""
         return (
             not self.workflow.deployment_settings.deployment_method
             and SharedFSUsage.INPUT_OUTPUT in self.workflow.storage_settings.shared_fs_usage
@@ -111,18 +112,19 @@ class Executor(plugin.Executor):
 
     @cached_property
     def _queued(self) -> dict[str, str]:
-        """The number of each job in the queue when we began, by its key."""
-        while (found := slurm.queue(self.name)) is None:
+        """The number of each job that was in the queue at the start, by its key."""
+        while (queue := slurm.queue(self.name)) is None:
             time.sleep(WAIT_SECONDS)
-        return {key: number for number, key in found.items()}
+        return {key: number for number, key in queue.items()}
 
 
 def _refuse_beyond(job: JobExecutorInterface) -> None:
-    """UserError for a job that would wait for ever, be it a stream's, a study's or a group's."""
-    asks, partition = job.resources, job.resources.get("slurm_partition")
-    asked = {"minutes": asks.get("runtime"), "memory_mb": asks.get("mem_mb")}
-    asked = {key: value for key, value in asked.items() if isinstance(value, int)}
-    if more := limits.excess({**asked, "threads": job.threads}, limits.given(partition)):
+    """Raise UserError for a job that no node can run, which would wait forever."""
+    resources, partition = job.resources, job.resources.get("slurm_partition")
+    requested = {"minutes": resources.get("runtime"), "memory_mb": resources.get("mem_mb")}
+    requested = {key: value for key, value in requested.items() if isinstance(value, int)}
+    requested["threads"] = job.threads
+    if more := limits.excess(requested, limits.available(partition)):
         where = f"partition {partition}" if partition else "the default partition"
         raise UserError(
             f"{where} takes no such job: {'; '.join(more)}; see slurm_partition and set-resources"
@@ -134,22 +136,23 @@ _submit_command = plugin.get_submit_command
 
 
 def _submit(job: JobExecutorInterface, params: dict, *rest: Any, **more: Any) -> str:
-    """The plugin's command, and the job's key at the end of its comment."""
+    """Return the plugin's command, with the job's key at the end of its comment."""
     comment = shlex.quote(f"{params['comment_str']} {_key(job)}")
-    return f"{_submit_command(job, params, *rest, **more)} --comment={comment}"  # the last holds
+    # Of several --comment Slurm takes the last.
+    return f"{_submit_command(job, params, *rest, **more)} --comment={comment}"
 
 
 def _key(job: JobExecutorInterface) -> str:
-    """A digest of the commands that a job runs, with the digests of their specs."""
+    """Return a digest of the commands that a job runs, which hold the digests of their specs."""
     return hashlib.sha256("\n".join(sorted(script.commands(job))).encode()).hexdigest()
 
 
 if __name__ == "__main__":
     Executor.name = sys.argv[1]
     plugin.Executor, plugin.get_submit_command = Executor, _submit
-    # Again, since the import of Snakemake has registered the plugin's own.
+    # A second time, since the import of Snakemake has registered the plugin's executor.
     ExecutorPluginRegistry().register_plugin(plugin.__name__, plugin)
     try:
         main(sys.argv[2:])
     finally:
-        failures.tell()
+        failures.print_summary()

@@ -1,9 +1,8 @@
-"""What a job of Slurm runs: the commands of its rules, as they are.
+"""Scripts of Slurm jobs: the commands of their rules, without changes.
 
-Those of a group have warm servers around them, so that libraries are imported once for all.
-Snakemake's own way is to start itself on the node, twice. What that does beside running the
-commands, it does here before (folders, old outputs) or in the main process after (whether the
-outputs are there, their records).
+The commands of a group run with fork servers, so that libraries are imported once for all.
+Snakemake's own scripts start Snakemake on the node, twice. Its other tasks are done here before
+(folders, old outputs) or by the main process after (existence of the outputs, their records).
 """
 
 from __future__ import annotations
@@ -15,36 +14,38 @@ from contextlib import suppress
 from typing import Any
 
 THREADS = ("OMP", "OPENBLAS", "MKL", "NUMEXPR")
-"""Libraries that are told how many threads they may use, as Snakemake tells them."""
+"""Libraries whose number of threads Snakemake sets by environment variables."""
 WAITS = "trap : TERM INT USR1"
-"""A shell that dies of a signal takes the job with it, which is saving its state."""
+"""Keeps the shell alive on a signal: its end would kill the job, which is saving its state."""
 IGNORES = "trap '' TERM INT USR1"
-"""Nor may the warm server die of it. Runs handle signals in any case, and Slurm tells them all."""
-WARM = f"{shlex.quote(sys.executable)} -m shiftbench warm -- sh -c"
+"""Also keeps the fork servers alive. Runs handle signals, which Slurm sends to all processes."""
+FORK_SERVERS = f"{shlex.quote(sys.executable)} -m shiftbench warm -- sh -c"
 
 
 def text(job: Any) -> str:
-    """The script of a job. In a group, what needs another's output waits for it."""
+    """Return the script of a job. In a group, jobs wait for others whose outputs they need."""
     lines = []
     for level in _levels(job):
-        lines += [_line(one) for one in level]
+        lines += [_line(member) for member in level]
         lines.append('[ -z "$failed" ] || exit 1')
     script = "\n".join(lines)
-    return f"{IGNORES}\n{WARM} {shlex.quote(script)}" if job.is_group() else f"{WAITS}\n{script}"
+    if job.is_group():
+        return f"{IGNORES}\n{FORK_SERVERS} {shlex.quote(script)}"
+    return f"{WAITS}\n{script}"
 
 
 def commands(job: Any) -> list[str]:
-    """The commands of a job, or of all jobs of a group."""
-    return [one.shellcmd or one.name for level in _levels(job) for one in level]
+    """Return the commands of a job, or of all jobs of a group."""
+    return [member.shellcmd or member.name for member in _members(job)]
 
 
 async def prepare(job: Any) -> None:
-    """Makes the folders of a job's outputs and logs, and removes its old outputs."""
-    for one in _jobs(job):
-        for file in one.output:
+    """Create the folders of a job's outputs and logs, and remove its old outputs."""
+    for member in _members(job):
+        for file in member.output:
             with suppress(FileNotFoundError):
                 await file.remove(remove_non_empty_dir=False)
-        for file in (*one.output, *one.log):
+        for file in (*member.output, *member.log):
             file.prepare()
 
 
@@ -52,11 +53,11 @@ def _levels(job: Any) -> list[list[Any]]:
     return [list(level) for level in job.toposorted] if job.is_group() else [[job]]
 
 
-def _jobs(job: Any) -> Iterator[Any]:
+def _members(job: Any) -> Iterator[Any]:
     for level in _levels(job):
         yield from level
 
 
 def _line(job: Any) -> str:
-    told = " ".join(f"{name}_NUM_THREADS={job.threads}" for name in THREADS)
-    return f"( export {told}; {job.shellcmd} ) || failed=1"
+    threads = " ".join(f"{name}_NUM_THREADS={job.threads}" for name in THREADS)
+    return f"( export {threads}; {job.shellcmd} ) || failed=1"
