@@ -78,7 +78,7 @@ def test_the_data_dependent_bound_is_not_vacuous(breast):
 
 def test_the_infimum_over_posteriors_is_below_random_ones(breast):
     rows = best_fixed.rows(breast, 0)
-    used = regret.setting(stores.online_run(breast, sva, n=1), breast)
+    used = regret.theorem_settings(stores.online_run(breast, sva, n=1), breast)
     lowest = regret._smallest_with_penalty(used, rows.x.tobytes(), rows.y.tobytes())
     rng = np.random.default_rng(0)
     for _ in range(30):
@@ -92,7 +92,7 @@ def test_the_infimum_over_posteriors_is_below_random_ones(breast):
 def test_svb_with_the_printed_step_has_the_printed_bound():
     """c = D / (L sqrt 2) gives D L sqrt(2 T)."""
     stream = stores.online_stream(rows=60)
-    used = regret.setting(stores.online_run(stream, svb, n=1, bound=1.0), stream)
+    used = regret.theorem_settings(stores.online_run(stream, svb, n=1, bound=1.0), stream)
     rows = best_fixed.rows(stream, 0)
     diameter, constant = 2 * np.sqrt(30), regret.lipschitz(used, rows, point=True)
     assert constant == pytest.approx(np.linalg.norm(rows.x, axis=1).max())
@@ -109,7 +109,7 @@ def test_svb_with_the_printed_step_has_the_printed_bound():
 def test_no_gradient_is_longer_than_the_lipschitz_constant(kind, dataset):
     stream = stores.online_stream(dataset, rows=60)
     run = stores.online_run(stream, oga_el, loss=kind, ridge=0.2)
-    used = regret.setting(run, stream)
+    used = regret.theorem_settings(run, stream)
     squares = run["info_squared_gradient_mean"] + run["info_squared_gradient_sd"]
     for s in range(3):
         largest = regret.lipschitz(used, best_fixed.rows(stream, s), point=False)

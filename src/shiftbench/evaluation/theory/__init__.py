@@ -1,1 +1,1 @@
-"""Exact references and bounds that runs are compared with; nothing here learns."""
+"""Exact references and theoretical bounds that runs are compared with."""

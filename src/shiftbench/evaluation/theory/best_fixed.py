@@ -1,9 +1,9 @@
-"""The best fixed linear predictor of a stream in hindsight: what regret is measured against.
+"""The best fixed linear predictor of a stream in hindsight, the reference of regret.
 
-Its score is <theta, x> with theta in [-bound, bound]^d; it is chosen with all rows at hand.
-Solved by libraries: linear programs for the hinge and the absolute loss (HiGHS through
-scipy), bounded least squares for the squared one; with a quadratic penalty scikit-learn's
-linear support vector machines, or linear programs again where the box binds.
+Its score is <theta, x> with theta in [-bound, bound]^d, chosen from all rows. Solved by libraries:
+linear programs for the hinge and the absolute loss (HiGHS through SciPy), bounded least squares for
+the squared loss; with a quadratic penalty scikit-learn's linear support vector machines, or linear
+programs again if the box binds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scipy.optimize import linprog, lsq_linear
 from shiftbench.methods.online.losses import Kind, Loss
 
 TOLERANCE = 1e-6
-"""Relative, of the minimum in a box that binds and with a penalty."""
+"""Relative tolerance of the minimum with a penalty in a box that binds."""
 MOST_TANGENTS = 100
 
 
@@ -31,7 +31,7 @@ class Examples(NamedTuple):
 
 
 def rows(stream: xr.Dataset, realisation: int) -> Examples:
-    """The rows of one realisation of a `tabular` stream, in its order."""
+    """Return the rows of a realisation of a `tabular` stream, in its order."""
     order = stream["order"].values[realisation]
     flipped = stream["flipped"].values[realisation]
     target = stream["target"].values[order].astype(float)
@@ -41,16 +41,16 @@ def rows(stream: xr.Dataset, realisation: int) -> Examples:
 
 
 def sorted_rows(ordered: Examples) -> Examples:
-    """The same rows in an order of their own, so that equal sets are equal arrays."""
+    """Return the rows in a canonical order, so that equal sets are equal arrays."""
     order = np.lexsort([ordered.y, *ordered.x.T])
     return Examples(ordered.x[order], ordered.y[order])
 
 
 def smallest(ordered: Examples, kind: Kind, bound: float, weight: float = 0.0) -> float:
-    """min over theta in the box of the sum of losses + weight / 2 |theta|^2.
+    """Return the minimum over theta in the box of the sum of losses + weight / 2 |theta|^2.
 
-    With a weight, the value at the solver's point, which is the minimum to its tolerance and
-    never below it. Orders of the same rows share one solution.
+    With a weight it is the value at the solver's point: the minimum to its tolerance, and never
+    below it. Other orders of the same rows reuse the solution.
     """
     x, y = sorted_rows(ordered)
     return _smallest(x.tobytes(), y.tobytes(), kind, bound, weight)
@@ -80,7 +80,7 @@ def _least_squares(x: np.ndarray, y: np.ndarray, bound: float, weight: float) ->
 
 
 def _linear_program(x: np.ndarray, y: np.ndarray, kind: Kind, bound: float) -> np.ndarray:
-    """theta of: minimise sum slack, slack >= each linear piece of the loss of its row."""
+    """Return theta that minimises sum slack, with slack >= each linear piece of a row's loss."""
     n, d = x.shape
     pieces, limits = _pieces(x, y, kind)
     cost = np.concatenate([np.zeros(d), np.ones(n)])
@@ -89,7 +89,7 @@ def _linear_program(x: np.ndarray, y: np.ndarray, kind: Kind, bound: float) -> n
 
 
 def _pieces(x: np.ndarray, y: np.ndarray, kind: Kind) -> tuple[sparse.sparray, np.ndarray]:
-    """A and b of: A (theta, slack) <= b."""
+    """Return A and b of the constraints A (theta, slack) <= b."""
     slack = -sparse.eye_array(len(y), format="csr")
     if kind == "hinge":
         return sparse.hstack([sparse.csr_array(-y[:, None] * x), slack]), -np.ones(len(y))
@@ -100,10 +100,10 @@ def _pieces(x: np.ndarray, y: np.ndarray, kind: Kind) -> tuple[sparse.sparray, n
 def _with_penalty_in_box(
     x: np.ndarray, y: np.ndarray, kind: Kind, bound: float, weight: float
 ) -> np.ndarray:
-    """theta by linear programs that see theta_j^2 as the largest of its tangents.
+    """Return theta by linear programs that replace theta_j^2 by the largest of its tangents.
 
-    The program's value is a lower bound; a tangent at its solution is added until the two
-    agree. Support vector machines know no box; this is slower, but rarely needed.
+    A program's value is a lower bound; a tangent at its solution is added until the two agree.
+    Support vector machines support no box; this is slower, but rarely needed.
     """
     n, d = x.shape
     pieces, limits = _pieces(x, y, kind)
@@ -116,12 +116,12 @@ def _with_penalty_in_box(
         tangent = [sparse.diags_array(2 * theta), sparse.csr_array((d, n)), -sparse.eye_array(d)]
         rows.append(sparse.hstack(tangent))
         ends.append(theta**2)
-        found = linprog(
+        result = linprog(
             cost, A_ub=sparse.vstack(rows), b_ub=np.concatenate(ends), bounds=limit, method="highs"
         )
-        theta = found.x[:d]
-        gap = 0.5 * weight * float(theta @ theta - found.x[d + n :].sum())
-        if gap <= TOLERANCE * found.fun:
+        theta = result.x[:d]
+        gap = 0.5 * weight * float(theta @ theta - result.x[d + n :].sum())
+        if gap <= TOLERANCE * result.fun:
             break
     return theta
 

@@ -5,17 +5,17 @@ before x_t, t > 1, has probability p and adds N(0, jump_variance) to the level, 
 level stays. A jump diffuses the level and does not reset it, so the run-length recursion
 of Bayesian changepoint detection is not exact here; nor is any beam.
 
-Method: branch and bound over all jump sequences, one more jump a round. A sequence's
-evidence is exact (Kalman recursion). What may still come after a jump is bounded above by
-dropping the tie to the level before it: the integral over a segment's own level is at most
+Method: branch and bound over all jump sequences, with another jump in each round. A sequence's
+evidence is exact (Kalman recursion). The evidence after a jump is bounded above by
+ignoring the level before it: the integral over a segment's own level is at most
 
     max_z L(z) * min(1, sqrt(noise / (n jump_variance)))
 
 with L the likelihood of its n values, because the transition density is at most
-1 / sqrt(2 pi jump_variance). The best bounded segmentation of each suffix is a dynamic
-programme. A branch is cut only when its bound is below a sequence already found, so the
-answer is the maximum over all 2^(T-1) sequences, whatever its number of jumps. T = 30 takes
-milliseconds; the work grows exponentially with the number of jumps that the series holds.
+1 / sqrt(2 pi jump_variance). The best bounded segmentation of each suffix is a dynamic programme.
+A branch is cut only if its bound is below the evidence of a complete sequence, so the result is
+the maximum over all 2^(T-1) sequences, whatever their number of jumps. T = 30 takes milliseconds;
+the work grows exponentially with the number of jumps in the series.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ LIMIT = 200_000
 
 @dataclass(frozen=True)
 class JumpModel:
-    """Parameters of the model above; variances in squared units of x."""
+    """Parameters of the model; variances in squared units of x."""
 
     noise: float
     prior_mean: float
@@ -57,15 +57,15 @@ class JumpModel:
 
 
 def most_likely_jumps(series: np.ndarray, model: JumpModel) -> np.ndarray:
-    """The exact MAP jumps [T] bool of a series [T]; entry t: a jump just before x_t.
+    """Return the exact MAP jumps [T] bool of a series [T]; entry t: a jump just before x_t.
 
-    Raises UserError when more than LIMIT sequences stay open.
+    Raises UserError if more than LIMIT sequences stay open.
     """
     return _search(tuple(np.asarray(series, dtype=float).tolist()), model)
 
 
 def of_run(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray | None:
-    """The exact MAP jumps [seed, task] bool under the model of a run's own learner.
+    """Return the exact MAP jumps [seed, task] bool under the model of a run's own learner.
 
     None unless the learner is a beam with absolute broadening over a conjugate Gaussian
     mean, and the stream gives one real value a task.
@@ -78,7 +78,7 @@ def of_run(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray | None:
 
 
 def model_of(run: xr.Dataset) -> JumpModel | None:
-    """The model of a run's learner; None if it is not of this kind."""
+    """Return the model of a run's learner; None if it is not of this kind."""
     beam, level = provenance.offering(run, "diffusion"), provenance.offering(run, "level")
     if beam is None or level is None:
         return None
@@ -92,7 +92,7 @@ def model_of(run: xr.Dataset) -> JumpModel | None:
 
 
 def _series(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray | None:
-    """The values [seed, task] that a run saw; None unless there is one a task."""
+    """Return the values [seed, task] that a run saw; None unless each task has a single value."""
     if stream.attrs["warm_up"]:
         return None
     read = provenance.reader(stream).task
@@ -103,26 +103,26 @@ def _series(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray | None:
     return np.stack([batch.targets[:, 0, 0] for batch in batches], axis=1)
 
 
-@lru_cache(maxsize=4096)  # every learner of a study is held against the same reference
+@lru_cache(maxsize=4096)  # all learners of a study share the reference
 def _search(series: tuple[float, ...], model: JumpModel) -> np.ndarray:
     x = np.array(series)
     bound = _suffix_bounds(x, model)
     best, jumps = -np.inf, np.zeros(len(x), dtype=bool)
-    nodes = _root(model, len(x))
-    while len(nodes.start):
-        complete, children, promise = _expand(x, nodes, bound, model, best)
+    branches = _root(model, len(x))
+    while len(branches.start):
+        complete, children, upper = _expand(x, branches, bound, model, best)
         if complete.max() > best:
-            best, jumps = complete.max(), nodes.jumps[complete.argmax()]
-        nodes = _Nodes(*(column[promise > best] for column in children))
+            best, jumps = complete.max(), branches.jumps[complete.argmax()]
+        branches = _Branches(*(column[upper > best] for column in children))
     jumps.setflags(write=False)
     return jumps
 
 
-class _Nodes(NamedTuple):
-    """N beginnings of sequences; the last jump is just before x_start, the rest is open.
+class _Branches(NamedTuple):
+    """N beginnings of sequences; the last jump is just before x_start, later ones are open.
 
-    log_joint: of everything before x_start and of that jump; mean, variance: of the level
-    at x_start before it is seen. All [N], jumps [N, T].
+    log_joint: of all values before x_start and of that jump. mean, variance: of the level at
+    x_start before it is seen. All [N], jumps [N, T].
     """
 
     jumps: np.ndarray
@@ -132,8 +132,8 @@ class _Nodes(NamedTuple):
     variance: np.ndarray
 
 
-def _root(model: JumpModel, length: int) -> _Nodes:
-    return _Nodes(
+def _root(model: JumpModel, length: int) -> _Branches:
+    return _Branches(
         np.zeros((1, length), dtype=bool),
         np.zeros(1, dtype=int),
         np.zeros(1),
@@ -143,43 +143,48 @@ def _root(model: JumpModel, length: int) -> _Nodes:
 
 
 def _expand(
-    x: np.ndarray, nodes: _Nodes, bound: np.ndarray, model: JumpModel, best: float
-) -> tuple[np.ndarray, _Nodes, np.ndarray]:
-    """Log joint [N] of the nodes without a further jump, the children that may beat `best`,
-    and the upper bounds of their log joints."""
-    log_joint, mean, variance = nodes.log_joint.copy(), nodes.mean.copy(), nodes.variance.copy()
-    children, promise = [], []
-    for t in range(int(nodes.start.min()), len(x)):
+    x: np.ndarray, branches: _Branches, bound: np.ndarray, model: JumpModel, best: float
+) -> tuple[np.ndarray, _Branches, np.ndarray]:
+    """Add a jump to each branch, at every position.
+
+    Returns the log joint [N] of the branches without a further jump, the children that may exceed
+    `best`, and upper bounds of their log joints.
+    """
+    log_joint, mean, variance = (
+        values.copy() for values in (branches.log_joint, branches.mean, branches.variance)
+    )
+    children, upper = [], []
+    for t in range(int(branches.start.min()), len(x)):
         child_joint = log_joint + model.log_jump
-        hope = np.flatnonzero((nodes.start < t) & (child_joint + bound[t] > best))
-        jumps = nodes.jumps[hope]
+        candidates = np.flatnonzero((branches.start < t) & (child_joint + bound[t] > best))
+        jumps = branches.jumps[candidates]
         jumps[:, t] = True
-        start = np.full(len(hope), t)
-        wider = variance[hope] + model.jump_variance
-        children.append(_Nodes(jumps, start, child_joint[hope], mean[hope], wider))
-        promise.append(child_joint[hope] + bound[t])
-        seen = nodes.start <= t
-        step = np.where(nodes.start < t, model.log_stay, 0.0)
+        start = np.full(len(candidates), t)
+        wider = variance[candidates] + model.jump_variance
+        children.append(_Branches(jumps, start, child_joint[candidates], mean[candidates], wider))
+        upper.append(child_joint[candidates] + bound[t])
+        seen = branches.start <= t
+        step = np.where(branches.start < t, model.log_stay, 0.0)
         spread = variance + model.noise
         density = -0.5 * (np.log(2 * np.pi * spread) + (x[t] - mean) ** 2 / spread)
         gain = np.where(seen, variance / spread, 0.0)
         log_joint = log_joint + np.where(seen, density + step, 0.0)
         mean = mean + gain * (x[t] - mean)
         variance = variance * (1 - gain)
-    return log_joint, _joined(children), np.concatenate(promise)
+    return log_joint, _joined(children), np.concatenate(upper)
 
 
-def _joined(parts: list[_Nodes]) -> _Nodes:
+def _joined(parts: list[_Branches]) -> _Branches:
     if sum(len(part.start) for part in parts) > LIMIT:
         raise UserError(
             "exact segmentation: too many jump sequences are close to the best one; leave "
             "exact_map_agreement out of this study's metrics, or shorten the stream"
         )
-    return _Nodes(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    return _Branches(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
 def _suffix_bounds(x: np.ndarray, model: JumpModel) -> np.ndarray:
-    """Upper bounds [T] of the log joint of x_t.. given a jump (already paid) before x_t."""
+    """Return upper bounds [T] of the log joint of x_t, x_t+1, ... given a jump before x_t."""
     length = len(x)
     bound = np.zeros(length)
     for t in range(length - 1, -1, -1):

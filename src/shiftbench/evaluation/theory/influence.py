@@ -1,4 +1,4 @@
-"""How much one observation moves a posterior, against its distance: Fig. 1A of knoblauch2018robust.
+"""Influence of an observation on a posterior by its distance: Fig. 1A of knoblauch2018robust.
 
 The influence is the Fisher-Rao distance arccos(integral sqrt(pi pi')) between the posterior
 without the observation, pi, and with it, pi' ~ pi exp{l}, where l is the score: the log
@@ -23,15 +23,15 @@ from scipy import optimize, stats
 from shiftbench.core.errors import UserError
 
 BETAS = np.geomspace(1e-4, 4.0, 25)
-"""Where `initial_beta` looks for a beta first."""
+"""The grid of betas on which `initial_beta` begins its search."""
 
 
 @dataclass(frozen=True)
 class Posterior:
-    """pi: eta | s2 ~ N(0, s2 variance I_d) of the level, s2 ~ IG(a, b), in d dimensions.
+    """The posterior pi: eta | s2 ~ N(0, s2 variance I_d) of the level, s2 ~ IG(a, b).
 
-    a = infinity stands for a known s2 = b, the Gaussian. The prediction is a Student's t with
-    2 a degrees of freedom and the scale matrix `scale`^2 I.
+    d: the number of dimensions. a = infinity means a known s2 = b: a Gaussian. The prediction is a
+    Student's t with 2 a degrees of freedom and the scale matrix `scale`^2 I.
     """
 
     a: float = math.inf
@@ -46,7 +46,7 @@ class Posterior:
         return math.sqrt(noise * (1 + self.variance))
 
 
-class _Nodes(NamedTuple):
+class _Points(NamedTuple):
     """The posterior as weighted points [n]: s2, eta along the observation, |eta|^2 across."""
 
     weight: np.ndarray
@@ -56,33 +56,32 @@ class _Nodes(NamedTuple):
 
 
 def influence(distance: np.ndarray, beta: float, posterior: Posterior) -> np.ndarray:
-    """Influence [n] of observations at Mahalanobis distances [n]; beta 0 is the standard one.
+    """Return the influence [n] of observations at Mahalanobis distances [n].
 
-    Between 0, none, and pi / 2, two posteriors that have nothing in common.
+    Between 0, no influence, and pi / 2, disjoint posteriors. beta = 0: the standard posterior.
     """
-    nodes = _nodes(posterior)
-    return np.array([_influence(x, beta, posterior, nodes) for x in np.asarray(distance, float)])
+    points = _quadrature(posterior)
+    return np.array([_influence(x, beta, posterior, points) for x in np.asarray(distance, float)])
 
 
 def initial_beta(distance: float, posterior: Posterior) -> float:
-    """The beta whose influence has a maximum at a Mahalanobis distance (knoblauch2018robust,
-    section 4).
+    """Return the beta with the largest influence at a Mahalanobis distance.
 
-    With a known noise and a sharp posterior it is 1 / distance^2; the paper takes some standard
-    deviations in one dimension, the root of d in many. UserError where no beta in
-    `BETAS` does it.
+    Source: knoblauch2018robust, section 4. With known noise and a sharp posterior it is
+    1 / distance^2; the paper takes some standard deviations in one dimension, and the root of d in
+    d dimensions. Raises UserError if no beta within `BETAS` has its largest influence there.
     """
-    nodes = _nodes(posterior)
+    points = _quadrature(posterior)
     step = 1e-3 * distance
 
     def slope(log_beta: float) -> float:
         ends = [
-            _influence(x, math.exp(log_beta), posterior, nodes)
+            _influence(x, math.exp(log_beta), posterior, points)
             for x in (distance - step, distance + step)
         ]
         return (ends[1] - ends[0]) / step
 
-    # A larger beta has its maximum closer by: the slope at the distance falls through zero.
+    # The maximum of a larger beta is closer: the slope at the distance falls through zero.
     logs = np.log(BETAS)
     slopes = np.array([slope(log_beta) for log_beta in logs])
     falls = np.flatnonzero((slopes[:-1] > 0) & (slopes[1:] <= 0))
@@ -95,18 +94,18 @@ def initial_beta(distance: float, posterior: Posterior) -> float:
     return math.exp(optimize.brentq(slope, logs[falls[0]], logs[falls[0] + 1], xtol=1e-10))
 
 
-def _influence(distance: float, beta: float, posterior: Posterior, nodes: _Nodes) -> float:
-    """By the share of variance of exp(l / 2), which is exact for small influences as well."""
-    away = distance * posterior.scale - nodes.along
-    half = 0.5 * _score(away**2 + nodes.across, beta, posterior.d, nodes.s2)
+def _influence(distance: float, beta: float, posterior: Posterior, points: _Points) -> float:
+    """Return the influence from the share of variance of exp(l / 2), also exact for small ones."""
+    offset = distance * posterior.scale - points.along
+    half = 0.5 * _score(offset**2 + points.across, beta, posterior.d, points.s2)
     root = np.exp(half - half.max())
-    mean = nodes.weight @ root
-    variance = nodes.weight @ (root - mean) ** 2
+    mean = points.weight @ root
+    variance = points.weight @ (root - mean) ** 2
     return math.asin(math.sqrt(variance / (variance + mean**2)))
 
 
 def _score(square: np.ndarray, beta: float, d: int, s2: np.ndarray) -> np.ndarray:
-    """l of an observation at a squared distance from the level, noise s2."""
+    """Return the score l of an observation at a squared distance from the level, with noise s2."""
     log_density = -0.5 * d * np.log(2 * np.pi * s2) - 0.5 * square / s2
     if beta == 0:
         return log_density
@@ -114,9 +113,9 @@ def _score(square: np.ndarray, beta: float, d: int, s2: np.ndarray) -> np.ndarra
     return np.exp(beta * log_density) / beta - integral
 
 
-def _nodes(posterior: Posterior) -> _Nodes:
-    """The trapezoidal rule over log s2, eta and log |eta|^2, which converges geometrically."""
-    # Fine enough for the likelihood of one observation under a posterior that is wider.
+def _quadrature(posterior: Posterior) -> _Points:
+    """Return the trapezoidal rule over log s2, eta, log |eta|^2; it converges geometrically."""
+    # Fine enough for the likelihood of an observation, which is narrower than the posterior.
     z = np.linspace(-9, 9, 2 * math.ceil(18 * math.sqrt(1 + posterior.variance)) + 1)
     log_s2 = np.log([posterior.b])
     s2_weight = np.ones(1)
@@ -130,11 +129,11 @@ def _nodes(posterior: Posterior) -> _Nodes:
     s2, eta, across = np.meshgrid(np.exp(log_s2), z, 2 * np.exp(log_across), indexing="ij")
     weight = np.einsum("i,j,k", s2_weight, density / density.sum(), across_weight)
     spread = posterior.variance * s2
-    return _Nodes(*(a.ravel() for a in (weight, s2, eta * np.sqrt(spread), across * spread)))
+    return _Points(*(a.ravel() for a in (weight, s2, eta * np.sqrt(spread), across * spread)))
 
 
 def _log_gamma_rule(shape: float) -> tuple[np.ndarray, np.ndarray]:
-    """Points and weights for the logarithm of a standard gamma variable."""
+    """Return points and weights for the logarithm of a standard gamma variable."""
     low, high = stats.gamma.ppf(1e-10, shape), stats.gamma.isf(1e-16, shape)
     points = np.linspace(np.log(low), np.log(high), 61)
     log_weight = shape * points - np.exp(points)

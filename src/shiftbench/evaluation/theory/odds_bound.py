@@ -1,8 +1,8 @@
-"""What one observation can do to the run lengths when their evidence is a beta score.
+"""Bound on the effect of an observation on run lengths whose evidence is a beta score.
 
-Source: knoblauch2018robust, Fig. 2A, Theorem 1. The inequality of the theorem is in the paper's
-appendix only; the condition here is our own, and sufficient for every run length and place of
-the observation.
+Source: knoblauch2018robust, Fig. 2A, Theorem 1. The inequality of the theorem is only in the
+paper's appendix; the condition here is our own, and sufficient for every run length and
+observation.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from scipy.special import gammaln
 def log_odds_bound(
     beta: ArrayLike, hazard: ArrayLike, d: int, log_det: ArrayLike, a0: float, b0: float
 ) -> np.ndarray:
-    """Lower bound on the log odds of no changepoint, whatever the next observation is.
+    """Return a lower bound on the log odds of no changepoint, whatever the next observation is.
 
-    Of log (1 - h) / h + l_r(y) - l_0(y), l the beta score with beta > 0 (Eq. 7 with the sign of
-    Eq. 8): where it is at least 0, no single outlier can force a changepoint (Theorem 1).
-    log_det: log |V| of the scale matrix V of the prediction; a0, b0: prior of s2. Arrays
+    It bounds log (1 - h) / h + l_r(y) - l_0(y), with l the beta score for beta > 0 (Eq. 7 with the
+    sign of Eq. 8); if it is at least 0, no single outlier can force a changepoint (Theorem 1).
+    hazard: h. log_det: log |V| of the scale matrix V of the prediction. a0, b0: prior of s2. Arrays
     broadcast. With f >= 0 and l_r(y) > -I_r / (1 + beta),
 
         bound = log (1 - h) / h - I_r / (1 + beta) - [sup f_0^beta / beta - I_0 / (1 + beta)],
 
-    I_r at most that of a Gaussian with determinant |V|, and the bracket largest at the smallest
-    |V_0|, (b0 / a0)^d, whatever the regressors and the prior of their coefficients.
+    where I_r is at most that of a Gaussian with determinant |V|, and the bracket is largest at the
+    smallest |V_0|, (b0 / a0)^d, whatever the regressors and the prior of their coefficients.
     """
     b, h = np.asarray(beta, float), np.asarray(hazard, float)
     prior_log_det = d * math.log(b0 / a0)
@@ -40,9 +40,9 @@ def log_odds_bound(
 def smallest_log_det(
     beta: ArrayLike, hazard: ArrayLike, d: int, a0: float, b0: float
 ) -> np.ndarray:
-    """log |V| from which on `log_odds_bound` is at least 0; inf where no |V| is enough."""
+    """Return log |V| from which on `log_odds_bound` is at least 0; inf if no |V| is enough."""
     b = np.asarray(beta, float)
-    # I_r falls as |V|^(-beta / 2), and is all that depends on |V|.
+    # Only I_r depends on |V|; it falls as |V|^(-beta / 2).
     room = log_odds_bound(b, hazard, d, np.inf, a0, b0)
     at_one = np.exp(_log_gaussian_integral(b, d, np.array(0.0))) / (1 + b)
     enough = 2 / b * (np.log(at_one) - np.log(np.where(room > 0, room, np.nan)))
@@ -50,14 +50,14 @@ def smallest_log_det(
 
 
 def _log_peak(df: float, d: int, log_det: float) -> float:
-    """Log of the largest density of a Student's t."""
+    """Return the log of the largest density of a Student's t."""
     half = 0.5 * (df + d)
     constant = gammaln(half) - gammaln(0.5 * df) - 0.5 * d * math.log(df * math.pi)
     return float(constant - 0.5 * log_det)
 
 
 def _log_integral(beta: np.ndarray, df: float, d: int, log_det: float) -> np.ndarray:
-    """Log of the integral of f^(1 + beta), f a Student's t in R^d."""
+    """Return the log of the integral of f^(1 + beta), for f a Student's t in R^d."""
     wide = df * (1 + beta) + d * beta
     return (
         (1 + beta) * (gammaln(0.5 * (df + d)) - gammaln(0.5 * df))
@@ -69,5 +69,5 @@ def _log_integral(beta: np.ndarray, df: float, d: int, log_det: float) -> np.nda
 
 
 def _log_gaussian_integral(beta: np.ndarray, d: int, log_det: np.ndarray) -> np.ndarray:
-    """The same for a Gaussian, the limit of many degrees of freedom, above all finite ones."""
+    """Return the same for a Gaussian, the supremum over degrees of freedom."""
     return -0.5 * beta * (d * math.log(2 * math.pi) + log_det) - 0.5 * d * np.log1p(beta)

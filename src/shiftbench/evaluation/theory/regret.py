@@ -1,9 +1,9 @@
 """Regret of online learners on a stream, and the bounds that theorems put on it.
 
-Source: cherief2019online, Theorems 1 (SVA) and 2 (SVB), with the constants of the paper behind it;
-the bounds of the online gradient algorithm are the textbook ones (its Theorem on OGA). Each bound
-comes in two forms. A learner declares its row as `theorem`: gradient (oga), gradient of the
-expected loss (oga-el), 1 (sva), 2 (svb), and 2, strongly convex. With the stream's gradients g_t:
+Source: cherief2019online, Theorems 1 (SVA) and 2 (SVB), with the constants of its long version; the
+bounds of the online gradient algorithm (OGA) are the textbook ones. A learner declares its row of
+the tables as `theorem`: gradient (oga), gradient of the expected loss (oga-el), 1 (sva), 2 (svb), or
+2, strongly convex. Each bound has two forms. With the stream's gradients g_t:
 
     oga     inf_u {sum l_t(u) + |u|^2 / (2 eta)}                     + eta / 2 sum |g_t|^2
     oga-el  inf_q {sum Lbar_t(q) + |q - q_1|^2 / (2 eta s^2)}        + eta s^2 / 2 sum |g_t|^2
@@ -23,8 +23,8 @@ that of l_t(m_t). In the worst case every |g_t| is replaced by a Lipschitz const
 
 The last two compare with l_t, as printed, and bound the sum of l_t(m_t) alone; they need the
 paper's box, sd <= 1 (with a wide prior there are streams that exceed them). No theorem covers
-ngvi, svb with constant steps, or combinators. An infimum is taken at the point that a solver
-finds: never below the true one, so a bound is never too small by it.
+ngvi, svb with constant steps, or combinators. An infimum is the value at a solver's point, which is
+never below the true one, so that a bound is never too small.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ from shiftbench.methods.online.losses import Kind, Loss
 
 OGA, OGA_EL, SVA = "gradient", "gradient of the expected loss", "1"
 SVB, SVB_LINEAR = "2", "2, strongly convex"
-"""What a learner's THEOREM says: the rows of the table above."""
+"""The values of a learner's THEOREM: the rows of the tables."""
 SMALLEST_SD = 1e-6
-"""Lower end of the search for sd, in units of the prior's."""
+"""Lower end of the search for sd, in units of the prior's sd."""
 
 
 class Bounds(NamedTuple):
@@ -56,11 +56,11 @@ class Bounds(NamedTuple):
     worst: float
 
 
-class Setting(NamedTuple):
-    """A learner's settings as the theorems name them.
+class TheoremSettings(NamedTuple):
+    """A learner's settings under the names of the theorems.
 
-    theorem: as the learner declares it; empty: none. s: prior standard deviation; eta: step size;
-    c: that of svb; h: strong convexity.
+    theorem: the learner's THEOREM; empty if none applies. s: prior standard deviation. eta: step
+    size. c: step size of svb. h: strong convexity.
     """
 
     theorem: str
@@ -72,30 +72,30 @@ class Setting(NamedTuple):
     h: float
 
 
-def setting(run: xr.Dataset, stream: xr.Dataset) -> Setting | None:
-    """The setting of a run; None if it is no plain learner that declares a loss, on a table."""
+def theorem_settings(run: xr.Dataset, stream: xr.Dataset) -> TheoremSettings | None:
+    """Return the settings of a run; None unless it is a plain learner with a loss, on a table."""
     pipeline = provenance.spec(run)["learner"]
-    given = provenance.offering(run, "loss")
-    if len(pipeline) != 1 or given is None or "order" not in stream:
+    settings = provenance.offering(run, "loss")
+    if len(pipeline) != 1 or settings is None or "order" not in stream:
         return None
-    theorems = components.facts("learners", pipeline[0][0]).words("theorem", given)
-    kind: Any = given["loss"]
+    theorems = components.facts("learners", pipeline[0][0]).words("theorem", settings)
+    kind: Any = settings["loss"]
     if kind == "auto":
         kind = "hinge" if stream.attrs["kind"] == "classification" else "squared"
-    step = given.get("step_size", 0.0)
-    return Setting(
+    step = settings.get("step_size", 0.0)
+    return TheoremSettings(
         theorem=next(iter(theorems), ""),
         kind=kind,
-        bound=given["bound"],
-        s=given["prior_sd"],
+        bound=settings["bound"],
+        s=settings["prior_sd"],
         eta=step or run.sizes["task"] ** -0.5,
         c=step,
-        h=given["ridge"],
+        h=settings["ridge"],
     )
 
 
-def best(run: xr.Dataset, stream: xr.Dataset, used: Setting) -> np.ndarray:
-    """Sum of losses [seed] of the best fixed predictor on what each seed saw."""
+def best(run: xr.Dataset, stream: xr.Dataset, used: TheoremSettings) -> np.ndarray:
+    """Return the sum of losses [seed] of the best fixed predictor of each seed's rows."""
     weight = used.h * run.sizes["task"]
     return np.array(
         [
@@ -106,31 +106,31 @@ def best(run: xr.Dataset, stream: xr.Dataset, used: Setting) -> np.ndarray:
 
 
 def of_losses(run: xr.Dataset, stream: xr.Dataset, info: str) -> np.ndarray:
-    """Sum of the losses in `info` [seed] minus that of the best fixed predictor."""
-    used = setting(run, stream)
+    """Return the sum of the losses in `info` [seed] minus that of the best fixed predictor."""
+    used = theorem_settings(run, stream)
     if used is None:
         return np.full(run.sizes["seed"], np.nan)
     return run[info].isel(hypothesis=0).sum("task").values - best(run, stream, used)
 
 
 def bounds(run: xr.Dataset, stream: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """Both bounds on the regret [seed]; NaN where no theorem applies."""
-    used = setting(run, stream)
+    """Return both bounds on the regret [seed]; NaN if no theorem applies."""
+    used = theorem_settings(run, stream)
     if used is None or not used.theorem:
-        nothing = np.full(run.sizes["seed"], np.nan)
-        return nothing, nothing
+        missing = np.full(run.sizes["seed"], np.nan)
+        return missing, missing
     numbers = run["realisation"].values.astype(int)
     sums = [
         _of_seed(used, best_fixed.rows(stream, number), run.isel(seed=s, hypothesis=0))
         for s, number in enumerate(numbers)
     ]
-    # No seed at all, where every one failed, has two empty forms.
+    # Without seeds, if all have failed, the array is empty, but has both forms.
     own, worst = np.array(sums, dtype=float).reshape(-1, 2).T - best(run, stream, used)
     return own, worst
 
 
-def _of_seed(used: Setting, rows: Examples, run: xr.Dataset) -> Bounds:
-    """The bounds of one seed; run: its infos [task]."""
+def _of_seed(used: TheoremSettings, rows: Examples, run: xr.Dataset) -> Bounds:
+    """Return the bounds of a seed; run: its infos [task]."""
     if used.theorem in (SVB, SVB_LINEAR):
         return _svb(used, rows, run)
     size = len(rows.y)
@@ -149,7 +149,7 @@ def _of_seed(used: Setting, rows: Examples, run: xr.Dataset) -> Bounds:
     return Bounds(lowest + half * gradients, lowest + printed * half * largest)
 
 
-def _svb(used: Setting, rows: Examples, run: xr.Dataset) -> Bounds:
+def _svb(used: TheoremSettings, rows: Examples, run: xr.Dataset) -> Bounds:
     t = np.arange(1, len(rows.y) + 1)
     squares = run["info_squared_gradient_mean"].values
     largest = lipschitz(used, rows, point=True) ** 2
@@ -167,13 +167,13 @@ def _svb(used: Setting, rows: Examples, run: xr.Dataset) -> Bounds:
     return Bounds(own, fixed + start + used.c * largest * np.sqrt(len(t)))
 
 
-def lipschitz(used: Setting, rows: Examples, point: bool) -> float:
-    """A Lipschitz constant of all losses of the stream: in m, and unless `point` in sd too.
+def lipschitz(used: TheoremSettings, rows: Examples, point: bool) -> float:
+    """Return a Lipschitz constant of all losses of the stream, in m and, unless `point`, in sd.
 
-    In m: |x| for hinge and absolute loss, whose slope is at most 1; 2 (|y| + bound |x|_1) |x|
-    for the squared one. In sd: the curvature times |sd x^2| is at most max |x_j| times 1 /
-    sqrt(2 pi) for hinge, twice that for the absolute loss, and 2 s |x^2| for the squared one.
-    A ridge H adds H times the largest |(m, sd)|.
+    In m: |x| for the hinge and the absolute loss, whose slope is at most 1; 2 (|y| + bound |x|_1)
+    |x| for the squared loss. In sd: the curvature times |sd x^2| is at most max |x_j| / sqrt(2 pi)
+    for the hinge loss, twice that for the absolute loss, and 2 s |x^2| for the squared loss. A
+    ridge H adds H times the largest |(m, sd)|.
     """
     norm = np.linalg.norm(rows.x, axis=1)
     if used.kind == "squared":
@@ -188,10 +188,10 @@ def lipschitz(used: Setting, rows: Examples, point: bool) -> float:
     return float(np.sqrt((slope * norm) ** 2 + of_sd**2).max() + used.h * reach)
 
 
-# Both forms of a bound, and all orders of the same rows, ask for the same infimum.
+# Both forms of a bound, and all orders of the same rows, share the infimum.
 @lru_cache(maxsize=64)
-def _smallest_with_penalty(used: Setting, x: bytes, y: bytes) -> float:
-    """inf_u or inf_q of the sum of losses and the learner's penalty."""
+def _smallest_with_penalty(used: TheoremSettings, x: bytes, y: bytes) -> float:
+    """Return inf_u or inf_q of the sum of losses and the learner's penalty."""
     rows = _rows(x, y)
     size, d = rows.x.shape
     if used.theorem == OGA:
@@ -215,23 +215,27 @@ def _smallest_with_penalty(used: Setting, x: bytes, y: bytes) -> float:
     return _minimum(objective, np.concatenate([np.zeros(d), np.full(d, 0.5 * used.s)]), box)
 
 
-def _kl(m: np.ndarray, sd: np.ndarray, used: Setting) -> tuple[float, np.ndarray, np.ndarray]:
-    """KL(N(m, sd^2), N(0, s^2)) / eta and its gradients."""
+def _kl(
+    m: np.ndarray, sd: np.ndarray, used: TheoremSettings
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return KL(N(m, sd^2), N(0, s^2)) / eta and its gradients."""
     scale = used.eta * used.s**2
     value = ((m @ m + sd @ sd) / used.s**2 - len(m) - 2 * np.log(sd / used.s).sum()) / 2
     return value / used.eta, m / scale, sd / scale - 1 / (used.eta * sd)
 
 
-def _distance(m: np.ndarray, sd: np.ndarray, used: Setting) -> tuple[float, np.ndarray, np.ndarray]:
-    """|(m, sd) - (0, s)|^2 / (2 eta s^2) and its gradients."""
+def _distance(
+    m: np.ndarray, sd: np.ndarray, used: TheoremSettings
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return |(m, sd) - (0, s)|^2 / (2 eta s^2) and its gradients."""
     scale = used.eta * used.s**2
-    away = sd - used.s
-    return (m @ m + away @ away) / (2 * scale), m / scale, away / scale
+    offset = sd - used.s
+    return (m @ m + offset @ offset) / (2 * scale), m / scale, offset / scale
 
 
 @lru_cache(maxsize=64)
-def _smallest_with_spread(used: Setting, x: bytes, y: bytes, score_sd: bytes) -> float:
-    """inf over u of sum E l(y_t, N(<u, x_t>, score_sd_t^2)) + H T / 2 |u|^2."""
+def _smallest_with_spread(used: TheoremSettings, x: bytes, y: bytes, score_sd: bytes) -> float:
+    """Return inf over u of sum E l(y_t, N(<u, x_t>, score_sd_t^2)) + H T / 2 |u|^2."""
     rows, spread = _rows(x, y), np.frombuffer(score_sd)
     size, d = rows.x.shape
 
@@ -253,7 +257,7 @@ def _minimum(
     start: np.ndarray,
     box: list[tuple[float, float]],
 ) -> float:
-    found = minimize(
+    result = minimize(
         objective, start, jac=True, method="L-BFGS-B", bounds=box, options={"maxiter": 2000}
     )
-    return float(found.fun)
+    return float(result.fun)
