@@ -1,13 +1,12 @@
-"""What a model is: named linear layers, and how they are composed.
+"""Definition of models: named linear layers and their composition.
 
-A model never multiplies by a weight itself. It asks for `linear(layer, x)`, which the
-learner supplies: exactly x W + b for a point estimate, a Flipout or locally
-reparameterised draw for variational learners, a recording one where per-example
-gradients are needed. So dense and convolutional networks are written once, and every
-learner works with each of them.
+A model never multiplies by a weight itself. It calls `linear(layer, x)`, which the learner
+supplies: exactly x W + b for a point estimate, a Flipout or locally reparameterised draw for
+variational learners, a recording one for per-example gradients. So each network is written once,
+and works with every learner.
 
-All weights and biases of a network form one flat vector [..., P]: elementwise work
-(Adam, divergences, penalties) is one operation whatever the number of layers.
+All weights and biases of a network form one flat vector [..., P]: elementwise work (Adam,
+divergences, penalties) is a single operation, whatever the number of layers.
 """
 
 from __future__ import annotations
@@ -18,17 +17,20 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from shiftbench.core.interface import Problem
 from shiftbench.core.seeds import generator
 from shiftbench.methods.lazy_probability import tfd
 from shiftbench.methods.lazy_tensorflow import tf
 
 Linear = Callable[["Layer", Any], Any]
+"""(layer, inputs) -> outputs of the layer."""
+Likelihood = Literal["categorical", "gaussian"]
 
 
 class Layer(NamedTuple):
-    """A linear map: [..., fan_in] -> [..., fan_out], and where its parameters lie.
+    """A linear map [..., fan_in] -> [..., fan_out], and the position of its parameters.
 
-    Of a convolution fan_in is the number of channels times that of the kernel's places.
+    In a convolution fan_in is the number of channels times the size of the kernel.
     """
 
     name: str
@@ -48,14 +50,14 @@ class Layer(NamedTuple):
 class Model(NamedTuple):
     """A network with a likelihood.
 
-    forward(linear, inputs): inputs [S, H or 1, n, *input_shape] -> [S, H, n, n_outputs],
-        logits or means; with learnt noise means and then log(standard deviation / noise_sd).
+    forward: (linear, inputs [S, H or 1, n, *input_shape]) -> [S, H, n, n_outputs], logits or means;
+        with learnt noise the means and then log(standard deviation / noise_sd).
     likelihood: categorical, or gaussian with standard deviation noise_sd.
     """
 
     layers: tuple[Layer, ...]
     forward: Callable[[Linear, Any], Any]
-    likelihood: Literal["categorical", "gaussian"]
+    likelihood: Likelihood
     noise_sd: float = 1.0
     noise: Literal["fixed", "learnt"] = "fixed"
 
@@ -66,11 +68,11 @@ class Model(NamedTuple):
 
     @property
     def convolves(self) -> bool:
-        """Whether some layer acts at several positions of an example."""
+        """Return whether some layer acts at several positions of an example."""
         return any(layer.name.startswith("conv") for layer in self.layers)
 
     def is_bias(self) -> np.ndarray:
-        """[P] bool, True at the biases."""
+        """Return [P] bool, True at the biases."""
         flags = np.zeros(self.size, dtype=bool)
         for layer in self.layers:
             flags[layer.biases] = True
@@ -78,7 +80,7 @@ class Model(NamedTuple):
 
 
 def chain(shapes: list[tuple[str, int, int]]) -> tuple[Layer, ...]:
-    """The layers for (name, fan_in, fan_out) in order, laid out one after the other."""
+    """Return layers for (name, fan_in, fan_out), whose parameters follow each other."""
     layers: list[Layer] = []
     start = 0
     for name, fan_in, fan_out in shapes:
@@ -87,22 +89,27 @@ def chain(shapes: list[tuple[str, int, int]]) -> tuple[Layer, ...]:
     return tuple(layers)
 
 
+def likelihood_of(problem: Problem) -> Likelihood:
+    """Return the likelihood of a problem's targets."""
+    return "categorical" if problem.kind == "classification" else "gaussian"
+
+
 def weights_of(layer: Layer, parameters: tf.Tensor) -> tf.Tensor:
-    """The weights [S, H, fan_in, fan_out] of a layer in flat vectors [S, H, P]."""
+    """Return the weights [S, H, fan_in, fan_out] of a layer in flat vectors [S, H, P]."""
     flat = parameters[..., layer.weights]
     return tf.reshape(flat, [*parameters.shape[:-1], layer.fan_in, layer.fan_out])
 
 
 def biases_of(layer: Layer, parameters: tf.Tensor) -> tf.Tensor:
-    """The biases [S, H, fan_out] of a layer in flat vectors [S, H, P]."""
+    """Return the biases [S, H, fan_out] of a layer in flat vectors [S, H, P]."""
     return parameters[..., layer.biases]
 
 
 def product(x: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
-    """x W for x [S, H or 1, n, (positions,) fan_in] and W [S, H, fan_in, fan_out].
+    """Return x W for x [S, H or 1, n, (positions,) fan_in] and W [S, H, fan_in, fan_out].
 
-    Of images x [S, H or 1, n, h, w, c] a convolution with zero padding, by the square kernels
-    that W holds where fan_in is a multiple of c: rows of W by row, column, channel.
+    For images x [S, H or 1, n, h, w, c] whose c is not fan_in, a convolution with zero padding: W
+    holds square kernels, with rows by row, column and channel.
     """
     if weights.shape[-2] != x.shape[-1]:
         return _convolution(x, weights)
@@ -116,7 +123,7 @@ def _convolution(x: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
     size, channels = math.isqrt(fan_in // x.shape[-1]), x.shape[-1]
     kernels = tf.reshape(weights, [s * h, size, size, channels, fan_out])
     images = tf.unstack(tf.reshape(x, [-1, *x.shape[2:]]))
-    # TensorFlow's convolution has one kernel for all images.
+    # TensorFlow's convolution has a single kernel for all images.
     images = [image for image in images for _ in range(s * h // len(images))]
     outs = [
         tf.nn.conv2d(image, kernel, 1, "SAME")
@@ -126,9 +133,10 @@ def _convolution(x: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
 
 
 def unfolded(layer: Layer, x: tf.Tensor, delta: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """What passed a layer and its gradient, as of a plain product: with patches for images.
+    """Return inputs and output gradient of a layer in the form of a matrix product.
 
-    x: [S, H or 1, n, positions, fan_in], delta: [S, H, n, positions, fan_out] of a convolution.
+    For a convolution, with patches: x [S, H or 1, n, positions, fan_in] and delta
+    [S, H, n, positions, fan_out].
     """
     if x.shape[-1] == layer.fan_in:
         return x, delta
@@ -143,13 +151,13 @@ def unfolded(layer: Layer, x: tf.Tensor, delta: tf.Tensor) -> tuple[tf.Tensor, t
 
 
 def per_example(values: tf.Tensor, like: tf.Tensor) -> tf.Tensor:
-    """[S, H, n, k] or [S, H, 1, k] made to broadcast against [S, H, n, (h, w,) k]."""
-    places = [1] * (len(like.shape) - len(values.shape))
-    return tf.reshape(values, [*values.shape[:3], *places, values.shape[3]])
+    """Reshape [S, H, n, k] or [S, H, 1, k] to broadcast against `like` [S, H, n, (h, w,) k]."""
+    positions = [1] * (len(like.shape) - len(values.shape))
+    return tf.reshape(values, [*values.shape[:3], *positions, values.shape[3]])
 
 
 def point(parameters: tf.Tensor) -> Linear:
-    """The deterministic linear map x W + b."""
+    """Return the deterministic linear map x W + b."""
 
     def linear(layer: Layer, x: tf.Tensor) -> tf.Tensor:
         out = product(x, weights_of(layer, parameters))
@@ -159,7 +167,7 @@ def point(parameters: tf.Tensor) -> Linear:
 
 
 def log_likelihood(model: Model, outputs: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
-    """log p(target | outputs) [S, H, n]; targets [S, n] labels or [S, n, d] reals."""
+    """Return log p(target | outputs) [S, H, n]; targets [S, n] labels or [S, n, d] reals."""
     targets = targets[:, tf.newaxis]
     if model.likelihood == "categorical":
         return tfd.Categorical(logits=outputs).log_prob(targets)
@@ -168,7 +176,7 @@ def log_likelihood(model: Model, outputs: tf.Tensor, targets: tf.Tensor) -> tf.T
 
 
 def mean_and_sd(model: Model, outputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor | float]:
-    """Of the Gaussian likelihood, from its outputs: [S, H, n, d], and the same or noise_sd."""
+    """Return mean [S, H, n, d] and sd, of equal shape or a number, of the Gaussian likelihood."""
     if model.noise == "fixed":
         return outputs, model.noise_sd
     mean, log_sd = tf.split(outputs, 2, -1)
@@ -178,13 +186,13 @@ def mean_and_sd(model: Model, outputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor 
 def log_likelihood_of(
     model: Model, linear: Linear, inputs: tf.Tensor, targets: tf.Tensor, mask: tf.Tensor
 ) -> tf.Tensor:
-    """Log likelihood [S, H] of the rows of a minibatch, inputs [S, 1, b, ...], mask [S, b]."""
+    """Return the log likelihood [S, H] of a minibatch, inputs [S, 1, b, ...], mask [S, b]."""
     per_row = log_likelihood(model, model.forward(linear, inputs), targets)
     return tf.reduce_sum(per_row * mask[:, tf.newaxis], -1)
 
 
 def glorot(model: Model, seeds: np.ndarray) -> np.ndarray:
-    """Start values [S, 1, P]: Glorot's uniform weights, zero biases (li2021vbs, C.2)."""
+    """Return start values [S, 1, P]: Glorot's uniform weights, zero biases (li2021vbs, C.2)."""
     start = np.zeros((len(seeds), 1, model.size), dtype=np.float32)
     for s, seed in enumerate(seeds):
         draws = generator(seed)

@@ -1,8 +1,7 @@
-"""A noise that is learnt: one standard deviation for each output, the same for all inputs.
+"""Learnt noise: a standard deviation for each output, the same for all inputs.
 
-It is a layer without inputs, whose biases are the logarithms of standard deviations in units of
-noise_sd. So it lies among the parameters, and every learner treats it as it treats biases; where
-these have a prior, the logarithm has it.
+It is a layer without inputs, whose biases are the logarithms of the standard deviations in units of
+noise_sd. So it is part of the parameters, and every learner treats it like biases, prior included.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ Noise = Literal["fixed", "learnt"]
 
 
 def noisy(model: Model, n_outputs: int, noise: Noise) -> Model:
-    """The model itself with fixed noise, else with a layer of it; of regression alone."""
+    """Return the model with a layer of learnt noise; itself for fixed noise or classes."""
     if noise == "fixed" or model.likelihood != "gaussian":
         return model
     layer = Layer("noise", 0, n_outputs, model.size)

@@ -1,8 +1,8 @@
 """Small convolutional network: pairs of 3x3 convolutions with max-pooling, then dense layers.
 
-With filters (32, 64) it is the network of li2021vbs, Table 2; with hidden (512,) too, that of
-split CIFAR (eschenhagen2019vogn, 4.5), without dropout. The two dropout layers of the first are
-left out on purpose: in the authors' code they never act.
+With filters (32, 64) it is the network of li2021vbs, Table 2, whose two dropout layers are left out
+on purpose: in the authors' code they never act. With hidden (512,) too, it is that of split CIFAR
+(eschenhagen2019vogn, 4.5), without dropout.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Problem
 from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.models._heads import headed
-from shiftbench.methods.models._model import Linear, Model, chain
+from shiftbench.methods.models._model import Linear, Model, chain, likelihood_of
 
 FACTS = Facts(
     takes=("image",),
@@ -34,7 +34,7 @@ class Settings:
 
 
 def build(settings: Settings, problem: Problem) -> Model:
-    """The network for images [height, width, channels]."""
+    """Build the network for images [height, width, channels]."""
     height, width, channels = problem.input_shape
     shapes = []
     for i, filters in enumerate(settings.filters, 1):
@@ -56,8 +56,7 @@ def build(settings: Settings, problem: Problem) -> Model:
             x = tf.nn.relu(linear(layer, x))
         return linear(layers[-1], x)
 
-    likelihood = "categorical" if problem.kind == "classification" else "gaussian"
-    return headed(Model(layers, forward, likelihood), problem)
+    return headed(Model(layers, forward, likelihood_of(problem)), problem)
 
 
 def _pool(x: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Linear (softmax) regression: one layer, the model with exact answers to test against."""
+"""Linear (softmax) regression: a single layer; its exact solutions serve in tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Problem
 from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.models._heads import headed
-from shiftbench.methods.models._model import Linear, Model, chain
+from shiftbench.methods.models._model import Linear, Model, chain, likelihood_of
 from shiftbench.methods.models._noise import noisy
 
 FACTS = Facts(
@@ -36,7 +36,7 @@ class Settings:
 
 
 def build(settings: Settings, problem: Problem) -> Model:
-    """outputs = inputs W + b."""
+    """Build the model: outputs = inputs W + b."""
     size = math.prod(problem.input_shape)
     layers = chain([("dense1", size, problem.n_outputs)])
 
@@ -44,6 +44,5 @@ def build(settings: Settings, problem: Problem) -> Model:
         rows = tf.reshape(inputs, [*inputs.shape[:3], size])
         return linear(layers[0], tf.cast(rows, tf.float32))
 
-    likelihood = "categorical" if problem.kind == "classification" else "gaussian"
-    model = Model(layers, forward, likelihood, settings.noise_sd)
+    model = Model(layers, forward, likelihood_of(problem), settings.noise_sd)
     return headed(noisy(model, problem.n_outputs, settings.noise), problem)

@@ -16,7 +16,7 @@ from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Problem
 from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.models._heads import headed
-from shiftbench.methods.models._model import Linear, Model, chain
+from shiftbench.methods.models._model import Linear, Model, chain, likelihood_of
 from shiftbench.methods.models._noise import noisy
 
 FACTS = Facts(
@@ -42,7 +42,7 @@ class Settings:
 
 
 def build(settings: Settings, problem: Problem) -> Model:
-    """The network for a problem: inputs are flattened, outputs are logits or means."""
+    """Build the network for a problem: inputs are flattened, outputs are logits or means."""
     sizes = (math.prod(problem.input_shape), *settings.hidden, problem.n_outputs)
     layers = chain([(f"dense{i}", a, b) for i, (a, b) in enumerate(pairwise(sizes), 1)])
 
@@ -52,6 +52,5 @@ def build(settings: Settings, problem: Problem) -> Model:
             x = tf.nn.relu(linear(layer, x))
         return linear(layers[-1], x)
 
-    likelihood = "categorical" if problem.kind == "classification" else "gaussian"
-    model = Model(layers, forward, likelihood, settings.noise_sd)
+    model = Model(layers, forward, likelihood_of(problem), settings.noise_sd)
     return headed(noisy(model, problem.n_outputs, settings.noise), problem)

@@ -1,1 +1,1 @@
-"""What learners of networks share: training, per-example gradients, draws of weights."""
+"""Shared code of learners of networks: training, per-example gradients, draws of weights."""

@@ -82,7 +82,7 @@ def minimise_until(
     """Train like `training.minimise`, until a rule stops it or all passes are done."""
     epoch, per_epoch = one_descent(gradient, data, seeds, schedule)
     shape = start.shape[:2]
-    none = Best(start, tf.fill(shape, -np.inf), tf.zeros(shape, tf.int32))
+    initial = Best(start, tf.fill(shape, -np.inf), tf.zeros(shape, tf.int32))
 
     def waits(number: tf.Tensor, best: Best) -> tf.Tensor:
         return number - best.epoch < rule.patience
@@ -102,7 +102,7 @@ def minimise_until(
         best = Best(*(tf.where(*parts) for parts in zip(masks, new, best, strict=True)))
         return position, (at, best)
 
-    first = begin(schedule.optimiser, start), none
+    first = begin(schedule.optimiser, start), initial
     number, (_, best) = loop(goes_on, scored_epoch, first)
     epochs = tf.minimum(best.epoch + rule.patience, number)
     return StoppedFit(best.x, epochs * per_epoch, best.epoch)

@@ -19,7 +19,7 @@ ALIGNED = 16
 """Excerpts begin at multiples of it, so that TensorFlow does not copy them."""
 DENSE_ROWS = 10_000
 CONVOLVED_ROWS = 500
-"""The most rows in a network at once, for memory; of networks with convolutions."""
+"""The most rows in a network at once, for memory: without and with convolutions."""
 
 
 class LogLikelihood(NamedTuple):

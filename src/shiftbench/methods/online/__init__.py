@@ -1,1 +1,1 @@
-"""What online learners share: one row after the other, linear scores and their losses."""
+"""Shared code of online learners: loops over rows, linear scores and their losses."""

@@ -1,6 +1,6 @@
-"""Learners of a regression whose betas, or whose prior, a combinator may learn too.
+"""Regression learners whose betas or prior a combinator may learn as well.
 
-The noise variance s2 has an inverse-gamma posterior of shape a and scale b, from a0 and b0 on;
+The noise variance s2 has an inverse-gamma posterior of shape a and scale b, with prior a0 and b0;
 two betas make the parameters and the evidence robust (knoblauch2018robust, sections 3 and 4).
 """
 
@@ -17,17 +17,17 @@ from shiftbench.methods.online.rows import RowLearner
 
 @dataclass(frozen=True)
 class RobustLearner(RowLearner):
-    """A learner of this kind, such as bayes-linear; it draws nothing, so seeds do not matter.
+    """A learner such as bayes-linear; it draws nothing, so seeds do not matter.
 
     beta_p, beta_rlm
-        Of the parameters and of the evidence, as set; 0 is the standard one. With beta_rlm = 0
-        the log evidence is the log density of the prediction, a `StudentT`.
+        The settings for the parameters and for the evidence; 0 is the standard posterior. With
+        beta_rlm = 0 the log evidence is the log density of the prediction, a `StudentT`.
     observe_at(state, batch, beta_p) -> State
-        What `observe` makes of a state under another beta_p [S], above 0 where the setting is.
+        `observe` under another beta_p [S], which is above 0 if the setting is.
     scale(state) -> (a, b)
-        Of the conjugate posterior of s2, [S, H]: a0 and b0, and what the rows have added.
+        Shape and scale [S, H] of the conjugate posterior of s2.
     with_scale(state, a, b) -> State
-        The state with these in their place; [S, 1] is of all hypotheses.
+        The state with another shape and scale; [S, 1] holds for all hypotheses.
     """
 
     beta_p: float = field(kw_only=True)

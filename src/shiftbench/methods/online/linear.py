@@ -1,19 +1,17 @@
-"""What online learners of a linear predictor share: one row after the other, one update each.
+"""Shared code of online learners of a linear predictor, which make an update for each row.
 
-A row (x, y) costs l(y, <theta, x>), plus ridge / 2 |theta|^2 where that is set. The learner
-predicts with the mean m of q = N(m, diag(sd^2)), sees the gradients of the loss or of its
-expectation under q, and moves. Source: the set-up of cherief2019online. Settings of all of them:
+A row (x, y) has the loss l(y, <theta, x>), plus ridge / 2 |theta|^2 if ridge is set. The learner
+predicts with the mean m of q = N(m, diag(sd^2)), gets the gradients of the loss or of its
+expectation under q, and updates q. Source: the set-up of cherief2019online. Common settings:
 
-loss: `auto` is hinge where the targets are two classes (labels 0 and 1 mean -1 and +1),
-squared where they are one real value. bound: m is kept in [-bound, bound]^d.
+loss: `auto` is hinge for two classes (labels 0 and 1 mean -1 and +1), squared for a real target.
+bound: m is kept in [-bound, bound]^d.
 
-State: mean, sd [S, H, d]; step [S, H], the number of rows seen; what the learner adds.
-Info, [S, H], sums over the rows of the batch, all of the posterior before it saw the row:
-loss at m; expected_loss under q; score_sd, the standard deviation of the score under q;
-squared_sd, |sd|^2;
-squared_gradient_mean and squared_gradient_sd, squared norms of the gradients in m and sd
-that the learner descends; log_evidence = -expected_loss, which is what a loss has in place
-of a log likelihood.
+State: mean, sd [S, H, d]; step [S, H], the number of rows seen; an array of the learner, if any.
+Info, [S, H], sums over the rows of the batch, for the posterior before it saw the row: loss at m;
+expected_loss under q; score_sd, the standard deviation of the score under q; squared_sd, |sd|^2;
+squared_gradient_mean and squared_gradient_sd, squared norms of the gradients in m and sd that the
+learner descends; log_evidence = -expected_loss, in place of a log likelihood.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ from shiftbench.methods.online import losses
 from shiftbench.methods.posteriors import mean_field_gaussian
 
 
-class Common(Protocol):
+class CommonSettings(Protocol):
     """The settings that every online learner has."""
 
     @property
@@ -54,9 +52,11 @@ class Common(Protocol):
 
 ROW = types.float64[::1]
 UPDATE = types.void(ROW, ROW, ROW, ROW, ROW, types.float64, ROW)
-"""Type of a compiled update (mean, sd, extra, gradient, curvature, t, settings), all but t of
-one row [d] and changed in place: gradient is the one in the mean, curvature >= 0 the one in sd
-divided by sd; t counts rows from 1. `extra` has the learner's own array, or no entry."""
+"""Type of a compiled update (mean, sd, extra, gradient, curvature, t, settings) of a row.
+
+It changes mean, sd and extra [d] in place. gradient: of the loss in the mean. curvature >= 0: the
+gradient in sd, divided by sd. t: the number of the row, from 1. extra: the learner's own array,
+empty if it has none."""
 
 INFO = (
     "loss",
@@ -70,18 +70,18 @@ INFO = (
 
 def learner(
     name: str,
-    settings: Common,
+    settings: CommonSettings,
     problem: Problem,
     update: Any,
     constants: Sequence[float],
     extra: str | None = None,
     spread: bool = True,
 ) -> Learner:
-    """An online learner from its compiled update (a `numba.cfunc` of type UPDATE).
+    """Return the online learner with a compiled update (a `numba.cfunc` of type UPDATE).
 
-    constants: what the update gets as its settings. extra: name of a further array [S, H, d]
-    of the state, zero at first. spread: whether there is a posterior around the mean; without
-    one sd is 0 and the loss is taken at m.
+    name: used in messages. constants: the settings that the update gets. extra: the name of a
+    further array [S, H, d] of the state, zero at first. spread: whether there is a posterior around
+    the mean; without it sd is 0 and the loss is taken at m.
     """
     code = losses.CODES[loss_kind(name, settings.loss, problem)]
     d = int(np.prod(problem.input_shape))
@@ -104,13 +104,13 @@ def learner(
         x, y = features(name, batch.inputs), targets(name, batch, code)
         after = {k: np.array(a, dtype=float, order="C") for k, a in state.items()}
         own = after[extra] if extra else np.zeros((*after["step"].shape, 0))
-        found = np.zeros((len(INFO), *after["step"].shape))
+        sums = np.zeros((len(INFO), *after["step"].shape))
         _rows(
             update, code, settings.ridge, settings.bound, fixed,
             x, y, np.require(batch.mask, bool, ["C", "W"]),
-            after["mean"], after["sd"], own, after["step"], found,
+            after["mean"], after["sd"], own, after["step"], sums,
         )  # fmt: skip
-        info = dict(zip(INFO, found, strict=True))
+        info = dict(zip(INFO, sums, strict=True))
         return after, info | {"log_evidence": -info["expected_loss"]}
 
     def broaden(state: State, broadening: Broadening) -> State:
@@ -123,12 +123,12 @@ def learner(
 
 
 def loss_kind(name: str, loss: str, problem: Problem) -> losses.Kind:
-    """The loss that `auto` means here. LearnerError for targets that it cannot have."""
+    """Return the loss, resolving `auto`. Raises LearnerError if it does not suit the targets."""
     classes = problem.kind == "classification"
     if problem.n_outputs != (2 if classes else 1):
-        found = f"{problem.n_outputs} {'classes' if classes else 'targets a row'}"
+        targets = f"{problem.n_outputs} {'classes' if classes else 'targets a row'}"
         raise LearnerError(
-            f"{name}: learns from two classes or one real target, but the stream has {found};"
+            f"{name}: learns from two classes or one real target, but the stream has {targets};"
             " choose another stream or another learner"
         )
     if loss == "auto":
@@ -141,8 +141,8 @@ def loss_kind(name: str, loss: str, problem: Problem) -> losses.Kind:
 
 
 @njit(cache=True, error_model="numpy")
-def _rows(update, code, ridge, bound, constants, x, y, seen, mean, sd, extra, step, found):
-    """One update a row that is seen; changes mean, sd, extra and step, adds to found."""
+def _rows(update, code, ridge, bound, constants, x, y, seen, mean, sd, extra, step, sums):
+    """Update mean, sd, extra and step by each row that is seen; add to the sums of INFO."""
     repetitions, rows, d = x.shape
     gradient, curvature = np.empty(d), np.empty(d)
     for s in range(repetitions):
@@ -152,7 +152,7 @@ def _rows(update, code, ridge, bound, constants, x, y, seen, mean, sd, extra, st
             for h in range(mean.shape[1]):
                 m, spread = mean[s, h], sd[s, h]
                 _gradients(
-                    code, ridge, x[s, i], y[s, i], m, spread, gradient, curvature, found[:, s, h]
+                    code, ridge, x[s, i], y[s, i], m, spread, gradient, curvature, sums[:, s, h]
                 )
                 step[s, h] += 1
                 update(m, spread, extra[s, h], gradient, curvature, step[s, h], constants)
@@ -161,8 +161,8 @@ def _rows(update, code, ridge, bound, constants, x, y, seen, mean, sd, extra, st
 
 
 @njit(cache=True, error_model="numpy")
-def _gradients(code, ridge, x, y, mean, sd, gradient, curvature, found):
-    """Fills gradient and curvature [d] of one row; adds its INFO to found."""
+def _gradients(code, ridge, x, y, mean, sd, gradient, curvature, sums):
+    """Set gradient and curvature [d] of a row; add its INFO to the sums."""
     mu = variance = 0.0
     for j in range(x.size):
         mu += mean[j] * x[j]
@@ -180,16 +180,16 @@ def _gradients(code, ridge, x, y, mean, sd, gradient, curvature, found):
         norm_sd += sd[j] ** 2
         squared += gradient[j] ** 2
         squared_sd += (curvature[j] * sd[j]) ** 2
-    found[0] += losses.at_point(code, y, mu)[0] + 0.5 * ridge * norm
-    found[1] += value + 0.5 * ridge * (norm + norm_sd)
-    found[2] += tau
-    found[3] += norm_sd
-    found[4] += squared
-    found[5] += squared_sd
+    sums[0] += losses.at_point(code, y, mu)[0] + 0.5 * ridge * norm
+    sums[1] += value + 0.5 * ridge * (norm + norm_sd)
+    sums[2] += tau
+    sums[3] += norm_sd
+    sums[4] += squared
+    sums[5] += squared_sd
 
 
 def features(name: str, inputs: np.ndarray) -> np.ndarray:
-    """The inputs [S, n, d]. LearnerError where one is missing or infinite."""
+    """Return the inputs [S, n, d]. Raises LearnerError if one is missing or infinite."""
     x = np.require(inputs, float, ["C", "W"]).reshape(*inputs.shape[:2], -1)
     if not np.isfinite(x).all():
         s, n, j = np.argwhere(~np.isfinite(x))[0]
@@ -201,23 +201,20 @@ def features(name: str, inputs: np.ndarray) -> np.ndarray:
 
 
 def targets(name: str, batch: Batch, code: int) -> np.ndarray:
-    """The targets [S, n], labels as -1 and +1. LearnerError where one is no such target."""
+    """Return the targets [S, n], labels as -1 and +1. Raises LearnerError for invalid targets."""
     y = np.asarray(batch.targets, dtype=float).reshape(batch.mask.shape)
     if code == losses.CODES["hinge"]:
         if not ((y == 0) | (y == 1) | ~batch.mask).all():
-            raise LearnerError(f"{name}: labels are 0 and 1, but there is {_odd(y, batch.mask)}")
+            values = y[batch.mask]
+            other = values[~np.isin(values, (0, 1))][0]
+            raise LearnerError(f"{name}: labels are 0 and 1, but there is {other}")
         return 2 * y - 1
     if not np.isfinite(y[batch.mask]).all():
         raise LearnerError(f"{name}: a target is not a number; fill or drop missing values")
     return np.where(batch.mask, y, 0.0)
 
 
-def _odd(y: np.ndarray, mask: np.ndarray) -> float:
-    values = y[mask]
-    return values[~np.isin(values, (0, 1))][0]
-
-
 @njit(cache=True)
 def shrink(x: float) -> float:
-    """h(x) = sqrt(1 + x^2) - x, without cancellation for large x; in (0, 1] for x >= 0."""
+    """Return h(x) = sqrt(1 + x^2) - x, in (0, 1], for x >= 0, without cancellation."""
     return 1 / (math.sqrt(1.0 + x * x) + x)

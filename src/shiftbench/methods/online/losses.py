@@ -1,6 +1,6 @@
 """Hinge, squared and absolute loss of a score, at a point and in expectation.
 
-The score z = <theta, x> is all that a loss sees of theta. Under a mean-field Gaussian
+A loss depends on theta only through the score z = <theta, x>. Under a mean-field Gaussian
 q = N(m, diag(sd^2)) it is N(mu, tau^2) with mu = <m, x> and tau^2 = sum sd_j^2 x_j^2, so
 that the expected loss and its gradients have closed forms (standard Gaussian integrals):
 
@@ -9,8 +9,8 @@ that the expected loss and its gradients have closed forms (standard Gaussian in
 with slope = d E/d mu and curvature = (d E/d tau) / tau, which is 2 d E/d(tau^2). Source: the
 set-up of cherief2019online; the formulas are checked against quadrature and finite differences.
 
-`at_point` and `under_gaussian` are compiled scalar functions, for loops over rows; `Loss` has
-the same over arrays.
+`at_point` and `under_gaussian` are compiled scalar functions, for loops over rows; `Loss` applies
+them to arrays.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from numba import njit
 Kind = Literal["hinge", "squared", "absolute"]
 
 CODES: dict[str, int] = {"hinge": 0, "squared": 1, "absolute": 2}
-"""What compiled code calls the losses."""
+"""The codes of the losses in compiled functions."""
 
 TINY = 1e-150
-"""Stands for a spread of 0 in a ratio; its square is still a number."""
+"""Replaces a standard deviation of 0 in a ratio; its square is still a positive number."""
 DENSITY_AT_0 = 1 / math.sqrt(2 * math.pi)
 
 
-class Expected(NamedTuple):
-    """E l(y, z), its slope in mu and its curvature, for z ~ N(mu, tau^2); same shapes."""
+class ExpectedLoss(NamedTuple):
+    """E l(y, z), its slope in mu and its curvature, for z ~ N(mu, tau^2); of equal shapes."""
 
     value: np.ndarray
     slope: np.ndarray
@@ -51,27 +51,27 @@ class Loss:
     kind: Kind
 
     def value(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """l(y, z)."""
+        """Return l(y, z)."""
         return self._over(_points, y, z)[0]
 
     def slope(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """d l / d z."""
+        """Return d l / d z."""
         return self._over(_points, y, z)[1]
 
-    def expected(self, y: np.ndarray, mu: np.ndarray, tau: np.ndarray) -> Expected:
-        """E l(y, N(mu, tau^2)) with its derivatives."""
-        return Expected(*self._over(_gaussians, y, mu, tau))
+    def expected(self, y: np.ndarray, mu: np.ndarray, tau: np.ndarray) -> ExpectedLoss:
+        """Return E l(y, N(mu, tau^2)) with its derivatives."""
+        return ExpectedLoss(*self._over(_gaussians, y, mu, tau))
 
     def _over(self, loop: Callable, *numbers: np.ndarray) -> list[np.ndarray]:
-        """Results of a compiled loop over vectors, in the shape that the numbers broadcast to."""
+        """Return the results of a compiled loop over vectors, in the broadcast shape."""
         arrays = np.broadcast_arrays(*numbers)
         vectors = [np.array(array, float, order="C").ravel() for array in arrays]
-        return [found.reshape(arrays[0].shape)[()] for found in loop(CODES[self.kind], *vectors)]
+        return [result.reshape(arrays[0].shape)[()] for result in loop(CODES[self.kind], *vectors)]
 
 
 @njit(cache=True)
 def at_point(code: int, y: float, z: float) -> tuple[float, float]:
-    """Loss and slope."""
+    """Return loss and slope."""
     if code == 0:
         margin = 1 - y * z
         return max(margin, 0.0), (-y if margin > 0 else 0.0)
@@ -83,7 +83,7 @@ def at_point(code: int, y: float, z: float) -> tuple[float, float]:
 
 @njit(cache=True)
 def under_gaussian(code: int, y: float, mu: float, tau: float) -> tuple[float, float, float]:
-    """Expected loss, slope and curvature."""
+    """Return expected loss, slope and curvature."""
     if code == 1:
         residual = y - mu
         return residual * residual + tau * tau, -2 * residual, 2.0
@@ -92,7 +92,7 @@ def under_gaussian(code: int, y: float, mu: float, tau: float) -> tuple[float, f
     k = min(max(distance / max(tau, TINY), -40.0), 40.0)
     density = DENSITY_AT_0 * math.exp(-0.5 * k * k)
     below = 0.5 * math.erfc(-k / math.sqrt(2.0))
-    # Without spread there is no curvature: x, or every sd, is 0.
+    # For tau = 0 the curvature does not matter: x, or every sd, is 0.
     curvature = density / tau if tau > 0 else 0.0
     if code == 0:
         return distance * below + tau * density, -y * below, curvature

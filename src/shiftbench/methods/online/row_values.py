@@ -1,4 +1,4 @@
-"""What compiled loops over rows can take: values that are there, contiguous and writable."""
+"""Check and convert values for compiled loops over rows: finite, contiguous and writable."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from shiftbench.core.interface import Batch, LearnerError
 
 
 def checked(name: str, batch: Batch, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Inputs [S, n, flat] and targets [S, n, d] of a batch, as compiled code takes them.
+    """Return inputs [S, n, flat] and targets [S, n, d] of a batch, as compiled code takes them.
 
-    LearnerError, of the learner of this name, for values of rows that are seen which are missing
-    or infinite, or for another number of targets.
+    name: of the learner, for messages. Raises LearnerError if a seen row has missing or infinite
+    values, or the number of targets is not d.
     """
     y = np.require(batch.targets, float, ["C", "W"])
     if y.shape[2:] != (d,):
         raise LearnerError(
             f"{name}: targets have {y.shape[2:]} values a row, but the stream promised {d}"
         )
-    # Compiled code takes no read-only arrays, and a constant design is one number repeated.
+    # Compiled code takes no read-only arrays, such as a constant design broadcast from a number.
     x = np.require(batch.inputs, float, ["C", "W"]).reshape(*y.shape[:2], -1)
     for what, values in (("target", y), ("regressor", x)):
         bad = ~np.isfinite(values) & batch.mask[..., None]

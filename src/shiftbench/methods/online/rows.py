@@ -1,8 +1,8 @@
-"""Learners whose update of one row is compiled, for loops over rows that are compiled too.
+"""Learners with a compiled update for a row, for compiled loops over rows.
 
-A learner of this kind is a `Learner` like any other. A combinator that knows the type may go
-over the rows of a batch by itself, one hypothesis at a time, without a call of Python a row:
-`run_length` does. Then a hypothesis is a row of numbers.
+A `RowLearner` is a `Learner` like any other. A combinator that knows the type, such as
+`run_length`, may loop over the rows of a batch itself, a hypothesis at a time, without a Python
+call for each row. A hypothesis is then a row of numbers.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from shiftbench.core.interface import Batch, Learner, State
 
 ROW = types.float64[::1]
 STEP = types.float64(ROW, ROW, ROW, ROW, ROW)
-"""(numbers, inputs, targets, constants, scratch) -> log evidence; changes numbers, scratch."""
+"""(numbers, inputs, targets, constants, scratch) -> log evidence; changes numbers and scratch."""
 
 
 class CompiledRows(NamedTuple):
-    """A learner as compiled loops over rows see it: a row of numbers for each hypothesis.
+    """A learner for compiled loops over rows: P numbers for each hypothesis.
 
-    check: batch -> inputs [S, n, flat] and targets [S, n, d], LearnerError for bad ones. pack:
-    state -> [S, H, P] float64; unpack: the way back. step: a `numba.cfunc` of the type STEP,
-    (numbers [P] of one hypothesis, inputs of a row flat, targets, constants, scratch) -> log
-    evidence of the row, after which the numbers have learnt it. scratch: how many numbers.
+    check: batch -> inputs [S, n, flat] and targets [S, n, d]; raises LearnerError for invalid ones.
+    pack, unpack: state -> [S, H, P] float64, and back.
+    step: a `numba.cfunc` of the type STEP: (numbers [P] of a hypothesis, flat inputs of a row,
+        targets, constants, scratch) -> log evidence of the row; updates the numbers by it.
+    scratch: the size of the working array.
     """
 
     check: Callable[[Batch], tuple[np.ndarray, np.ndarray]]
@@ -41,7 +42,7 @@ class CompiledRows(NamedTuple):
 
 @dataclass(frozen=True)
 class RowLearner(Learner):
-    """A learner that is also given as compiled rows, which agree with its `observe`."""
+    """A learner with a compiled update for rows, which agrees with its `observe`."""
 
     rows: CompiledRows = field(kw_only=True)
 
@@ -49,9 +50,9 @@ class RowLearner(Learner):
 def learn(
     rows: CompiledRows, state: State, batch: Batch, constants: np.ndarray | None = None
 ) -> tuple[State, np.ndarray]:
-    """All hypotheses learn the rows that are seen, in order; the log evidence [S, H] of them.
+    """Update all hypotheses by the seen rows, in order; return the state and log evidence [S, H].
 
-    constants: [S, C], those of each repetition, in place of the ones that all have.
+    constants: [S, C], for each repetition, instead of rows.constants.
     """
     x, y = rows.check(batch)
     if constants is None:
@@ -65,16 +66,16 @@ def learn(
 
 
 def pack(layout: Mapping[str, tuple[int, ...]], state: State) -> np.ndarray:
-    """[S, H, P], the arrays of a state in the order of the layout.
+    """Return the arrays of a state in the order of the layout, [S, H, P].
 
-    layout: their shapes, without seed and hypothesis.
+    layout: the shapes by name, without seed and hypothesis.
     """
     size = next(iter(state.values())).shape[:2]
     return np.concatenate([state[name].reshape(*size, -1) for name in layout], axis=2)
 
 
 def unpack(layout: Mapping[str, tuple[int, ...]], packed: np.ndarray) -> State:
-    """The state whose arrays `pack` has put together."""
+    """Return the state from the array of `pack`."""
     ends = np.cumsum([math.prod(shape) for shape in layout.values()])[:-1]
     parts, size = np.split(packed, ends, axis=2), packed.shape[:2]
     return {
@@ -85,7 +86,7 @@ def unpack(layout: Mapping[str, tuple[int, ...]], packed: np.ndarray) -> State:
 
 @njit(cache=True, error_model="numpy")
 def _each_row(step, x, y, seen, packed, constants, scratch, evidence):
-    """The loop of `learn`, in place."""
+    """Run the loop of `learn`, in place."""
     for s in range(y.shape[0]):
         for i in range(y.shape[1]):
             if seen[s, i]:

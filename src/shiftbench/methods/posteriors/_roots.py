@@ -1,7 +1,7 @@
-"""Roots that are the same on every processor.
+"""Inverse roots with equal bytes on every processor.
 
-tf.math.rsqrt and tf.math.reciprocal begin with an approximation that the processor makes, and
-each maker's is another; so does XLA where it sees a division by a root. Roots and quotients are
+tf.math.rsqrt and tf.math.reciprocal begin with an approximation by the processor, which differs
+between manufacturers; so does XLA for a division by a root. Roots and quotients themselves are
 rounded as IEEE 754 says.
 """
 
@@ -11,5 +11,5 @@ from shiftbench.methods.lazy_tensorflow import tf
 
 
 def inverse_sqrt(x: tf.Tensor) -> tf.Tensor:
-    """1 / sqrt(x) of positive numbers, written so that XLA does not see it."""
+    """Return 1 / sqrt(x) of positive numbers, in a form that XLA does not replace."""
     return tf.sqrt(x) / x

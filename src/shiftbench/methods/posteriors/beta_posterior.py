@@ -5,7 +5,7 @@ The general Bayesian posterior of knoblauch2018robust (Eq. 4 to 6, and its appen
     prior(theta) exp{ sum_i [ f_i^beta / beta - (integral f^(1 + beta)) / (1 + beta) ] },
 
 is approximated by mu | s2 ~ N(m, s2 Sigma), s2 ~ IG(a, b) with the largest ELBO, which has a
-closed form: with s = d beta / 2, R_i = I + beta X_i Sigma X_i', e_i = y_i - X_i m and c_i =
+closed form. With s = d beta / 2, R_i = I + beta X_i Sigma X_i', e_i = y_i - X_i m and c_i =
 (beta / 2) e_i' R_i^-1 e_i,
 
     ELBO = sum_i T_i + U - KL(q, prior),
@@ -18,8 +18,8 @@ Sigma0) in which the ELBO of that point is nearly a unit bowl:
     log(b / a) = log(b0 / a0) + z_0 / sqrt(a0),    log a = log a0 + sqrt 2 z_1,
     m = m0 + sqrt(b0 / a0) L0 z_m,    Sigma = L L', L = L0 A,
 
-A lower triangular with diagonal exp(z / sqrt 2). Compiled; numbers of one posterior lie in
-one array q = (a, b, m [p], L [p, p]).
+A lower triangular with diagonal exp(z / sqrt 2). Compiled; the numbers of a posterior lie in one
+array q = (a, b, m [p], L [p, p]).
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ import numpy as np
 from numba import njit
 
 MEMORY = 6
-"""Pairs that L-BFGS keeps."""
+"""The number of pairs that L-BFGS keeps."""
 ROOT2 = math.sqrt(2.0)
 
 
 @njit(cache=True)
 def work_size(d: int, p: int) -> int:
-    """How many numbers `elbo` needs to work with."""
+    """Return the size of the working array of `elbo`."""
     return d * p + d * d + d + p * p + p
 
 
 @njit(cache=True)
 def digamma(x: float) -> float:
-    """psi(x) for x > 0: recurrence up to 10, then the asymptotic series (to 1e-14)."""
+    """Return psi(x) for x > 0: recurrence up to 10, then the asymptotic series (to 1e-14)."""
     total = 0.0
     while x < 10.0:
         total -= 1.0 / x
@@ -56,7 +56,7 @@ def digamma(x: float) -> float:
 
 @njit(cache=True)
 def trigamma(x: float) -> float:
-    """psi'(x) for x > 0."""
+    """Return psi'(x) for x > 0."""
     total = 0.0
     while x < 10.0:
         total += 1.0 / (x * x)
@@ -68,10 +68,10 @@ def trigamma(x: float) -> float:
 
 @njit(cache=True, error_model="numpy")
 def elbo(q, prior, beta, x, y, gradient, work):
-    """The ELBO of q on rows x [n, d, p], y [n, d], and its gradient in (a, b, m, Sigma).
+    """Return the ELBO of q on rows x [n, d, p], y [n, d]; set its gradient in (a, b, m, Sigma).
 
-    q: a, b, m, L. prior: a0, b0, m0, Sigma0^-1 as a matrix [p, p], log |Sigma0|. gradient: as
-    q, but with the symmetric gradient in Sigma in place of L. work: `work_size(d, p)` numbers.
+    q: a, b, m, L. prior: a0, b0, m0, Sigma0^-1 as a matrix [p, p], log |Sigma0|. gradient: like q,
+    but with the symmetric gradient in Sigma instead of L. work: `work_size(d, p)` numbers.
     """
     n, d, p = x.shape
     a, b, m = q[0], q[1], q[2 : 2 + p]
@@ -91,7 +91,7 @@ def elbo(q, prior, beta, x, y, gradient, work):
 
 @njit(cache=True, error_model="numpy")
 def _rows_scalar(a, b, m, root, beta, log_ratio, slope, x, y, gradient):
-    """sum T_i and its gradient for one target and one regressor."""
+    """Return sum T_i for one target and one regressor; add its gradient."""
     s = 0.5 * beta
     constant = math.exp(log_ratio - s * math.log(2 * math.pi * b)) / beta
     value = in_a = in_b = in_m = in_sigma = 0.0
@@ -117,7 +117,7 @@ def _rows_scalar(a, b, m, root, beta, log_ratio, slope, x, y, gradient):
 
 @njit(cache=True, error_model="numpy")
 def _rows_general(q, beta, log_ratio, slope, x, y, gradient, work):
-    """sum T_i and its gradient."""
+    """Return sum T_i; add its gradient."""
     n, d, p = x.shape
     a, b, m, lower = q[0], q[1], q[2 : 2 + p], q[2 + p :].reshape(p, p)
     s = 0.5 * d * beta
@@ -148,9 +148,9 @@ def _rows_general(q, beta, log_ratio, slope, x, y, gradient, work):
 
 @njit(cache=True, error_model="numpy")
 def _whiten(x, y, m, lower, beta, white, root, e):
-    """log |R| and e' R^-1 e of a row, R = I + beta X L L' X'.
+    """Return log |R| and e' R^-1 e of a row, with R = I + beta X L L' X'.
 
-    root: lower triangular, R = root root'; white: root^-1 X; e: root^-1 (y - X m).
+    Sets root, lower triangular with R = root root', white to root^-1 X, and e to root^-1 (y - X m).
     """
     d, p = x.shape
     for j in range(d):
@@ -185,7 +185,7 @@ def _whiten(x, y, m, lower, beta, white, root, e):
 
 @njit(cache=True, error_model="numpy")
 def _add_outer(white, v, of_v, of_white, total):
-    """total += of_v v v' - of_white white' white, all [p, p]."""
+    """Add of_v v v' - of_white white' white to total, all [p, p]."""
     for k in range(len(v)):
         for k2 in range(k + 1):
             cross = 0.0
@@ -199,7 +199,7 @@ def _add_outer(white, v, of_v, of_white, total):
 
 @njit(cache=True, error_model="numpy")
 def _kl(q, prior, p, gradient, work):
-    """KL(q, prior); subtracts its gradient."""
+    """Return KL(q, prior); subtract its gradient."""
     a, b, a0, b0 = q[0], q[1], prior[0], prior[1]
     lower, precision = q[2 + p :].reshape(p, p), prior[2 + p : -1].reshape(p, p)
     of_m, of_sigma = gradient[2 : 2 + p], gradient[2 + p :].reshape(p, p)
@@ -231,27 +231,27 @@ def _kl(q, prior, p, gradient, work):
 
 @njit(cache=True, error_model="numpy")
 def _add_half_inverse(lower, total, inverse):
-    """total += (L L')^-1 / 2; inverse: room for L^-1."""
+    """Add (L L')^-1 / 2 to total; inverse: working array for L^-1."""
     p = len(lower)
     inverse[:] = 0.0
     for k in range(p):
         inverse[k, k] = 1.0 / lower[k, k]
         for i in range(k + 1, p):
-            found = 0.0
+            entry = 0.0
             for j in range(k, i):
-                found -= lower[i, j] * inverse[j, k]
-            inverse[i, k] = found / lower[i, i]
+                entry -= lower[i, j] * inverse[j, k]
+            inverse[i, k] = entry / lower[i, i]
     for k in range(p):
         for k2 in range(p):
-            found = 0.0
+            entry = 0.0
             for i in range(max(k, k2), p):
-                found += inverse[i, k] * inverse[i, k2]
-            total[k, k2] += 0.5 * found
+                entry += inverse[i, k] * inverse[i, k2]
+            total[k, k2] += 0.5 * entry
 
 
 @njit(cache=True, error_model="numpy")
 def place(z, start, p, q):
-    """q at the coordinates z around start."""
+    """Set q to the point with coordinates z around start."""
     a = start[0] * math.exp(ROOT2 * z[1])
     ratio = start[1] / start[0]
     q[0], q[1] = a, a * ratio * math.exp(z[0] / math.sqrt(start[0]))
@@ -273,7 +273,7 @@ def place(z, start, p, q):
 
 @njit(cache=True, error_model="numpy")
 def pull(z, start, p, q, gradient, of_z):
-    """The gradient in z from the one in q."""
+    """Set of_z, the gradient in z, from the gradient in q."""
     a, b = q[0], q[1]
     of_z[0] = gradient[1] * b / math.sqrt(start[0])
     of_z[1] = ROOT2 * (gradient[0] * a + gradient[1] * b)
@@ -297,11 +297,11 @@ def pull(z, start, p, q, gradient, of_z):
 
 
 @njit(cache=True, error_model="numpy")
-def fit(q, prior, beta, x, y, tolerance, most):
-    """Moves q to the largest ELBO near it; the number of evaluations.
+def fit(q, prior, beta, x, y, tolerance, limit):
+    """Move q to the largest ELBO near it; return the number of evaluations.
 
-    L-BFGS with backtracking; stops where no entry of the gradient in z exceeds `tolerance`
-    (an ELBO within its square, about), or after `most` evaluations.
+    L-BFGS with backtracking. Stops when no entry of the gradient in z exceeds `tolerance` (the ELBO
+    is then within about its square), or after `limit` evaluations.
     """
     d, p = x.shape[1], x.shape[2]
     size = len(q)
@@ -314,7 +314,7 @@ def fit(q, prior, beta, x, y, tolerance, most):
     value = elbo(q, prior, beta, x, y, gradient, work)
     pull(z, start, p, q, gradient, of_z)
     evaluations, kept = 1, np.int64(0)
-    while evaluations < most and np.abs(of_z).max() > tolerance:
+    while evaluations < limit and np.abs(of_z).max() > tolerance:
         _direction(of_z, steps, turns, products, weights, kept, step)
         climb = step @ of_z
         if climb <= 0:
@@ -322,12 +322,12 @@ def fit(q, prior, beta, x, y, tolerance, most):
             climb, kept = of_z @ of_z, 0
         length = min(1.0, 2.0 / np.abs(step).max())
         better = False
-        while evaluations < most and length > 1e-10:
+        while evaluations < limit and length > 1e-10:
             next_z[:] = z + length * step
             place(next_z, start, p, trial)
-            found = elbo(trial, prior, beta, x, y, gradient, work)
+            trial_value = elbo(trial, prior, beta, x, y, gradient, work)
             evaluations += 1
-            if found >= value + 1e-4 * length * climb:
+            if trial_value >= value + 1e-4 * length * climb:
                 better = True
                 break
             length *= 0.3
@@ -340,14 +340,14 @@ def fit(q, prior, beta, x, y, tolerance, most):
         products[slot] = steps[slot] @ turns[slot]
         if products[slot] > 1e-12:
             kept += 1
-        value = found
+        value = trial_value
         z[:], of_z[:], q[:] = next_z, next_of_z, trial
     return evaluations
 
 
 @njit(cache=True, error_model="numpy")
 def _direction(of_z, steps, turns, products, weights, kept, step):
-    """The L-BFGS direction of ascent (two loops), into step; the first scale is 1."""
+    """Set step to the L-BFGS direction of ascent (two loops); the first scale is 1."""
     step[:] = of_z
     newest = min(kept, MEMORY)
     for back in range(newest):

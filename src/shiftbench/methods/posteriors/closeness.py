@@ -1,9 +1,9 @@
-"""How near the fitted normal-inverse-gamma is to the exact beta posterior: k-hat.
+"""Closeness (k-hat) of the normal-inverse-gamma approximation to the exact beta posterior.
 
-Source: knoblauch2018robust, Fig. 2B, after Yao et al. (2018): draw from the approximation and weigh
-by exact over approximate density; k-hat is the shape of the Pareto distribution of the largest
-terms of the estimated expectation. Below 0.5 the approximation is close, above 0.7 it is not to
-be relied on.
+Source: knoblauch2018robust, Fig. 2B, after Yao et al. (2018): draw from the approximation and
+weight the draws by exact over approximate density; k-hat is the shape of the Pareto distribution of
+the largest terms of the estimated expectation. Below 0.5 the approximation is close, above 0.7 it
+is unreliable.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ from shiftbench.methods.posteriors.beta_exact import Approximation, Prior, log_d
 
 
 class Closeness(NamedTuple):
-    """Of one approximation, from importance weights.
+    """Measures of closeness of an approximation, from importance weights.
 
-    predictive: k-hat of the density of the next row, an expectation, as in the paper. weights:
-    k-hat of the weights alone, which tells the shape of their tail, but not whether they differ
-    at all. effective: effective draws in place of one. learnt: growth of a over n d / 2, its
-    growth without beta; near 0 the posterior is the prior and has forgotten the data.
+    predictive: k-hat of the density of the next row, an expectation, as in the paper.
+    weights: k-hat of the weights alone, which shows the shape of their tail, but not whether they
+        differ.
+    effective: the share of effective draws.
+    learnt: growth of a over n d / 2, its growth without beta; near 0 the posterior is the prior and
+        has forgotten the data.
     """
 
     predictive: float
@@ -41,7 +43,10 @@ def closeness(
     draws: int,
     random: np.random.Generator,
 ) -> Closeness:
-    """Of the approximation fitted on all but the last of the rows x [n, d, p], y [n, d]."""
+    """Return the closeness of an approximation, estimated by a number of draws.
+
+    fitted: the approximation on all rows x [n, d, p], y [n, d] but the last.
+    """
     s2, mu = fitted.draw(draws, random)
     exact = log_density(prior, beta, x[:-1], y[:-1], s2, mu)
     log_weight = exact - fitted.log_density(s2, mu)

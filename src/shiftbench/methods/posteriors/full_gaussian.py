@@ -1,7 +1,7 @@
-"""Gaussian with a full covariance, N(mean, L L'), and how it is widened; L is lower triangular.
+"""Broadening of a Gaussian with a full covariance, N(mean, L L'), L lower triangular.
 
-Broadening: li2021vbs, section 3.2 and Eq. 3; all kinds stay in the family. Everything is computed
-from L, of which no entry of the diagonal can become negative or, but for underflow, zero.
+Source: li2021vbs, section 3.2 and Eq. 3; all kinds stay in the family. Everything is computed from
+L, whose diagonal can become neither negative nor, except by underflow, zero.
 
 Shapes: mean [..., P] and root L [..., P, P], any leading axes.
 """
@@ -20,13 +20,13 @@ def broaden(
     prior_mean: float = 0.0,
     prior_variance: float = 1.0,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and root of the widened Gaussian; the prior is N(prior_mean, prior_variance I).
+    """Return mean and root of the widened Gaussian; the prior is N(prior_mean, prior_variance I).
 
     As `mean_field_gaussian.broaden`: temper q^beta, temper-prior q^beta N(prior), geometric
     q^beta N(prior)^(1 - beta), diffuse covariance + D I.
 
-    temper has no bound: the variance of a direction that no row shows grows by 1 / beta each time
-    (covariance wind-up). With a share of the prior it ends at the prior's, or below.
+    temper has no bound: the variance in a direction without data grows by 1 / beta each time
+    (covariance wind-up). With a share of the prior it grows at most to that of the prior.
     """
     if broadening.kind == "diffuse":
         covariance = root @ _transposed(root) + broadening.variance * np.eye(root.shape[-1])
@@ -38,23 +38,23 @@ def broaden(
 def powers(
     mean: np.ndarray, root: np.ndarray, beta: float, prior_mean: float, precision: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """q^beta times exp(-precision |x - prior_mean|^2 / 2): mean, root, and what the exponents lose.
+    """Return mean, root and loss of q^beta times exp(-precision |x - prior_mean|^2 / 2).
 
-    The last, [...], is beta |x - mean|^2 (in q's metric) + precision |x - prior_mean|^2 at the new
-    mean, where it is the least. With C = beta I + precision L'L, the new covariance is L C^-1 L',
-    and the new mean lies L C^-1 L' (prior_mean - mean) precision from the old one.
+    The loss [...] is the minimum over x, taken at the new mean, of beta |x - mean|^2 (in q's
+    metric) + precision |x - prior_mean|^2. With C = beta I + precision L'L, the new covariance is
+    L C^-1 L', and the new mean is mean + L C^-1 L' (prior_mean - mean) precision.
     """
     if not precision:
         return mean, root / np.sqrt(beta), np.zeros(mean.shape[:-1])
-    across = _transposed(root)
-    scaled = beta * np.eye(root.shape[-1]) + precision * (across @ root)
-    pull = precision * across @ (prior_mean - mean)[..., None]
+    transposed = _transposed(root)
+    scaled = beta * np.eye(root.shape[-1]) + precision * (transposed @ root)
+    pull = precision * transposed @ (prior_mean - mean)[..., None]
     step = np.linalg.solve(scaled, pull)
-    # C = U U' with U upper triangular, so that L U'^-1 is lower triangular as L is.
+    # C = U U' with U upper triangular, so that L U'^-1 is lower triangular like L.
     upper = np.linalg.cholesky(scaled[..., ::-1, ::-1])[..., ::-1, ::-1]
-    moved = mean + (root @ step)[..., 0]
-    lost = beta * (step**2).sum((-2, -1)) + precision * ((moved - prior_mean) ** 2).sum(-1)
-    return moved, _transposed(np.linalg.solve(upper, across)), lost
+    new_mean = mean + (root @ step)[..., 0]
+    loss = beta * (step**2).sum((-2, -1)) + precision * ((new_mean - prior_mean) ** 2).sum(-1)
+    return new_mean, _transposed(np.linalg.solve(upper, transposed)), loss
 
 
 def _transposed(matrix: np.ndarray) -> np.ndarray:

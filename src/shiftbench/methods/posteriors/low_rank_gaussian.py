@@ -18,7 +18,7 @@ from shiftbench.methods.posteriors._roots import inverse_sqrt
 
 
 def _spectrum(low_rank: tf.Tensor, diagonal: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """A Q [..., P, L] and s [..., L], the eigenvalues of A A' that can differ from zero."""
+    """Return A Q [..., P, L] and s [..., L], the eigenvalues of A A' that can differ from zero."""
     scaled = low_rank * inverse_sqrt(diagonal)[..., None]
     values, vectors = tf.linalg.eigh(tf.matmul(scaled, scaled, transpose_a=True))
     return tf.matmul(scaled, vectors), tf.maximum(values, 0.0)
@@ -27,9 +27,9 @@ def _spectrum(low_rank: tf.Tensor, diagonal: tf.Tensor) -> tuple[tf.Tensor, tf.T
 def sample(
     mean: tf.Tensor, low_rank: tf.Tensor, diagonal: tf.Tensor, noise: tf.Tensor
 ) -> tf.Tensor:
-    """Draws [..., K, P] from standard normal noise [..., K, P]."""
+    """Return draws [..., K, P] from standard normal noise [..., K, P]."""
     axes, values = _spectrum(low_rank, diagonal)
-    # (1 - (1 + s)^-1/2) / s without a difference, so that s = 0 needs no care.
+    # (1 - (1 + s)^-1/2) / s without a difference, so that s = 0 is no special case.
     root = tf.sqrt(1.0 + values)
     shrink = 1.0 / (root * (1.0 + root))
     along = tf.matmul(noise, axes) * shrink[..., None, :]
@@ -38,7 +38,7 @@ def sample(
 
 
 def covariance_times(low_rank: tf.Tensor, diagonal: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
-    """(U U' + D)^-1 times values [..., P, k]."""
+    """Return (U U' + D)^-1 times values [..., P, k]."""
     axes, spectrum = _spectrum(low_rank, diagonal)
     scale = inverse_sqrt(diagonal)[..., None]
     scaled = values * scale
@@ -47,19 +47,19 @@ def covariance_times(low_rank: tf.Tensor, diagonal: tf.Tensor, values: tf.Tensor
 
 
 def precision_times(low_rank: tf.Tensor, diagonal: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
-    """(U U' + D) times values [..., P, k]."""
+    """Return (U U' + D) times values [..., P, k]."""
     along = tf.matmul(low_rank, values, transpose_a=True)
     return tf.matmul(low_rank, along) + diagonal[..., None] * values
 
 
 def log_det_precision(low_rank: tf.Tensor, diagonal: tf.Tensor) -> tf.Tensor:
-    """log |U U' + D| [...]."""
+    """Return log |U U' + D| [...]."""
     _, values = _spectrum(low_rank, diagonal)
     return tf.reduce_sum(tf.math.log(diagonal), -1) + tf.reduce_sum(tf.math.log1p(values), -1)
 
 
 def log_prob(x: tf.Tensor, mean: tf.Tensor, low_rank: tf.Tensor, diagonal: tf.Tensor) -> tf.Tensor:
-    """Log density [...] in nats at x [..., P]."""
+    """Return the log density [...] in nats at x [..., P]."""
     square = _square(x - mean, low_rank, diagonal)
     constant = mean.shape[-1] * np.log(2 * np.pi)
     return 0.5 * (log_det_precision(low_rank, diagonal) - square - constant)
@@ -73,10 +73,10 @@ def kl(
     prior_low_rank: tf.Tensor,
     prior_diagonal: tf.Tensor,
 ) -> tf.Tensor:
-    """KL(q || prior) [...] in nats, exact."""
+    """Return KL(q || prior) [...] in nats, exact."""
     axes, values = _spectrum(low_rank, diagonal)
     explained = tf.reduce_sum(tf.square(axes) / (1.0 + values)[..., None, :], -1)
-    # Trace of prior precision times covariance, and its part that differs from P.
+    # The trace of prior precision times covariance, minus P.
     trace = tf.reduce_sum(prior_diagonal / diagonal * (1.0 - explained) - 1.0, -1)
     spread = covariance_times(low_rank, diagonal, prior_low_rank)
     trace += tf.reduce_sum(prior_low_rank * spread, (-2, -1))
@@ -88,7 +88,7 @@ def kl(
 
 
 def _square(difference: tf.Tensor, low_rank: tf.Tensor, diagonal: tf.Tensor) -> tf.Tensor:
-    """d' (U U' + D) d [...]."""
+    """Return d' (U U' + D) d [...]."""
     along = tf.linalg.matvec(low_rank, difference, transpose_a=True)
     weighted = diagonal * tf.square(difference)
     return tf.reduce_sum(tf.square(along), -1) + tf.reduce_sum(weighted, -1)
@@ -102,7 +102,7 @@ def broaden(
     prior_mean: float = 0.0,
     prior_variance: float = 1.0,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean, low-rank part and diagonal of the widened Gaussian; the family is closed.
+    """Return mean, low-rank part and diagonal of the widened Gaussian; the family is closed.
 
     As `mean_field_gaussian.broaden`: temper q^beta, temper-prior q^beta N(prior), geometric
     q^beta N(prior)^(1 - beta), diffuse covariance + D I. Give float64 arrays.
@@ -123,7 +123,7 @@ def broaden(
 def _diffuse(
     low_rank: np.ndarray, diagonal: np.ndarray, variance: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(Covariance + variance I)^-1: with covariance D^-1 - W W', Woodbury once more."""
+    """Return (covariance + variance I)^-1, by Woodbury again with covariance D^-1 - W W'."""
     axes, values = (a.numpy() for a in _spectrum(low_rank, diagonal))
     fall = axes / np.sqrt(diagonal)[..., None] / np.sqrt(1.0 + values)[..., None, :]
     wide = 1.0 / (1.0 / diagonal + variance)

@@ -1,7 +1,7 @@
-"""Mean-field Gaussian: independent N(mean, sd^2) for each parameter.
+"""Broadening of a mean-field Gaussian: independent N(mean, sd^2) for each parameter.
 
-Broadening: li2021vbs, section 3.2 and Eq. 3; notes on what the authors' code does in
-each of its experiments are in the docstring of `broaden`.
+Source: li2021vbs, section 3.2 and Eq. 3; the docstring of `broaden` says which experiment of the
+authors uses which kind.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ def broaden(
     prior_mean: float | np.ndarray = 0.0,
     prior_variance: float | np.ndarray = 1.0,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance of the widened Gaussian, elementwise, any shape.
+    """Return mean and variance of the widened Gaussian, elementwise, in any shape.
 
     temper: q^beta, variance / beta (image experiments of li2021vbs); the entropy of each
     dimension grows by -log(beta) / 2. temper-prior: q^beta N(prior), which cannot become
-    wider than the prior (its word embeddings). geometric: q^beta N(prior)^(1 - beta), which
-    leaves the prior as it is (Kulhavy and Zarrop 1993). diffuse: variance + D (its toy).
+    wider than the prior (its word embeddings). geometric: q^beta N(prior)^(1 - beta), of which
+    the prior is a fixed point (Kulhavy and Zarrop 1993). diffuse: variance + D (its toy data).
     """
     if broadening.kind == "temper":
         return mean, variance / broadening.beta

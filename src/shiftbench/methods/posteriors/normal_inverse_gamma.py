@@ -1,9 +1,9 @@
 """Normal-inverse-gamma posterior of a linear regression: mu | s2 ~ N(m, s2 L L'), s2 ~ IG(a, b).
 
 y = X mu + noise, y in R^d, noise N(0, s2 I_d), X [d, p]. Source: knoblauch2018robust, section 4
-(which prints I_d for s2 I_d); the standard conjugate updates, on the lower factor L of the
-covariance (N. A. Carlson, 1973), which no regressor, however large, can make lose its
-positive variances. Compiled, in place, one row (y, X) a time; no matrix is inverted.
+(which prints I_d for s2 I_d). The standard conjugate updates act on the lower factor L of the
+covariance (N. A. Carlson, 1973), so that variances stay positive however large a regressor is.
+Compiled, in place, one row (y, X) at a time; no matrix is inverted.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from shiftbench.methods.posteriors import full_gaussian
 
 @njit(cache=True, error_model="numpy")
 def learn(x, y, mean, root, work):
-    """Learns the row x [d, p], y [d] into mean [p] and root [p, p]; work: 2 p numbers.
+    """Update mean [p] and root [p, p] by the row x [d, p], y [d]; work: 2 p numbers.
 
-    Returns what the row's prediction needs, log determinant of R = I + X L L' X' and e' R^-1 e
-    of the residual e = y - X m before; a grows by d / 2 and b by e' R^-1 e / 2. The targets are
-    learnt one after the other: with s the variance of one and e its residual, given those
-    before it, the first is the sum of log s, the second that of e^2 / s.
+    Returns log |R| for R = I + X L L' X' and e' R^-1 e for the residual e = y - X m, both before
+    the update, which the row's prediction needs; a grows by d / 2 and b by e' R^-1 e / 2. The d
+    targets are learnt in turn: with variance s and residual e of a target given the previous ones,
+    the results are the sums of log s and of e^2 / s.
     """
     log_det = quadratic = 0.0
     p = len(mean)
@@ -47,10 +47,10 @@ def learn(x, y, mean, root, work):
 
 @njit(cache=True, error_model="numpy")
 def _contract(root, v, gain):
-    """root <- L C with C C' = I - v v' / s, C lower triangular; returns s = 1 + v'v.
+    """Set root to L C with C C' = I - v v' / s, C lower triangular; return s = 1 + v'v.
 
-    gain: L v. With s_k = 1 + v_k^2 + v_k+1^2 + ..., C has s_k+1 / s_k in the squares of its
-    diagonal and -v_j v_k / sqrt(s_k s_k+1) below it: there is no difference to cancel.
+    Sets gain to L v. With s_k = 1 + v_k^2 + v_k+1^2 + ..., the squares of C's diagonal are
+    s_k+1 / s_k, and below it C has -v_j v_k / sqrt(s_k s_k+1): no differences, so no cancellation.
     """
     gain[:] = 0.0
     after = 1.0
@@ -66,7 +66,7 @@ def _contract(root, v, gain):
 
 
 def scale(x: np.ndarray, root: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Scale matrix (b / a) (I + X L L' X') of the prediction, [..., d, d]; df is 2 a."""
+    """Return the scale matrix (b / a) (I + X L L' X') [..., d, d] of the prediction; df is 2 a."""
     spread = x @ root
     return (b / a)[..., None, None] * (np.eye(x.shape[-2]) + spread @ np.swapaxes(spread, -1, -2))
 
@@ -74,7 +74,7 @@ def scale(x: np.ndarray, root: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.n
 def prediction(
     x: np.ndarray, a: np.ndarray, b: np.ndarray, mean: np.ndarray, root: np.ndarray
 ) -> StudentT:
-    """Of rows with designs x [S, H, n, d, p], in equal parts by each hypothesis.
+    """Return the prediction for designs x [S, H, n, d, p], with equal weights of the hypotheses.
 
     a, b: [S, H]; mean: [S, H, p]; root: [S, H, p, p].
     """
@@ -95,17 +95,17 @@ def broaden(
     broadening: Broadening,
     prior: tuple[float, float, float, float],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """a, b, mean and root of q^beta p0^c, renormalised; prior: a0, b0, prior mean and variance.
+    """Return a, b, mean and root of q^beta p0^c, renormalised.
 
-    c is 0 for temper, 1 for temper-prior, 1 - beta for geometric. With k = 1 + p / 2, by which the
-    exponent of s2 is larger than a, and Q the least of what both exponents lose in mu:
+    prior: a0, b0, prior mean and variance. c is 0 for temper, 1 for temper-prior, 1 - beta for
+    geometric. With k = 1 + p / 2, by which the exponent of s2 exceeds a, and Q the loss of
+    `full_gaussian.powers`:
 
         a' = beta (a + k) + c (a0 + k) - k,    b' = beta b + c b0 + Q / 2.
 
-    A power of the density in s2 alone, which is what counts for c = 0, has a' = beta a -
-    (1 - beta) k: below 0 it has no integral, and there is a LearnerError. With a share of the
-    prior a' is always positive. LearnerError for diffuse: mu | s2 ~ N(m, s2 L L') with a variance
-    added that does not scale with s2 is no member of the family.
+    For c = 0, a' = beta a - (1 - beta) k; below 0 the power has no integral. With a share of the
+    prior a' is always positive. Raises LearnerError if a' is not positive, and for diffuse: an
+    added variance that does not scale with s2 leaves the family.
     """
     if broadening.kind == "diffuse":
         raise LearnerError(
@@ -122,5 +122,5 @@ def broaden(
             f" {beta:g} that can be normalised, which needs a > {(1 - beta) * k / beta:g}; set"
             " broadening to geometric or temper-prior, or raise beta, a0, or the rows of a task"
         )
-    moved, wide, lost = full_gaussian.powers(mean, root, beta, prior_mean, share / prior_variance)
-    return shape, beta * b + share * b0 + lost / 2, moved, wide
+    mean, root, loss = full_gaussian.powers(mean, root, beta, prior_mean, share / prior_variance)
+    return shape, beta * b + share * b0 + loss / 2, mean, root

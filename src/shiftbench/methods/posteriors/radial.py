@@ -1,13 +1,13 @@
-"""Radial posteriors: w = mean + sd * direction * r, a Gaussian's without its soap bubble.
+"""Radial posteriors: w = mean + sd * direction * r, without a Gaussian's concentration on a shell.
 
-For each tensor of D parameters direction is uniform on the unit sphere and r is N(0, 1)
+For each tensor of D parameters, direction is uniform on the unit sphere and r is N(0, 1)
 (farquhar2020radial, 3), so that, with R = |(w - mean) / sd| and up to a constant,
 
     -log density(w) = R^2 / 2 + (D - 1) log R + sum log sd
 
-The (D - 1) log R is the Jacobian of spherical coordinates. Eq. 44 of the paper, its prior for
-continual learning, leaves it out (its appendix C says so): that "divergence" is least where
-sd is sqrt(D) times the prior's, and negative there.
+(D - 1) log R is the Jacobian of spherical coordinates. Eq. 44 of the paper, its prior for continual
+learning, leaves it out (as its appendix C says): that "divergence" has its minimum where sd is
+sqrt(D) times the prior's, and is negative there.
 
 A flat vector [..., P] is a sequence of blocks, and a block is one or more tensors.
 """
@@ -29,7 +29,7 @@ LEAST = 1e-20
 
 
 class Block(NamedTuple):
-    """`tensors` tensors that lie interleaved, [rows, tensors, columns] in row-major order."""
+    """Tensors that lie interleaved, [rows, tensors, columns] in row-major order."""
 
     rows: int
     tensors: int
@@ -44,12 +44,12 @@ Blocks = Sequence[Block]
 
 
 def n_tensors(blocks: Blocks) -> int:
-    """The number T of tensors."""
+    """Return the number T of tensors."""
     return sum(block.tensors for block in blocks)
 
 
 def sums(values: tf.Tensor, blocks: Blocks) -> tf.Tensor:
-    """Sums [..., T] over the tensors of [..., P]."""
+    """Return sums [..., T] over the tensors of [..., P]."""
     parts = tf.split(values, [block.size for block in blocks], -1)
     each = [
         tf.reduce_sum(tf.reshape(part, [*part.shape[:-1], *block]), (-3, -1))
@@ -59,7 +59,7 @@ def sums(values: tf.Tensor, blocks: Blocks) -> tf.Tensor:
 
 
 def spread(values: tf.Tensor, blocks: Blocks) -> tf.Tensor:
-    """One value for each tensor, [..., T], given to all its parameters, [..., P]."""
+    """Repeat a value for each tensor, [..., T], over all its parameters, [..., P]."""
     parts = tf.split(values, [block.tensors for block in blocks], -1)
     each = []
     for part, block in zip(parts, blocks, strict=True):
@@ -70,7 +70,7 @@ def spread(values: tf.Tensor, blocks: Blocks) -> tf.Tensor:
 
 
 def noise(normals: tf.Tensor, radii: tf.Tensor, blocks: Blocks) -> tf.Tensor:
-    """direction * r [..., P] from standard normal draws [..., P] and [..., T]."""
+    """Return direction * r [..., P] from standard normal draws [..., P] and [..., T]."""
     lengths = tf.sqrt(tf.maximum(sums(tf.square(normals), blocks), LEAST))
     return normals * spread(radii / lengths, blocks)
 
@@ -82,11 +82,11 @@ def log_density(
     blocks: Blocks,
     density: PriorDensity = "full",
 ) -> tf.Tensor:
-    """Log density [...] of parameters [..., P] under a radial posterior.
+    """Return the log density [...] of parameters [..., P] under a radial posterior.
 
-    published: without (D - 1) log R, as eq. 44, with the same constant; beyond one dimension that
-    is no density, for it does not integrate to one. Its average over draws of another posterior,
-    negative, is the cross entropy that the paper estimates.
+    density: "published" leaves out (D - 1) log R, as Eq. 44, with the same constant. Beyond one
+    dimension that does not integrate to one; minus its average over draws of another posterior is
+    the cross entropy that the paper estimates.
     """
     squares = tf.maximum(sums(tf.square((values - mean) / sd), blocks), LEAST)
     dimensions = np.array(_sizes(blocks), np.float32)
@@ -107,12 +107,13 @@ def divergence(
     blocks: Blocks,
     density: PriorDensity = "full",
 ) -> tf.Tensor:
-    """KL(q || prior) [S, H] in nats, q radial, over the tensors of the counted parameters.
+    """Return KL(q || prior) [S, H] in nats, q radial, over the tensors of the counted parameters.
 
-    mean, sd and the prior's [S, H, P]; counted: 1 or 0, for whole tensors, broadcasts against
-    them; eps: `noise` [S, 1, K, P], used for E log R alone, all else is exact. A tensor whose
-    prior mean is zero throughout has the normal prior N(0, prior_sd^2), all others the radial
-    one. density published: without (D - 1) log R of the radial prior, hence no divergence.
+    mean, sd, prior_mean, prior_sd: [S, H, P]. A tensor whose prior mean is zero throughout has the
+        normal prior N(0, prior_sd^2), all others a radial one.
+    eps: `noise` [S, 1, K, P], used only for E log R; all else is exact.
+    counted: 1 or 0, equal within a tensor; broadcasts against the means.
+    density: "published" leaves out (D - 1) log R of the radial prior, and gives no divergence.
     """
     offset = (mean - prior_mean) / tf.where(counted > 0, prior_sd, 1.0) * counted
     ratio = tf.where(counted > 0, sd / tf.where(counted > 0, prior_sd, 1.0), 1.0)
@@ -131,22 +132,22 @@ def divergence(
 
 
 def _sizes(blocks: Blocks) -> np.ndarray:
-    """Parameters D of each tensor [T]."""
+    """Return the number D of parameters of each tensor, [T]."""
     return np.repeat([b.rows * b.columns for b in blocks], [b.tensors for b in blocks])
 
 
 def _log_sphere(size: int) -> float:
-    """Logarithm of the area of the unit sphere in so many dimensions."""
+    """Return the logarithm of the area of the unit sphere in `size` dimensions."""
     return math.log(2) + size / 2 * math.log(math.pi) - math.lgamma(size / 2)
 
 
 def _log_constant(size: int) -> float:
-    """Of the density: of |r|, twice a normal's, spread over the sphere."""
+    """Return the log constant of the density: of |r|, twice a normal's, spread over the sphere."""
     return 0.5 * math.log(2 / math.pi) - _log_sphere(size)
 
 
 def _to_normal(size: int) -> float:
-    """What KL(q || N) has beyond the terms it shares with KL(q || radial)."""
+    """Return the terms of KL(q || N) that it does not share with KL(q || radial)."""
     log_sphere = _log_sphere(size)
     mean_log_radius = -0.5 * (np.euler_gamma + math.log(2))
     log_half_normals = math.log(2) + (size - 1) / 2 * math.log(2 * math.pi)
@@ -154,8 +155,8 @@ def _to_normal(size: int) -> float:
 
 
 def _log_radius(offset: tf.Tensor, ratio: tf.Tensor, eps: tf.Tensor, blocks: Blocks) -> tf.Tensor:
-    """E log R under q less E log |r|, [S, H, T], over draws of the same r: 0 where q = prior."""
-    away = offset[:, :, tf.newaxis] + ratio[:, :, tf.newaxis] * eps
-    squares = sums(tf.square(away), blocks), sums(tf.square(eps), blocks)
-    away, own = (0.5 * tf.math.log(tf.maximum(a, LEAST)) for a in squares)
-    return tf.reduce_mean(away - own, 2)
+    """Return E log R under q minus E log |r|, [S, H, T], on the same draws; 0 if q is the prior."""
+    scaled = offset[:, :, tf.newaxis] + ratio[:, :, tf.newaxis] * eps
+    squares = sums(tf.square(scaled), blocks), sums(tf.square(eps), blocks)
+    log_radius, log_r = (0.5 * tf.math.log(tf.maximum(a, LEAST)) for a in squares)
+    return tf.reduce_mean(log_radius - log_r, 2)

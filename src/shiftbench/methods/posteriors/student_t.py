@@ -1,8 +1,8 @@
-"""Log score of a multivariate Student's t prediction: the log density, or its beta-divergence.
+"""Log score of a multivariate Student's t prediction: log density or beta-divergence.
 
-f is the density of y in R^d, with df nu and scale matrix V; quadratic = e' V^-1 e of the
-residual e. Source: knoblauch2018robust, Eq. 7 and 8; the integral of f^(1 + beta) is in its
-appendix, and is checked here against quadrature. Compiled scalar functions.
+f is the density of y in R^d with df degrees of freedom and scale matrix V; quadratic = e' V^-1 e
+for the residual e, log_det = log |V|. Source: knoblauch2018robust, Eq. 7 and 8; its appendix has
+the integral of f^(1 + beta), which tests compare with quadrature. Compiled scalar functions.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numba import njit
 
 @njit(cache=True)
 def log_density(df: float, d: int, log_det: float, quadratic: float) -> float:
-    """log f."""
+    """Return log f."""
     half = 0.5 * (df + d)
     constant = math.lgamma(half) - math.lgamma(0.5 * df) - 0.5 * d * math.log(df * math.pi)
     return constant - 0.5 * log_det - half * math.log1p(quadratic / df)
@@ -22,7 +22,7 @@ def log_density(df: float, d: int, log_det: float, quadratic: float) -> float:
 
 @njit(cache=True)
 def log_integral(beta: float, df: float, d: int, log_det: float) -> float:
-    """log of the integral of f^(1 + beta) over R^d."""
+    """Return the log of the integral of f^(1 + beta) over R^d."""
     wide = df * (1 + beta) + d * beta
     return (
         (1 + beta) * (math.lgamma(0.5 * (df + d)) - math.lgamma(0.5 * df))
@@ -35,9 +35,9 @@ def log_integral(beta: float, df: float, d: int, log_det: float) -> float:
 
 @njit(cache=True)
 def score(beta: float, df: float, d: int, log_det: float, quadratic: float) -> float:
-    """log f for beta = 0, else f^beta / beta - (integral of f^(1 + beta)) / (1 + beta).
+    """Return log f for beta = 0, else f^beta / beta - (integral of f^(1 + beta)) / (1 + beta).
 
-    Up to the constant 1 / beta - 1 the second tends to the first for beta -> 0.
+    For beta -> 0 the second tends to the first, up to the constant 1 / beta - 1.
     """
     logarithm = log_density(df, d, log_det, quadratic)
     if beta == 0:

@@ -1,24 +1,25 @@
-"""Stochastic variance-reduced gradients for the beta posterior, as knoblauch2018robust, section
-3.2, has it.
+"""Stochastic variance-reduced gradients (SVRG) for the beta posterior: knoblauch2018robust, 3.2.
 
-Per posterior and row one step
+Each row makes one step of each posterior,
 
     z <- z + eta n (g_new - g_old + g_anchor) - eta d KL / dz,
 
-g the mean gradients of the ELBO's rows: g_new here and g_old at the anchor on the same BATCH
-rows of the window, g_anchor at the anchor on ANCHOR_BATCH rows. While the window is not full
-the anchor is the optimum, found anew after EVERY rows; later it is the current point, after a
-geometric number of rows. Batch sizes, EVERY and eta: the authors' script for the well-log.
+with g the mean gradient of the ELBO's rows: g_new at the current point and g_old at the anchor, on
+the same BATCH rows of the window, and g_anchor at the anchor on ANCHOR_BATCH rows. While the window
+is not full, the anchor is the optimum, computed again after EVERY rows; later it is the current
+point, renewed after a geometric number of rows. Batch sizes, EVERY and eta: the authors' script for
+the well-log.
 
-z are the coordinates of `beta_posterior.place` around the anchor, in which the ELBO of the
-anchor's rows is about a unit bowl; so eta is a share of Newton's step. Here it is 1 / n, to
-which both of the script's steps (0.2 / (1 + 0.19 n) for m and Sigma, 3 / (1 + 2.97 n) for a
-and b) tend, and stays 1 / window after; with the script's (10 / 25)^(2/3) there, the ELBO is
-3 nats short of the best, not 0.7. The script has no optimum before row 10; here the first
-are after rows 1, 2, 4, 8 and 16.
+z are the coordinates of `beta_posterior.place` around the anchor, in which the ELBO of the anchor's
+rows is about a unit bowl; so eta is a share of Newton's step. Here it is 1 / n, to which both of
+the script's steps (0.2 / (1 + 0.19 n) for m and Sigma, 3 / (1 + 2.97 n) for a and b) tend, and
+stays 1 / window for a full window; with the script's (10 / 25)^(2/3) there, the ELBO is 3 nats
+short of the best, not 0.7. The script has no optimum before row 10; here the first are after rows
+1, 2, 4, 8 and 16.
 
-Numbers of a posterior beside its q, `size(p)` of them: anchor, z, g_anchor [2 + p + p p] each,
-rows until the next anchor, state of the generator (a whole number below 2^32), rows at anchor.
+`own`, the state of a posterior besides its q, holds `size(p)` numbers: anchor, z and g_anchor
+[2 + p + p p], rows until the next anchor, state of the generator (an integer below 2^32), rows at
+the anchor.
 """
 
 from __future__ import annotations
@@ -35,19 +36,19 @@ ANCHOR_BATCH, BATCH, EVERY = 25, 10, 20
 
 
 def size(p: int) -> int:
-    """Numbers that are kept beside q."""
+    """Return how many numbers `own` holds."""
     return 3 * (2 + p + p * p) + 3
 
 
 @njit(cache=True)
 def wants_optimum(own, rows, window):
-    """Whether the anchor is due and still the optimum, which the caller then puts into q."""
+    """Return whether an anchor is due that must be the optimum, which the caller then sets as q."""
     return own[-3] <= 0 and rows < window
 
 
 @njit(cache=True, error_model="numpy")
 def step(own, q, prior, beta, x, y, window):
-    """Moves q, in place, after a row; x [n, d, p], y [n, d] are the rows of the window."""
+    """Move q in place after a row; x [n, d, p], y [n, d] are the rows of the window."""
     k, n = len(q), len(y)
     anchor, z, of_anchor = own[:k], own[k : 2 * k], own[2 * k : 3 * k]
     if own[-3] <= 0:
@@ -59,7 +60,7 @@ def step(own, q, prior, beta, x, y, window):
     new = _mean_gradient(own, q, z, prior, beta, x, y, np.int64(BATCH))
     own[-2] = before  # so that both draw the same rows
     old = _mean_gradient(own, anchor, np.zeros(k), prior, beta, x, y, np.int64(BATCH))
-    # eta = 1 / n, in a bowl as much steeper as there are more rows than at the anchor.
+    # eta = 1 / n, in a bowl that is steeper than the anchor's by the ratio of their rows.
     move = (
         own[-1]
         / n**2
@@ -72,23 +73,24 @@ def step(own, q, prior, beta, x, y, window):
 
 
 @njit(cache=True, error_model="numpy")
-def _mean_gradient(own, q, z, prior, beta, x, y, most):
-    """Mean over at most `most` random rows of the gradient in z of the ELBO without its KL."""
+def _mean_gradient(own, q, z, prior, beta, x, y, limit):
+    """Return the mean gradient in z of the ELBO without KL, over at most `limit` random rows."""
     n = len(y)
-    many = min(n, most)
-    rows = np.arange(n) if many == n else _drawn(own, n, many)
-    gradient = _pulled(own, q, z, prior, beta, x[rows], y[rows])
-    return (gradient - _prior_gradient(own, q, z, prior, beta, x, y)) / many
+    count = min(n, limit)
+    rows = np.arange(n) if count == n else _drawn(own, n, count)
+    gradient = _elbo_gradient(own, q, z, prior, beta, x[rows], y[rows])
+    return (gradient - _prior_gradient(own, q, z, prior, beta, x, y)) / count
 
 
 @njit(cache=True, error_model="numpy")
 def _prior_gradient(own, q, z, prior, beta, x, y):
-    """Gradient in z of -KL, the ELBO of no rows."""
-    return _pulled(own, q, z, prior, beta, x[:0], y[:0])
+    """Return the gradient in z of -KL, the ELBO of no rows."""
+    return _elbo_gradient(own, q, z, prior, beta, x[:0], y[:0])
 
 
 @njit(cache=True, error_model="numpy")
-def _pulled(own, q, z, prior, beta, x, y):
+def _elbo_gradient(own, q, z, prior, beta, x, y):
+    """Return the gradient in z of the ELBO."""
     d, p = x.shape[1], x.shape[2]
     gradient, of_z = np.empty(len(q)), np.empty(len(q))
     work = np.empty(beta_posterior.work_size(d, p))
@@ -98,29 +100,29 @@ def _pulled(own, q, z, prior, beta, x, y):
 
 
 @njit(cache=True)
-def _drawn(own, n, many):
-    """`many` different numbers below n (R. Floyd's algorithm)."""
-    found = np.empty(many, np.int64)
-    for i in range(many):
-        top = n - many + i
+def _drawn(own, n, count):
+    """Return `count` different random numbers below n (R. Floyd's algorithm)."""
+    drawn = np.empty(count, np.int64)
+    for i in range(count):
+        top = n - count + i
         number = int(_uniform(own) * (top + 1))
         for j in range(i):
-            if found[j] == number:
+            if drawn[j] == number:
                 number = top
-        found[i] = number
-    return found
+        drawn[i] = number
+    return drawn
 
 
 @njit(cache=True)
 def _geometric(own):
-    """Trials up to the first success, of probability B* / (B* + b*)."""
+    """Return the number of trials up to the first success, of probability B* / (B* + b*)."""
     failure = BATCH / (ANCHOR_BATCH + BATCH)
     return 1 + math.floor(math.log(1.0 - _uniform(own)) / math.log(failure))
 
 
 @njit(cache=True)
 def _uniform(own):
-    """The next number in [0, 1) of a linear congruential generator (Numerical Recipes)."""
+    """Return the next number in [0, 1) of a linear congruential generator (Numerical Recipes)."""
     number = (np.int64(own[-2]) * 1664525 + 1013904223) % 4294967296
     own[-2] = number
     return number / 4294967296.0

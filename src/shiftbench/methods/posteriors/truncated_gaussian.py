@@ -1,9 +1,9 @@
-"""Normal noise cut off at a radius: each number lies within it (farquhar2020radial, appendix F).
+"""Truncated normal noise: each number lies within a bound (farquhar2020radial, appendix F).
 
-The paper draws until a number falls inside. Here the number z itself is moved to where as much of
-the cut normal lies below it as of the whole normal below z, so that a draw costs what one of the
-whole normal costs. The divergence stays that of the whole normal, in the paper and here: the
-likelihood is then estimated with a bias, on purpose, and with less noise.
+The paper draws until a number falls inside. Here a standard normal number is mapped to the quantile
+of the truncated normal at the same probability, so that a draw costs as much as a normal one. In
+the paper and here the divergence stays that of the whole normal, so the likelihood is estimated
+with a bias, on purpose, and with less noise.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from shiftbench.methods.lazy_probability import tfp
 from shiftbench.methods.lazy_tensorflow import tf
 
 FARTHEST = 9.0
-"""No normal draw in single precision is larger."""
+"""A bound of normal draws in single precision."""
 KNOTS = 2**13 + 1
 
 
 def noise(normals: tf.Tensor, truncation: float) -> tf.Tensor:
-    """Numbers of the normal cut at |eps| <= truncation, from standard normal ones, elementwise.
+    """Map standard normal numbers to normal ones truncated at |eps| <= truncation, elementwise.
 
-    Between knots of SciPy's quantiles, near enough for single precision: TensorFlow's own differ
-    between processors.
+    Interpolates SciPy's quantiles, finely enough for single precision, since TensorFlow's quantiles
+    differ between processors.
     """
     outside = norm.cdf(-truncation)
-    # By the lower tail, where small probabilities keep their digits.
+    # From the lower tail, where small probabilities keep their digits.
     tail = norm.sf(np.linspace(0.0, FARTHEST, KNOTS))
     knots = norm.isf(outside + (1.0 - 2.0 * outside) * tail)
     size = tfp.math.interp_regular_1d_grid(

@@ -1,6 +1,6 @@
-"""Variational Newton for Bayesian logistic regression with weighted counts, and its quadrature.
+"""Variational Newton steps for Bayesian logistic regression with weighted counts.
 
-A fit has the prior N(m0, 1 / lam0) and rows with features v_j [d], seen n+_j times as positive
+A fit has the prior N(m0, 1 / lam0) and rows with features v_j [d], counted n+_j times as positive
 and n-_j times as negative. With N = n+ + n-, b = sum_j n+_j v_j and x_j = u.v_j, which under
 q = N(m, 1 / lam) is normal with mean v_j.m and variance t_j = sum_k v_jk^2 / lam_k,
 
@@ -8,9 +8,9 @@ q = N(m, 1 / lam) is normal with mean v_j.m and variance t_j = sum_k v_jk^2 / la
     gradient = lam0 (m0 - m) + b - sum_j N_j E s(x_j) v_j
     H        = diag(lam0) + sum_j N_j E s'(x_j) v_j v_j'
 
-and the optimum has gradient 0 and lam = diag(H), to which m += H^-1 gradient, lam = diag(H)
-converge quadratically. Expectations are by Gauss-Hermite quadrature. Axes as everywhere: W
-problems side by side, each with H hypotheses (priors) that share its counts.
+and the optimum has gradient 0 and lam = diag(H); the steps m += H^-1 gradient, lam = diag(H)
+converge to it quadratically. Expectations are by Gauss-Hermite quadrature. Axes: W problems side by
+side, each with H hypotheses (priors) that share its counts.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from shiftbench.methods.networks.backend import fused, tf
 from shiftbench.methods.posteriors._roots import inverse_sqrt
 
 REACH = 4.0
-"""The largest change of any x_j in a step: a sigmoid is not quadratic farther than that."""
+"""The largest change of any x_j in a step: farther away the quadratic approximation fails."""
 JITTER = 1e-5
-"""Relative addition to the diagonal of H, which float32 sums of 1e7 counts may leave singular."""
+"""Relative addition to the diagonal of H, which in float32 sums of 1e7 counts may be singular."""
 
 
 class Normal(NamedTuple):
@@ -36,7 +36,7 @@ class Normal(NamedTuple):
 
 
 class ContextCounts(NamedTuple):
-    """features [U, V, d], U is 1 where all W share them; positives n+ and total N [W, 1, V]."""
+    """Features [U, V, d], U is 1 if all W share them; positives n+ and total N [W, 1, V]."""
 
     features: tf.Tensor
     positives: tf.Tensor
@@ -44,43 +44,43 @@ class ContextCounts(NamedTuple):
 
 
 def context_counts(features: tf.Tensor, targets: tf.Tensor, mask: tf.Tensor) -> ContextCounts:
-    """Of features [U, V, d], counts (n+, n-) [W, V, 2] and mask [W, V], in any number format."""
-    seen = tf.cast(targets, tf.float32) * tf.cast(mask, tf.float32)[..., tf.newaxis]
-    positives = seen[:, tf.newaxis, :, 0]
+    """Return the data of features [U, V, d], counts (n+, n-) [W, V, 2] and mask [W, V]."""
+    counts = tf.cast(targets, tf.float32) * tf.cast(mask, tf.float32)[..., tf.newaxis]
+    positives = counts[:, tf.newaxis, :, 0]
     return ContextCounts(
-        tf.cast(features, tf.float32), positives, positives + seen[:, tf.newaxis, :, 1]
+        tf.cast(features, tf.float32), positives, positives + counts[:, tf.newaxis, :, 1]
     )
 
 
 def fit(
     prior: Normal, start: Normal, data: ContextCounts, nodes: int, iterations: int, tolerance: float
 ) -> tuple[Normal, tf.Tensor]:
-    """The optimum from `start`, and the steps [W, H] that each fit took.
+    """Return the optimum, by Newton steps from `start`, and the steps [W, H] that each fit took.
 
-    A fit ends after a step that was expected to gain less than `tolerance` nats, whatever the
-    fits beside it do, so that results do not depend on who these are.
+    A fit ends after a step with an expected gain below `tolerance` nats, or after `iterations`. The
+    fits beside it have no influence.
     """
     linear = product(data.positives, data.features)
     squares = _squares(data.features)
 
-    def together(now: Normal, steps: tf.Tensor, active: tf.Tensor) -> tuple:
+    def advance(now: Normal, steps: tf.Tensor, active: tf.Tensor) -> tuple:
         new, gain = _step(prior, now, data, linear, squares, nodes)
-        moving = active[..., tf.newaxis]
-        now = Normal(*(tf.where(moving, a, b) for a, b in zip(new, now, strict=True)))
+        mask = active[..., tf.newaxis]
+        now = Normal(*(tf.where(mask, a, b) for a, b in zip(new, now, strict=True)))
         steps += tf.cast(active, tf.int32)
         return now, steps, active & (gain > tolerance) & (steps < iterations)
 
     steps = tf.zeros(start.mean.shape[:2], tf.int32)
     first = start, steps, tf.ones(steps.shape, tf.bool)
-    now, steps, _ = tf.while_loop(lambda *state: tf.reduce_any(state[2]), together, first)
+    now, steps, _ = tf.while_loop(lambda *state: tf.reduce_any(state[2]), advance, first)
     return now, steps
 
 
 def elbo(prior: Normal, q: Normal, data: ContextCounts, nodes: int) -> tuple[tf.Tensor, tf.Tensor]:
-    """Expected log likelihood and KL(q, prior) [W, H], nats, float64.
+    """Return the expected log likelihood and KL(q, prior) [W, H], in nats, float64.
 
-    In float64 because the ELBO of 1e7 counts is 1e7 nats, and decisions rest on differences
-    of a few; only what a variance adds to a softplus, small where counts are large, is float32.
+    In float64 because the ELBO of 1e7 counts is 1e7 nats, while decisions rest on differences of a
+    few nats. Only the effect of the variance on a softplus, small for large counts, is float32.
     """
     _, t = spread(q, data.features)
     prior, q = (Normal(*(tf.cast(a, tf.float64) for a in normal)) for normal in (prior, q))
@@ -88,19 +88,19 @@ def elbo(prior: Normal, q: Normal, data: ContextCounts, nodes: int) -> tuple[tf.
     x = product(q.mean, features, transpose=True)
     linear = tf.reduce_sum(product(positives, features) * q.mean, -1)
     ratio = prior.precision / q.precision
-    away = prior.precision * tf.square(q.mean - prior.mean)
-    kl = 0.5 * tf.reduce_sum(ratio + away - 1.0 - tf.math.log(ratio), -1)
+    distance = prior.precision * tf.square(q.mean - prior.mean)
+    kl = 0.5 * tf.reduce_sum(ratio + distance - 1.0 - tf.math.log(ratio), -1)
     return linear - _softplus_sum(x, t, data.total, nodes), kl
 
 
 def spread(q: Normal, features: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Mean and variance [W, H, V] of x_j = u.v_j."""
+    """Return mean and variance [W, H, V] of x_j = u.v_j."""
     variance = product(1.0 / q.precision, tf.square(features), transpose=True)
     return product(q.mean, features, transpose=True), variance
 
 
 def product(left: tf.Tensor, right: tf.Tensor, transpose: bool = False) -> tf.Tensor:
-    """left [W, H, a] times right [U, a, b] or, transposed, [U, b, a]; U is 1 or W."""
+    """Return left [W, H, a] times right [U, a, b] or, transposed, [U, b, a]; U is 1 or W."""
     if right.shape[0] != 1:
         return tf.matmul(left, right, transpose_b=transpose)
     flat = tf.reshape(left, [-1, left.shape[-1]])
@@ -109,7 +109,7 @@ def product(left: tf.Tensor, right: tf.Tensor, transpose: bool = False) -> tf.Te
 
 
 def quadrature(nodes: int) -> list[tuple[float, float]]:
-    """Nodes and weights for the standard normal distribution."""
+    """Return nodes and weights for the standard normal distribution."""
     node, weight = np.polynomial.hermite_e.hermegauss(nodes)
     return list(zip(node.tolist(), (weight / weight.sum()).tolist(), strict=True))
 
@@ -117,15 +117,15 @@ def quadrature(nodes: int) -> list[tuple[float, float]]:
 def sigmoids(
     x: tf.Tensor, t: tf.Tensor, weight: tf.Tensor | float, nodes: int
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """E s and E s' of normals with mean x and variance t, times a weight, elementwise."""
+    """Return E s and E s' for normals with mean x and variance t, times a weight, elementwise."""
     both = _sigmoids(x, t, weight, nodes)
     return tf.math.real(both), tf.math.imag(both)
 
 
-# As one complex number: of two results XLA would compute all their common part twice.
+# As a single complex number: for two results XLA would compute their common part twice.
 @fused
 def _sigmoids(x: tf.Tensor, t: tf.Tensor, weight: tf.Tensor | float, nodes: int) -> tf.Tensor:
-    """s = (1 + tanh(x / 2)) / 2 and s' = (1 - tanh(x / 2)^2) / 4."""
+    """Use s = (1 + tanh(x / 2)) / 2 and s' = (1 - tanh(x / 2)^2) / 4."""
     sd = tf.sqrt(t)
     first, second = tf.zeros_like(x), tf.zeros_like(x)
     for z, w in quadrature(nodes):
@@ -136,7 +136,7 @@ def _sigmoids(x: tf.Tensor, t: tf.Tensor, weight: tf.Tensor | float, nodes: int)
 
 @fused
 def _softplus_sum(x: tf.Tensor, t: tf.Tensor, total: tf.Tensor, nodes: int) -> tf.Tensor:
-    """sum_j N_j E softplus(x_j) [W, H] float64, of x float64, variance t and N float32."""
+    """Return sum_j N_j E softplus(x_j) [W, H] float64, for x float64, variance t and N float32."""
     decay = tf.exp(-tf.abs(x))
     value = tf.maximum(x, 0.0) + tf.math.log(1.0 + decay)
     value += tf.cast(mean_excess(tf.cast(decay, tf.float32), t, nodes), tf.float64)
@@ -144,10 +144,10 @@ def _softplus_sum(x: tf.Tensor, t: tf.Tensor, total: tf.Tensor, nodes: int) -> t
 
 
 def mean_excess(decay: tf.Tensor, t: tf.Tensor, nodes: int) -> tf.Tensor:
-    """E softplus - softplus(x) of normals with exp(-|x|) = decay and variance t.
+    """Return E softplus - softplus(x) for normals with exp(-|x|) = decay and variance t.
 
-    softplus(x + y) + softplus(x - y) - 2 softplus(x) = log(1 + 4 s'(x) sinh(y / 2)^2), in which
-    nothing cancels.
+    Without cancellation, since softplus(x + y) + softplus(x - y) - 2 softplus(x) =
+    log(1 + 4 s'(x) sinh(y / 2)^2).
     """
     slope = decay / tf.square(1.0 + decay)
     half = 0.5 * tf.sqrt(t)
@@ -166,7 +166,7 @@ def _step(
     squares: tf.Tensor,
     nodes: int,
 ) -> tuple[Normal, tf.Tensor]:
-    """The fits after a Newton step, and the nats [W, H] it was expected to gain."""
+    """Return the fits after a Newton step, and its expected gain in nats [W, H]."""
     x, t = spread(now, data.features)
     pull = prior.precision * (prior.mean - now.mean)
     first, second = sigmoids(x, t, data.total, nodes)
@@ -183,23 +183,23 @@ def _step(
 
 
 def _squares(features: tf.Tensor) -> tf.Tensor:
-    """v_jk v_jl for k <= l [U, V, d (d + 1) / 2]."""
+    """Return v_jk v_jl for k <= l [U, V, d (d + 1) / 2]."""
     first, second = np.triu_indices(features.shape[-1])
     return tf.gather(features, first, axis=-1) * tf.gather(features, second, axis=-1)
 
 
 def _symmetric(upper: tf.Tensor, diagonal: tf.Tensor) -> tf.Tensor:
-    """The matrices [W, H, d, d] with an upper triangle [W, H, d (d + 1) / 2], plus a diagonal."""
+    """Return matrices [W, H, d, d] from upper triangles [W, H, d (d + 1) / 2], plus a diagonal."""
     d = diagonal.shape[-1]
     first, second = np.triu_indices(d)
-    place = np.zeros((d, d), np.int32)
-    place[first, second] = place[second, first] = np.arange(len(first))
-    full = tf.reshape(tf.gather(upper, place.ravel(), axis=-1), [*diagonal.shape, d])
+    index = np.zeros((d, d), np.int32)
+    index[first, second] = index[second, first] = np.arange(len(first))
+    full = tf.reshape(tf.gather(upper, index.ravel(), axis=-1), [*diagonal.shape, d])
     return tf.linalg.set_diag(full, tf.linalg.diag_part(full) + diagonal)
 
 
 def _solved(hessian: tf.Tensor, gradient: tf.Tensor) -> tf.Tensor:
-    """H^-1 gradient, scaled to a unit diagonal and in float64: few numbers, large condition."""
+    """Return H^-1 gradient, scaled to a unit diagonal and in float64 for its large condition."""
     scale = inverse_sqrt(tf.linalg.diag_part(hessian))
     unit = hessian * scale[..., tf.newaxis] * scale[..., tf.newaxis, :]
     unit = tf.cast(unit, tf.float64) + JITTER * tf.eye(unit.shape[-1], dtype=tf.float64)
