@@ -137,7 +137,7 @@ def _stand_in() -> None:
     """Puts quick things in the place of slow ones."""
     graceful_stop.TICK_SECONDS = supervisor.LOOK_SECONDS = 0.0001
     slurm.queue = lambda *_: {}
-    supervisor.DEATHS = 2
+    supervisor.MAX_STARTS = 2
     supervisor.MAIN = [
         "sh",
         "-c",

@@ -98,7 +98,7 @@ def test_owner_on_another_host_is_unknown_and_the_remedy_works(folder: Path) -> 
 
 def test_lock_without_owner_is_unknown_and_the_remedy_works(folder: Path) -> None:
     with entered(folder) as (_, told):
-        assert len(told) == 1 and "It is not known who locked this folder" in told[0]
+        assert len(told) == 1 and "It is unknown who locked this folder" in told[0]
         assert is_locked(folder)
     _type_remedy(told[0], folder)
 

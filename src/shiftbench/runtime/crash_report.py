@@ -34,7 +34,7 @@ def write(arguments: Sequence[str], number: int) -> None:
     options = dict(pairwise(arguments))
     verb = " ".join(takewhile(lambda argument: not argument.startswith("--"), arguments))
     job = options.get("--output", verb)
-    names = {known.value: known.name for known in signal.Signals}
+    names = {signum.value: signum.name for signum in signal.Signals}
     name = names.get(number, f"signal {number}")
     line = f"{job}: ended by {name}; {_REMEDIES.get(number, _AGAIN)}"
     print(line, file=sys.stderr)

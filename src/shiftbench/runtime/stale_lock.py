@@ -61,7 +61,7 @@ def _check(locks: Path, folder: Path, owners: list[Owner], say: Callable[[str], 
         elif owner.alive:
             say(f"Snakemake works in this folder ({owner.name}); if it makes these files, wait")
     if not owners:
-        say(f"It is not known who locked this folder; if Snakemake works here no more, {remedy}")
+        say(f"It is unknown who locked this folder; if Snakemake no longer works here, {remedy}")
     elif not any(owner.alive or not owner.here for owner in owners):
         shutil.rmtree(locks)
         say(f"Snakemake was killed here ({owners[-1].name}); its lock is removed, its jobs go on")

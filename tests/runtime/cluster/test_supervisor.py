@@ -64,13 +64,13 @@ def test_one_that_was_killed_is_started_again(run, tmp_path, capsys):
 
 
 def test_one_that_is_killed_each_time_is_given_up(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(supervisor, "DEATHS", 3)
+    monkeypatch.setattr(supervisor, "MAX_STARTS", 3)
     assert run(KILLED, KILLED) == 128 + signal.SIGKILL
     assert starts(tmp_path) == 3
 
 
 def test_one_that_is_silent_without_a_job_hangs(run, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(supervisor, "DEATHS", 100)  # a slow start counts as silence, too
+    monkeypatch.setattr(supervisor, "MAX_STARTS", 100)  # a slow start counts as silence, too
     assert run(SILENT, queue={}) == 0
     assert starts(tmp_path) > 1
     assert "has done nothing" in capsys.readouterr().err

@@ -32,7 +32,7 @@ from shiftbench.runtime.cluster import failures, limits, script
 
 WAIT_SECONDS = 5.0
 LOOK_SECONDS = 30.0
-"""The longest interval of polling jobs; the plugin doubles its own, up to 180 s."""
+"""The longest interval of polling jobs; the plugin's own grows up to 180 s."""
 MISSED = 3
 """A job is over after it is missing from so many successive answers of Slurm."""
 

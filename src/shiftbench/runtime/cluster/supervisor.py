@@ -20,8 +20,8 @@ from shiftbench.runtime import slurm
 from shiftbench.runtime.parent_death import die_with_parent, signals_of_make
 from shiftbench.runtime.signals import Signals, exit_status
 
-DEATHS = 10
-"""The number of times that Snakemake is started."""
+MAX_STARTS = 10
+"""The number of times that Snakemake is started, again if it was killed or hung."""
 HUNG_SECONDS = 600.0
 """Snakemake polls its jobs every half minute, and waits as long for their files."""
 MAIN = [sys.executable, "-m", "shiftbench.runtime.cluster.main_process"]
@@ -39,7 +39,7 @@ def run(arguments: list[str], name: str) -> int:
     if "MAKELEVEL" in os.environ:
         die_with_parent(os.getppid(), signal.SIGTERM)
     status = 0
-    for _ in range(DEATHS):
+    for _ in range(MAX_STARTS):
         # In its own session, since it would cancel its jobs on Ctrl-C.
         begin = partial(die_with_parent, os.getpid())
         main = subprocess.Popen([*MAIN, name, *arguments], start_new_session=True, preexec_fn=begin)
