@@ -27,7 +27,7 @@ SCORE = Gaussian(W, OUT[..., :1], OUT[..., :1])
 
 
 @pytest.mark.parametrize(
-    ("problem", "found"),
+    ("problem", "prediction"),
     [
         (VALUES, GAUSSIAN),
         (VALUES, STUDENT),
@@ -40,15 +40,15 @@ SCORE = Gaussian(W, OUT[..., :1], OUT[..., :1])
         (WORD, TWO),
     ],
 )
-def test_predictions_of_the_interface_pass(problem, found) -> None:
-    assert fault(found, INPUTS, problem) == fault(found, INPUTS, problem, H) == ""
+def test_predictions_of_the_interface_pass(problem, prediction) -> None:
+    assert fault(prediction, INPUTS, problem) == fault(prediction, INPUTS, problem, H) == ""
 
 
-@pytest.mark.parametrize("found", [GAUSSIAN, STUDENT, LABELS._replace(entropy=ROWS)])
-def test_a_task_without_rows_is_predicted(found) -> None:
-    problem = CLASSES if isinstance(found, Categorical) else VALUES
-    empty = [a if a.ndim == 2 else a[:, :, :0] for a in found]
-    assert fault(type(found)(*empty), INPUTS[:, :0], problem) == ""
+@pytest.mark.parametrize("prediction", [GAUSSIAN, STUDENT, LABELS._replace(entropy=ROWS)])
+def test_a_task_without_rows_is_predicted(prediction) -> None:
+    problem = CLASSES if isinstance(prediction, Categorical) else VALUES
+    empty = [a if a.ndim == 2 else a[:, :, :0] for a in prediction]
+    assert fault(type(prediction)(*empty), INPUTS[:, :0], problem) == ""
 
 
 WRONG = {
@@ -93,19 +93,19 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_is_wrong_is_said_with_what_is_expected(case) -> None:
-    problem, found, words = WRONG[case]
-    assert words in fault(found, INPUTS, problem)
+def test_the_message_names_the_fault_and_what_is_expected(case) -> None:
+    problem, prediction, words = WRONG[case]
+    assert words in fault(prediction, INPUTS, problem)
 
 
-def _predicting(found, broaden=None) -> Learner:
-    return Learner(lambda seeds: {}, lambda *_: found, lambda *_: ({}, {}), broaden=broaden)
+def _predicting(prediction, broaden=None) -> Learner:
+    return Learner(lambda seeds: {}, lambda *_: prediction, lambda *_: ({}, {}), broaden=broaden)
 
 
 def test_a_learner_that_is_broadened_predicts_all_its_hypotheses() -> None:
-    state, one = {"x": W}, Gaussian(W[:, :1], OUT[:, :1], OUT[:, :1])
-    fixed = checked(_predicting(one), VALUES, "learner one")
-    assert fixed.predict(state, INPUTS, W) is one
-    stacked = checked(_predicting(one, lambda state, _: state), VALUES, "learner one")
+    state, single = {"x": W}, Gaussian(W[:, :1], OUT[:, :1], OUT[:, :1])
+    fixed = checked(_predicting(single), VALUES, "learner one")
+    assert fixed.predict(state, INPUTS, W) is single
+    stacked = checked(_predicting(single, lambda state, _: state), VALUES, "learner one")
     with pytest.raises(UserError, match=r"^learner one: .* shape \(4, 1\), expected \(4, 3\)"):
         stacked.predict(state, INPUTS, W)

@@ -1,4 +1,4 @@
-"""Shapes are those of the networks that learners of ours compute with."""
+"""Descriptions of networks agree with the networks of our models."""
 
 from __future__ import annotations
 
@@ -26,25 +26,26 @@ SETTINGS = [
     ("convnet", {"filters": [4, 8]}, ("image",)),
     ("convnet", {"filters": [4], "hidden": [9, 6]}, ("image",)),
 ]
-CASES = [(model, given, name) for model, given, names in SETTINGS for name in names]
+CASES = [(model, settings, name) for model, settings, names in SETTINGS for name in names]
 
 
-@pytest.mark.parametrize(("model", "given", "name"), CASES)
-def test_they_are_those_of_the_network(model, given, name) -> None:
-    problem, made = PROBLEMS[name], components.configured("models", model, given)
-    network = components.load("models", model).build(made, problem)
-    found = shapes.describe(model, dataclasses.asdict(made), problem)
-    assert [layer[1:] for layer in found.layers] == [layer[1:3] for layer in network.layers]
-    assert found.size == network.size
+@pytest.mark.parametrize(("model", "settings", "name"), CASES)
+def test_a_description_agrees_with_the_network(model, settings, name) -> None:
+    problem = PROBLEMS[name]
+    configured = components.configured("models", model, settings)
+    network = components.load("models", model).build(configured, problem)
+    described = shapes.describe(model, dataclasses.asdict(configured), problem)
+    assert [layer[1:] for layer in described.layers] == [layer[1:3] for layer in network.layers]
+    assert described.size == network.size
     of_network = network.likelihood, network.noise_sd, network.noise
-    assert (found.likelihood, found.noise_sd, found.noise) == of_network
+    assert (described.likelihood, described.noise_sd, described.noise) == of_network
 
 
 def test_every_model_of_ours_is_described() -> None:
-    known = {model for model, _, _ in SETTINGS}
-    assert known == set(components.files("models", components.OURS))
+    models = {model for model, _, _ in SETTINGS}
+    assert models == set(components.files("models", components.OURS))
 
 
-def test_they_come_without_tensorflow() -> None:
+def test_descriptions_need_no_tensorflow() -> None:
     code = "import sys, shiftbench.core.shapes; assert 'tensorflow' not in sys.modules"
     subprocess.check_call([sys.executable, "-c", code])

@@ -262,8 +262,8 @@ def test_a_job_of_a_group_saves_where_all_processes_get_the_signal(
     process = subprocess.Popen(["sh", "-c", script.text(group)], env=environment)
     _until(lambda: child.exists() and child.read_text())
     shell = psutil.Process(process.pid)
-    for one in [shell, *shell.children(recursive=True)]:  # as Slurm does
-        one.terminate()
+    for process in [shell, *shell.children(recursive=True)]:  # as Slurm does
+        process.terminate()
     process.wait(PATIENCE_SECONDS)
     assert status.read_text() == "7\n"
 

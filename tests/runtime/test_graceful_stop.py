@@ -71,8 +71,8 @@ def started(job: str, preparation: str = "", **options) -> Iterator[subprocess.P
         yield process
     finally:
         with suppress(psutil.NoSuchProcess):
-            for one in below(process):
-                one.kill()
+            for child in below(process):
+                child.kill()
         process.kill()
         process.communicate()
 

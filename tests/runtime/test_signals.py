@@ -21,21 +21,21 @@ def interrupted(name: str, number: int, step: int, *deep: str) -> list[interrupt
     command = [sys.executable, "-m", "tests.interrupting", name, str(int(number)), str(step), *deep]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    found = [interrupting.Outcome(*one) for one in json.loads(done.stdout)]
-    assert not found.pop().place, "all lines were tried"
-    return found
+    outcomes = [interrupting.Outcome(*fields) for fields in json.loads(done.stdout)]
+    assert not outcomes.pop().place, "all lines were tried"
+    return outcomes
 
 
 def check(name: str, number: int, outcomes: list[interrupting.Outcome]) -> None:
     """Ended by the signal up to a line, with nothing started; stopped in good order after it."""
     stopped = interrupting.ANSWER if name == "run_client" else 128 + number
-    taken_over = [one.status for one in outcomes].index(stopped)
+    taken_over = [outcome.status for outcome in outcomes].index(stopped)
     assert taken_over > 0
-    assert {one.status for one in outcomes[:taken_over]} == {-number}
-    assert {one.status for one in outcomes[taken_over:]} == {stopped}
+    assert {outcome.status for outcome in outcomes[:taken_over]} == {-number}
+    assert {outcome.status for outcome in outcomes[taken_over:]} == {stopped}
     if name == "run_client":
-        assert all(one.sent == [-1] for one in outcomes[:taken_over])
-        passed_on = [number in one.sent for one in outcomes[taken_over:]]
+        assert all(outcome.sent == [-1] for outcome in outcomes[:taken_over])
+        passed_on = [number in outcome.sent for outcome in outcomes[taken_over:]]
         assert passed_on == sorted(passed_on, reverse=True), "until the job has ended"
         assert any(passed_on)
 
@@ -51,5 +51,5 @@ def test_signal_at_many_lines(name: str) -> None:
 def test_signal_at_every_line(name: str, number: signal.Signals) -> None:
     """Those of the standard library that start processes, too."""
     outcomes = interrupted(name, number, 1, "deep")
-    assert len({one.place for one in outcomes}) > 40
+    assert len({outcome.place for outcome in outcomes}) > 40
     check(name, number, outcomes)

@@ -1,4 +1,4 @@
-"""What Slurm's answers mean."""
+"""Interpretation of Slurm's answers."""
 
 from __future__ import annotations
 

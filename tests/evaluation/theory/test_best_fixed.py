@@ -1,4 +1,4 @@
-"""The best fixed predictor against grids, against other solvers and on known data."""
+"""The best fixed predictor against grids, other solvers and published losses."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def test_is_the_minimum_over_a_grid(kind, weight):
     theta = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
     sums = Loss(kind).value(rows.y, theta @ rows.x.T).sum(axis=1)
     on_grid = (sums + 0.5 * weight * (theta**2).sum(axis=1)).min()
-    found = best_fixed.smallest(rows, kind, 20.0, weight)
-    assert found <= on_grid + 1e-6
-    assert found == pytest.approx(on_grid, abs=0.1)
+    smallest = best_fixed.smallest(rows, kind, 20.0, weight)
+    assert smallest <= on_grid + 1e-6
+    assert smallest == pytest.approx(on_grid, abs=0.1)
 
 
 @pytest.mark.parametrize("weight", [0.0, 3.0])
@@ -44,9 +44,9 @@ def test_the_box_binds(kind, weight):
     theta = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
     sums = Loss(kind).value(rows.y, theta @ rows.x.T).sum(axis=1)
     on_grid = (sums + 0.5 * weight * (theta**2).sum(axis=1)).min()
-    found = best_fixed.smallest(rows, kind, 0.1, weight)
-    assert found == pytest.approx(on_grid, abs=1e-3)
-    assert found > best_fixed.smallest(rows, kind, 20.0, weight) + 0.1
+    smallest = best_fixed.smallest(rows, kind, 0.1, weight)
+    assert smallest == pytest.approx(on_grid, abs=1e-3)
+    assert smallest > best_fixed.smallest(rows, kind, 20.0, weight) + 0.1
 
 
 @pytest.mark.parametrize("kind", ["hinge", "absolute"])
@@ -65,10 +65,10 @@ def test_a_box_that_binds_some_coordinates_is_not_a_clipped_optimum(kind):
     theta = np.stack(np.meshgrid(axis, axis, axis), axis=-1).reshape(-1, 3)
     each = Loss(kind).value(rows.y, theta @ rows.x.T).sum(axis=1)
     on_grid = (each + 0.5 * weight * (theta**2).sum(axis=1)).min()
-    found = best_fixed.smallest(rows, kind, bound, weight)
+    smallest = best_fixed.smallest(rows, kind, bound, weight)
     clipped = np.clip(best_fixed._support_vectors(rows.x, rows.y, kind, weight), -bound, bound)
-    assert on_grid - 0.1 < found <= on_grid * (1 + 1e-6)
-    assert found < sums(clipped) - 0.1
+    assert on_grid - 0.1 < smallest <= on_grid * (1 + 1e-6)
+    assert smallest < sums(clipped) - 0.1
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -88,19 +88,19 @@ def test_with_a_penalty_it_equals_a_general_solver(kind):
 
 def test_breast_cancer_has_the_known_optimum_and_orders_share_it():
     stream = stores.online_stream()
-    found = [best_fixed.smallest(best_fixed.rows(stream, r), "hinge", 20.0) for r in range(3)]
-    assert found[0] / 569 == pytest.approx(0.0171, abs=1e-4)
-    assert found[0] == found[1] == found[2]
+    smallest = [best_fixed.smallest(best_fixed.rows(stream, r), "hinge", 20.0) for r in range(3)]
+    assert smallest[0] / 569 == pytest.approx(0.0171, abs=1e-4)
+    assert smallest[0] == smallest[1] == smallest[2]
 
 
-@pytest.mark.parametrize(("intercept", "known"), [(False, 0.363), (True, 0.328)])
-def test_no_fixed_predictor_has_the_loss_of_the_papers_toy(intercept, known):
+@pytest.mark.parametrize(("intercept", "expected"), [(False, 0.363), (True, 0.328)])
+def test_no_fixed_predictor_has_the_loss_of_the_papers_toy(intercept, expected):
     """The black line of its Figure 1 is at .140: a share of errors, and no hinge loss."""
     settings = {"dataset": "simulated-classification", "scaling": "none", "intercept": intercept}
     stream = tabular.build(tabular.Settings(**settings, realisations=1), Path())
     rows = best_fixed.rows(stream, 0)
-    found = best_fixed.smallest(rows, "hinge", 20.0) / len(rows.y)
-    assert found == pytest.approx(known, abs=0.03) and found > 2 * 0.14
+    smallest = best_fixed.smallest(rows, "hinge", 20.0) / len(rows.y)
+    assert smallest == pytest.approx(expected, abs=0.03) and smallest > 2 * 0.14
     theta = np.linalg.lstsq(rows.x, rows.y)[0]
     assert np.mean(np.sign(rows.x @ theta) != rows.y) == pytest.approx(0.14, abs=0.02)
 

@@ -57,11 +57,11 @@ def test_other_parameters():
 
 def test_no_sequence_of_up_to_three_jumps_is_better_at_full_length():
     x = stores.toy_stream(2)["value"].values[1]
-    found = log_joint(x, most_likely_jumps(x, MODEL), MODEL)
+    highest = log_joint(x, most_likely_jumps(x, MODEL), MODEL)
     for count in range(4):
         for places in itertools.combinations(range(1, 30), min(count, 2)):
             jumps = np.isin(np.arange(30), places)
-            assert log_joint(x, jumps, MODEL) <= found + 1e-9
+            assert log_joint(x, jumps, MODEL) <= highest + 1e-9
 
 
 def test_a_series_beyond_the_method_is_refused(monkeypatch):

@@ -54,8 +54,8 @@ def test_the_robust_influence_equals_monte_carlo():
     f = stats.norm.pdf(2.5 * posterior.scale, level, np.sqrt(s2))
     score = f**beta / beta - (2 * np.pi * s2) ** (-beta / 2) * (1 + beta) ** -1.5
     affinity = np.exp(score / 2).mean() / np.sqrt(np.exp(score).mean())
-    found = influence(np.array([2.5]), beta, posterior)[0]
-    assert found == pytest.approx(np.arccos(affinity), rel=5e-3)
+    actual = influence(np.array([2.5]), beta, posterior)[0]
+    assert actual == pytest.approx(np.arccos(affinity), rel=5e-3)
 
 
 def test_standard_grows_and_robust_returns():
@@ -81,8 +81,8 @@ def test_of_a_sharp_gaussian_the_best_beta_is_one_over_the_distance_squared():
 )
 def test_the_maximum_is_where_it_was_asked_for(distance, posterior):
     x = np.linspace(0, 15, 1501)
-    found = influence(x, initial_beta(distance, posterior), posterior)
-    assert x[found.argmax()] == pytest.approx(distance, abs=0.01)
+    actual = influence(x, initial_beta(distance, posterior), posterior)
+    assert x[actual.argmax()] == pytest.approx(distance, abs=0.01)
 
 
 def test_a_distance_that_no_beta_has_is_refused():

@@ -1,4 +1,4 @@
-"""Regret and its bounds: on real data against known numbers, and never below the regret."""
+"""Regret and its bounds: on real data against published numbers, and never below the regret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be reached on the simulated classes of cherief2019online, computed from their law.
+"""The least losses on the simulated classes of cherief2019online, from their distribution.
 
 Given a class, the score of a linear predictor is normal, so its expected hinge loss has a closed
 form. The smallest of any predictor is twice the error of Bayes' rule (Bartlett, Jordan and
@@ -76,7 +76,7 @@ def test_the_stream_is_a_sample_of_the_law_that_is_printed():
     settings = tabular.Settings(dataset="simulated-classification", scaling="none")
     rows = best_fixed.rows(tabular.build(settings, Path()), 0)
     n = len(rows.y)
-    found = best_fixed.smallest(rows, "hinge", 20.0) / n
+    smallest = best_fixed.smallest(rows, "hinge", 20.0) / n
     at_best = Loss("hinge").value(rows.y, rows.x @ [1.22, 0.283])
-    assert abs(found - best_linear(PRINTED, intercept=False)) < 3 * at_best.std() / np.sqrt(n)
-    assert found > best_linear(OTHER_SIGN, intercept=False) + 0.1
+    assert abs(smallest - best_linear(PRINTED, intercept=False)) < 3 * at_best.std() / np.sqrt(n)
+    assert smallest > best_linear(OTHER_SIGN, intercept=False) + 0.1

@@ -35,8 +35,8 @@ def test_convnet_equals_convolutions_and_pools_of_tensorflow(hidden):
         weights = tf.reshape(parameters[0, 0, layer.weights], [layer.fan_in, -1])
         expected = expected @ weights + parameters[0, 0, layer.biases]
         expected = tf.nn.relu(expected) if layer is not model.layers[-1] else expected
-    found = model.forward(point(parameters), images[None, None])
-    np.testing.assert_allclose(found[0, 0], expected, atol=1e-5)
+    actual = model.forward(point(parameters), images[None, None])
+    np.testing.assert_allclose(actual[0, 0], expected, atol=1e-5)
 
 
 def test_the_paper_sized_convnet_has_the_parameters_of_the_paper():
@@ -50,22 +50,22 @@ def test_mlp_equals_dense_layers_for_stacked_parameters():
     model = mlp.build(mlp.Settings(hidden=(4, 3)), Problem("classification", (5,), 2, 1, 1))
     parameters = drawn(model, (2, 3))
     inputs = np.random.default_rng(1).normal(size=(2, 6, 5)).astype(np.float32)
-    found = model.forward(point(parameters), tf.constant(inputs[:, None])).numpy()
+    actual = model.forward(point(parameters), tf.constant(inputs[:, None])).numpy()
     for s in range(2):
         for h in range(3):
             x, flat = inputs[s], parameters[s, h].numpy()
             for layer in model.layers:
                 x = x @ flat[layer.weights].reshape(layer.fan_in, -1) + flat[layer.biases]
                 x = np.maximum(x, 0) if layer is not model.layers[-1] else x
-            np.testing.assert_allclose(found[s, h], x, atol=1e-5)
+            np.testing.assert_allclose(actual[s, h], x, atol=1e-5)
 
 
 def test_gaussian_log_likelihood_sums_over_outputs():
     problem = Problem("regression", (2,), 2, 1, 1)
     model = linear.build(linear.Settings(noise_sd=0.5), problem)
-    found = log_likelihood(model, tf.constant([[[[0.0, 1.0]]]]), tf.constant([[[0.5, 1.0]]]))
+    actual = log_likelihood(model, tf.constant([[[[0.0, 1.0]]]]), tf.constant([[[0.5, 1.0]]]))
     exact = 2 * np.log(1 / (0.5 * np.sqrt(2 * np.pi))) - 0.5
-    np.testing.assert_allclose(found.numpy().item(), exact, rtol=1e-6)
+    np.testing.assert_allclose(actual.numpy().item(), exact, rtol=1e-6)
 
 
 def test_glorot_has_the_right_bound_and_zero_biases():

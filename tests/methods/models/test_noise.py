@@ -1,4 +1,4 @@
-"""Learnt noise: the standard deviation that is found is that of the data."""
+"""Learnt noise: the fitted standard deviation is that of the data."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def noise_alone() -> Batch:
 
 
 def learnt(learner: Learner) -> Gaussian:
-    """What is predicted after noise alone."""
+    """Return the prediction after a task of noise alone."""
     batch = noise_alone()
     state, info = learner.observe(learner.init(KEY), batch, KEY)
     assert all(np.isfinite(a).all() for a in (*state.values(), *info.values()))
-    found = learner.predict(state, batch.inputs, KEY)
-    assert isinstance(found, Gaussian) and found.mean.shape[2:] == (ROWS, OUTPUTS)
-    return found
+    prediction = learner.predict(state, batch.inputs, KEY)
+    assert isinstance(prediction, Gaussian) and prediction.mean.shape[2:] == (ROWS, OUTPUTS)
+    return prediction
 
 
 def sample_sd() -> np.ndarray:
@@ -54,9 +54,11 @@ def sample_sd() -> np.ndarray:
 
 def test_map_learns_the_standard_deviation_of_the_sample():
     settings = map_learner.Settings(**HOW, importance="none", prior="flat")
-    found = learnt(map_learner.build(settings, PROBLEM, network()))
-    np.testing.assert_allclose(np.sqrt(found.variance[:, 0, 0]), sample_sd(), rtol=1e-3)
-    np.testing.assert_allclose(found.mean[:, 0, 0], noise_alone().targets.mean(axis=1), atol=1e-2)
+    prediction = learnt(map_learner.build(settings, PROBLEM, network()))
+    np.testing.assert_allclose(np.sqrt(prediction.variance[:, 0, 0]), sample_sd(), rtol=1e-3)
+    np.testing.assert_allclose(
+        prediction.mean[:, 0, 0], noise_alone().targets.mean(axis=1), atol=1e-2
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,26 +69,25 @@ def test_so_does_every_family_of_mfvi(family):
     """Biases are points: without inputs nothing is left for the posterior to say."""
     model = linear.build(linear.Settings(noise="learnt"), PROBLEM)
     settings = mfvi.Settings(**HOW, **FAMILIES[family], prediction_draws=4, elbo_draws=2)
-    found = learnt(mfvi.build(settings, PROBLEM, model))
-    np.testing.assert_allclose(np.sqrt(found.variance[:, 0, 0]), sample_sd(), rtol=2e-3)
+    prediction = learnt(mfvi.build(settings, PROBLEM, model))
+    np.testing.assert_allclose(np.sqrt(prediction.variance[:, 0, 0]), sample_sd(), rtol=2e-3)
 
 
 @pytest.mark.long
 def test_the_noise_may_have_a_posterior_too():
     settings = mfvi.Settings(**HOW, biases="gaussian", start_sd=0.01, prediction_draws=20)
-    found = learnt(mfvi.build(settings, PROBLEM, network()))
-    np.testing.assert_allclose(np.sqrt(found.variance[:, 0, 0]), sample_sd(), rtol=0.1)
+    prediction = learnt(mfvi.build(settings, PROBLEM, network()))
+    np.testing.assert_allclose(np.sqrt(prediction.variance[:, 0, 0]), sample_sd(), rtol=0.1)
 
 
 def test_members_of_an_ensemble_learn_it_side_by_side():
     member = map_learner.build(
         map_learner.Settings(**HOW, importance="none", prior="flat"), PROBLEM, network()
     )
-    made = ensemble.build(ensemble.Settings(2), PROBLEM, member)
-    found = learnt(made)
-    assert found.variance.shape[:2] == (2, 2)
+    prediction = learnt(ensemble.build(ensemble.Settings(2), PROBLEM, member))
+    assert prediction.variance.shape[:2] == (2, 2)
     for k in range(2):
-        np.testing.assert_allclose(np.sqrt(found.variance[:, k, 0]), sample_sd(), rtol=1e-3)
+        np.testing.assert_allclose(np.sqrt(prediction.variance[:, k, 0]), sample_sd(), rtol=1e-3)
 
 
 def test_the_noise_starts_at_noise_sd_and_fixed_noise_is_that_density():

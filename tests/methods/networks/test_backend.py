@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def digest_of_a_fisher() -> str:
-    """Of 89,610 sums of 20,000 terms."""
+    """Return the digest of 89,610 sums of 20,000 terms."""
     n, problem = 20_000, Problem("classification", (28, 28, 1), 10, 20_000, 2)
     model = mlp.build(mlp.Settings(hidden=(100, 100)), problem)
     rng = np.random.default_rng(0)
@@ -56,9 +56,9 @@ def test_a_sum_of_many_terms_is_the_same_in_every_process():
 def test_quotients_and_roots_are_rounded_as_every_processor_rounds_them(compiled):
     """And not approximated by its own instructions, as 1 / x and rsqrt were."""
     x = np.linspace(0.01, 40, 5001, dtype=np.float32)
-    found = compiled(lambda x: (1.0 / x, 1.0 / (1.0 + x), inverse_sqrt(x)))(x)
+    actual = compiled(lambda x: (1.0 / x, 1.0 / (1.0 + x), inverse_sqrt(x)))(x)
     expected = 1 / x, 1 / (1 + x), np.sqrt(x) / x
-    for of_graph, of_numpy in zip(found, expected, strict=True):
+    for of_graph, of_numpy in zip(actual, expected, strict=True):
         np.testing.assert_array_equal(of_graph, of_numpy)
 
 

@@ -1,4 +1,4 @@
-"""Dropout against what is known of it: the variance of a linear model's outputs, and its mean."""
+"""Dropout against closed forms: the variance of a linear model's outputs, and its mean."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROWS = Problem("regression", (3,), 2, 20, 1)
 
 
 def predicted(draws: int, **shares: float) -> tuple[Gaussian, np.ndarray, np.ndarray]:
-    """Of a linear model with known weights: prediction, inputs [2, 20, 3], weights [2, 3, 2]."""
+    """Return a linear model's prediction, its inputs [2, 20, 3] and weights [2, 3, 2]."""
     rng = np.random.default_rng(0)
     model = linear.build(linear.Settings(noise_sd=0.5), ROWS)
     settings = map_learner.Settings(prediction_draws=draws, **shares)
@@ -28,19 +28,19 @@ def predicted(draws: int, **shares: float) -> tuple[Gaussian, np.ndarray, np.nda
     mean = rng.normal(size=(2, 1, model.size)).astype(np.float32)
     inputs = rng.normal(size=(2, 20, 3)).astype(np.float32)
     state = learner.init(KEY) | {"mean": mean}
-    found = learner.predict(state, inputs, KEY)
-    assert isinstance(found, Gaussian)
-    return found, inputs, mean[:, 0, :6].reshape(2, 3, 2)
+    prediction = learner.predict(state, inputs, KEY)
+    assert isinstance(prediction, Gaussian)
+    return prediction, inputs, mean[:, 0, :6].reshape(2, 3, 2)
 
 
 def test_mc_dropout_of_a_linear_model_has_its_known_moments():
     draws = 4000
-    found, x, weights = predicted(draws, input_dropout=SHARE)
+    prediction, x, weights = predicted(draws, input_dropout=SHARE)
     estimate, *_ = predicted(0, input_dropout=SHARE)
     variance = SHARE / (1 - SHARE) * np.einsum("snd,sdk->snk", x**2, weights**2)
-    error = np.abs(found.mean - estimate.mean)[:, 0] / np.sqrt(variance / draws)
+    error = np.abs(prediction.mean - estimate.mean)[:, 0] / np.sqrt(variance / draws)
     assert 0.5 < error.mean() < 1.1 and error.max() < 5
-    np.testing.assert_allclose(found.variance[:, 0] - 0.25, variance, rtol=0.15)
+    np.testing.assert_allclose(prediction.variance[:, 0] - 0.25, variance, rtol=0.15)
     np.testing.assert_allclose(estimate.variance, 0.25)
 
 
@@ -112,5 +112,5 @@ def test_layers_without_inputs_are_left_alone():
         map_learner.Settings(importance="none", dropout=0.5, prediction_draws=2), problem, model
     )
     state = learner.init(KEY)
-    found = learner.predict(state, np.ones((2, 20, 3), np.float32), KEY)
-    np.testing.assert_array_equal(found.variance, 1.0)
+    prediction = learner.predict(state, np.ones((2, 20, 3), np.float32), KEY)
+    np.testing.assert_array_equal(prediction.variance, 1.0)

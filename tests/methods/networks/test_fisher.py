@@ -1,4 +1,4 @@
-"""What a Fisher matrix needs beside its numbers, which tests/learners/test_map.py has."""
+"""Memory and masks of the Fisher matrix; tests/methods/learners/test_map.py has its numbers."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ STEPS = 30
 
 
 def gradients_of(optimiser, steps=STEPS):
-    """Where `optimiser` ends, and the gradients that it saw: one large, then small ones."""
+    """Return the end of `optimiser`, and its gradients: a large one, then small ones."""
     seen, at = [], optimisers.begin(optimiser, tf.constant(START))
     for step in range(steps):
         g = CURVATURE * at.x * (10.0 if step == 0 else 0.01)
@@ -34,9 +34,9 @@ def gradients_of(optimiser, steps=STEPS):
 )
 def test_follows_keras_step_by_step(name, keras):
     at, seen = gradients_of(optimisers.named(name, 0.05))
-    known, x = keras(), tf.Variable(START)
+    reference, x = keras(), tf.Variable(START)
     for g in seen:
-        known.apply_gradients([(g, x)])
+        reference.apply_gradients([(g, x)])
     np.testing.assert_allclose(at.x, x, rtol=2e-4, atol=2e-5)
     assert int(at.steps) == STEPS
 
@@ -49,7 +49,7 @@ def test_amsgrad_is_not_adam_where_gradients_fade():
 
 @pytest.mark.parametrize("name", ["adam", "amsgrad", "sgd"])
 def test_the_rate_decays_by_the_factor_each_epoch(name):
-    """Two epochs of one step: the second step has the rate that was told times the factor."""
+    """Two epochs of one step: the second step has the rate times the factor."""
     whole, _ = gradients_of(optimisers.named(name, 0.05), 1)
     one = optimisers.advance(optimisers.named(name, 0.05 * 0.5**3), whole, whole.first, 0)
     decayed = optimisers.named(name, 0.05, decay=0.5)

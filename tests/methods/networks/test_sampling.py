@@ -1,4 +1,4 @@
-"""What draws of weights give: the mean of class probabilities, and of their entropy."""
+"""Means over draws of weights: of class probabilities, and of their entropy."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ def predicted(weights):
     drawn = tf.constant(weights[:, None, None].astype(np.float32))
 
     def moments(inputs):
-        each = [model.forward(point(one), inputs[:, None]) for one in tf.unstack(drawn)]
+        each = [model.forward(point(weights), inputs[:, None]) for weights in tf.unstack(drawn)]
         return tf.reduce_mean([sampling.moments(model, outputs) for outputs in each], axis=0)
 
-    outputs = [model.forward(point(one), INPUTS[:, None]) for one in tf.unstack(drawn)]
+    outputs = [model.forward(point(weights), INPUTS[:, None]) for weights in tf.unstack(drawn)]
     return sampling.predictive(model, moments, INPUTS), softmax(np.array(outputs, float), axis=-1)
 
 
 def test_entropy_is_the_mean_of_that_of_each_draw():
     size = linear.build(linear.Settings(), PROBLEM).size
     weights = np.random.default_rng(1).normal(size=(4, size))
-    found, of_draws = predicted(weights)
-    assert found.entropy.shape == (1, 1, 5)
-    assert found.entropy == pytest.approx(entropy(of_draws, axis=-1).mean(axis=0), rel=1e-5)
-    assert (found.entropy < entropy(found.probabilities, axis=-1)).all()
+    prediction, of_draws = predicted(weights)
+    assert prediction.entropy.shape == (1, 1, 5)
+    assert prediction.entropy == pytest.approx(entropy(of_draws, axis=-1).mean(axis=0), rel=1e-5)
+    assert (prediction.entropy < entropy(prediction.probabilities, axis=-1)).all()
 
 
 def test_classes_without_probability_add_nothing():
     size = linear.build(linear.Settings(), PROBLEM).size
-    found, _ = predicted(np.full((1, size), 1e4) * np.arange(size))
-    assert np.isfinite(found.entropy).all() and found.entropy == pytest.approx(0)
+    prediction, _ = predicted(np.full((1, size), 1e4) * np.arange(size))
+    assert np.isfinite(prediction.entropy).all() and prediction.entropy == pytest.approx(0)

@@ -85,10 +85,10 @@ def test_a_sum_over_pieces_counts_each_unmasked_row_once(size):
     values = np.arange(20, dtype=np.float32).reshape(2, 10, 1)
     mask = np.arange(10) < np.array([[10], [7]])
     data = tf.constant(values), tf.zeros([2, 10], tf.int32), tf.constant(mask)
-    found = total(
+    actual = total(
         lambda rows: tf.reduce_sum(rows.inputs[..., 0] * rows.mask[:, None], -1), data, size
     )
-    np.testing.assert_array_equal(found[:, 0], (values[..., 0] * mask).sum(axis=1))
+    np.testing.assert_array_equal(actual[:, 0], (values[..., 0] * mask).sum(axis=1))
 
 
 def test_pieces_give_the_outputs_and_the_gradient_of_the_flat_vector():

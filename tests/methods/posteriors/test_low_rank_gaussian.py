@@ -30,8 +30,8 @@ def test_draws_have_the_covariance(scale):
     low_rank = scale * low_rank
     # A linear map of the noise: its matrix tells the covariance without Monte Carlo.
     drawn = family.sample(mean, low_rank, diagonal, np.eye(P)[None, None]) - mean[..., None, :]
-    found = np.swapaxes(drawn, -1, -2) @ drawn
-    np.testing.assert_allclose(found, np.linalg.inv(dense(low_rank, diagonal)), atol=1e-12)
+    result = np.swapaxes(drawn, -1, -2) @ drawn
+    np.testing.assert_allclose(result, np.linalg.inv(dense(low_rank, diagonal)), atol=1e-12)
 
 
 def test_products_and_determinant_equal_dense_ones():
@@ -39,10 +39,10 @@ def test_products_and_determinant_equal_dense_ones():
     precision = dense(low_rank, diagonal)
     x = np.random.default_rng(1).normal(size=(2, 1, P, 3))
     np.testing.assert_allclose(family.precision_times(low_rank, diagonal, x), precision @ x)
-    found = family.covariance_times(low_rank, diagonal, x)
-    np.testing.assert_allclose(found, np.linalg.solve(precision, x), atol=1e-12)
-    found = family.log_det_precision(low_rank, diagonal)
-    np.testing.assert_allclose(found, np.linalg.slogdet(precision)[1])
+    result = family.covariance_times(low_rank, diagonal, x)
+    np.testing.assert_allclose(result, np.linalg.solve(precision, x), atol=1e-12)
+    result = family.log_det_precision(low_rank, diagonal)
+    np.testing.assert_allclose(result, np.linalg.slogdet(precision)[1])
 
 
 def test_density_and_divergence_equal_tfp():
@@ -60,16 +60,16 @@ def test_density_and_divergence_equal_tfp():
 def test_broadening_equals_that_of_dense_matrices():
     mean, low_rank, diagonal = gaussian()
     precision = dense(low_rank, diagonal)
-    found = family.broaden(mean, low_rank, diagonal, Broadening("temper", beta=0.3))
-    np.testing.assert_allclose(dense(*found[1:]), 0.3 * precision)
-    np.testing.assert_array_equal(found[0], mean)
+    result = family.broaden(mean, low_rank, diagonal, Broadening("temper", beta=0.3))
+    np.testing.assert_allclose(dense(*result[1:]), 0.3 * precision)
+    np.testing.assert_array_equal(result[0], mean)
     kind = Broadening("temper-prior", beta=0.3)
-    found = family.broaden(mean, low_rank, diagonal, kind, 0.5, 4.0)
+    result = family.broaden(mean, low_rank, diagonal, kind, 0.5, 4.0)
     exact = 0.3 * precision + np.eye(P) / 4
-    np.testing.assert_allclose(dense(*found[1:]), exact)
+    np.testing.assert_allclose(dense(*result[1:]), exact)
     weighted = 0.3 * precision @ mean[..., None] + 0.5 / 4
-    np.testing.assert_allclose(found[0], np.linalg.solve(exact, weighted)[..., 0])
-    found = family.broaden(mean, low_rank, diagonal, Broadening("diffuse", variance=0.7))
+    np.testing.assert_allclose(result[0], np.linalg.solve(exact, weighted)[..., 0])
+    result = family.broaden(mean, low_rank, diagonal, Broadening("diffuse", variance=0.7))
     exact = np.linalg.inv(precision) + 0.7 * np.eye(P)
-    np.testing.assert_allclose(np.linalg.inv(dense(*found[1:])), exact, atol=1e-10)
-    np.testing.assert_array_equal(found[0], mean)
+    np.testing.assert_allclose(np.linalg.inv(dense(*result[1:])), exact, atol=1e-10)
+    np.testing.assert_array_equal(result[0], mean)

@@ -73,9 +73,11 @@ def test_the_posterior_of_the_mean_is_a_t_by_quadrature():
     log_joint = log_joint + stats.invgamma.logpdf(s2, 1.5, scale=0.7) + log_s2
     for design, target in zip(x.ravel(), y.ravel(), strict=True):
         log_joint = log_joint + stats.norm.logpdf(target, design * mu, np.sqrt(s2))
-    found = np.exp(log_joint - log_joint.max()).sum(axis=1)
+    actual = np.exp(log_joint - log_joint.max()).sum(axis=1)
     expected = stats.t.pdf(mu[:, 0], 2 * a, mean[0], np.sqrt(b / a * covariance[0, 0]))
-    np.testing.assert_allclose(found / found.sum(), expected / expected.sum(), rtol=1e-4, atol=1e-7)
+    np.testing.assert_allclose(
+        actual / actual.sum(), expected / expected.sum(), rtol=1e-4, atol=1e-7
+    )
 
 
 @pytest.mark.parametrize("size", [1e6, 1e12])
@@ -93,7 +95,7 @@ def test_huge_regressors_leave_a_covariance(size, p):
 
 
 def log_density(mu, s2, a, b, mean, root):
-    """Of mu [..., p] and s2 [...] by SciPy."""
+    """Return the log density of mu [..., p] and s2 [...] by SciPy."""
     of_mu = [
         stats.multivariate_normal(mean, v * root @ root.T).logpdf(m)
         for m, v in zip(mu, s2, strict=True)

@@ -48,9 +48,9 @@ def test_least_at_the_prior_in_both_parameters():
         # Noise in pairs of opposite directions: the gradient in the mean is exactly zero.
         eps = draws(blocks, 200)
         eps = tf.concat([eps, -eps], 2)
-        found = radial.divergence(*q, *q, eps, np.ones(90, np.float32), blocks)
-    in_mean, in_sd = tape.gradient(found, q)
-    assert found.numpy() == pytest.approx(0, abs=1e-4)
+        actual = radial.divergence(*q, *q, eps, np.ones(90, np.float32), blocks)
+    in_mean, in_sd = tape.gradient(actual, q)
+    assert actual.numpy() == pytest.approx(0, abs=1e-4)
     sizes = np.repeat([30, 20], [30, 60])
     assert np.abs(in_mean * prior[1]).max() < 1e-2 * sizes.max()
     # (D - 1) E direction^2 - 1 + E direction^2 = 0 for each, here from 200 directions.
@@ -68,8 +68,8 @@ def test_in_one_dimension_both_priors_give_the_divergence_of_normals():
     prior_mean, prior_sd = np.array([0.1, 0.0, 1.0]), np.array([0.7, 2.0, 0.5])
     blocks = (Block(1, 3, 1),)
     exact = tfd.kl_divergence(tfd.Normal(mean, sd), tfd.Normal(prior_mean, prior_sd))
-    found = kl(mean, sd, prior_mean, prior_sd, blocks)
-    np.testing.assert_allclose(found, np.sum(exact), rtol=1e-4)
+    actual = kl(mean, sd, prior_mean, prior_sd, blocks)
+    np.testing.assert_allclose(actual, np.sum(exact), rtol=1e-4)
 
 
 def test_divergence_to_a_normal_equals_quadrature():
@@ -98,8 +98,8 @@ def test_divergence_to_a_radial_prior_equals_an_average_of_log_densities():
         return each.sum(axis=1) - np.log(scale).sum()
 
     each = log_density(mean, sd) - log_density(prior_mean, prior_sd)
-    found = kl(mean, sd, prior_mean, prior_sd, blocks, k=k)
-    assert found == pytest.approx(each.mean(), abs=5 * each.std() / k**0.5 + 1e-3)
+    actual = kl(mean, sd, prior_mean, prior_sd, blocks, k=k)
+    assert actual == pytest.approx(each.mean(), abs=5 * each.std() / k**0.5 + 1e-3)
 
 
 def test_radii_are_normal_and_directions_uniform():
@@ -209,9 +209,9 @@ def test_entropy_and_cross_entropy_equal_quadrature(
     of_prior = -radial.log_density(
         np.float32(values), np.float32(prior_mean), np.float32(prior_sd), blocks, density
     )
-    for found, exact in ((own, entropy), (of_prior, cross)):
-        assert np.mean(found) == pytest.approx(
-            exact, abs=4 * float(np.std(found)) / 400_000**0.5 + 1e-3
+    for actual, exact in ((own, entropy), (of_prior, cross)):
+        assert np.mean(actual) == pytest.approx(
+            exact, abs=4 * float(np.std(actual)) / 400_000**0.5 + 1e-3
         )
     # The divergence of training: exact but for E log R, so with fewer draws.
     full = kl(mean, sd, prior_mean, prior_sd, blocks, k=100_000, density=density)

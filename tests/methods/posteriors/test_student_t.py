@@ -19,7 +19,7 @@ def scale_of(d):
 
 
 def integral(beta, df, d, log_det):
-    """Of f^(1 + beta), in polar coordinates of the whitened space."""
+    """Return the integral of f^(1 + beta), in polar coordinates of the whitened space."""
     density = stats.multivariate_t(np.zeros(d), np.eye(d), df)
 
     def shell(radius):
@@ -39,9 +39,9 @@ def test_the_log_density_is_scipys(d, df):
     scale = scale_of(d)
     for residual in np.random.default_rng(1).normal(scale=(0.1, 3.0, 1e6), size=(d, 3)).T:
         quadratic = residual @ np.linalg.solve(scale, residual)
-        found = student_t.log_density(df, d, np.linalg.slogdet(scale)[1], quadratic)
+        actual = student_t.log_density(df, d, np.linalg.slogdet(scale)[1], quadratic)
         expected = stats.multivariate_t(np.zeros(d), scale, df).logpdf(residual)
-        assert found == pytest.approx(expected, rel=1e-11, abs=1e-12)
+        assert actual == pytest.approx(expected, rel=1e-11, abs=1e-12)
 
 
 @pytest.mark.parametrize("d", [1, 2, 5])
@@ -49,8 +49,8 @@ def test_the_log_density_is_scipys(d, df):
 @pytest.mark.parametrize("beta", BETAS)
 def test_the_integral_is_quadrature(d, df, beta):
     log_det = np.linalg.slogdet(scale_of(d))[1]
-    found = np.exp(student_t.log_integral(beta, df, d, log_det))
-    assert found == pytest.approx(integral(beta, df, d, log_det), rel=1e-8)
+    actual = np.exp(student_t.log_integral(beta, df, d, log_det))
+    assert actual == pytest.approx(integral(beta, df, d, log_det), rel=1e-8)
 
 
 def test_the_integral_of_the_authors_code_falls_with_the_run_length():
@@ -75,8 +75,8 @@ def test_the_integral_of_a_scale_matrix_in_the_plane():
     expected, _ = integrate.dblquad(
         lambda v, u: density.pdf([u, v]) ** (1 + beta), -far, far, -far, far, epsrel=1e-6
     )
-    found = np.exp(student_t.log_integral(beta, df, 2, np.linalg.slogdet(scale)[1]))
-    assert found == pytest.approx(expected, rel=1e-4)
+    actual = np.exp(student_t.log_integral(beta, df, 2, np.linalg.slogdet(scale)[1]))
+    assert actual == pytest.approx(expected, rel=1e-4)
 
 
 @pytest.mark.parametrize("d", [1, 5])
@@ -85,8 +85,8 @@ def test_the_score_is_equation_8(d):
     for quadratic in (0.0, 2.5, 1e24):
         f = np.exp(student_t.log_density(df, d, log_det, quadratic))
         expected = f**beta / beta - integral(beta, df, d, log_det) / (1 + beta)
-        found = student_t.score(beta, df, d, log_det, quadratic)
-        assert found == pytest.approx(expected, rel=1e-8)
+        actual = student_t.score(beta, df, d, log_det, quadratic)
+        assert actual == pytest.approx(expected, rel=1e-8)
 
 
 @pytest.mark.parametrize("quadratic", [0.0, 2.5, 40.0])

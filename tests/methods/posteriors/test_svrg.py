@@ -37,12 +37,12 @@ def run(batch, key=7, **settings):
 def elbo(state, **settings):
     d, p = state["window_x"].shape[-2:]
     rows = min(int(state["count"][0, 0]), settings["window"])
-    made = bayes_linear.Settings(**settings)
+    chosen = bayes_linear.Settings(**settings)
     q = state["fit"][0, 0]
     return beta_posterior.elbo(
         q,
-        bayes_linear._prior(made, p),
-        made.beta_p,
+        bayes_linear._prior(chosen, p),
+        chosen.beta_p,
         state["window_x"][0, 0, :rows],
         state["window_y"][0, 0, :rows],
         np.empty(len(q)),

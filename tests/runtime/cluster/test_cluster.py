@@ -75,10 +75,10 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoNodes]:
 
 
 def copy(folder: Path) -> Path:
-    made = copies.repository(folder, CONFIG)
-    with (made / "src/shiftbench/evaluation/running/harness.py").open("a") as harness:
+    folder = copies.repository(folder, CONFIG)
+    with (folder / "src/shiftbench/evaluation/running/harness.py").open("a") as harness:
         harness.write(SLOWLY)
-    return made
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -100,12 +100,12 @@ def stores(folder: Path) -> dict[str, bytes]:
 
 
 def start(slurm: TwoNodes, folder: Path, slow: float) -> subprocess.Popen:
-    """`shiftbench cluster` in the folder; what it says is in the folder's told.log."""
+    """`shiftbench cluster` in the folder; what it says is in the folder's output.log."""
     environment = slurm.environment | {"PYTHONPATH": str(folder / "src"), "SLOW": str(slow)}
     return subprocess.Popen(
         [sys.executable, "-m", "shiftbench", "cluster", "config/mine.yaml", "--profile",
          "profiles/slurm", "--snakemake=--slurm-init-seconds-before-status-checks 3"],
-        cwd=folder, env=environment, stdout=(folder / "told.log").open("a"),
+        cwd=folder, env=environment, stdout=(folder / "output.log").open("a"),
         stderr=subprocess.STDOUT, start_new_session=True,
     )  # fmt: skip
 
@@ -115,8 +115,8 @@ def ended(process: subprocess.Popen, folder: Path) -> None:
         status = process.wait(PATIENCE_SECONDS)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
-        raise AssertionError((folder / "told.log").read_text()[-6000:]) from None
-    assert status == 0, (folder / "told.log").read_text()[-6000:]
+        raise AssertionError((folder / "output.log").read_text()[-6000:]) from None
+    assert status == 0, (folder / "output.log").read_text()[-6000:]
 
 
 def main_of(supervisor: subprocess.Popen) -> psutil.Process | None:
@@ -130,15 +130,15 @@ def test_jobs_in_the_queue_are_adopted_by_the_next_main_process(slurm, local, tm
     process = start(slurm, folder, 2)
     wait(lambda: len(running(slurm)) > 3, PATIENCE_SECONDS)
     wait(lambda: main_of(process)).kill()
-    told = folder / "told.log"
-    wait(lambda: "is in the queue already" in told.read_text())
+    output = folder / "output.log"
+    wait(lambda: "is in the queue already" in output.read_text())
     process.send_signal(signal.SIGINT)
     assert process.wait(20) == 128 + signal.SIGINT
-    assert "in the queue; the same command takes over" in told.read_text()
+    assert "in the queue; the same command takes over" in output.read_text()
     ended(start(slurm, folder, 2), folder)
     assert stores(folder) == local
     # Two streams, a warm-up, 7 runs, and one for the artefacts of each study.
-    assert len(jobs(slurm)) - before == 12, told.read_text()
+    assert len(jobs(slurm)) - before == 12, output.read_text()
 
 
 def jobs(slurm: TwoNodes) -> list[str]:
@@ -153,10 +153,10 @@ def test_a_job_at_its_limit_goes_back_into_the_queue_and_no_retry_is_used(slurm,
         threads |= set(slurm.ask("squeue", "-h", "--states=all", "--format=%C").split())
         time.sleep(1)
     ended(process, folder)
-    told = (folder / "told.log").read_text()
-    assert "tried again" not in told
-    assert "7 of 7 runs are done" in told
-    assert len(jobs(slurm)) - before == 12, told
+    output = (folder / "output.log").read_text()
+    assert "tried again" not in output
+    assert "7 of 7 runs are done" in output
+    assert len(jobs(slurm)) - before == 12, output
     logs = [log.read_text() for log in folder.glob("results/mine/logs/runs/steps/**/*.log")]
     assert len(logs) == 6 and all("resumed at task" in log for log in logs), logs[0]
     for log in logs:
@@ -205,7 +205,7 @@ def test_nothing_is_lost_by_ten_faults_at_random(slurm, local, tmp_path):
     ended(process, folder)
     for log in folder.glob("results/mine/logs/runs/**/*.log"):
         assert_nothing_is_done_twice(log.read_text())
-    assert "has done nothing" in (folder / "told.log").read_text()
+    assert "has done nothing" in (folder / "output.log").read_text()
     assert stores(folder) == local
 
 

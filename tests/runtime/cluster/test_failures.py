@@ -1,4 +1,4 @@
-"""What failed on a cluster is told in a line a job, with the reason and the log."""
+"""Each failure on a cluster has a message of one line, with the reason and the log."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ FAILED = "SLURM-job '7' failed, SLURM status is: 'FAILED'. Detailed failure reas
 
 
 def test_a_failure_is_one_line_with_the_last_line_of_the_log(tmp_path):
-    told = failures.note(
+    message = failures.note(
         submitted(
             tmp_path, log="2026-01-01 10:00:00 task 1\n2026-01-01 10:00:01 no data; details in x\n"
         ),
         FAILED,
     )
     log = tmp_path / "job.log"
-    assert told == f"runs/a.zarr.zip: FAILED, no data; log: {log}; it is tried again"
+    assert message == f"runs/a.zarr.zip: FAILED, no data; log: {log}; it is tried again"
 
 
 def test_where_the_job_says_nothing_slurms_log_does(tmp_path):
-    told = failures.note(submitted(tmp_path, of_slurm="sh: python: not found\n"), FAILED)
-    assert f"FAILED, sh: python: not found; log: {tmp_path / 'slurm.log'}" in told
+    message = failures.note(submitted(tmp_path, of_slurm="sh: python: not found\n"), FAILED)
+    assert f"FAILED, sh: python: not found; log: {tmp_path / 'slurm.log'}" in message
 
 
 def test_what_slurm_does_not_name_is_told_as_it_is(tmp_path):
@@ -50,7 +50,7 @@ def test_what_slurm_does_not_name_is_told_as_it_is(tmp_path):
     )
 
 
-def test_the_end_tells_what_failed_for_good_and_nothing_else(tmp_path, capsys):
+def test_the_summary_has_only_jobs_that_failed_for_the_last_time(tmp_path, capsys):
     failures.print_summary()
     assert capsys.readouterr().err == ""
     failures.note(submitted(tmp_path, attempt=3), FAILED)

@@ -48,10 +48,10 @@ def test_what_the_default_partition_gives_is_taken(plan, tmp_path):
 def test_all_that_is_beyond_a_partition_is_told_at_once(plan, tmp_path):
     with pytest.raises(UserError) as refused:
         limits.refuse_beyond(plan, profile(tmp_path, "  slurm_partition: small\n"))
-    told = str(refused.value)
-    assert "steps, plain: minutes 60, at most 30" in told
-    assert "steps, search: minutes 60, at most 30" in told
-    assert "memory_mb" not in told  # one of its nodes has enough
+    message = str(refused.value)
+    assert "steps, plain: minutes 60, at most 30" in message
+    assert "steps, search: minutes 60, at most 30" in message
+    assert "memory_mb" not in message  # one of its nodes has enough
 
 
 def test_where_slurm_does_not_answer_nothing_is_refused(plan, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""What the executor makes of Slurm's answers, and of none."""
+"""The executor with and without answers of Slurm."""
 
 from __future__ import annotations
 
@@ -73,15 +73,15 @@ def test_a_job_that_slurm_knows_goes_on_and_is_looked_at_soon(ask, tmp_path):
     assert executor.next_seconds_between_status_checks == main_process.LOOK_SECONDS
 
 
-@pytest.mark.parametrize("made", [True, False])
-def test_a_job_that_slurm_has_forgotten_is_over(ask, tmp_path, made):
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_job_that_slurm_has_forgotten_is_over(ask, tmp_path, exists):
     executor, jobs = Made(), [job(tmp_path / "run")]
-    if made:
+    if exists:
         (tmp_path / "run").touch()
     for _ in range(main_process.MISSED - 1):
         assert ask(executor, jobs, {}) == jobs
     assert ask(executor, jobs, {}) == []
-    assert executor.ended == ["success" if made else "SLURM status is: 'FORGOTTEN'"]
+    assert executor.ended == ["success" if exists else "SLURM status is: 'FORGOTTEN'"]
 
 
 def test_a_job_beyond_its_partition_is_refused(monkeypatch):

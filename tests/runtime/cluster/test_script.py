@@ -51,9 +51,9 @@ def test_in_a_group_a_failure_stops_only_what_comes_after():
 
 
 def test_the_shell_waits_for_a_job_that_saves_its_state():
-    told = script.text(job(f"{sys.executable} -c '{SAVES}'"))
+    text = script.text(job(f"{sys.executable} -c '{SAVES}'"))
     process = subprocess.Popen(
-        ["sh", "-c", told], stdout=subprocess.PIPE, text=True, start_new_session=True
+        ["sh", "-c", text], stdout=subprocess.PIPE, text=True, start_new_session=True
     )
     assert process.stdout.readline() == "works\n"
     os.killpg(process.pid, signal.SIGTERM)  # as Slurm does, to all processes of a job

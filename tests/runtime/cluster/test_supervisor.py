@@ -1,4 +1,4 @@
-"""The supervisor starts Snakemake again where it died or hangs, and ends when it is told to."""
+"""The supervisor starts Snakemake again where it died or hangs, and ends on a signal."""
 
 from __future__ import annotations
 
@@ -113,15 +113,15 @@ def test_a_signal_ends_it_and_it_says_what_goes_on(run, tmp_path, capsys, number
 
     threading.Thread(target=tell).start()
     assert run(SILENT, queue={"7": "key", "8": "key"}) == 128 + number
-    told = capsys.readouterr().err
-    assert "2 jobs go on in the queue; the same command takes over" in told
-    assert "scancel --name=name" in told
-    assert told.count("\n") == 1
+    output = capsys.readouterr().err
+    assert "2 jobs go on in the queue; the same command takes over" in output
+    assert "scancel --name=name" in output
+    assert output.count("\n") == 1
 
 
 def test_a_signal_that_only_make_got_ends_it(run, tmp_path, monkeypatch):
     began = (tmp_path / "starts").exists
     monkeypatch.setattr(
-        supervisor, "signals_of_make", lambda known: [*known][:1] if began() else []
+        supervisor, "signals_of_make", lambda numbers: [*numbers][:1] if began() else []
     )
     assert run(SILENT, queue={"7": "key"}) == 128 + supervisor.SIGNALS[0]

@@ -163,13 +163,13 @@ def install() -> None:
 
 
 def wait(condition: Callable[[], Any], seconds: float = 60) -> Any:
-    """What a condition gives as soon as it holds. TimeoutError where it does not in time."""
+    """Return the value of a condition once it holds; raise TimeoutError if it does not in time."""
     until = time.monotonic() + seconds
-    while not (found := condition()):
+    while not (value := condition()):
         if time.monotonic() > until:
             raise TimeoutError
         time.sleep(0.3)
-    return found
+    return value
 
 
 def _runs(process: int) -> bool:
