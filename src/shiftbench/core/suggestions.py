@@ -29,13 +29,13 @@ def unknown(what: str, name: object, names: Iterable[object]) -> str:
 
     what: the kind of thing that the name stands for. names: all that exist.
     """
-    names = [str(name) for name in names]
-    if close := nearest(name, names):
+    candidates = [str(name) for name in names]
+    if close := nearest(name, candidates):
         return f'unknown {what} "{name}"; did you mean "{close[0]}"?'
-    if len(names) <= LISTED:
-        return f'unknown {what} "{name}"; known: {", ".join(names) or "none"}'
-    near = ", ".join(nearest(name, names, NEAREST, 0.0))
-    return f'unknown {what} "{name}"; the nearest of {len(names):,}: {near}'
+    if len(candidates) <= LISTED:
+        return f'unknown {what} "{name}"; known: {", ".join(candidates) or "none"}'
+    near = ", ".join(nearest(name, candidates, NEAREST, 0.0))
+    return f'unknown {what} "{name}"; the nearest of {len(candidates):,}: {near}'
 
 
 def nearest(

@@ -1,6 +1,6 @@
 """Regret of online learners on a stream, and the bounds that theorems put on it.
 
-Source: cherief2019online, Theorems 1 (SVA) and 2 (SVB), with the constants of its long version; the
+Source: cherief2019online, Theorems 1 (SVA) and 2 (SVB), with the constants of the ACML paper; the
 bounds of the online gradient algorithm (OGA) are the textbook ones. A learner declares its row of
 the tables as `theorem`: gradient (oga), gradient of the expected loss (oga-el), 1 (sva), 2 (svb), or
 2, strongly convex. Each bound has two forms. With the stream's gradients g_t:
