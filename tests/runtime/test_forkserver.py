@@ -252,7 +252,9 @@ def test_a_job_of_a_group_saves_where_all_processes_get_the_signal(
 ) -> None:
     code = "import sys; from shiftbench.runtime import forkserver_client as warm; "
     code += "sys.exit(warm.run(sys.argv[1:]))"
-    monkeypatch.setattr(script, "WARM", shlex.join([sys.executable, "-c", code, "sh", "-c"]))
+    monkeypatch.setattr(
+        script, "FORK_SERVERS", shlex.join([sys.executable, "-c", code, "sh", "-c"])
+    )
     child, status = tmp_path / "child", tmp_path / "status"
     job = f"{shlex.join(_command('wait', str(child)))}; echo $? > {status}"
     group = SimpleNamespace(
@@ -262,8 +264,8 @@ def test_a_job_of_a_group_saves_where_all_processes_get_the_signal(
     process = subprocess.Popen(["sh", "-c", script.text(group)], env=environment)
     _until(lambda: child.exists() and child.read_text())
     shell = psutil.Process(process.pid)
-    for process in [shell, *shell.children(recursive=True)]:  # as Slurm does
-        process.terminate()
+    for member in [shell, *shell.children(recursive=True)]:  # as Slurm does
+        member.terminate()
     process.wait(PATIENCE_SECONDS)
     assert status.read_text() == "7\n"
 
