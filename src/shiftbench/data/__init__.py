@@ -1,4 +1,4 @@
-"""Streams, one file a family: raw data to a stream store, and a store to tasks.
+"""Stream families, one file each: from raw data to a store, and from a store to tasks.
 
-Found by file name. Files that start with an underscore are shared helpers.
+A family is found by the name of its file. Files whose names start with an underscore are helpers.
 """

@@ -186,12 +186,12 @@ def test_the_data_sets_are_in_the_table_of_raw_data_with_the_marks_of_five():
     assert len(DATASETS) == 32
     assert set(DATASETS) == {one for one in raw.table() if one.startswith("tcpd-")}
     for name in DATASETS:
-        assert list(raw.table()[name].files) == [_tcpd.file(name)]
-        assert len(_tcpd.annotations(name)) == 5
+        assert list(raw.table()[name].files) == [_tcpd.file_name(name)]
+        assert len(_tcpd.positions(name)) == 5
 
 
 def test_marks_of_the_well_log_are_those_that_its_own_reader_has():
-    marks = {name: tuple(points) for name, points in _tcpd.annotations("tcpd-well-log").items()}
+    marks = {name: tuple(points) for name, points in _tcpd.positions("tcpd-well-log").items()}
     assert marks == _well_log.ANNOTATIONS
     agreed = series_file._agreed(marks)
     assert np.abs(np.subtract(agreed, _well_log.AGREED)).max() <= 1
@@ -201,7 +201,7 @@ def test_marks_of_the_well_log_are_those_that_its_own_reader_has():
 def test_marks_are_those_of_the_dataset():
     official = json.loads((Path(MIRROR) / "tcpd" / "annotations.json").read_text())
     for name in DATASETS:
-        assert _tcpd.annotations(name) == official[Path(_tcpd.file(name)).stem]
+        assert _tcpd.positions(name) == official[Path(_tcpd.file_name(name)).stem]
 
 
 ZERO = {

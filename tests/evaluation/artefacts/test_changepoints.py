@@ -27,7 +27,7 @@ def stream(name: str, folder: Path):
     flow = [float(value) for value in _nile.FLOW]
     years = [str(_nile.FIRST_YEAR + number) for number in range(len(flow))]
     data = {"time": {"raw": years}, "series": [{"label": "flow", "raw": flow}]}
-    (folder / series_file._tcpd.file(name)).write_text(json.dumps(data))
+    (folder / series_file._tcpd.file_name(name)).write_text(json.dumps(data))
     settings = {"dataset": name, "regressors": "constant", "scaling": "z-score"}
     spec = {"stream": name, "family": "series-file", "settings": settings}
     store = series_file.build(series_file.Settings(**settings), folder)

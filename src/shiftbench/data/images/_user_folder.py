@@ -95,8 +95,7 @@ def _refuse_empty(path: Path, files: Sequence[Path]) -> None:
     filled = {folder for file in files for folder in file.parents}
     below = (folder for folder in sorted(path.rglob("*")) if folder.is_dir())
     for folder in below:
-        hidden = any(part.startswith(".") for part in folder.relative_to(path).parts)
-        if folder not in filled and not hidden:
+        if folder not in filled and not user_folder.is_hidden(folder.relative_to(path)):
             raise UserError(f"The folder {folder} has no image. Put some there, or take it out.")
 
 

@@ -2,8 +2,8 @@
 
 Source: knoblauch2018robust, 5.2, prepared as in the authors' script: means of twelve two-hour
 values a day, minus the mean of the weekday over the whole year (a look-ahead). Rings around a
-station are the others at a distance inside two limits, by road or as the crow flies. The congestion
-charge began on 17 February 2003.
+station are the other stations at a distance within two limits, by road or as the crow flies. The
+congestion charge began on 17 February 2003.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from shiftbench.data.series import _number_files
+from shiftbench.data.series._series_store import Series
 
 STATIONS = (
     "BT1", "BX1", "BX2", "CR2", "CR4", "EA1", "EA2", "EN1", "GR4", "GR5",
@@ -29,8 +30,39 @@ RING_LIMITS = (0.0, 10.0, 20.0, 30.0, 40.0, 100.0)
 DISTANCES = {"road": "RoadDistanceMatrix", "euclid": "EuclideanDistanceMatrix"}
 
 
-def daily(raw: Path) -> np.ndarray:
-    """Daily means less weekday means [366, 29]; UserError where a file is not as it should be."""
+def read(raw: Path) -> Series:
+    """Read the nitrogen oxides [366, 29]: there is an event, but no accepted segmentation.
+
+    UserError if a file is missing or wrong.
+    """
+    return Series(
+        _daily(raw)[None],
+        time=(FIRST_DAY + np.arange(DAYS)).astype(str),
+        names=STATIONS,
+        units="unknown",
+        truth="unknown",
+        changes=[],
+        look_ahead="weekday means",
+        event=(CONGESTION_CHARGE, "the congestion charge begins"),
+    )
+
+
+def neighbours(raw: Path, rings: int) -> np.ndarray:
+    """Return the stations in each ring [3, ring, 29, 29] bool, for own lag, road and euclid.
+
+    The rings of the own-lag model are empty.
+    """
+    limits = np.array(RING_LIMITS[: rings + 1])
+    size = len(STATIONS)
+    within = np.zeros((1 + len(DISTANCES), rings, size, size), bool)
+    for model, name in enumerate(DISTANCES.values(), start=1):
+        distance = _number_files.read(raw / f"{name}_bigger.csv", (size, size), delimiter=",")
+        within[model] = (distance > limits[:-1, None, None]) & (distance < limits[1:, None, None])
+    return within
+
+
+def _daily(raw: Path) -> np.ndarray:
+    """Return daily means less weekday means [366, 29]."""
     columns = [
         _number_files.read(raw / f"{name}_081702-081703_2h.txt", (DAYS * VALUES_PER_DAY,), skip=1)
         for name in STATIONS
@@ -39,22 +71,3 @@ def daily(raw: Path) -> np.ndarray:
     for day in range(DAYS_PER_WEEK):
         means[day::DAYS_PER_WEEK] -= means[day::DAYS_PER_WEEK].mean(axis=0)
     return means
-
-
-def neighbours(raw: Path, rings: int) -> np.ndarray:
-    """Who is in which ring [3, ring, 29, 29] bool, for the models own lag, road and euclid.
-
-    The own-lag model has no one in its rings.
-    """
-    limits = np.array(RING_LIMITS[: rings + 1])
-    size = len(STATIONS)
-    found = np.zeros((1 + len(DISTANCES), rings, size, size), bool)
-    for model, name in enumerate(DISTANCES.values(), start=1):
-        distance = _number_files.read(raw / f"{name}_bigger.csv", (size, size), delimiter=",")
-        found[model] = (distance > limits[:-1, None, None]) & (distance < limits[1:, None, None])
-    return found
-
-
-def dates() -> np.ndarray:
-    """The days as text [366], such as 2002-08-17."""
-    return (FIRST_DAY + np.arange(DAYS)).astype(str)

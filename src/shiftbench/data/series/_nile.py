@@ -1,12 +1,16 @@
 """Annual flow of the Nile at Aswan, 1871 to 1970, in 10^8 m^3.
 
-Numbers in code, not a file of data, so that a run is repeated if one of them changes.
+The numbers are in code, not in a data file, so that a run is repeated if one of them changes.
 Source: G. W. Cobb, 1978, Biometrika 65; J. Durbin and S. J. Koopman, 2001. The accepted
 change is that of 1898, when work on the dam began: 1898 is the last year of high flow, so
 the new segment starts in 1899 (so do three of five annotators in TCPD; two see no change).
 """
 
 from __future__ import annotations
+
+import numpy as np
+
+from shiftbench.data.series._series_store import Series
 
 FIRST_YEAR = 1871
 NEW_SEGMENT = 1899 - FIRST_YEAR
@@ -20,3 +24,10 @@ FLOW = (
     1040, 860, 874, 848, 890, 744, 749, 838, 1050, 918, 986, 797, 923, 975, 815,
     1020, 906, 901, 1170, 912, 746, 919, 718, 714, 740,
 )  # fmt: skip
+
+
+def read() -> Series:
+    """Return the hundred flows of the Nile, with the accepted change."""
+    value = np.array(FLOW, float)[None, :, None]
+    years = FIRST_YEAR + np.arange(value.shape[1])
+    return Series(value, years, ["Aswan"], "1e8 m3", "accepted", [NEW_SEGMENT])

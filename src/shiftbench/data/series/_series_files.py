@@ -1,9 +1,9 @@
 """Reader of series in files: CSV, or JSON in the form of the Turing Change Point Dataset.
 
-CSV: a row a value, in order of time. A first line without a number names the columns; without
-such a line they are called 1, 2, ... JSON: {"series": [{"label": ..., "raw": [values]}, ...]},
-with labels of time in {"time": {"raw": [...]}} if there are any, and the `name` of the series.
-Whatever is wrong is told by file and line, or place, and column.
+CSV: one row a value, in order of time. A first line without a number names the columns; without
+such a line they are called 1, 2, ... JSON: {"series": [{"label": ..., "raw": [values]}, ...]}, with
+labels of time in {"time": {"raw": [...]}} if there are any, and the `name` of the series. Errors
+name file, line or number of the value, and column.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ from shiftbench.data import times
 from shiftbench.data.times import is_number
 
 GAPS = ("", "na", "n/a", "nan", "null", "none", "?")
-"""What stands for a missing value, in small letters."""
+"""Texts that stand for a missing value, in small letters."""
 FEWEST = 3
-"""Values of the shortest series."""
+"""Number of values of the shortest series."""
 TIME = "time"
-"""What the labels of time in a JSON file are called."""
+"""Name of the labels of time in a JSON file."""
 
 
 class Column(NamedTuple):
-    """A column of a file: its cells, texts or what a JSON file has, and the lines of a CSV."""
+    """A column of a file: its cells, texts or JSON values, and their lines in a CSV."""
 
     name: str
     cells: Sequence[Any]
     lines: Sequence[int] = ()
 
     def row(self, number: int) -> str:
-        """Where a cell stands, for messages."""
+        """Return the position of a cell, for messages."""
         return f"line {self.lines[number]}" if self.lines else f"value {number + 1}"
 
     def place(self, path: Path, number: int) -> str:
-        """The same with file and column."""
+        """Return the position of a cell with file and column."""
         return f'{path}, {self.row(number)}, column "{self.name}"'
 
 
 class Table(NamedTuple):
-    """What is read of a file: value [time, series], names of the series, labels of time [time].
+    """The content of a file: value [time, series], names of the series, labels of time [time].
 
-    time_name: what the file calls time, empty where it has none and labels are 1, 2, ... name: of
-    the whole, as annotations may call it. filled: whether values were missing.
+    time_name: name of time in the file, empty if the labels are 1, 2, ... name: of the whole, for
+    files of annotations. filled: whether values were missing.
     """
 
     value: np.ndarray
@@ -63,20 +63,31 @@ class Table(NamedTuple):
 
 
 def read(path: Path, columns: Sequence[str], time: str, delimiter: str, gaps: str) -> Table:
-    """The columns of a file, all with a number in the first row where none is named.
+    """Read columns of a file; by default all that start with a number.
 
-    gaps: `refuse` or `interpolate`. UserError, with its place, for what is wrong.
+    Parameters
+    ----------
+    path : a .json file, or else CSV
+    columns : names of the columns
+    time : the column of time; empty for none, or the labels of a JSON file
+    delimiter : separator of the cells of a CSV file
+    gaps : `refuse` or `interpolate`
+
+    Raises
+    ------
+    UserError
+        with the position in the file, if the file is wrong or a column is missing
     """
     if path.is_dir():
         raise UserError(f"{path} is a folder; name one file, a CSV or a JSON")
     form = _json if path.suffix.lower() == ".json" else _csv
-    name, time_name, found = form(path, time, delimiter)
-    named = {column.name: column for column in found}
-    if len(named) < len(found):
-        twice = next(one.name for one in found if named[one.name] is not one)
+    name, time_name, all_columns = form(path, time, delimiter)
+    by_name = {column.name: column for column in all_columns}
+    if len(by_name) < len(all_columns):
+        twice = next(column.name for column in all_columns if by_name[column.name] is not column)
         raise UserError(f'{path}: two columns are called "{twice}"; rename one')
-    labels = named.pop(time_name) if time_name else None
-    chosen = _chosen(path, named, columns)
+    labels = by_name.pop(time_name) if time_name else None
+    chosen = _chosen(path, by_name, columns)
     if len(chosen[0].cells) < FEWEST:
         raise UserError(f"{path}: {len(chosen[0].cells)} values; a series has at least {FEWEST}")
     value = np.stack([_numbers(path, column, gaps) for column in chosen], axis=1)
@@ -95,32 +106,32 @@ def read(path: Path, columns: Sequence[str], time: str, delimiter: str, gaps: st
     )
 
 
-def annotations(source: str | Mapping[str, Sequence[int]], name: str) -> dict[str, list[int]]:
-    """The positions of each annotator: as they are, or from a JSON file.
+def positions(source: str | Mapping[str, Sequence[int]], name: str) -> dict[str, list[int]]:
+    """Return the positions of each annotator, from a mapping or a JSON file.
 
-    The file has {annotator: [positions]} or, for several series, that by the name of each.
+    The file has {annotator: [positions]}, or {name: {annotator: [positions]}} for several series.
     UserError for another form.
     """
     if not isinstance(source, str):
         return {str(annotator): list(points) for annotator, points in source.items()}
     path = Path(source)
-    found = _parsed(path)
-    if isinstance(found, dict) and found and all(isinstance(v, dict) for v in found.values()):
-        if name not in found:
-            raise UserError(f"{path}: {unknown('series', name, found)}")
-        found = found[name]
-    if not isinstance(found, dict) or not all(_is_positions(one) for one in found.values()):
+    content = _parsed(path)
+    if isinstance(content, dict) and content and all(isinstance(v, dict) for v in content.values()):
+        if name not in content:
+            raise UserError(f"{path}: {unknown('series', name, content)}")
+        content = content[name]
+    if not isinstance(content, dict) or not all(map(_is_positions, content.values())):
         raise UserError(
             f'{path}: annotations are {{"annotator": [position, ...]}}, with positions in whole'
             ' numbers; or that by name of the series, as {"NAME": {"annotator": [...]}}'
         )
-    return found
+    return content
 
 
 def refuse_outside(place: str, marks: Mapping[str, Sequence[int]], values: int) -> None:
-    """UserError for a position at which no new segment can start."""
+    """Raise UserError for a position at which no new segment can start."""
     if not marks:
-        raise UserError(f"{place}: there is no annotator; take the annotations out")
+        raise UserError(f"{place}: there is no annotator; remove the annotations")
     for annotator, points in marks.items():
         for point in points:
             if not 0 < point < values:
@@ -131,20 +142,20 @@ def refuse_outside(place: str, marks: Mapping[str, Sequence[int]], values: int) 
 
 
 def _csv(path: Path, time: str, delimiter: str) -> tuple[str, str, list[Column]]:
-    """Name, column of time and columns of a CSV file."""
+    """Return name, column of time and columns of a CSV file."""
     rows = list(_rows(path, delimiter))
     if not rows:
-        raise UserError(f"{path}: no row; a series has a row a value")
+        raise UserError(f"{path}: no row; a series has one row a value")
     head = [cell.strip() for cell in rows[0][1]]
-    headed = not any(is_number(cell) for cell in head)
-    names = head if headed else [str(number) for number in range(1, len(head) + 1)]
+    has_names = not any(is_number(cell) for cell in head)
+    names = head if has_names else [str(number) for number in range(1, len(head) + 1)]
     for line, cells in rows:
         if len(cells) != len(names):
-            words = f"{len(cells)} cells, but the first line has {len(names)}"
-            raise UserError(f"{path}, line {line}: {words}; is the delimiter {delimiter!r}?")
+            reason = f"{len(cells)} cells, but the first line has {len(names)}"
+            raise UserError(f"{path}, line {line}: {reason}; is the delimiter {delimiter!r}?")
     if time and time not in names:
         raise UserError(f"{path}, line {rows[0][0]}: {unknown('column of time', time, names)}")
-    body = rows[1:] if headed else rows
+    body = rows[1:] if has_names else rows
     lines = [line for line, _ in body]
     columns = [
         Column(name, [cells[number].strip() for _, cells in body], lines)
@@ -154,13 +165,13 @@ def _csv(path: Path, time: str, delimiter: str) -> tuple[str, str, list[Column]]
 
 
 def _rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a CSV file with their lines. UserError for an empty line among them."""
+    """Yield the rows of a CSV file with their lines. UserError for an empty line between rows."""
     empty = 0
     reader = csv.reader(io.StringIO(_text(path), newline=""), delimiter=delimiter, strict=True)
     try:
         for cells in reader:
             if cells and empty:
-                raise UserError(f"{path}, line {empty}: an empty line; take it out")
+                raise UserError(f"{path}, line {empty}: an empty line; remove it")
             if cells:
                 yield reader.line_num, cells
             else:
@@ -170,26 +181,31 @@ def _rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _json(path: Path, time: str, delimiter: str) -> tuple[str, str, list[Column]]:
-    """Name, column of time and columns of a JSON file."""
-    found = _parsed(path)
-    series = found.get("series") if isinstance(found, dict) else None
+    """Return name, column of time and columns of a JSON file."""
+    content = _parsed(path)
+    series = content.get("series") if isinstance(content, dict) else None
     if not isinstance(series, list) or not series or not all(map(_is_series, series)):
         raise UserError(
             f'{path}: no series; the form is {{"series": [{{"label": "NAME", "raw": [1.5, ...]}}]}}'
         )
-    of_time = found.get("time")
+    of_time = content.get("time")
     labels = of_time.get("raw") if isinstance(of_time, dict) else None
     if time and labels is None:
         raise UserError(f'{path}: no labels of time; they are in {{"time": {{"raw": [...]}}}}')
     time = (time or TIME) if labels is not None else ""
-    raw = [(str(one.get("label", number)), one["raw"]) for number, one in enumerate(series, 1)]
-    raw += [(time, labels)] if time else []
-    length = len(series[0]["raw"])
-    for label, values in raw:
-        if not isinstance(values, list) or len(values) != length:
-            raise UserError(f'{path}: "{label}" has not {length} values, as the first series has')
-    columns = [Column(label, values) for label, values in raw]
-    return str(found.get("name", path.stem)), time, columns
+    columns = [
+        Column(str(entry.get("label", number)), entry["raw"])
+        for number, entry in enumerate(series, 1)
+    ]
+    if labels is not None:
+        columns.append(Column(time, labels))
+    length = len(columns[0].cells)
+    for column in columns:
+        if not isinstance(column.cells, list) or len(column.cells) != length:
+            raise UserError(
+                f'{path}: "{column.name}" has not {length} values, as the first series has'
+            )
+    return str(content.get("name", path.stem)), time, columns
 
 
 def _parsed(path: Path) -> Any:
@@ -213,24 +229,24 @@ def _text(path: Path) -> str:
         ) from None
 
 
-def _chosen(path: Path, named: Mapping[str, Column], wanted: Sequence[str]) -> list[Column]:
-    """The columns that are named, or else those that start with a number or a gap."""
+def _chosen(path: Path, columns: Mapping[str, Column], wanted: Sequence[str]) -> list[Column]:
+    """Return the wanted columns, or if none is, all that start with a number or a gap."""
     for name in wanted:
-        if name not in named:
-            raise UserError(f"{path}: {unknown('column', name, named)}")
+        if name not in columns:
+            raise UserError(f"{path}: {unknown('column', name, columns)}")
     if wanted:
-        return [named[name] for name in wanted]
-    chosen = [one for one in named.values() if one.cells and _starts(one.cells[0])]
+        return [columns[name] for name in wanted]
+    chosen = [column for column in columns.values() if column.cells and _starts(column.cells[0])]
     if not chosen:
         raise UserError(
-            f"{path}: no column starts with a number, of {', '.join(map(repr, named))};"
+            f"{path}: no column starts with a number, of {', '.join(map(repr, columns))};"
             " is `delimiter` right?"
         )
     return chosen
 
 
 def _numbers(path: Path, column: Column, gaps: str) -> np.ndarray:
-    """The numbers of a column [time], NaN where one is missing and may be."""
+    """Return the numbers of a column [time], NaN for gaps. UserError for gaps that are refused."""
     numbers = np.empty(len(column.cells))
     for row, content in enumerate(column.cells):
         if is_number(content):
@@ -247,19 +263,19 @@ def _numbers(path: Path, column: Column, gaps: str) -> np.ndarray:
 
 
 def _interpolated(path: Path, name: str, numbers: np.ndarray) -> np.ndarray:
-    """The numbers with gaps on the line between their neighbours; at an end, as the nearest."""
-    known = np.flatnonzero(~np.isnan(numbers))
-    if not len(known):
+    """Fill gaps on the line between their neighbours; at an end, with the nearest number."""
+    present = np.flatnonzero(~np.isnan(numbers))
+    if not len(present):
         raise UserError(f'{path}, column "{name}": no number, only gaps; choose other `columns`')
-    return np.interp(np.arange(len(numbers)), known, numbers[known])
+    return np.interp(np.arange(len(numbers)), present, numbers[present])
 
 
-def _is_series(found: Any) -> bool:
-    return isinstance(found, dict) and isinstance(found.get("raw"), list)
+def _is_series(content: Any) -> bool:
+    return isinstance(content, dict) and isinstance(content.get("raw"), list)
 
 
-def _is_positions(found: Any) -> bool:
-    return isinstance(found, list) and all(type(point) is int for point in found)
+def _is_positions(content: Any) -> bool:
+    return isinstance(content, list) and all(type(point) is int for point in content)
 
 
 def _is_gap(content: Any) -> bool:
@@ -267,5 +283,5 @@ def _is_gap(content: Any) -> bool:
 
 
 def _starts(content: Any) -> bool:
-    """Whether a column that starts so is one of numbers."""
+    """Return whether a column whose first cell this is has numbers."""
     return _is_gap(content) or is_number(content)

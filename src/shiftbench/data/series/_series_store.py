@@ -1,9 +1,9 @@
-"""The store of one or more series, and its tasks: what every family of series shares.
+"""The store of one or more series, and its tasks, for all families of series.
 
 A row is one step: targets y [d] and, for each model m of the learner's set, a design matrix
-X_m [d, p], y ~ X_m beta. Designs are made when a task is read. With regressors from the past
-the first value of the series has no row, so that task 0 is the second value; the coordinate
-`position` tells where a task starts, counted from 1 in the values of the series.
+X_m [d, p], y ~ X_m beta. Designs are made when a task is read. With regressors from the past the
+first value of the series has no row, so that task 0 is the second value; the coordinate `position`
+is the first value of a task, counted from 1 in the values of the series.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import xarray as xr
 
 from shiftbench.core.errors import UserError
 from shiftbench.core.interface import Batch, Problem, Task
-from shiftbench.data.store import raw as raw_data
+from shiftbench.data.attributes import about
+from shiftbench.data.store import raw as raw_files
 
 BY_TASK = ("realisation", "task")
 TIME = "number, year or date of a value"
@@ -25,12 +26,12 @@ TIME = "number, year or date of a value"
 class Series(NamedTuple):
     """A data set as it is read.
 
-    value: [realisation, time, series]; time: [time] labels (number, year or date);
-    names: of the series; time_name: what its file calls time.
-    truth: how `changes`, first positions of new segments from 0, are known: `known`,
-    `accepted`, `annotated` or `unknown`.
-    annotations: annotator -> positions, in the values that they saw, one in `every`.
-    look_ahead: what the preparation knows of the whole series; event: (position, words).
+    value: [realisation, time, series]; time: [time] labels (number, year or date); names: of the
+    series; time_name: name of time in the file.
+    truth: source of `changes`, first positions of new segments from 0: `known`, `accepted`,
+    `annotated` or `unknown`.
+    annotations: positions by annotator, in the values that they saw, one in `every`.
+    look_ahead: statistics of the whole series that the preparation uses; event: (position, words).
     """
 
     value: np.ndarray
@@ -47,7 +48,7 @@ class Series(NamedTuple):
 
 
 class View(NamedTuple):
-    """How learners see a series; see the settings of the family `series`."""
+    """The view that learners have of a series; see the settings of the family `series`."""
 
     regressors: str
     scaling: str
@@ -55,27 +56,40 @@ class View(NamedTuple):
     rows_per_task: int
 
 
-def stored(name: str, series: Series, view: View, about: raw_data.Dataset) -> xr.Dataset:
-    """The store: value [realisation, time, series] as the learner sees it, shift, position.
+class Prepared(NamedTuple):
+    """Values as learners see them, and how: origin + scale * value is in the units of the data.
 
-    Where values are centred or scaled, origin and scale [realisation, series] bring them back to
-    the units of the data: origin + scale * value. shift, annotation (by people) and event are truth
-    and reach no learner. UserError, with the data's name, where a series does not vary and has no
-    z-score.
+    value: [realisation, time, series]; origin, scale: broadcast to [realisation, 1, series];
+    look_ahead: statistics of the whole series that were used.
     """
-    value, look_ahead, origin, scale = _prepared(name, series, view)
-    store = _labelled(series, view, about, value, look_ahead)
-    if value is not series.value:
-        shape = (len(value), 1, value.shape[2])
-        for kind, number in (("origin", origin), ("scale", scale)):
-            about_it = described(f"{kind} of the values in the units of the data", series.units)
+
+    value: np.ndarray
+    origin: np.ndarray
+    scale: np.ndarray
+    look_ahead: str
+
+
+def stored(name: str, series: Series, view: View, entry: raw_files.Dataset) -> xr.Dataset:
+    """Return the store: value [realisation, time, series] as learners see it, shift, position.
+
+    If values are centred or scaled, origin and scale [realisation, series] give the units of the
+    data: origin + scale * value. shift, annotation (by people) and event are truth and reach no
+    learner. UserError, with the name of the data, for a z-score of a constant series.
+    """
+    prepared = _prepared(name, series, view)
+    store = _labelled(series, view, prepared)
+    store = store.assign_attrs(entry.attributes())
+    if prepared.value is not series.value:
+        shape = (len(prepared.value), 1, prepared.value.shape[2])
+        for kind, number in (("origin", prepared.origin), ("scale", prepared.scale)):
+            attributes = about(f"{kind} of the values in the units of the data", series.units)
             whole = np.broadcast_to(number, shape)[:, 0]
-            store[kind] = (("realisation", "series"), whole, about_it)
+            store[kind] = (("realisation", "series"), whole, attributes)
     return store
 
 
 def problem(store: xr.Dataset) -> Problem:
-    """Regression of d values on a design of shape (models, d, regressors)."""
+    """Return the problem: regression of d values on a design of shape (models, d, regressors)."""
     d, rows = store.sizes["series"], int(store.attrs["rows_per_task"])
     models, rings = store.sizes.get("model", 1), store.sizes.get("ring", 0)
     regressors = {
@@ -89,40 +103,25 @@ def problem(store: xr.Dataset) -> Problem:
 
 
 def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
-    """The steps of task t: inputs [S, n, M, d, p], targets [S, n, d]; nothing is held out.
+    """Return the steps of task t: inputs [S, n, M, d, p], targets [S, n, d]; nothing is held out.
 
-    The last task is filled up with masked rows where the series ends within it.
+    The last task is padded with masked rows if the series ends within it.
     """
     rows = int(store.attrs["rows_per_task"])
     value = store["value"].values
     wanted = int(store["position"].values[t]) - 1 + np.arange(rows)
     inside = wanted < value.shape[1]
     steps = np.where(inside, wanted, value.shape[1] - 1)
-    chosen = np.asarray(realisations, int)[:, None]
-    targets = value[chosen, steps]
-    # Only a constant design has a row for the first value, and it has no use for the past.
-    inputs = _design(store, value[chosen, np.maximum(steps - 1, 0)])
+    numbers = np.asarray(realisations, int)[:, None]
+    targets = value[numbers, steps]
+    # Only a constant design has a row for the first value, and it does not use the past.
+    inputs = _design(store, value[numbers, np.maximum(steps - 1, 0)])
     mask = np.broadcast_to(inside, targets.shape[:2])
     return Task(Batch(inputs, targets, mask), None, None)
 
 
-def described(long_name: str, units: str = "1") -> dict[str, str]:
-    """The attributes of a variable."""
-    return {"long_name": long_name, "units": units}
-
-
-def _named(column: str) -> dict[str, str]:
-    """The attributes of the axis of time; `column` is what a file calls it."""
-    return described(column) | {"column": column} if column else described(TIME)
-
-
-def _prepared(
-    name: str, series: Series, view: View
-) -> tuple[np.ndarray, str, np.ndarray, np.ndarray]:
-    """The values centred and scaled, in words what of the whole series that took, and the scale.
-
-    That is origin and scale, to be broadcast to [realisation, 1, series].
-    """
+def _prepared(name: str, series: Series, view: View) -> Prepared:
+    """Centre and scale the values."""
     value, used = series.value, [series.look_ahead] if series.look_ahead else []
     origin, scale = np.zeros((1, 1, 1)), np.ones((1, 1, 1))
     if view.centre == "first":
@@ -142,41 +141,39 @@ def _prepared(
         mean = value.mean(axis=axes, keepdims=True)
         value, origin = (value - mean) / scale, origin + mean
         used.append("mean and standard deviation")
-    return value, ", ".join(used), origin, scale
+    return Prepared(value, origin, scale, ", ".join(used))
 
 
-def _labelled(
-    series: Series, view: View, about: raw_data.Dataset, value: np.ndarray, look_ahead: str
-) -> xr.Dataset:
-    """The values with their labels, and the truth on the grid of tasks."""
+def _labelled(series: Series, view: View, prepared: Prepared) -> xr.Dataset:
+    """Return the values with their labels, and the truth on the grid of tasks."""
+    value = prepared.value
     first = 0 if view.regressors == "constant" else 1
     start = np.arange(first, value.shape[1], view.rows_per_task)
     shift = np.tile(_flags(series.changes, start), (len(value), 1))
     units = series.units if view.scaling == "none" else "1"
+    column = series.time_name
+    of_time = about(column) | {"column": column} if column else about(TIME)
     store = xr.Dataset(
         {
             "value": (
                 ("realisation", "time", "series"),
                 value,
-                described("observed value, after centring and scaling", units),
+                about("observed value, after centring and scaling", units),
             ),
-            "shift": (BY_TASK, shift, described("whether a new segment starts with this task")),
+            "shift": (BY_TASK, shift, about("whether a new segment starts with this task")),
         },
         coords={
-            "realisation": ("realisation", np.arange(len(value)), described("realisation")),
-            "time": ("time", series.time, _named(series.time_name)),
-            "series": ("series", np.array(series.names), described("name of the series")),
-            "task": ("task", np.arange(len(start)), described("number of the task")),
-            "position": ("task", start + 1, described("first value of the task, counted from 1")),
+            "realisation": ("realisation", np.arange(len(value)), about("realisation")),
+            "time": ("time", series.time, of_time),
+            "series": ("series", np.array(series.names), about("name of the series")),
+            "task": ("task", np.arange(len(start)), about("number of the task")),
+            "position": ("task", start + 1, about("first value of the task, counted from 1")),
         },
         attrs={
-            "title": about.title,
-            "licence": about.licence,
-            "citation": about.citation,
             "regressors": view.regressors,
             "rows_per_task": view.rows_per_task,
             "truth": series.truth,
-            "look_ahead": look_ahead,
+            "look_ahead": prepared.look_ahead,
             "warm_up": 0,
         },
     )
@@ -184,12 +181,12 @@ def _labelled(
         store = store.merge(_annotated(series, start), combine_attrs="override")
     if series.event:
         place, words = series.event
-        store["event"] = ("task", _flags([place], start), described(words))
+        store["event"] = ("task", _flags([place], start), about(words))
     return store
 
 
 def _annotated(series: Series, start: np.ndarray) -> xr.Dataset:
-    """The annotators' changepoints, and where a task stands in the values that they saw."""
+    """Return the annotators' changepoints, and the position of tasks in the values they saw."""
     seen = -(-np.arange(series.value.shape[1]) // series.every)
     last = (series.value.shape[1] - 1) // series.every
     marks = [
@@ -201,26 +198,26 @@ def _annotated(series: Series, start: np.ndarray) -> xr.Dataset:
             "annotation": (
                 ("annotator", "task"),
                 np.stack(marks),
-                described("whether an annotator sees a new segment start with this task"),
+                about("whether an annotator sees a new segment start with this task"),
             ),
             "annotated_index": (
                 "task",
                 np.minimum(seen[start], last),
-                described("first value from the task's start on that annotators saw, from 0"),
+                about("first value from the task's start on that annotators saw, from 0"),
             ),
         },
         coords={
             "annotator": (
                 "annotator",
                 np.array(list(series.annotations)),
-                described("number of the annotator"),
+                about("number of the annotator"),
             )
         },
     )
 
 
 def _flags(positions: Sequence[int], start: np.ndarray) -> np.ndarray:
-    """The tasks [task] bool that hold these positions; never task 0, which nothing precedes."""
+    """Return the tasks [task] bool that contain these positions, without task 0."""
     flags = np.zeros(len(start), bool)
     holder = np.searchsorted(start, np.asarray(positions, int), side="right") - 1
     flags[np.maximum(holder, 0)] = True
@@ -229,7 +226,7 @@ def _flags(positions: Sequence[int], start: np.ndarray) -> np.ndarray:
 
 
 def _design(store: xr.Dataset, past: np.ndarray) -> np.ndarray:
-    """Designs [S, n, M, d, p] from the values before each row [S, n, d]."""
+    """Return designs [S, n, M, d, p] from the values before each row [S, n, d]."""
     kind, d = store.attrs["regressors"], past.shape[-1]
     eye = np.eye(d)
     if kind == "constant":

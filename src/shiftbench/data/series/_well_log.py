@@ -1,4 +1,4 @@
-"""Nuclear magnetic response of a well, 4050 values, with the changepoints that people saw.
+"""Nuclear magnetic response of a well, 4050 values, with the changepoints that people marked.
 
 Source: J. J. K. O Ruanaidh and W. J. Fitzgerald, 1996. The annotations are those of TCPD
 (G. J. J. van den Burg and C. K. I. Williams, 2020, arXiv:2003.06222, annotations.json):
@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from shiftbench.data.series import _number_files
+from shiftbench.data.series._series_store import Series
 
 POINTS = 4050
 EVERY = 6
@@ -23,9 +24,19 @@ ANNOTATIONS = {
     "13": (4, 179, 255, 281, 311, 344, 402, 412, 422, 432, 462, 464, 521, 526, 620, 643, 661),
 }
 AGREED = (179, 255, 281, 311, 343, 402, 413, 422, 432)
-"""Where four of the five have a changepoint within one value of each other."""
+"""Positions at which four of the five have a changepoint within one value of each other."""
 
 
-def values(raw: Path) -> np.ndarray:
-    """The series [4050]; UserError where the file is missing or not as it should be."""
-    return _number_files.read(raw / "well.txt", (POINTS,))
+def read(raw: Path) -> Series:
+    """Read the well-log, all 4050 values. UserError if the file is missing or wrong."""
+    value = _number_files.read(raw / "well.txt", (POINTS,))[None, :, None]
+    return Series(
+        value,
+        time=1 + np.arange(POINTS),
+        names=["well"],
+        units="1",
+        truth="annotated",
+        changes=[EVERY * point for point in AGREED],
+        annotations=ANNOTATIONS,
+        every=EVERY,
+    )

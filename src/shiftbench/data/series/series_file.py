@@ -1,12 +1,12 @@
-"""A series from a file, CSV or JSON: yours, or one of those that annotators marked.
+"""A series from a file, CSV or JSON: your own, or one that annotators marked.
 
-Yours is a `path`, one or several columns of numbers in order of time, and what people saw in it if
-you have that. A `dataset` is one of 32 series of the Turing Change Point Dataset (G. J. J. van den
-Burg and C. K. I. Williams, 2020, arXiv:2003.06222). A row is one step, as in the family `series`,
-and so are the regressors.
+Your own is a `path` with one or several columns of numbers in order of time, and the changes that
+people marked in it, if you have them. A `dataset` is one of 32 series of the Turing Change Point
+Dataset (G. J. J. van den Burg and C. K. I. Williams, 2020, arXiv:2003.06222). Rows and regressors
+are those of the family `series`.
 
-A position counts the values from 0, and is the first value of a new segment. True changes, as
-metrics take them that know of no annotators, are where most annotators have a position within one
+A position counts the values from 0, and is the first value of a new segment. True changes, for
+metrics that do not use annotators, are positions at which most annotators have a mark within one
 value of each other.
 """
 
@@ -26,7 +26,7 @@ from shiftbench.data.series import _series_files, _tcpd
 from shiftbench.data.series._series_store import Series, View, stored
 from shiftbench.data.series._series_store import problem as problem
 from shiftbench.data.series._series_store import task as task
-from shiftbench.data.store import raw as raw_data
+from shiftbench.data.store import raw as raw_files
 
 FACTS = Facts(
     gives={
@@ -45,13 +45,13 @@ FACTS = Facts(
 )
 
 NEAR = 1
-"""Values between positions of annotators that mean one change."""
+"""Largest distance of positions of annotators that mean the same change."""
 
 
 @dataclass(frozen=True)
 class Settings:
     path: str = ""
-    """Your file, from the folder of the config: .json, or else CSV in UTF-8."""
+    """Your file, relative to the folder of the config: .json, or else CSV in UTF-8."""
     dataset: Literal[
         "",
         "tcpd-bank",
@@ -87,40 +87,40 @@ class Settings:
         "tcpd-usd-isk",
         "tcpd-well-log",
     ] = ""
-    """A series that annotators marked; an entry of the table of raw data."""
+    """Name of an annotated series in the table of raw data."""
     columns: tuple[str, ...] = ()
-    """Columns of the file, or labels of series of a JSON file; if empty all that start with a
-    number. Without a line of names columns are called 1, 2, ..."""
+    """Columns of the file, or labels of series of a JSON file. Empty: all that start with a number.
+    Without a line of names, columns are called 1, 2, ..."""
     time: str = ""
-    """The column of time, numbers or dates such as 2001-12-31, which must increase; if empty the
-    values are numbered, or a JSON file has its own."""
+    """The column of time, numbers or dates such as 2001-12-31, which must increase. Empty: the time
+    of a JSON file, if it has one, else the numbers of the values."""
     unit: str = ""
-    """Unit of the values, as axes of figures and tables have it."""
+    """Unit of the values, for axes of figures and tables."""
     delimiter: Literal[",", ";", "\t", " "] = ","
-    """What is between the cells of a CSV file."""
+    """Separator of the cells of a CSV file."""
     gaps: Literal["refuse", "interpolate"] = "refuse"
-    """Missing values: an error, or on the line between their neighbours (a look-ahead)."""
+    """Missing values are refused, or interpolated between their neighbours (a look-ahead)."""
     annotations: str | dict[str, tuple[int, ...]] = ""
-    """What people saw: {annotator: [positions]}, or a JSON file with that, from the folder of the
-    config. Position 0 is the first value, where no new segment can start."""
+    """The changes that people marked: {annotator: [positions]}, or a JSON file with that, relative
+    to the folder of the config. Position 0 is the first value, where no new segment can start."""
     regressors: Literal["constant", "own-lag", "own-level-and-lag"] = "constant"
-    """constant: a level for each column. own-lag: a common intercept and each column's own last
-    value; own-level-and-lag: an intercept of its own as well."""
+    """constant: a level for each column. own-lag: a common intercept and the last value of each
+    column. own-level-and-lag: an intercept and the last value of each column."""
     scaling: Literal["none", "z-score", "z-score-jointly"] = "z-score"
-    """z-score: less the mean, by the standard deviation, of each column; jointly: of all values
-    together. Both use the whole series, which no one has at its start (a look-ahead)."""
+    """z-score: each column minus its mean, divided by its standard deviation. z-score-jointly: the
+    same with all values together. Both use the whole series (a look-ahead)."""
     centre: Literal["none", "first", "whole-series"] = "none"
-    """What is subtracted before the scaling: the first value, or the mean of the whole series."""
+    """Value that is subtracted before the scaling: the first, or the mean of the whole series."""
     rows_per_task: Annotated[int, Ge(1)] = 1
     """Number of steps in a task."""
     sha256: str = ""
-    """Checksum of the file at `path`, compared before anything runs; not, if empty."""
+    """Checksum of the file at `path`, compared before anything runs. Empty: unchecked."""
     title: str = ""
-    """What the file has; its name, if empty."""
+    """What the file has; empty: its name."""
     licence: str = "not stated"
-    """Its licence, which the store carries."""
+    """Licence of the file, which the store carries."""
     citation: str = "not stated"
-    """Where it comes from, which the store carries."""
+    """Source of the file, which the store carries."""
 
 
 def unsupported(settings: Settings) -> Iterator[str]:
@@ -134,55 +134,55 @@ def unsupported(settings: Settings) -> Iterator[str]:
 
 
 def look(settings: Settings, path: Path) -> None:
-    """UserError for what is wrong in a user's file, or in its annotations."""
+    """Raise UserError for a wrong file of a user, or wrong annotations."""
     _read(settings, path)
 
 
 def build(settings: Settings, raw: Path) -> xr.Dataset:
-    """The store of the file at `raw`, or of a data set's in this folder; see `_series_store`.
+    """Return the store of the file at `raw`, or of a data set in this folder; see `_series_store`.
 
-    UserError, with file and place, for what is wrong there, and for a column that does not vary.
+    UserError, with file and line, if the file is wrong, or a constant column is to have a z-score.
     """
     if settings.dataset:
-        name, about = settings.dataset, raw_data.table()[settings.dataset]
+        name, entry = str(settings.dataset), raw_files.table()[settings.dataset]
     else:
         name, title = str(raw), settings.title or raw.name
-        about = raw_data.Dataset(title, settings.licence, settings.citation, {})
+        entry = raw_files.Dataset(title, settings.licence, settings.citation, {})
     view = View(settings.regressors, settings.scaling, settings.centre, settings.rows_per_task)
-    return stored(name, _read(settings, raw), view, about)
+    return stored(name, _read(settings, raw), view, entry)
 
 
 def _read(settings: Settings, raw: Path) -> Series:
-    """The series as it is, with what annotators saw."""
-    file = raw / _tcpd.file(settings.dataset) if settings.dataset else raw
-    found = _series_files.read(
+    """Read the series, with the positions that annotators marked."""
+    file = raw / _tcpd.file_name(settings.dataset) if settings.dataset else raw
+    table = _series_files.read(
         file, settings.columns, settings.time, settings.delimiter, settings.gaps
     )
     marks: Mapping[str, Sequence[int]] = {}
     if settings.dataset:
-        marks = _tcpd.annotations(settings.dataset)
+        marks = _tcpd.positions(settings.dataset)
     elif settings.annotations != "":
-        marks = _series_files.annotations(settings.annotations, found.name)
+        marks = _series_files.positions(settings.annotations, table.name)
         place = settings.annotations if isinstance(settings.annotations, str) else "annotations"
-        _series_files.refuse_outside(place, marks, len(found.value))
+        _series_files.refuse_outside(place, marks, len(table.value))
     return Series(
-        value=found.value[None],
-        time=found.time,
-        names=found.names,
+        value=table.value[None],
+        time=table.time,
+        names=table.names,
         units=settings.unit or "1",
         truth="annotated" if marks else "unknown",
         changes=_agreed(marks),
         annotations=marks,
-        look_ahead="neighbours of gaps" if found.filled else "",
-        time_name=found.time_name,
+        look_ahead="neighbours of gaps" if table.filled else "",
+        time_name=table.time_name,
     )
 
 
 def _agreed(marks: Mapping[str, Sequence[int]]) -> list[int]:
-    """Positions near which most annotators have one, the first of those that are near."""
+    """Return positions near which most annotators have a mark, the first of near positions."""
     agreed: list[int] = []
     for point in sorted(set().union(*marks.values())):
-        near = [any(abs(one - point) <= NEAR for one in points) for points in marks.values()]
+        near = [any(abs(mark - point) <= NEAR for mark in points) for points in marks.values()]
         if 2 * np.sum(near) > len(marks) and (not agreed or point - agreed[-1] > NEAR):
             agreed.append(point)
     return agreed

@@ -1,8 +1,8 @@
 """A noisy step function: one real number a task, its mean jumps at a few random places.
 
-Source: li2021vbs, section 4.1 and C.1 (Fig. 2): 30 points at spacing 1, steps of size 1 at
-two random positions, Gaussian noise of standard deviation 0.5. Each step goes up or down
-with equal probability. The level starts at 0, and task 0 is never a step.
+Source: li2021vbs, section 4.1 and C.1 (Fig. 2): 30 points at spacing 1, steps of size 1 at two
+random positions, Gaussian noise of standard deviation 0.5. Each step goes up or down with equal
+probability. The level starts at 0, and task 0 is never a step.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from shiftbench.core import seeds
 from shiftbench.core.errors import UserError
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Problem, Task
+from shiftbench.data.attributes import about
 
 FACTS = Facts(
     gives={"value": True, "one-row": True, "true-level": True, "shifts": {"not n_steps": (0,)}},
@@ -36,8 +37,8 @@ class Settings:
     n_steps: Annotated[int, Ge(0)] = 2
     """Number of steps."""
     distinct: bool = True
-    """Whether all steps have different positions; false draws them with replacement, as the
-    authors' code does, so that two may coincide and add up or cancel."""
+    """Whether all steps have different positions. False: they are drawn with replacement, as in the
+    authors' code, so that two may coincide and add up or cancel."""
     step_size: Annotated[float, Gt(0)] = 1.0
     """Height of a step."""
     noise_sd: Annotated[float, Gt(0)] = 0.5
@@ -45,9 +46,9 @@ class Settings:
 
 
 def build(settings: Settings, raw: Path) -> xr.Dataset:
-    """The store: value, level and shift [realisation, task]; level and shift are truth.
+    """Return the store: value, level and shift [realisation, task]; level and shift are truth.
 
-    Realisation r is the same however many there are. UserError for more distinct steps
+    Realisation r does not depend on the number of realisations. UserError for more distinct steps
     than positions.
     """
     if settings.distinct and settings.n_steps > settings.points - 1:
@@ -63,19 +64,19 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
 
 
 def problem(store: xr.Dataset) -> Problem:
-    """One real target a task, without covariates."""
+    """Return the problem of one real target a task, without covariates."""
     return Problem("regression", (0,), n_outputs=1, n_train=1, n_tasks=store.sizes["task"])
 
 
 def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
-    """The value at step t, [S, 1, 1]; nothing is held out."""
+    """Return the value at step t, [S, 1, 1]; nothing is held out."""
     targets = store["value"].values[list(realisations), t].reshape(-1, 1, 1)
     inputs = np.zeros((len(targets), 1, 0))
     return Task(Batch(inputs, targets, np.ones((len(targets), 1), bool)), None, None)
 
 
 def _realisation(settings: Settings, number: int) -> tuple[np.ndarray, np.ndarray]:
-    """The level and the value [task] of one realisation."""
+    """Draw the level and the value [task] of one realisation."""
     random = seeds.generator(seeds.fold("toy-step", number))
     positions = 1 + random.choice(
         settings.points - 1, settings.n_steps, replace=not settings.distinct
@@ -91,21 +92,17 @@ def _labelled(value: np.ndarray, level: np.ndarray, shift: np.ndarray) -> xr.Dat
     realisations, tasks = value.shape
     return xr.Dataset(
         {
-            "value": (dims, value, {"long_name": "observed value", "units": "1"}),
-            "level": (dims, level, {"long_name": "true mean of the value", "units": "1"}),
-            "shift": (
-                dims,
-                shift,
-                {"long_name": "whether the mean changed just before this task", "units": "1"},
-            ),
+            "value": (dims, value, about("observed value")),
+            "level": (dims, level, about("true mean of the value")),
+            "shift": (dims, shift, about("whether the mean changed just before this task")),
         },
         coords={
             "realisation": (
                 "realisation",
                 np.arange(realisations),
-                {"long_name": "number of the realisation", "units": "1"},
+                about("number of the realisation"),
             ),
-            "task": ("task", np.arange(tasks), {"long_name": "time step", "units": "1"}),
+            "task": ("task", np.arange(tasks), about("time step")),
         },
         attrs={
             "title": "Noisy step function (li2021vbs, C.1)",

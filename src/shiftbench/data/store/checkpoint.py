@@ -24,9 +24,9 @@ _log = logging.getLogger(__name__)
 
 
 def save(folder: Path, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> None:
-    """Writes a new generation to `folder`; only the newest two are kept.
+    """Write a new generation to `folder`; only the newest two are kept.
 
-    meta: whatever JSON can hold. ValueError for an array of objects.
+    meta: values that JSON can hold. ValueError for an array of objects.
     """
     folder.mkdir(parents=True, exist_ok=True)
     present = _generations(folder)
@@ -46,9 +46,9 @@ def save(folder: Path, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]
 
 
 def load(folder: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
-    """The arrays and the meta data of the newest sound generation, None without one.
+    """Return arrays and meta data of the newest undamaged generation, None if there is none.
 
-    A damaged generation is deleted, so that it does not take the place of a sound one.
+    A damaged generation is deleted, so that it does not count as one of the two that are kept.
     """
     for path in _generations(folder):
         try:
@@ -60,13 +60,13 @@ def load(folder: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
 
 
 def remove(folder: Path) -> None:
-    """Deletes the folder with all its generations; nothing happens without one."""
+    """Delete the folder with all its generations, if it exists."""
     if folder.exists():
         shutil.rmtree(folder)
 
 
 def _generations(folder: Path) -> list[Path]:
-    """The files of finished generations, newest first."""
+    """Return the files of finished generations, newest first."""
     return sorted(folder.glob("*.npz"), key=_number, reverse=True)
 
 
@@ -75,7 +75,7 @@ def _number(path: Path) -> int:
 
 
 def _write(file: Any, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> None:
-    # Not np.savez: it reserves some names, and pickles objects.
+    # np.savez would reserve some names, and pickle objects.
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(_META, json.dumps(meta))
         for name, array in arrays.items():
@@ -97,7 +97,7 @@ def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
 
 
 def _sync(folder: Path) -> None:
-    """Makes the rename outlive a power cut."""
+    """Make the rename outlive a power cut."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,7 +1,7 @@
-"""The checksum of a file, kept beside it by the job that made it: later changes are noticed.
+"""The checksum of a file, written beside it by the job that made it, to detect later changes.
 
-`.NAME.sha256` holds the line that sha256sum prints, so `sha256sum --check` reads it too. What
-has no seal is not checked: it may come from elsewhere.
+`.NAME.sha256` holds the line that sha256sum prints, so that `sha256sum --check` reads it too. A
+file without one is not checked: it may come from elsewhere.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from pathlib import Path
 from shiftbench.core.errors import UserError
 
 OFF = "SHIFTBENCH_NO_SEALS"
-"""Environment variable: files are copies of a storage's, where another job may change them."""
+"""Environment variable that turns checksums off: files are copies of remote ones, which another
+job may change."""
 
 
 def write(*paths: Path) -> None:
-    """Seals files as they are now."""
+    """Write the checksums of files as they are now."""
     if os.environ.get(OFF):
         return
     for path in paths:
@@ -28,32 +29,32 @@ def write(*paths: Path) -> None:
 
 
 def is_broken(path: Path) -> bool:
-    """Whether a file was changed, or is gone, since it was sealed."""
+    """Return whether a file was changed or removed since its checksum was written."""
     try:
-        sealed = _place(path).read_text(encoding="utf-8")
+        written = _place(path).read_text(encoding="utf-8")
     except FileNotFoundError:
         return False
-    return not path.is_file() or sealed != line(path.name, path)
+    return not path.is_file() or written != line(path.name, path)
 
 
 def refuse_broken(*paths: Path) -> None:
-    """UserError that names the files that are not what a job made."""
+    """Raise UserError, with the names of the files, if files changed since a job made them."""
     broken = [str(path) for path in paths if path.is_file() and is_broken(path)]
     if broken:
         raise UserError(
             f"{', '.join(broken)}: changed since the workflow made it, by hand or by a damaged"
-            " disk. Nothing is built upon it; delete the file and start the workflow again, which"
-            " makes it anew."
+            " disk. Nothing is built upon it; delete the file and start the workflow again to"
+            " rebuild it."
         )
 
 
 def line(name: str, path: Path) -> str:
-    """The checksum of a file as sha256sum prints it, under a name."""
+    """Return the line that sha256sum prints for a file, with this name."""
     return f"{sha256(path)}  {name}\n"
 
 
 def sha256(path: Path) -> str:
-    """The checksum of a file, hexadecimal."""
+    """Return the SHA-256 checksum of a file, hexadecimal."""
     with path.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
 

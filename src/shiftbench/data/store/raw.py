@@ -24,10 +24,7 @@ from shiftbench.data.store import checksum, scratch
 
 MIRROR = "SHIFTBENCH_MIRROR"
 RETRIES = 2
-CHANGED = (
-    "It was changed after it was fetched; delete it and start the workflow again, which fetches it"
-    " again."
-)
+CHANGED = "It was changed after it was fetched; delete it and start the workflow again to fetch it."
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Scratch folders beside files to come, which a killed attempt does not leave for ever."""
+"""Scratch folders beside output files, which the next attempt removes if a job was killed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 
 @contextmanager
 def beside(output: Path, purpose: str = "new") -> Iterator[Path]:
-    """An empty folder on the disk of `output`, gone afterwards.
+    """Yield an empty folder on the disk of `output`, and remove it afterwards.
 
-    It has the same name every time, so the next attempt removes what a killed one left.
+    It has the same name every time, so that the next attempt removes the rest of a killed one.
     """
     output.parent.mkdir(parents=True, exist_ok=True)
     folder = output.with_name(f".{output.name}.{purpose}")

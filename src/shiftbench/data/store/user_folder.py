@@ -1,4 +1,4 @@
-"""What is in a folder that somebody else filled."""
+"""Listing of a user's folder."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from pathlib import Path
 
 
 def files(path: Path) -> list[Path]:
-    """The file itself, or all files of a folder in the order of their names, hidden ones apart."""
+    """Return the file itself, or all files of a folder but hidden ones, in the order of names."""
     if not path.is_dir():
         return [path]
     below = (file for file in path.rglob("*") if file.is_file())
-    seen = [file for file in below if not any(map(_hidden, file.relative_to(path).parts))]
-    return sorted(seen, key=lambda file: file.relative_to(path).as_posix())
+    visible = [file for file in below if not is_hidden(file.relative_to(path))]
+    return sorted(visible, key=lambda file: file.relative_to(path).as_posix())
 
 
-def _hidden(name: str) -> bool:
-    return name.startswith(".")
+def is_hidden(path: Path) -> bool:
+    """Return whether a part of a relative path starts with a dot."""
+    return any(part.startswith(".") for part in path.parts)

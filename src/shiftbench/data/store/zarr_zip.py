@@ -1,8 +1,8 @@
-"""One store, one file: a labelled data set as zarr inside a zip, equal content in equal bytes.
+"""Stores of one file: a labelled data set as zarr inside a zip, equal content in equal bytes.
 
-xarray writes a zarr (format 3) folder, which is packed into a zip with sorted names and a
-fixed date. So Snakemake sees one output and may compare it by checksum. A store is read
-into memory as a whole; the zip's own checksums tell a damaged file.
+xarray writes a zarr (format 3) folder, which is packed into a zip with sorted names and a fixed
+date. So Snakemake sees one output and may compare it by checksum. A store is read into memory as a
+whole; the checksums inside the zip reveal a damaged file.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from shiftbench.core.errors import UserError
 from shiftbench.data.store import scratch
 
 CHUNK_BYTES = 64 * 2**20
-"""A chunk holds at most so many bytes: far below the codec's limit of 2 GiB."""
+"""Largest size of a chunk, far below the codec's limit of 2 GiB."""
 
 
 def write(dataset: xr.Dataset | xr.DataTree, path: Path) -> None:
-    """Writes the data set or the tree to `path` at once: the whole file or none.
+    """Write the data set or the tree to `path`, the whole file or none.
 
     Equal content gives equal bytes: the order of variables and of attributes has no effect.
     """
@@ -46,16 +46,16 @@ def write(dataset: xr.Dataset | xr.DataTree, path: Path) -> None:
 
 
 def read(path: Path) -> xr.Dataset:
-    """The data set of a store, in memory.
+    """Return the data set of a store, in memory.
 
-    UserError where the file is missing, truncated, damaged or no store.
+    UserError if the file is missing, truncated, damaged or no store.
     """
     dataset = xr.open_zarr(_in_memory(Path(path)), consolidated=False, chunks=None)
     return _plain_text(dataset.load()).drop_encoding()
 
 
 def read_tree(path: Path) -> xr.DataTree:
-    """The tree of data sets of a store, in memory; errors as for `read`."""
+    """Return the tree of data sets of a store, in memory; errors as for `read`."""
     tree = xr.open_datatree(
         _in_memory(Path(path)),  # type: ignore[arg-type]  # any zarr store is taken
         engine="zarr",
@@ -69,14 +69,14 @@ def read_tree(path: Path) -> xr.DataTree:
 
 
 def read_any(path: Path) -> xr.Dataset | xr.DataTree:
-    """The data set of a store, or the tree if the store has groups; errors as for `read`."""
+    """Return the data set of a store, or the tree if the store has groups; errors as for `read`."""
     tree = read_tree(path)
     return tree if tree.children else tree.to_dataset()
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[xr.Dataset]:
-    """The data set of a store, whose arrays are read where they are used; errors as for `read`."""
+    """Yield the data set of a store, whose arrays are read when used; errors as for `read`."""
     _refuse_damaged(Path(path))
     with ZipStore(path, mode="r") as store:
         yield xr.open_zarr(store, consolidated=False, chunks=None)
@@ -89,14 +89,13 @@ def stamp(
     licence: str = "",
     **versions: str,
 ) -> None:
-    """Adds to the attributes of `dataset`, in place, where its content comes from.
+    """Add the provenance of `dataset` to its attributes, in place.
 
-    title; spec (JSON); code (the digest of the source in the spec); data (JSON, checksums
-    of the raw files); versions (JSON; those of Python and of the array libraries, and the
-    ones given by name); licence. Where the spec has no data, or no licence is given, those
-    of the data set stay.
+    The attributes are title; spec (JSON); code (the digest of the source in the spec); data (JSON,
+    checksums of the raw files); versions (JSON, of Python, of the array libraries, and the given
+    ones); licence. Without data in the spec, or without a licence, those of `dataset` stay.
     """
-    known = {
+    libraries = {
         "python": platform.python_version(),
         "numpy": np.__version__,
         "xarray": xr.__version__,
@@ -109,7 +108,7 @@ def stamp(
         "data": json.dumps(spec["data"], sort_keys=True)
         if "data" in spec
         else dataset.attrs.get("data", ""),
-        "versions": json.dumps(known | versions, sort_keys=True),
+        "versions": json.dumps(libraries | versions, sort_keys=True),
         "licence": licence or dataset.attrs.get("licence", ""),
     }
 
@@ -133,7 +132,7 @@ def _write_group(dataset: xr.Dataset, folder: Path, group: str) -> None:
 
 
 def _encoding(array: xr.Variable) -> dict[str, Any]:
-    """One codec that gives the same bytes on any number of threads, and few chunks."""
+    """Return one codec that gives the same bytes on any number of threads, and few chunks."""
     encoding: dict[str, Any] = {"compressors": [ZstdCodec(level=3)]}
     if array.ndim:
         row = math.prod(array.shape[1:]) * array.dtype.itemsize
@@ -149,7 +148,7 @@ def _with_values(dataset: xr.Dataset, values: Mapping[Any, np.ndarray]) -> xr.Da
 
 
 def _zarr_text(dataset: xr.Dataset) -> xr.Dataset:
-    """Text as objects: zarr has no settled type for the fixed-width text of NumPy."""
+    """Turn text into objects: zarr has no settled type for the fixed-width text of NumPy."""
     text = {
         name: array.values.astype(object)
         for name, array in dataset.variables.items()
@@ -159,7 +158,7 @@ def _zarr_text(dataset: xr.Dataset) -> xr.Dataset:
 
 
 def _plain_text(dataset: xr.Dataset) -> xr.Dataset:
-    """Text as NumPy's usual fixed-width strings, which is what went in."""
+    """Turn text back into NumPy's fixed-width strings."""
     text = {
         name: array.values.astype(object).astype(str)
         for name, array in dataset.variables.items()
@@ -182,7 +181,7 @@ def _in_order(value: Any) -> Any:
 
 
 def _pack(folder: Path, target: Path) -> None:
-    """Zips the files of `folder` in the order of their names, under a fixed date."""
+    """Zip the files of `folder` in the order of their names, with a fixed date."""
     names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:
         for name in names:
@@ -209,8 +208,8 @@ def _refuse_damaged(path: Path) -> None:
 
 @contextmanager
 def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
-    """The zip; reading a member compares it with its checksum. UserError if it is no store."""
-    remedy = "Delete the file and start the workflow again: it is made anew."
+    """Yield the zip, which checks members as they are read. UserError if it is no store."""
+    remedy = "Delete the file and start the workflow again to rebuild it."
     try:
         with zipfile.ZipFile(path) as archive:
             if "zarr.json" not in archive.namelist():

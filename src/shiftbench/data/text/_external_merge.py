@@ -80,7 +80,9 @@ def _sums(
 
 def _blocks(runs: Sequence[SparseRows], pairs: int) -> Iterator[tuple[int, int]]:
     """Yield consecutive ranges of rows, each of at most so many pairs, or of one row."""
-    ends = np.sum([run.start for run in runs], axis=0, dtype=np.int64)
+    ends = np.zeros(len(runs[0].start), np.int64)
+    for run in runs:
+        ends += run.start
     first, last_row = 0, len(ends) - 1
     while first < last_row:
         last = int(np.searchsorted(ends, ends[first] + pairs, side="right")) - 1
