@@ -1,4 +1,4 @@
-"""The contract over our streams; those of texts have their own tests of it."""
+"""The contract over our streams but those of texts, which test it themselves."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.data.images import fundus_pictures
 
 @functools.cache
 def photographs() -> Path:
-    """A folder of small ones."""
+    """Return a folder of small photographs."""
     return fundus_pictures.draw(Path(tempfile.mkdtemp()) / "eyes")
 
 
@@ -36,7 +36,7 @@ def table() -> Path:
     return file
 
 
-# For time, or since there is no default.
+# To save time, or because a setting has no default.
 OTHERWISE |= {
     "fundus-images": {"size": 16},
     "image-file": {"protocol": "permuted", "tasks": 5},

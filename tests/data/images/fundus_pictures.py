@@ -1,4 +1,4 @@
-"""Small photographs of eyes as a test draws them: a dark disc, with bright spots if diseased."""
+"""Small photographs of eyes for tests: a dark disc, with bright spots if diseased."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SIZE = (60, 48)
 
 
 def draw(raw: Path, number: int = 40, folder: str = "train") -> Path:
-    """`number` photographs with trainLabels.csv in the form of the competition; the folder."""
+    """Draw photographs with trainLabels.csv in the form of the competition; return the folder."""
     (raw / folder).mkdir(parents=True)
     random, lines = np.random.default_rng(0), ["image,level"]
     for n in range(number):
@@ -24,12 +24,12 @@ def draw(raw: Path, number: int = 40, folder: str = "train") -> Path:
 
 
 def picture(level: int, random: np.random.Generator) -> Image.Image:
-    """A reddish disc on black; of the higher grades more bright spots."""
-    made = Image.new("RGB", SIZE)
-    pen = ImageDraw.Draw(made)
+    """Draw a reddish disc on black; higher grades have more bright spots."""
+    image = Image.new("RGB", SIZE)
+    pen = ImageDraw.Draw(image)
     red = int(random.integers(70, 110))
     pen.ellipse((8, 2, 52, 46), fill=(red, 40, 20))
     for _ in range(4 * max(level - 1, 0)):
         x, y = random.integers(16, 42, 2).tolist()
         pen.ellipse((x, y - 6, x + 3, y - 3), fill=(250, 240, 120))
-    return made
+    return image

@@ -1,4 +1,4 @@
-"""Readers of CIFAR: right files, files that are not those of the table, and evil pickles."""
+"""Readers of CIFAR: right files, files that differ from the table, and evil pickles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from shiftbench.core.errors import UserError
 from shiftbench.data.images import _cifar
-from shiftbench.data.store import raw as raw_data
+from shiftbench.data.store import raw as raw_files
 
 MIRROR = Path(os.environ.get("SHIFTBENCH_MIRROR", "nowhere"))
 real = pytest.mark.skipif(
@@ -41,9 +41,9 @@ def raw(tmp_path, monkeypatch) -> Path:
     for name, content in CONTENT.items():
         (tmp_path / name).write_bytes(content)
         digest = hashlib.sha256(content).hexdigest()
-        files[name] = raw_data.RawFile(digest, len(content), "http://127.0.0.1/")
-    table = {name: raw_data.Dataset("Tiny", "CC0", "nobody", files) for name in _cifar.SETS}
-    monkeypatch.setattr(raw_data, "table", lambda: table)
+        files[name] = raw_files.RawFile(digest, len(content), "http://127.0.0.1/")
+    table = {name: raw_files.Dataset("Tiny", "CC0", "nobody", files) for name in _cifar.SETS}
+    monkeypatch.setattr(raw_files, "table", lambda: table)
     return tmp_path
 
 
@@ -71,7 +71,7 @@ def test_a_row_of_a_file_is_the_red_then_the_green_then_the_blue_picture(raw):
         (lambda path: path.unlink(), "missing"),
     ],
 )
-def test_wrong_files_are_told(raw, damage, reason):
+def test_wrong_files_are_reported(raw, damage, reason):
     damage(raw / "data_batch_2")
     with pytest.raises(UserError, match=reason) as caught:
         _cifar.read("cifar-10", raw)

@@ -81,8 +81,8 @@ def test_training_shows_copies_and_tests_do_not(raw):
     copies = task.train.inputs.reshape(2, 32, 3, -1)
     assert (copies[:, :, 0] != copies[:, :, 1]).any(axis=-1).all()
     row = store["train_rows"].values[1, 5]
-    made = _augment.copy(store["images"].values[row], store["copies"].values[1, 5, 2]) / 255
-    expected = (made - store["mean"].values[1]) / store["sd"].values[1]
+    result = _augment.copy(store["images"].values[row], store["copies"].values[1, 5, 2]) / 255
+    expected = (result - store["mean"].values[1]) / store["sd"].values[1]
     np.testing.assert_allclose(copies[1, 5, 2], expected.ravel(), atol=1e-5)
 
 
@@ -187,7 +187,7 @@ def test_missing_photographs_say_what_to_put_where(tmp_path):
         ("image,level\n10_left,0\n11_right,0\n10_right,1\n11_left,0\n", "of one class only, 0"),
     ],
 )
-def test_wrong_labels_are_told(tmp_path, text, reason):
+def test_wrong_labels_are_reported(tmp_path, text, reason):
     place = fundus_pictures.draw(tmp_path / "eyes")
     (place / "trainLabels.csv").write_text(text)
     with pytest.raises(UserError, match=reason) as caught:
@@ -195,7 +195,7 @@ def test_wrong_labels_are_told(tmp_path, text, reason):
     assert "trainLabels.csv" in str(caught.value)
 
 
-def test_damaged_photographs_are_told(tmp_path):
+def test_damaged_photographs_are_reported(tmp_path):
     place = fundus_pictures.draw(tmp_path / "eyes")
     path = place / "train" / "10_right.jpeg"
     for content in (b"<html>moved</html>", path.read_bytes()[:200]):

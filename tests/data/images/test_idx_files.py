@@ -54,14 +54,14 @@ def test_idx_set(raw):
         (lambda path: path.unlink(), "missing"),
     ],
 )
-def test_wrong_files_are_told(raw, damage, reason):
+def test_wrong_files_are_reported(raw, damage, reason):
     damage(raw / "train-images-idx3-ubyte.gz")
     with pytest.raises(UserError, match=reason) as caught:
         _idx_files.idx_set(raw)
     assert str(raw) in str(caught.value) and "fetch" in str(caught.value)
 
 
-def test_digits_are_split_by_class_and_always_alike():
+def test_digits_are_split_by_class_and_always_the_same():
     images = _idx_files.bundled_digits(597)
     assert images.n_train == 1200 and images.pixels.shape == (1797, 8, 8, 1)
     assert images.pixels.max() == 255

@@ -1,4 +1,4 @@
-"""A user's images: read as they are, the tasks of our own protocols, one error for each mistake."""
+"""A user's images: reading, the tasks of our own protocols, and one error for each mistake."""
 
 from __future__ import annotations
 
@@ -114,10 +114,10 @@ def test_one_task_of_all_images_each_in_one_split(tmp_path):
     task, test = image_file.task(store, [0], 0), image_file.test(store, [0], 0)
     parts = [task.train, task.validation, test]
     assert [batch.mask.sum() for batch in parts] == [38, 10, 12]
-    found = np.concatenate([batch.inputs[0] for batch in parts])[..., 0]
-    order = np.lexsort(found.reshape(60, -1).T)
+    result = np.concatenate([batch.inputs[0] for batch in parts])[..., 0]
+    order = np.lexsort(result.reshape(60, -1).T)
     expected = np.float32(LEVELS) / np.float32(255)
-    np.testing.assert_array_equal(found[order], expected[np.lexsort(expected.reshape(60, -1).T)])
+    np.testing.assert_array_equal(result[order], expected[np.lexsort(expected.reshape(60, -1).T)])
     assert store["class"].values.tolist() == ["a", "b"]
     np.testing.assert_array_equal(label[store["image"]], store["class"].values[store["label"]])
     assert store.attrs["change"] == "none" and store.attrs["title"] == "mine.npz"
@@ -182,7 +182,7 @@ def test_tasks_of_an_array(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "protocol", "said"),
+    ("name", "protocol", "message"),
     [
         ("1-ants/a.txt", "plain", "1-ants/a.txt cannot be read: the name of an image"),
         ("a.png", "plain", "a.png is not at CLASS/IMAGE below"),
@@ -192,19 +192,19 @@ def test_tasks_of_an_array(tmp_path):
         ("4-bees/.hidden.png", "plain", "4-bees has no image. Put some there"),
     ],
 )
-def test_what_is_out_of_place_is_refused_at_a_look(tmp_path, name, protocol, said):
+def test_files_out_of_place_are_refused_at_a_look(tmp_path, name, protocol, message):
     settings = Settings(path=str(tmp_path), protocol=protocol)
     pictures(tmp_path)
     if protocol == "plain":
         image_file.look(settings, tmp_path)
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_bytes((tmp_path / "1-ants/0.png").read_bytes())
-    with pytest.raises(UserError, match=re.escape(said)):
+    with pytest.raises(UserError, match=re.escape(message)):
         image_file.look(settings, tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("arrays", "settings", "said"),
+    ("arrays", "settings", "message"),
     [
         ({"images": LEVELS}, {}, "has the arrays images, but must have images, labels; or"),
         ({"images": LEVELS, "labels": [0] * 59}, {}, "labels has the shape (59,), but images has"),
@@ -224,10 +224,10 @@ def test_what_is_out_of_place_is_refused_at_a_look(tmp_path, name, protocol, sai
         ({}, {"validation": 60}, "but none for training. Add some, or change validation"),
     ],
 )  # fmt: skip
-def test_wrong_arrays_and_settings_are_told(tmp_path, arrays, settings, said):
+def test_wrong_arrays_and_settings_are_reported(tmp_path, arrays, settings, message):
     arrays = arrays or {"images": LEVELS.astype(np.uint8), "labels": np.tile([0, 1], 30)}
     path = saved(tmp_path / "mine.npz", **arrays)
-    with pytest.raises(UserError, match=re.escape(said)):
+    with pytest.raises(UserError, match=re.escape(message)):
         build(path, **settings)
 
 
@@ -245,7 +245,7 @@ def test_colours_are_not_permuted_and_sizes_agree(tmp_path):
         build(path)
 
 
-def test_what_is_no_image_is_named(tmp_path):
+def test_files_that_are_no_images_are_named(tmp_path):
     class Trap:
         def __reduce__(self):
             return Path.touch, (tmp_path / "unpickled",)

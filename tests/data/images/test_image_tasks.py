@@ -1,4 +1,4 @@
-"""Shares of streams of image tasks: splits in proportion, and what is wrong with the data."""
+"""Streams of image tasks: splits in proportion, and errors for wrong data."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_validation_of_a_wrong_size(number, reason):
         build(Settings(validation=number), Path("unused"))
 
 
-def test_wrong_labels_are_told_before_training(tmp_path):
+def test_wrong_labels_are_reported_before_training(tmp_path):
     ten = np.arange(20) % 10
     build(Settings("mnist"), write_mnist(tmp_path, ten, ten))
     with pytest.raises(UserError, match="there is a label 10, but the classes are 0 to 9"):
@@ -78,7 +78,7 @@ def test_wrong_labels_are_told_before_training(tmp_path):
         build(Settings("mnist"), tmp_path / "elsewhere")
 
 
-def test_no_images_at_all(tmp_path):
+def test_no_images(tmp_path):
     nothing = np.zeros(0, int)
     with pytest.raises(UserError, match="no train image"):
         build(Settings("mnist"), write_mnist(tmp_path, nothing, np.arange(10)))

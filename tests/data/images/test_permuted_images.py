@@ -1,4 +1,4 @@
-"""Permuted images: bijections that differ, stored as seeds, and what a task hands out."""
+"""Permuted images: different bijections, stored as seeds, and the data of a task."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def permutations(store) -> np.ndarray:
 
 
 def test_permutations_are_bijections_that_differ_between_tasks_and_realisations():
-    found = permutations(build())
-    assert found.shape == (5, 10, 64)
-    np.testing.assert_array_equal(np.sort(found, axis=2), np.broadcast_to(range(64), found.shape))
-    assert len({tuple(order) for order in found.reshape(-1, 64)}) == 50
+    result = permutations(build())
+    assert result.shape == (5, 10, 64)
+    np.testing.assert_array_equal(np.sort(result, axis=2), np.broadcast_to(range(64), result.shape))
+    assert len({tuple(order) for order in result.reshape(-1, 64)}) == 50
 
 
 def test_permutations_are_uniform():
@@ -86,7 +86,7 @@ def test_test_images_have_the_permutation_of_the_task_asked_for():
     assert permuted_images.task(store, [2], 6).test is None
 
 
-def test_several_heads_are_told_by_the_last_number_and_have_their_own_labels():
+def test_several_heads_have_their_number_last_and_their_own_labels():
     single, multi = build(), build(heads="multi")
     problem = permuted_images.problem(multi)
     assert (problem.heads, problem.n_outputs, problem.input_shape) == (10, 100, (8, 8, 1))
@@ -99,7 +99,7 @@ def test_several_heads_are_told_by_the_last_number_and_have_their_own_labels():
     assert (permuted_images.test(multi, [0], 3).inputs[..., -1] == 3).all()
 
 
-def test_fewer_training_images_are_drawn_anew_for_each_task():
+def test_fewer_training_images_are_drawn_for_each_task():
     store = build(train_per_task=100, first_task="identity")
     assert permuted_images.problem(store).n_train == 100
     train = permuted_images.task(store, [0, 1], 0).train
@@ -126,7 +126,7 @@ def test_tuning_is_judged_on_validation_images_and_never_on_test_images():
 
 
 @pytest.mark.parametrize("number", [9, 1101])
-def test_training_images_that_there_are_not(number):
+def test_more_training_images_than_there_are(number):
     with pytest.raises(UserError, match=f"train_per_task is {number}, but digits allows 10 to"):
         build(train_per_task=number, validation=100)
 

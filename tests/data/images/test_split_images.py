@@ -43,10 +43,10 @@ def lexically(array: np.ndarray) -> np.ndarray:
 def test_every_image_of_the_classes_appears_exactly_once(order):
     store = build(class_order=order, heads="single")
     tasks = [split_images.task(store, [2], t).train for t in range(5)]
-    found = np.concatenate([rows(train) for train in tasks])
+    result = np.concatenate([rows(train) for train in tasks])
     plain = store.images.values[:1200].reshape(1200, -1) / np.float32(255)
     expected = np.column_stack([store.label.values[:1200], plain])
-    np.testing.assert_array_equal(lexically(found), lexically(expected))
+    np.testing.assert_array_equal(lexically(result), lexically(expected))
     tests = np.concatenate([rows(split_images.test(store, [2], j)) for j in range(5)])
     assert len(tests) == 597
 
@@ -99,7 +99,7 @@ def test_all_tasks_have_the_rows_of_the_largest_and_the_rest_is_masked():
     assert not train.mask.all()
 
 
-def test_fewer_training_images_are_of_each_class_alike():
+def test_fewer_training_images_are_of_each_class_in_proportion():
     store = build(train_per_task=60)
     train = split_images.task(store, [0], 3).train
     assert train.mask.all() and np.bincount(train.targets[0]).tolist() == [0] * 6 + [30, 30]
@@ -124,8 +124,8 @@ def test_tuning_is_judged_on_validation_images():
 
 def test_z_score():
     store = given(normalisation="z-score", heads="single", validation=100)
-    found = np.concatenate([rows(split_images.task(store, [0], t).train) for t in range(5)])
-    np.testing.assert_allclose([found[:, 1:].mean(), found[:, 1:].std()], [0, 1], atol=1e-5)
+    result = np.concatenate([rows(split_images.task(store, [0], t).train) for t in range(5)])
+    np.testing.assert_allclose([result[:, 1:].mean(), result[:, 1:].std()], [0, 1], atol=1e-5)
     plain = split_images.test(given(heads="single", validation=100), [0], 2)
     scaled = split_images.test(store, [0], 2)
     expected = (plain.inputs - store["mean"].values) / store["sd"].values

@@ -1,4 +1,4 @@
-"""Reader of SVHN: a file as MATLAB writes it, files that are not, and a stream of both."""
+"""Reader of SVHN: right files, wrong files, and a stream of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import scipy.io
 
 from shiftbench.core.errors import UserError
 from shiftbench.data.images import _svhn, transformed_images
-from shiftbench.data.store import raw as raw_data
+from shiftbench.data.store import raw as raw_files
 
 RNG = np.random.default_rng(0)
 TRAIN, TEST = "train_32x32.mat", "test_32x32.mat"
@@ -67,7 +67,7 @@ def damaged(path: Path) -> None:
         (lambda path: save(path, X=pictures(2)[..., 0], y=digits(1)), "its X is uint8 32 x 32 x 3"),
     ],
 )
-def test_wrong_files_are_told(raw, damage, reason):
+def test_wrong_files_are_reported(raw, damage, reason):
     damage(raw / TRAIN)
     with pytest.raises(UserError, match=reason) as caught:
         transformed_images.build(transformed_images.Settings("svhn"), raw)
@@ -87,6 +87,6 @@ def test_a_stream_of_house_numbers(raw):
 
 
 def test_the_official_files_are_in_the_table():
-    files = raw_data.table()["svhn"].files
+    files = raw_files.table()["svhn"].files
     assert list(files) == list(_svhn.FILES)
     assert all(file.address.startswith("http://ufldl.stanford.edu/") for file in files.values())

@@ -164,7 +164,7 @@ def test_fashion_mnist():
     assert store.attrs["licence"] == "MIT"
 
 
-def test_cifar_10_without_a_batch_is_told(tmp_path):
+def test_cifar_10_without_a_batch_is_reported(tmp_path):
     with pytest.raises(UserError, match="data_batch_1 is missing"):
         transformed_images.build(Settings("cifar-10"), tmp_path)
 

@@ -48,7 +48,7 @@ def test_the_nile_is_the_nile():
 
 def test_the_papers_autoregressions_step_by_step():
     """Realisation 0 of `shared` against a plain loop over the settings of the authors' code."""
-    found = build(innovations="shared")["value"].values[0]
+    result = build(innovations="shared")["value"].values[0]
     for i in range(5):
         expected = []
         for segment, (coefficient, level) in enumerate([(-0.5, 0.3), (0.75, -0.25), (-0.7, 0.3)]):
@@ -60,7 +60,7 @@ def test_the_papers_autoregressions_step_by_step():
                 noise = np.sqrt(5) * np.random.RandomState(0).standard_t(4, size)
                 y += np.where(noise < 3, 0, noise)
             expected.extend(y[-200:])
-        np.testing.assert_allclose(found[:, i], expected, atol=1e-12)
+        np.testing.assert_allclose(result[:, i], expected, atol=1e-12)
 
 
 def test_own_lag_designs_give_back_the_innovations():
@@ -171,7 +171,7 @@ def test_annotations_stand_where_the_sixth_values_are(tmp_path):
         ("\n".join(["1.5"] * 4049 + ["missing"]), "missing"),
     ],
 )
-def test_wrong_files_are_told(tmp_path, text, reason):
+def test_wrong_files_are_reported(tmp_path, text, reason):
     with pytest.raises(UserError, match=reason) as caught:
         build(write_well(tmp_path, text), dataset="well-log")
     assert "well.txt" in str(caught.value) and "fetch" in str(caught.value)

@@ -1,4 +1,4 @@
-"""Series from files: what is read, and each mistake with its file, line and column."""
+"""Series from files: reading, and each mistake with its file, line and column."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_annotations_from_a_file_alone_or_by_name_of_the_series(tmp_path):
         ("a\n1\n2\n3\n", {"annotations": {"x": (0,)}}, ["annotator x has position 0"]),
     ],
 )
-def test_each_mistake_of_a_csv_is_told_with_its_place(csv, text, settings, words):
+def test_each_mistake_of_a_csv_is_reported_with_its_place(csv, text, settings, words):
     with pytest.raises(UserError) as error:
         build(csv, text, **settings)
     assert all(word in str(error.value) for word in words)
@@ -152,7 +152,7 @@ def test_each_mistake_of_a_csv_is_told_with_its_place(csv, text, settings, words
         ("[" * 100_000, "too many brackets"),
     ],
 )
-def test_each_mistake_of_a_json_is_told_with_its_place(tmp_path, text, words):
+def test_each_mistake_of_a_json_is_reported_with_its_place(tmp_path, text, words):
     with pytest.raises(UserError) as error:
         build(tmp_path / "x.json", text)
     assert "x.json" in str(error.value) and words in str(error.value)
@@ -169,14 +169,14 @@ def test_each_mistake_of_a_json_is_told_with_its_place(tmp_path, text, words):
         ({"ann": [3]}, "marks.json: annotator ann has position 3"),
     ],
 )
-def test_each_mistake_of_annotations_is_told(csv, tmp_path, marks, words):
+def test_each_mistake_of_annotations_is_reported(csv, tmp_path, marks, words):
     (tmp_path / "marks.json").write_text(json.dumps(marks))
     with pytest.raises(UserError, match=r"marks\.json") as error:
         build(csv, "a\n1\n2\n3\n", annotations=str(tmp_path / "marks.json"))
     assert words in str(error.value)
 
 
-def test_another_encoding_is_told_with_its_line(csv):
+def test_another_encoding_is_reported_with_its_line(csv):
     csv.write_bytes("a,b\n1,2\n3,é\n".encode("latin-1"))
     with pytest.raises(UserError, match=r"sales.csv, line 3: no UTF-8"):
         series_file.build(Settings(path=str(csv)), csv)
@@ -221,8 +221,8 @@ def test_no_changepoint_has_the_published_scores(name):
     store = series_file.build(Settings(dataset=name, gaps="interpolate"), folder)
     true = store["annotation"].values
     none = np.zeros(true.shape[1], bool)
-    found = segmentation.cover(none, true), segmentation.f1(none, true, 5)
-    assert found == pytest.approx(ZERO[name], rel=1e-12)
+    result = segmentation.cover(none, true), segmentation.f1(none, true, 5)
+    assert result == pytest.approx(ZERO[name], rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,8 @@ def save_steps(folder, steps: int) -> None:
         checkpoint.save(folder, arrays(step), {"task": step, "elapsed": 0.1 * step})
 
 
-def assert_step(found, step: int) -> None:
-    values, meta = found
+def assert_step(result, step: int) -> None:
+    values, meta = result
     assert meta == {"task": step, "elapsed": 0.1 * step}
     assert values.keys() == arrays(step).keys()
     for name, array in arrays(step).items():
@@ -94,8 +94,8 @@ def test_objects_are_refused(tmp_path):
 
 def test_numpy_reads_a_checkpoint(tmp_path):
     checkpoint.save(tmp_path, {"w": np.arange(3)}, {})
-    with np.load(tmp_path / "00000000.npz") as found:
-        np.testing.assert_array_equal(found["w"], [0, 1, 2])
+    with np.load(tmp_path / "00000000.npz") as result:
+        np.testing.assert_array_equal(result["w"], [0, 1, 2])
 
 
 def test_remove(tmp_path):

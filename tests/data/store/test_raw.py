@@ -1,4 +1,4 @@
-"""Raw files: the mirror as folder and as address; whatever is wrong leaves nothing behind."""
+"""Raw files: the mirror as folder and as address; a failure leaves nothing behind."""
 
 from __future__ import annotations
 

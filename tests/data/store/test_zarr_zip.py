@@ -1,4 +1,4 @@
-"""Stores: what goes in comes out, equal content gives equal bytes, damage is told."""
+"""Stores: round trips, equal bytes for equal content, and errors for damage."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def test_round_trip_keeps_values_types_and_attributes(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         zarr_zip.write(example(), tmp_path / "a.zarr.zip")
-        found = zarr_zip.read(tmp_path / "a.zarr.zip")
-    xr.testing.assert_identical(found, example())
-    assert {n: found[n].dtype for n in found.variables} == {
+        result = zarr_zip.read(tmp_path / "a.zarr.zip")
+    xr.testing.assert_identical(result, example())
+    assert {n: result[n].dtype for n in result.variables} == {
         n: example()[n].dtype for n in example().variables
     }
 
@@ -57,11 +57,11 @@ def test_tree_round_trip(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         zarr_zip.write(tree, tmp_path / "t.zarr.zip")
-        found = zarr_zip.read_tree(tmp_path / "t.zarr.zip")
-    xr.testing.assert_identical(found, tree)
+        result = zarr_zip.read_tree(tmp_path / "t.zarr.zip")
+    xr.testing.assert_identical(result, tree)
 
 
-def test_what_was_read_is_written_to_the_same_bytes(tmp_path):
+def test_a_store_that_was_read_is_written_to_the_same_bytes(tmp_path):
     zarr_zip.write(example(), tmp_path / "a")
     zarr_zip.write(zarr_zip.read(tmp_path / "a"), tmp_path / "b")
     zarr_zip.write(zarr_zip.read_tree(tmp_path / "a"), tmp_path / "c")
@@ -137,7 +137,7 @@ def test_another_zip_file_is_no_store(tmp_path):
         zarr_zip.read_tree(tmp_path / "a")
 
 
-def test_stamp_says_where_the_content_comes_from():
+def test_stamp_records_the_provenance():
     dataset = xr.Dataset(attrs={"licence": "MIT"})
     spec = {"code": "c0de", "data": {"file": "5ha"}, "kind": "stream"}
     zarr_zip.stamp(dataset, "A title", spec, tensorflow="2.21")

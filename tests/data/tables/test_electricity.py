@@ -61,17 +61,17 @@ def test_the_first_rows_alone(table) -> None:
 
 def test_log_odds_of_shares_and_back() -> None:
     share = np.arange(49) / 48
-    found = log_odds.of_share(share)
-    assert found[[0, 24, -1]].tolist() == [-4, 0, 4]
-    assert log_odds.share(found) == pytest.approx(share, abs=1e-15)
+    result = log_odds.of_share(share)
+    assert result[[0, 24, -1]].tolist() == [-4, 0, 4]
+    assert log_odds.share(result) == pytest.approx(share, abs=1e-15)
 
 
 def test_the_error_is_that_of_the_most_likely_hypothesis_on_the_scale_of_the_share() -> None:
     mean = np.array([[[0.0], [2.0]]])[..., None]
     weights = np.log([[0.4, 0.6]])
     batch = Batch(np.zeros((1, 1, 1)), np.full((1, 1, 1), 4.0), np.ones((1, 1), bool))
-    found = share_error.score(Gaussian(weights, mean, np.ones_like(mean)), batch)
-    assert found.tolist() == pytest.approx([1 - 1 / (1 + math.exp(-2))])
+    result = share_error.score(Gaussian(weights, mean, np.ones_like(mean)), batch)
+    assert result.tolist() == pytest.approx([1 - 1 / (1 + math.exp(-2))])
 
 
 def test_the_cumulative_error_is_the_mean_of_means_without_the_first_task() -> None:

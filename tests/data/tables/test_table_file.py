@@ -1,4 +1,4 @@
-"""A table of one's own as a stream: which rows a task shows, how they are scaled, what is wrong."""
+"""A user's table as a stream: the rows of a task, their scaling, and errors."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_column_of_tasks_puts_rows_together(tmp_path: Path) -> None:
     assert table_file.problem(store).n_train == 2
 
 
-def test_a_task_that_comes_again_is_told_with_its_line(tmp_path: Path) -> None:
+def test_a_task_that_comes_again_is_reported_with_its_line(tmp_path: Path) -> None:
     rows = [*ROWS, ("mon", 1, 1, 1, "a", 0)]
     with pytest.raises(UserError, match="line 7, column \"day\": task 'mon' comes again"):
         build(tmp_path, rows, task_column="day")
@@ -75,7 +75,7 @@ def test_shifts_are_truth_of_the_task_that_they_are_in(tmp_path: Path) -> None:
     assert blocks.attrs["truth"] == "known" and build(tmp_path).attrs["truth"] == "unknown"
 
 
-def test_a_shift_that_is_neither_0_nor_1_is_told_with_its_line(tmp_path: Path) -> None:
+def test_a_shift_that_is_neither_0_nor_1_is_reported_with_its_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="line 2, column \"z\": '5' is neither 0 nor 1"):
         build(tmp_path, shift_column="z")
 
@@ -101,8 +101,8 @@ def test_columns_of_texts_are_left_out_with_a_sentence(tmp_path: Path) -> None:
     assert store["feature"].values.tolist() == ["x", "z", "new"]
     note = 'Columns "day", "what" have no numbers and are left out; if one holds dates, set `time`'
     path = tmp_path / "table.csv"
-    (found,) = table_file.look(Settings(path=path.name, **settings), path)
-    assert found == store.attrs["left_out"] and found.startswith(note)
+    (result,) = table_file.look(Settings(path=path.name, **settings), path)
+    assert result == store.attrs["left_out"] and result.startswith(note)
     assert not table_file.look(Settings(path=path.name, **ALL), path), "these were chosen"
 
 
@@ -176,12 +176,12 @@ def test_settings_that_exclude_each_other_are_told_by_check(settings, wrong: str
     assert wrong in " ".join(found) and bool(found) == bool(wrong)
 
 
-def test_each_realisation_has_an_order_of_its_own_of_the_same_rows(tmp_path: Path) -> None:
+def test_each_realisation_has_its_own_order_of_the_same_rows(tmp_path: Path) -> None:
     rows = [("x", "y"), *((row, row) for row in range(50))]
     store = build(tmp_path, rows, order="shuffled", realisations=2, rows_per_task=10)
-    found = [[y for t in range(5) for y in targets(store, t, realisations=[r])[0]] for r in (0, 1)]
-    assert sorted(found[0]) == sorted(found[1]) == list(range(50))
-    assert found[0] != found[1] and found[0] != list(range(50))
+    result = [[y for t in range(5) for y in targets(store, t, realisations=[r])[0]] for r in (0, 1)]
+    assert sorted(result[0]) == sorted(result[1]) == list(range(50))
+    assert result[0] != result[1] and result[0] != list(range(50))
 
 
 def test_held_out_rows_are_of_the_same_task_and_no_training_rows(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_held_out_rows_are_of_the_same_task_and_no_training_rows(tmp_path: Path)
     assert targets(store, 0, "test") != targets(store, 0, "test", [1])
 
 
-def test_a_task_too_small_to_hold_rows_out_is_told(tmp_path: Path) -> None:
+def test_a_task_too_small_to_hold_rows_out_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="task 2 has 1 rows, which give 1 for training, 0 for val"):
         build(tmp_path, rows_per_task=2, test_share=0.5)
 
@@ -218,11 +218,11 @@ def test_a_task_too_small_to_hold_rows_out_is_told(tmp_path: Path) -> None:
         ({"history": 1, "scaling": "z-score"}, 'column "x" is constant in the first 1 rows'),
     ],
 )
-def test_what_is_wrong_is_one_error_also_before_anything_runs(tmp_path, settings, words) -> None:
-    with pytest.raises(UserError) as told:
+def test_each_mistake_is_one_error_also_before_anything_runs(tmp_path, settings, words) -> None:
+    with pytest.raises(UserError) as error:
         build(tmp_path, **settings)
-    assert words in str(told.value)
+    assert words in str(error.value)
     path = tmp_path / "table.csv"
     with pytest.raises(UserError) as looked:
         table_file.look(Settings(path=path.name, **(ALL | settings)), path)
-    assert str(looked.value) == str(told.value)
+    assert str(looked.value) == str(error.value)

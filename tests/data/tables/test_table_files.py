@@ -84,7 +84,7 @@ def test_a_wrong_line_is_named(tmp_path, at, line, reason):
         (lambda path: write(path.parent, LINES[:3]), "line 3: it ends after 2 of 3 rows"),
     ],
 )
-def test_a_wrong_file_is_told(tmp_path, damage, reason):
+def test_a_wrong_file_is_reported(tmp_path, damage, reason):
     write(tmp_path, LINES)
     damage(tmp_path / LAYOUT.file)
     with pytest.raises(UserError, match=reason) as caught:
@@ -92,7 +92,7 @@ def test_a_wrong_file_is_told(tmp_path, damage, reason):
     assert str(tmp_path) in str(caught.value) and "fetch" in str(caught.value)
 
 
-def test_a_wrong_xz_file_is_told(tmp_path):
+def test_a_wrong_xz_file_is_reported(tmp_path):
     (tmp_path / "cal_housing.data.xz").write_bytes(b"<html>moved</html>")
     with pytest.raises(UserError, match=r"cal_housing\.data\.xz is not what"):
         _table_files.from_file(tmp_path, _table_files.FORMATS["california"])

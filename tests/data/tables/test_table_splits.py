@@ -1,4 +1,4 @@
-"""Tables in splits: which rows go where, scaling without a look ahead, and what is refused."""
+"""Tables in splits: the rows of each part, scaling without a look-ahead, and errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shiftbench.config import compatibility, components
 from shiftbench.config.schema import Stream
 from shiftbench.core import seeds
 from shiftbench.core.errors import UserError
-from shiftbench.data.store import raw as raw_data
+from shiftbench.data.store import raw as raw_files
 from shiftbench.data.tables import _arff, _uci, table_splits
 from shiftbench.data.tables.table_splits import Settings
 from shiftbench.methods.learners import linear_gaussian
@@ -48,15 +48,15 @@ def build(raw: Path = Path("unused"), **settings):
 
 
 def archive(folder: Path, **changed: str) -> Path:
-    """A folder with an archive of one small set; a file that is changed to nothing is left out."""
+    """Write an archive of one small set to a folder; a file without text is left out."""
     names = {name.replace(".", "_"): name for name in FILES}
     content = FILES | {names[key]: text for key, text in changed.items()}
-    with tarfile.open(folder / _uci.ARCHIVE, "w:xz") as made:
+    with tarfile.open(folder / _uci.ARCHIVE, "w:xz") as packed:
         for name, text in content.items():
             info = tarfile.TarInfo(f"UCI_Datasets/yacht/data/{name}")
             info.size = len(text.encode())
             if text:
-                made.addfile(info, io.BytesIO(text.encode()))
+                packed.addfile(info, io.BytesIO(text.encode()))
     return folder
 
 
@@ -111,8 +111,8 @@ def test_random_splits_have_every_row_once_and_differ(dataset):
     if store.attrs["classes"]:
         shares = np.bincount(store["target"].values) / size
         for part in rows:
-            found = np.bincount(store["target"].values[part[1]]) / part.shape[1]
-            np.testing.assert_allclose(found, shares, atol=1 / part.shape[1])
+            result = np.bincount(store["target"].values[part[1]]) / part.shape[1]
+            np.testing.assert_allclose(result, shares, atol=1 / part.shape[1])
 
 
 def test_rows_are_those_of_the_data():
@@ -160,7 +160,7 @@ def test_judged_on_validation_no_test_row_appears():
     assert not seen(whole.train) & seen(whole.validation)
 
 
-def test_later_splits_are_those_of_a_longer_row_of_them():
+def test_later_splits_do_not_depend_on_the_first():
     late, all_of_them = build(first_realisation=2, realisations=2), build(realisations=4)
     np.testing.assert_array_equal(late["test_rows"], all_of_them["test_rows"][2:])
 
@@ -242,7 +242,7 @@ def test_features_of_an_arff_file(tmp_path):
         ([row(0, "word")], "not what it should be"),
     ],
 )
-def test_a_wrong_arff_file_is_told(tmp_path, rows, reason):
+def test_a_wrong_arff_file_is_reported(tmp_path, rows, reason):
     with pytest.raises(UserError, match=reason):
         messidor(tmp_path, rows)
 
@@ -312,7 +312,7 @@ SIZES = {
 @pytest.mark.parametrize("dataset", SIZES)
 def test_real_sets_have_their_published_splits(tmp_path, dataset):
     assert SIZES.keys() == _uci.SETS.keys()
-    raw_data.fetch(dataset, _uci.ARCHIVE, tmp_path / _uci.ARCHIVE)
+    raw_files.fetch(dataset, _uci.ARCHIVE, tmp_path / _uci.ARCHIVE)
     rows, features, splits = SIZES[dataset]
     store = table_splits.build(Settings(dataset=dataset, realisations=splits), tmp_path)
     assert (store.sizes["row"], store.sizes["feature"]) == (rows, features)
@@ -323,7 +323,7 @@ def test_real_sets_have_their_published_splits(tmp_path, dataset):
 
 @real
 def test_real_features_of_eyes(tmp_path):
-    raw_data.fetch("messidor-features", _arff.FILE, tmp_path / _arff.FILE)
+    raw_files.fetch("messidor-features", _arff.FILE, tmp_path / _arff.FILE)
     store = table_splits.build(Settings(dataset="messidor-features"), tmp_path)
     assert np.bincount(store["target"].values).tolist() == [540, 611]
     assert store["inputs"].shape == (1151, 19)

@@ -40,7 +40,7 @@ def test_each_order_shows_every_row_once():
     np.testing.assert_allclose(inputs, expected, rtol=1e-9, atol=1e-12)
 
 
-def test_fewer_rows_are_the_first_of_each_order_and_scaled_alike():
+def test_fewer_rows_are_the_first_of_each_order_and_scaled_the_same():
     some, every = build(realisations=2, rows=40), build(realisations=2)
     assert tabular.problem(some).n_tasks == 40
     np.testing.assert_array_equal(some["order"], every["order"][:, :40])

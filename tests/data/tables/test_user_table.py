@@ -1,4 +1,4 @@
-"""Tables of a user's own: what is read, and the one error for each thing that is wrong."""
+"""A user's tables: reading, and one error for each mistake."""
 
 from __future__ import annotations
 
@@ -79,10 +79,10 @@ def test_numbers_are_those_that_python_reads_and_the_bytes_are_the_same_twice(tm
 )
 def test_each_mistake_is_one_error_with_its_place(tmp_path: Path, text, words: str) -> None:
     path = written(tmp_path, text)
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as error:
         _user_table.read(path, ["a", "b"])
-    assert str(told.value).startswith(f"{path}, line ")
-    assert words in str(told.value)
+    assert str(error.value).startswith(f"{path}, line ")
+    assert words in str(error.value)
 
 
 def test_a_word_may_not_be_missing_either(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_columns_that_are_not_asked_for_may_hold_anything(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("kind", "content"), [(".gz", b"\x1f\x8b\x08"), (".xz", b"no xz")])
-def test_a_damaged_file_is_told(tmp_path: Path, kind: str, content: bytes) -> None:
+def test_a_damaged_file_is_reported(tmp_path: Path, kind: str, content: bytes) -> None:
     with pytest.raises(UserError, match="line 1: it breaks off or is damaged"):
         _user_table.header(written(tmp_path, content, f"table.csv{kind}"))
 
@@ -117,7 +117,7 @@ def test_parquet_without_pyarrow_says_what_to_do(tmp_path: Path, monkeypatch) ->
         _user_table.header(path)
 
 
-def test_parquet_is_read_as_csv_is_and_its_rows_are_told(tmp_path: Path) -> None:
+def test_parquet_is_read_as_csv_and_errors_name_its_rows(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     path = tmp_path / "table.parquet"
     pd.DataFrame({"a": [1, 2], "b": [0.1, None], "c": ["x", "y"]}).to_parquet(path)

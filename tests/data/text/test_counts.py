@@ -61,7 +61,7 @@ def test_a_word_beside_itself_counts_twice():
     assert (rows.column.tolist(), rows.value.tolist()) == ([5], [8])
 
 
-def test_groups_are_told_apart():
+def test_groups_are_counted_separately():
     texts, group = documents(), np.arange(30) % 3
     rows = counted(texts, group, groups=3)
     for g in range(3):

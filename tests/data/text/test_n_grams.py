@@ -32,10 +32,10 @@ def lines(n: int = 5, seed: int = 0) -> list[Line]:
     ]
 
 
-def written(folder: Path, found: list[Line], files: int = 3, end: str = "\n") -> Path:
-    """Tables of the lines, one of them packed."""
+def written(folder: Path, table: list[Line], files: int = 3, end: str = "\n") -> Path:
+    """Write tables of the lines, one of them packed."""
     for k in range(files):
-        text = "".join(f"{' '.join(w)}\t{y}\t{c}\t1{end}" for w, y, c in found[k::files])
+        text = "".join(f"{' '.join(w)}\t{y}\t{c}\t1{end}" for w, y, c in table[k::files])
         path = folder / f"table-{k}"
         path.write_bytes(text.encode())
     (folder / "table-0.gz").write_bytes(gzip.compress((folder / "table-0").read_bytes()))
@@ -46,12 +46,12 @@ def written(folder: Path, found: list[Line], files: int = 3, end: str = "\n") ->
 @pytest.mark.parametrize("weighting", ["linear", "flat", "harmonic"])
 @pytest.mark.parametrize(("n", "end"), [(2, "\n"), (5, "\r\n")])
 def test_counts_equal_brute_force(n, end, weighting, tmp_path):
-    found = lines(n)
-    store = n_grams.build(replace(SMALL, weighting=weighting), written(tmp_path, found, end=end))
+    table = lines(n)
+    store = n_grams.build(replace(SMALL, weighting=weighting), written(tmp_path, table, end=end))
     words = store["word"].values.tolist()
     assert sorted(words) == sorted(WORDS)
     for t in range(2):
-        inside = [(w, c) for w, year, c in found if (year - 1990) // 2 == t]
+        inside = [(w, c) for w, year, c in table if (year - 1990) // 2 == t]
         expected = sum(
             c * brute_force([[words.index(word) for word in w]], len(words), n - 1, weighting)
             for w, c in inside
@@ -83,7 +83,7 @@ def test_shards_of_any_number_and_order_give_equal_bytes(tmp_path, monkeypatch):
     raw.mkdir()
     written(raw, lines())
     monkeypatch.setattr(_text_files, "BLOCK_BYTES", 1000)
-    found = set()
+    stores = set()
     for shards in (1, 2, 5):
         settings = replace(SMALL, shards=shards)
         scratch = tmp_path / str(shards)
@@ -92,9 +92,9 @@ def test_shards_of_any_number_and_order_give_equal_bytes(tmp_path, monkeypatch):
         order = np.random.default_rng(shards).permutation(settings.shards).tolist()
         partials = [n_grams.count_shard(settings, raw, words, k, scratch / str(k)) for k in order]
         zarr_zip.write(n_grams.merge(settings, words, partials, scratch), scratch / "store")
-        found.add((scratch / "store").read_bytes())
+        stores.add((scratch / "store").read_bytes())
     zarr_zip.write(n_grams.build(SMALL, raw), tmp_path / "store")
-    assert found == {(tmp_path / "store").read_bytes()}
+    assert stores == {(tmp_path / "store").read_bytes()}
 
 
 def test_vocabulary_ranks_by_periods_or_by_all(tmp_path):
@@ -170,6 +170,6 @@ def test_the_real_words_that_start_with_q():
         word, year, count, _ = line.split("\t")
         if (word, year) == ("quantity", "1950"):
             expected += int(count)
-    found = store["unigram"].sel(word="quantity").values[0, 150]
-    assert found == expected > 10000
+    result = store["unigram"].sel(word="quantity").values[0, 150]
+    assert result == expected > 10000
     assert not store["pairs"].values.any()

@@ -1,4 +1,4 @@
-"""Planted changes of meaning: the neighbours of a word tell them, its frequency does not."""
+"""Planted changes of meaning: visible in the neighbours of a word, not in its frequency."""
 
 from __future__ import annotations
 
@@ -76,10 +76,10 @@ def test_counts_of_a_period_are_those_of_its_documents_and_task_minus_one_is_the
     size = store.sizes["word"]
     tasks = [planted_words.task(store, [1, 0], t) for t in range(-1, 12)]
     for s, r in enumerate((1, 0)):
-        found = list(planted_words.held_out_documents(store, r))
+        result = list(planted_words.held_out_documents(store, r))
         for t in (0, 5, 11):
             expected = np.zeros((size, size))
-            for document in found:
+            for document in result:
                 if document.task == t:
                     np.add.at(expected, tuple(document.pairs.T), document.targets)
             np.testing.assert_array_equal(of_batch(tasks[t + 1].test, s, size), expected)
@@ -92,12 +92,12 @@ def share_by_theme(store, word: int, t: int) -> np.ndarray:
     """In a period, the share of a word among the common ones, by the theme of the document."""
     group = store["realisation-0"]
     start, text = group["text_start"].values, group["text"].values
-    found = np.zeros((6, 2))
+    result = np.zeros((6, 2))
     for h in np.flatnonzero(group["held_out_task"].values == t):
         words = text[start[h] : start[h + 1]]
         theme = np.bincount(store["theme"].values[0, t][words[words >= 20]]).argmax()
-        found[theme] += (words == word).sum(), (words < 20).sum()
-    return found[:, 0] / found[:, 1]
+        result[theme] += (words == word).sum(), (words < 20).sum()
+    return result[:, 0] / result[:, 1]
 
 
 def test_common_words_drift_apart_between_themes_and_only_with_drift():

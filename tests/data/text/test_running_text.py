@@ -64,9 +64,9 @@ def test_dating_sees_held_out_documents_and_nothing_else(raw):
     store = running_text.build(SMALL, raw)
     group, words = store["realisation-0"], store["word"].values.tolist()
     held_out = set(group["document_name"].values[group["document_held_out"].values])
-    found = list(running_text.held_out_documents(store))
-    assert [d.name for d in found] == sorted(held_out, key=list(SPEECHES).index)
-    for document in found:
+    result = list(running_text.held_out_documents(store))
+    assert [d.name for d in result] == sorted(held_out, key=list(SPEECHES).index)
+    for document in result:
         assert document.task == int(document.name[-8:-4]) - 1970
         expected = brute_force([numbers(SPEECHES[document.name], words)], 8, 4)
         matrix = np.zeros((8, 8))
@@ -110,7 +110,7 @@ def test_tasks_are_the_counts_of_periods_and_their_sum(raw):
 
 def test_shards_of_any_number_and_order_give_equal_bytes(raw, tmp_path, monkeypatch):
     monkeypatch.setattr(_dated_texts, "CHUNK", 500)
-    found = set()
+    stores = set()
     for shards in (1, 3, 7):
         settings = replace(SMALL, shards=shards)
         words = running_text.vocabulary(settings, raw)
@@ -124,11 +124,11 @@ def test_shards_of_any_number_and_order_give_equal_bytes(raw, tmp_path, monkeypa
             packed = ZipStore(scratch / f"{k}.zip", mode="r")
             partials.append(xr.open_zarr(packed, consolidated=False, chunks=None))
         zarr_zip.write(running_text.merge(settings, words, partials, scratch), scratch / "store")
-        found.add((scratch / "store").read_bytes())
+        stores.add((scratch / "store").read_bytes())
     monkeypatch.undo()
     store = running_text.build(SMALL, raw)
     zarr_zip.write(store, tmp_path / "store")
-    assert found == {(tmp_path / "store").read_bytes()}
+    assert stores == {(tmp_path / "store").read_bytes()}
     again = zarr_zip.read_tree(tmp_path / "store")
     assert again.identical(store)
 
@@ -169,7 +169,7 @@ def refused(settings: Settings, raw: Path, tmp_path: Path, monkeypatch) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "parts"),
     [
         ("USA_25.txt", "peace", ("USA_25.txt", "line 1", "no date")),
         ("USA_25_1970.txt", b"peace\nand\nwar \xe9", ("USA_25_1970.txt", "line 3", "no utf-8")),
@@ -178,13 +178,13 @@ def refused(settings: Settings, raw: Path, tmp_path: Path, monkeypatch) -> str:
         ("USA_25_1974.txt", "radio", ("1974", "empty", "period_years")),
     ],
 )
-def test_wrong_documents_are_named(raw, name, content, said, tmp_path, monkeypatch):
+def test_wrong_documents_are_named(raw, name, content, parts, tmp_path, monkeypatch):
     archive(raw / _corpora.UN_ARCHIVE, SPEECHES | {name: content})
     message = refused(SMALL, raw, tmp_path, monkeypatch)
-    assert all(part in message for part in said), message
+    assert all(part in message for part in parts), message
 
 
-def test_wrong_archives_and_settings_are_told(raw, tmp_path, monkeypatch):
+def test_wrong_archives_and_settings_are_reported(raw, tmp_path, monkeypatch):
     with pytest.raises(UserError, match="shall have 9999 words, but only"):
         running_text.build(replace(SMALL, vocabulary_size=9999), raw)
     with pytest.raises(UserError, match="'radio' of the given vocabulary does not occur"):
@@ -194,9 +194,9 @@ def test_wrong_archives_and_settings_are_told(raw, tmp_path, monkeypatch):
     assert "breaks off" in refused(SMALL, raw, tmp_path, monkeypatch)
     for others in ({}, {"read.me": "no speeches"}):
         archive(path, others)
-        told = refused(SMALL, raw, tmp_path, monkeypatch)
-        assert f"{path.name} is not what it should be" in told
-        assert "no file whose name ends in .txt. Delete it and fetch it again" in told
+        message = refused(SMALL, raw, tmp_path, monkeypatch)
+        assert f"{path.name} is not what it should be" in message
+        assert "no file whose name ends in .txt. Delete it and fetch it again" in message
     path.unlink()
     with pytest.raises(UserError, match=r"tar\.xz is missing"):
         running_text.build(SMALL, raw)
@@ -213,8 +213,8 @@ def congress(folder: Path, speech: str = "", description: str = "") -> Path:
     for number, year in ((43, 1873), (44, 1875)):
         rows = [f"{number}000000{k}|H|{year}0304|{k:05d}|Mr. SPEAKER\n" for k in range(4)]
         (folder / f"descr_0{number}.txt").write_text(DESCRIPTION + "".join(rows) + description)
-        said = "".join(f"{number}000000{k}|Peace and law, and war.\n" for k in range(4))
-        content = "speech_id|speech\n" + said + speech.replace("NN", str(number))
+        speeches = "".join(f"{number}000000{k}|Peace and law, and war.\n" for k in range(4))
+        content = "speech_id|speech\n" + speeches + speech.replace("NN", str(number))
         (folder / f"speeches_0{number}.txt").write_bytes(content.encode("iso-8859-1"))
     return folder
 
@@ -235,7 +235,7 @@ def test_congressional_record(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("speech", "description", "said"),
+    ("speech", "description", "parts"),
     [
         ("NN9|Peace\n", "", ("speeches_043.txt", "line 6", "speech 439 has no date")),
         ("Peace\n", "", ("speeches_043.txt", "line 6", "speech_id|speech")),
@@ -243,11 +243,11 @@ def test_congressional_record(tmp_path):
         ("", "435\n", ("descr_043.txt", "line 6", "without a date")),
     ],
 )
-def test_wrong_lines_of_the_record_are_named(speech, description, said, tmp_path):
+def test_wrong_lines_of_the_record_are_named(speech, description, parts, tmp_path):
     congress(tmp_path, speech, description)
     with pytest.raises(UserError) as caught:
         running_text.vocabulary(Settings("congressional-record", period_years=2), tmp_path)
-    assert all(part in str(caught.value) for part in said), caught.value
+    assert all(part in str(caught.value) for part in parts), caught.value
 
 
 def test_a_record_that_is_not_there(tmp_path):

@@ -1,4 +1,4 @@
-"""A user's folder of texts: counted as other documents are, and one error for each mistake."""
+"""A user's folder of texts: counted like other documents, and one error for each mistake."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def test_a_folder_has_the_counts_of_the_same_documents_in_an_archive(folder, tmp
     archive(tmp_path / _corpora.UN_ARCHIVE, dict(sorted(SPEECHES.items())))
     published = running_text.Settings(vocabulary_size=8, held_out=0)
     expected = running_text.build(published, tmp_path)
-    found = text_files.build(replace(settings(folder), held_out=0.0), folder)
-    told = {"title": "speeches", "licence": "not stated", "citation": "not stated"}
-    assert {key: found.attrs[key] for key in told} == told
-    for tree in (expected, found):
-        for key in told:
+    result = text_files.build(replace(settings(folder), held_out=0.0), folder)
+    attributes = {"title": "speeches", "licence": "not stated", "citation": "not stated"}
+    assert {key: result.attrs[key] for key in attributes} == attributes
+    for tree in (expected, result):
+        for key in attributes:
             del tree.attrs[key]
-    xr.testing.assert_identical(expected, found)
+    xr.testing.assert_identical(expected, result)
 
 
 def test_held_out_documents_are_some_of_each_period(folder):
@@ -92,7 +92,7 @@ def test_texts_of_any_encoding(encoding, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("files", "others", "said"),
+    ("files", "others", "message"),
     [
         ({"speech.txt": "peace"}, {}, "speech.txt: there is no year in its name"),
         ({"1970_1981.txt": "peace"}, {}, "1970_1981.txt: its year may be 1970 or 1981. Set date"),
@@ -109,16 +109,16 @@ def test_texts_of_any_encoding(encoding, tmp_path):
         ({}, {"encoding": "rot13"}, "there is no encoding of text 'rot13'"),
     ],
 )
-def test_what_names_and_settings_tell_is_refused_at_a_look(folder, files, others, said):
+def test_wrong_names_and_settings_are_refused_at_a_look(folder, files, others, message):
     written(folder, files)
-    if said is None:
+    if message is None:
         return text_files.look(settings(folder, **others), folder)
-    with pytest.raises(UserError, match=re.escape(said)):
+    with pytest.raises(UserError, match=re.escape(message)):
         text_files.look(settings(folder, **others), folder)
 
 
 @pytest.mark.parametrize(
-    ("content", "others", "said"),
+    ("content", "others", "message"),
     [
         (b"peace\nand\ncaf\xe9", {}, "line 3: it is no utf-8"),
         (b"\xff\xfep\0e\0", {}, "line 1: it is no utf-8 (invalid start byte). Set encoding to"),
@@ -126,11 +126,11 @@ def test_what_names_and_settings_tell_is_refused_at_a_look(folder, files, others
         (b" \r\n\t", {}, "has nothing but spaces"),
     ],
 )
-def test_what_is_no_text_is_named_where_it_is_read(folder, content, others, said):
+def test_files_that_are_no_texts_are_named_when_they_are_read(folder, content, others, message):
     written(folder, {"bad_1970.txt": content})
-    with pytest.raises(UserError, match=re.escape(f"bad_1970.txt{'' if 'has' in said else ', '}")):
+    with pytest.raises(UserError, match=re.escape(f"bad_1970.txt{'' if 'has' in message else ', '}")):
         text_files.vocabulary(settings(folder, **others), folder)
-    with pytest.raises(UserError, match=re.escape(said)):
+    with pytest.raises(UserError, match=re.escape(message)):
         text_files.build(settings(folder, **others), folder)
 
 

@@ -1,4 +1,4 @@
-"""Tokens are those of a regular expression; a word's number is its place in the list."""
+"""Tokens equal those of a regular expression; the number of a word is its position in the list."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tests.data.text.word_counts import TOKEN
 
 
 def tokens(text: str) -> list[str]:
-    found = _tokens.split(text)
-    return [text[a:b] for a, b in zip(found.start, found.stop, strict=True)]
+    result = _tokens.split(text)
+    return [text[a:b] for a, b in zip(result.start, result.stop, strict=True)]
 
 
 @pytest.mark.parametrize(
@@ -43,8 +43,8 @@ def test_any_text_is_split_as_the_regular_expression_does():
 def test_a_word_has_its_place_in_the_list():
     words = [f"word-{n}" for n in range(1000)]
     text = " ".join(words[::-1]) + " unknown Word-3"
-    found = _tokens.numbers(_tokens.table(words), _tokens.split(text).digest)
-    assert found.tolist() == [*range(999, -1, -1), -1, -1]
+    result = _tokens.numbers(_tokens.table(words), _tokens.split(text).digest)
+    assert result.tolist() == [*range(999, -1, -1), -1, -1]
 
 
 def test_digests_of_many_words_differ():
