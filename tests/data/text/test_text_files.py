@@ -128,7 +128,8 @@ def test_wrong_names_and_settings_are_refused_at_a_look(folder, files, others, m
 )
 def test_files_that_are_no_texts_are_named_when_they_are_read(folder, content, others, message):
     written(folder, {"bad_1970.txt": content})
-    with pytest.raises(UserError, match=re.escape(f"bad_1970.txt{'' if 'has' in message else ', '}")):
+    end = "" if "has" in message else ", "
+    with pytest.raises(UserError, match=re.escape(f"bad_1970.txt{end}")):
         text_files.vocabulary(settings(folder, **others), folder)
     with pytest.raises(UserError, match=re.escape(message)):
         text_files.build(settings(folder, **others), folder)
