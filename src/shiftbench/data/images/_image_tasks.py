@@ -144,7 +144,8 @@ def problem(store: xr.Dataset, n_train: int, head_size: int | None = None) -> Pr
     shape = tuple(store.sizes[name] for name in ("y", "x", "channel"))
     classes, heads = int(store.attrs["classes"]), int(store.attrs["heads"])
     outputs = heads * (head_size or classes) if heads > 1 else classes
-    return Problem("classification", shape, outputs, n_train, store.sizes["task"], heads)
+    tasks = store.sizes["task"]
+    return Problem("classification", shape, outputs, n_train, n_tasks=tasks, heads=heads)
 
 
 def task(store: xr.Dataset, realisations: Sequence[int], t: int, choose: Choice) -> Task:

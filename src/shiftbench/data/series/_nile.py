@@ -30,4 +30,11 @@ def read() -> Series:
     """Return the hundred flows of the Nile, with the accepted change."""
     value = np.array(FLOW, float)[None, :, None]
     years = FIRST_YEAR + np.arange(value.shape[1])
-    return Series(value, years, ["Aswan"], "1e8 m3", "accepted", [NEW_SEGMENT])
+    return Series(
+        value,
+        time=years,
+        names=["Aswan"],
+        units="1e8 m3",
+        truth="accepted",
+        changes=[NEW_SEGMENT],
+    )

@@ -40,7 +40,8 @@ def simulate(realisations: int, series: int, noise: Noise, innovations: Innovati
     numbers = range(realisations)
     value = np.stack([generate(number, series, noise, innovations) for number in numbers])
     names = [f"series {number}" for number in range(series)]
-    return Series(value, 1 + np.arange(value.shape[1]), names, "1", "known", CHANGES)
+    time = 1 + np.arange(value.shape[1])
+    return Series(value, time, names, units="1", truth="known", changes=CHANGES)
 
 
 def generate(realisation: int, series: int, noise: Noise, innovations: Innovations) -> np.ndarray:

@@ -21,7 +21,7 @@ def simulate(realisations: int, series: int) -> Series:
     """Return autoregressions without a change."""
     value = np.stack([generate(number, series) for number in range(realisations)])
     names = [f"series {number}" for number in range(series)]
-    return Series(value, 1 + np.arange(VALUES), names, "1", "known", [])
+    return Series(value, 1 + np.arange(VALUES), names, units="1", truth="known", changes=[])
 
 
 def generate(realisation: int, series: int) -> np.ndarray:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -260,18 +261,19 @@ def _rows(
     size = len(features)
     inputs = _scaled(settings, path, table.numbers[:, :size], settings.scaling, features)
     units = "as in the file" if settings.scaling == "none" else "1"
+    rows = partial(_table_tasks.Rows, inputs, features=features, input_units=units)
     if settings.kind != "number":
         target, classes = _classes(settings, path, table.words[settings.target])
-        return _table_tasks.Rows(inputs, target, features, classes, units, "1")
+        return rows(target=target, classes=classes, target_units="1")
     real = table.numbers[:, size:]
     if np.ptp(real) == 0:
         raise _nothing_to_learn(settings, path, f"has the value {real[0, 0]:g} in all rows")
     if settings.target_scaling == "none":
-        return _table_tasks.Rows(inputs, real[:, 0], features, (), units, "as in the file")
+        return rows(target=real[:, 0], target_units="as in the file")
     target = _scaled(settings, path, real, settings.target_scaling, [settings.target])[:, 0]
     history = real[: settings.history or None]
     scale = float(history.mean()), float(history.std())
-    return _table_tasks.Rows(inputs, target, features, (), units, "1", scale)
+    return rows(target=target, target_units="1", target_scale=scale)
 
 
 def _scaled(

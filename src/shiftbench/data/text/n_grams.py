@@ -76,6 +76,20 @@ class Settings:
     files are empty. The result does not depend on it."""
 
 
+class Fields(NamedTuple):
+    """Fields of the lines of a table: words [line, n] and numbers [line].
+
+    wrong: number of the first line, from 0, that is not of the right form, or -1.
+    """
+
+    digest: np.ndarray
+    start: np.ndarray
+    stop: np.ndarray
+    year: np.ndarray
+    occurrences: np.ndarray
+    wrong: int
+
+
 class Lines(NamedTuple):
     """Lines of a table whose year is in a period, and the text that has them.
 
@@ -168,27 +182,20 @@ def _tables(settings: Settings, raw: Path, n: int, shard: int | None = None) -> 
         for first, content in _text_files.blocks(path):
             text = _text_files.decoded(str(path), content, line=first)
             text = text.lower() if settings.case == "lower" else text
-            *arrays, wrong = _parse(_tokens.code_points(text), n)
-            if wrong >= 0:
+            fields = Fields(*_parse(_tokens.code_points(text), n))
+            if fields.wrong >= 0:
                 form = f"{n} words TAB year TAB match_count TAB volume_count"
-                raise raw_files.wrong(path, f"it is not of the form {form}", first + wrong)
-            yield _inside(settings, text, *arrays)
+                raise raw_files.wrong(path, f"it is not of the form {form}", first + fields.wrong)
+            yield _inside(settings, text, fields)
 
 
-def _inside(
-    settings: Settings,
-    text: str,
-    digest: np.ndarray,
-    start: np.ndarray,
-    stop: np.ndarray,
-    year: np.ndarray,
-    count: np.ndarray,
-) -> Lines:
-    """Select the lines whose year is in a period; words [line, n], year and count [line]."""
-    kept = (year >= settings.first_year) & (year <= settings.last_year)
-    tokens = Tokens(digest[kept].ravel(), start[kept].ravel(), stop[kept].ravel())
-    period = (year[kept] - settings.first_year) // settings.period_years
-    return Lines(text, tokens, period, count[kept])
+def _inside(settings: Settings, text: str, fields: Fields) -> Lines:
+    """Select the lines whose year is in a period."""
+    kept = (fields.year >= settings.first_year) & (fields.year <= settings.last_year)
+    words = (fields.digest, fields.start, fields.stop)
+    tokens = Tokens(*(array[kept].ravel() for array in words))
+    period = (fields.year[kept] - settings.first_year) // settings.period_years
+    return Lines(text, tokens, period, fields.occurrences[kept])
 
 
 def _text(numbers: np.ndarray, lines: Lines, n: int) -> Text:
@@ -213,11 +220,7 @@ def _words_of_period(settings: Settings, lines: Lines, n: int) -> np.ndarray:
 
 @njit(cache=True)
 def _parse(points, n):
-    """Split the lines of a text that ends with an end of line.
-
-    Returns digest, start and stop of words [lines, n], year and count [lines], and the first line,
-    from 0, that is not of the right form, or -1.
-    """
+    """Split the lines of a text that ends with an end of line into `Fields`."""
     lines = np.sum(points == LINE)
     digest = np.empty((lines, n), np.uint64)
     start, stop = np.empty((lines, n), np.int32), np.empty((lines, n), np.int32)
