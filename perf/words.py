@@ -44,7 +44,7 @@ FITS = {
 REPEATS = {"Newton": 20, "Newton, 3 nodes": 20}
 """Fits in a row that one round times, where one alone is too short."""
 ROUNDS, LAST_YEAR, VOCABULARIES = 3, 1979, (2000, 10_000)
-PATTERN = r"\w+(?:[-'’]\w+)*|[^\w\s]"  # noqa: RUF001  # as streams/_tokens.py
+PATTERN = r"\w+(?:[-'’]\w+)*|[^\w\s]"  # noqa: RUF001  # as data/text/_tokens.py
 
 
 def fits() -> None:
