@@ -8,7 +8,7 @@ server while they save their state. So the server blocks these signals. A child 
 mask and unblocks them when it can act on them; earlier signals are held until then.
 """
 
-# ruff: noqa: F401  (imports only for their effect: that they need not be repeated)
+# ruff: noqa: F401  (imports for their effect: children need not repeat them)
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from shiftbench.runtime.signals import exit_status
 
 STDIN, STDERR = 0, 2
 HELD = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
-"""Signals that are for jobs, not for the server."""
+"""Signals meant for jobs, which the server blocks."""
 
 
 def serve(light: int, tensorflow: int) -> None:
-    """Serves two listening sockets (descriptors) until standard input is closed."""
+    """Serve two listening sockets, given as descriptors, until standard input is closed."""
     signal.pthread_sigmask(signal.SIG_BLOCK, HELD)
     ready, _, _ = select.select([light, tensorflow, STDIN], [], [])
     if STDIN not in ready:
@@ -43,7 +43,7 @@ def serve(light: int, tensorflow: int) -> None:
 
 
 def _preload_light() -> None:
-    """Imports what jobs import, but nothing of shiftbench: it may change meanwhile."""
+    """Import what jobs import, but nothing of shiftbench, whose files may change meanwhile."""
     import matplotlib.backends.backend_agg
     import matplotlib.backends.backend_svg
     import matplotlib.figure
@@ -62,8 +62,8 @@ def _preload_light() -> None:
 
 
 def _preload_tensorflow() -> None:
-    """Runs no operation: TensorFlow's threads would not live on in a fork."""
-    # Before its log has a level, TensorFlow tells everybody who has no GPU so.
+    """Import TensorFlow but run no operation: its threads would not survive a fork."""
+    # Without this, TensorFlow prints a warning on machines without a GPU.
     screen, nowhere = os.dup(STDERR), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, STDERR)
     try:
@@ -76,7 +76,10 @@ def _preload_tensorflow() -> None:
 
 
 class _Server:
-    """Watches the sockets and the children of one stack; `heavier` is the other's socket."""
+    """The event loop of one stack, over its sockets and children.
+
+    heavier: the socket of the other stack, until its server is forked.
+    """
 
     def __init__(self, listener: socket.socket, heavier: socket.socket | None = None) -> None:
         self.listener, self.heavier = listener, heavier
@@ -90,17 +93,19 @@ class _Server:
         gc.freeze()  # keeps the collector of a child off the pages that it shares
 
     def loop(self) -> NoReturn:
+        """Handle events until `end`."""
         while True:
-            # One at a time: handling an event may close what the next one is about.
+            # One at a time: handling an event may close the socket of the next one.
             self.selector.select()[0][0].data()
 
     def end(self) -> NoReturn:
+        """Kill all children and exit, because standard input was closed."""
         for child in self.children.values():
             _send(child, signal.SIGKILL)
         os._exit(0)
 
     def branch(self) -> None:
-        """Forks the server of the heavy stack, and leaves its socket to it."""
+        """Fork the server of the heavy stack, and leave its socket to it."""
         assert self.heavier
         if os.fork() == 0:
             self._forget(keep=(STDIN, self.heavier))
@@ -110,7 +115,7 @@ class _Server:
         self.heavier.close()
 
     def accept(self) -> None:
-        """Forks a child for a job."""
+        """Fork a child for a job."""
         connection, _ = self.listener.accept()
         try:
             job, streams = _receive(connection)
@@ -137,7 +142,7 @@ class _Server:
         )
 
     def hear(self, connection: socket.socket) -> None:
-        """Passes on the signals that the client got; kills the child of a dead client."""
+        """Pass on the signals that the client received; kill the child of a dead client."""
         try:
             numbers = connection.recv(64)
         except ConnectionError:
@@ -148,7 +153,7 @@ class _Server:
             _send(self.children[connection], number)
 
     def finish(self, connection: socket.socket, child: int, alive: int) -> None:
-        """Tells the client the exit status of its child."""
+        """Send the client the exit status of its child."""
         _, status = os.waitpid(child, 0)
         del self.children[connection]
         self.selector.unregister(alive)
@@ -159,14 +164,14 @@ class _Server:
             connection.send(bytes([exit_status(os.waitstatus_to_exitcode(status))]))
 
     def _forget(self, keep: tuple = ()) -> None:
-        """In a fork: closes what belongs to the server and to its other clients."""
-        kept = [key.fileobj for key in self.selector.get_map().values()]
+        """Close, in a fork, the files of the server and of its other clients."""
+        files = [key.fileobj for key in self.selector.get_map().values()]
         self.selector.close()
-        for thing in [thing for thing in kept if thing not in keep]:
-            if isinstance(thing, socket.socket):
-                thing.close()
+        for file in [file for file in files if file not in keep]:
+            if isinstance(file, socket.socket):
+                file.close()
             else:
-                os.close(thing)  # type: ignore[arg-type]
+                os.close(file)  # type: ignore[arg-type]
 
 
 def _send(child: int, number: int) -> None:
@@ -175,15 +180,18 @@ def _send(child: int, number: int) -> None:
 
 
 def _receive(connection: socket.socket) -> tuple[list, list[int]]:
-    """The job [arguments, folder, environment] and the client's standard streams."""
+    """Receive a job, as [arguments, folder, environment], and the client's standard streams.
+
+    Raises OSError or ValueError if the client died meanwhile.
+    """
     head, streams, _, _ = socket.recv_fds(connection, LENGTH, 3)
     length, body = int.from_bytes(head, "big"), b""
     try:
         while len(body) < length:
-            part = connection.recv(length - len(body))  # not beyond: signals follow the job
-            if not part:
+            chunk = connection.recv(length - len(body))  # not beyond: signals follow the job
+            if not chunk:
                 raise ValueError("the job is incomplete")
-            body += part
+            body += chunk
         return json.loads(body), streams
     except (OSError, ValueError):
         for descriptor in streams:
@@ -192,7 +200,7 @@ def _receive(connection: socket.socket) -> tuple[list, list[int]]:
 
 
 def _work(job: list, streams: list[int]) -> NoReturn:
-    """In a child: becomes the process that the client stands for."""
+    """Become, in a child, the process that the client stands for."""
     status = 1
     try:
         arguments, folder, environment = job

@@ -1,4 +1,4 @@
-"""What a process says: to its log, and to the person who started it."""
+"""Messages of a process, to its log file and to the screen."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ log = logging.getLogger("shiftbench")
 
 
 def open_log(path: Path | None) -> None:
-    """Messages go to the log, if there is one; warnings go to standard error as well."""
+    """Send messages to a log file, if there is one, and warnings to standard error as well."""
     log.setLevel(logging.INFO)
     log.handlers.clear()
     screen = logging.StreamHandler(sys.stderr)
@@ -32,7 +32,7 @@ def open_log(path: Path | None) -> None:
 
 
 class _LogFile(logging.FileHandler):
-    """A log that cannot be written ends the verb, with an error that names the log."""
+    """A log file whose write errors end the command, with the name of the file."""
 
     def handleError(self, record: logging.LogRecord) -> None:
         error = sys.exception()
@@ -42,32 +42,33 @@ class _LogFile(logging.FileHandler):
         super().handleError(record)
 
 
-def tell(message: str, level: int = logging.ERROR) -> None:
-    """A message for the screen and the log, of which the log may be what is broken."""
+def report(message: str, level: int = logging.ERROR) -> None:
+    """Report a message on the screen and in the log; the log may be broken."""
     with suppress(OSError):
         log.log(level, "%s", message)
 
 
-def tell_unexpected(error: Exception, path: Path | None) -> None:
+def report_unexpected(error: Exception, path: Path | None) -> None:
+    """Report an error that is a bug, with its traceback; path: the log file, if there is one."""
     details = traceback.format_exc()
-    tell(details, logging.INFO)
+    report(details, logging.INFO)
     if not path or os.environ.get("SHIFTBENCH_DEBUG"):
         print(details, file=sys.stderr)
     where = f"; details in {path}" if path else ""
-    tell(f"unexpected error: {type(error).__name__}: {error}{where}")
+    report(f"unexpected error: {type(error).__name__}: {error}{where}")
 
 
-def tell_file_error(error: OSError, options: argparse.Namespace) -> None:
-    known = vars(options)
-    output = known.get("output") or known.get("scores")
+def report_file_error(error: OSError, options: argparse.Namespace) -> None:
+    """Report a file that cannot be read or written; by default the output of the command."""
+    output = vars(options).get("output") or vars(options).get("scores")
     output = output[0] if isinstance(output, list) else output
     if os.environ.get("SHIFTBENCH_DEBUG"):
         print(traceback.format_exc(), file=sys.stderr)
-    tell(file_errors.message(error, output or "standard output"))
+    report(file_errors.message(error, output or "standard output"))
     if not (error.filename or output):
         drop_output()
 
 
 def drop_output() -> None:
-    """Nothing more is written to standard output, not at the end either."""
+    """Write nothing more to standard output, not even when the process ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

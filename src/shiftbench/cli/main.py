@@ -23,7 +23,7 @@ def main(arguments: list[str]) -> int:
         options = _parsed(arguments)
     except UserError as error:
         logs.open_log(None)
-        logs.tell(str(error))
+        logs.report(str(error))
         return 2
     try:
         logs.open_log(options.log)
@@ -31,21 +31,21 @@ def main(arguments: list[str]) -> int:
         sys.stdout.flush()
         return status
     except UserError as error:
-        logs.tell(str(error))
+        logs.report(str(error))
         return 2
     except BrokenPipeError:  # the reader of our output has seen enough
         logs.drop_output()
         return 0
     except Exception as error:
         if of_file := file_errors.root_cause(error):
-            logs.tell_file_error(of_file, options)
+            logs.report_file_error(of_file, options)
             return 2
         if _is_outdated(error):
-            logs.tell(
+            logs.report(
                 f"{error}, but {checkout.LOCK} has it: bring .venv up to date with `make setup`"
             )
             return 2
-        logs.tell_unexpected(error, options.log)
+        logs.report_unexpected(error, options.log)
         return 1
 
 

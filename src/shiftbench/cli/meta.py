@@ -1,4 +1,4 @@
-"""Verbs about the program itself: where its workflow is, what editors and shells need."""
+"""Commands about the program itself: its workflow, and help for editors and shells."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ SHELLS = ("bash", "zsh", "tcsh")
 
 
 def snakefile(_: argparse.Namespace) -> None:
-    """Prints the path of the workflow, as in: snakemake -s "$(shiftbench snakefile)"."""
+    """Print the path of the workflow, as in: snakemake -s "$(shiftbench snakefile)"."""
     print(checkout.SNAKEFILE)
 
 
 def schema(_: argparse.Namespace) -> None:
-    """Prints the JSON schema of a config, for editors (config/schema.json)."""
+    """Print the JSON schema of a config, for editors (config/schema.json)."""
     from shiftbench.config import json_schema
 
     print(json_schema.text(), end="")
@@ -38,7 +38,7 @@ def derive(options: argparse.Namespace) -> None:
 
 
 def completion(options: argparse.Namespace) -> None:
-    """Prints what completes commands in a shell, as in: eval "$(shiftbench completion bash)"."""
+    """Print a completion script for a shell, as in: eval "$(shiftbench completion bash)"."""
     try:
         import shtab
     except ModuleNotFoundError:
@@ -52,7 +52,7 @@ def completion(options: argparse.Namespace) -> None:
 
 
 def _parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    """A parser, and those of its verbs."""
+    """Yield a parser, and those of its verbs."""
     yield parser
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):

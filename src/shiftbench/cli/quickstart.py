@@ -1,6 +1,6 @@
-"""The verb `quickstart`: a small project with a series and the config that finds its changes.
+"""The command `quickstart`: a small project with a series, and a config that finds its changes.
 
-The series is an illustration, made by a formula. docs/quickstart.png is the figure of this project:
+The series is an illustration from a formula. docs/quickstart.png is the figure of this project:
 
     shiftbench quickstart
     shiftbench run quickstart/quickstart.yaml
@@ -22,7 +22,7 @@ LEVELS = {0: 50.0, 150: 56.0, 290: 47.0}
 """The level from each day on; the noise has a standard deviation of NOISE."""
 NOISE = 2.0
 OUTLIERS = {80: 30.0, 220: -30.0}
-"""What is added on single days: far more than noise explains."""
+"""Additions to single days, far larger than the noise."""
 
 CONFIG = """\
 # For a series of your own, change the file and the name of its column of time.
@@ -38,14 +38,14 @@ studies:
 
 
 def quickstart(options: argparse.Namespace) -> None:
-    """Writes a small project: a series with two changes and two outliers, and its config."""
+    """Write a small project: a series with two changes and two outliers, and its config."""
     series, config = write(options.folder)
     print(f"Wrote {series} and {config}")
     print(f"Next: shiftbench run {shlex.quote(str(config))}")
 
 
 def write(folder: Path) -> list[Path]:
-    """Write the series and the config, which has the folder's name, as results are named after it.
+    """Write the series and the config, which is named after the folder; its results will be too.
 
     Returns their paths. Raises UserError if one of the files exists.
     """
@@ -61,8 +61,8 @@ def write(folder: Path) -> list[Path]:
 
 
 def series() -> str:
-    """A CSV of dates and values: levels, normal noise and the outliers."""
-    import numpy as np  # not above: other verbs have no use for it
+    """Return a CSV of dates and values: levels, normal noise and the outliers."""
+    import numpy as np  # not above: most commands do without
 
     from shiftbench.core import seeds
 

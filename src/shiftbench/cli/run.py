@@ -1,4 +1,4 @@
-"""The verb `run`: from a config to its results pages."""
+"""The command `run`: from a config to its results pages."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ MISUSED = (
 
 
 def run(options: argparse.Namespace) -> int:
-    """Computes what is missing of the results in results/CONFIG, and makes their pages.
+    """Compute the missing results of a config in results/CONFIG, and make their pages.
 
-    0 if all is well, 1 if a job failed, 2 if the config is wrong, 128 + the signal that stopped it.
+    Returns 0 for success, 1 if a job failed, 2 if the config is wrong, 128 + the number of the
+    signal that stopped it.
     """
     from shiftbench.cli import user
 
     begun = time.monotonic()
-    heard = [one for one in graceful_stop.SIGNALS if signal.getsignal(one) != signal.SIG_IGN]
-    _end_by(heard)
+    signals = [one for one in graceful_stop.SIGNALS if signal.getsignal(one) != signal.SIG_IGN]
+    _exit_on(signals)
     config, notes = user.checked(options.config)
     number = len(config.studies)
     results = Path("results") / options.config.stem
@@ -45,15 +46,16 @@ def run(options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="shiftbench-") as folder:
         report = Path(folder, "report.json")
         status = forkserver_client.run(_command(options, report))
-        _end_by(heard)  # while the command ran, they were for the command
-        if status > 128 or not report.exists():  # stopped, or only asked something
+        _exit_on(signals)  # the command had handlers of its own
+        if status > 128 or not report.exists():  # stopped, or a query such as --dry-run
             return status
-        done = json.loads(report.read_text(encoding="utf-8"))
-    return _close(options.config, done, status, begun)
+        failed = json.loads(report.read_text(encoding="utf-8"))["failed"]
+    _finish(options.config, failed, begun)
+    return status
 
 
 def _command(options: argparse.Namespace, report: Path) -> list[str]:
-    # -P: modules in the working directory are none of Snakemake's.
+    # -P: modules in the working directory must not shadow those of Snakemake.
     return [
         sys.executable, "-P", "-m", "snakemake", "--snakefile", str(checkout.SNAKEFILE),
         "--configfile", str(options.config), "--logger", "shiftbench",
@@ -61,15 +63,14 @@ def _command(options: argparse.Namespace, report: Path) -> list[str]:
     ]  # fmt: skip
 
 
-def _end_by(numbers: Iterable[int]) -> None:
-    """Lets signals end this process as they would a shell's, after it has tidied up."""
-    for number in numbers:
+def _exit_on(signals: Iterable[int]) -> None:
+    """Exit on signals with a shell's exit status, after cleaning up."""
+    for number in signals:
         signal.signal(number, lambda number, _: sys.exit(128 + number))
 
 
-def _close(config: Path, done: dict[str, Any], status: int, begun: float) -> int:
-    """Makes the pages, and says where to look, what failed and how long all of it took."""
-    failed = done["failed"]
+def _finish(config: Path, failed: list[dict[str, Any]], begun: float) -> None:
+    """Make the pages; print the failed jobs, the place of the results and the time taken."""
     if failed:
         print(f"\n{len(failed)} {'job' if len(failed) == 1 else 'jobs'} failed:")
         print(*(f"  {one['job']}; its log: {one['log']}" for one in failed), sep="\n")
@@ -77,16 +78,11 @@ def _close(config: Path, done: dict[str, Any], status: int, begun: float) -> int
     results = Path("results") / config.stem
     if any(results.glob("studies/*/summary.csv")):
         print("Making the results pages", flush=True)
-        _write_pages(config, results)
+        from shiftbench.publish.site import pages
+
+        pages.write(results, results / SITE, [config])
         print(f"Results: {results / SITE / 'index.html'}")
     print(f"Took {_span(time.monotonic() - begun)}; the whole log is in {LOGS}", flush=True)
-    return status
-
-
-def _write_pages(config: Path, results: Path) -> None:
-    from shiftbench.publish.site import pages
-
-    pages.write(results, results / SITE, [config])
 
 
 def _span(seconds: float) -> str:
