@@ -1,174 +1,160 @@
-"""The JSON schema of config files, by which editors complete keys and mark mistakes.
+"""The JSON schema of config files, with which editors complete keys and mark mistakes.
 
-From the models and the settings of all components. It says what may stand where; what fits
-together, `shiftbench check` knows alone.
+pydantic derives it from the models, with the forms that users may write, and from the settings of
+all components. It knows the form of a config; only `shiftbench check` knows what fits together.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Any
+import typing
+from dataclasses import MISSING
+from functools import reduce
+from operator import or_
+from types import GenericAlias
+from typing import Annotated, Any, ForwardRef, Literal
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic.json_schema import GenerateJsonSchema
 
 from shiftbench.config import components
-from shiftbench.config.composition import OF_STUDY_METHODS
+from shiftbench.config.assembly import OF_STUDY_METHODS
 from shiftbench.config.schema import ConfigFile, Method, Study, StudyFile
 
-Schema = dict[str, Any]
+Form = Any
+"""A type that pydantic takes: what users may write for a key."""
 PIPELINE = ("combinators", "learners")
-NAMES: Schema = {"type": "array", "items": {"type": "string"}}
+CLOSED = ConfigDict(extra="forbid")
 
 
 def text() -> str:
-    """The schema of a config file; of a study's file at `#/$defs/study`."""
+    """Return the schema of a config file as text; that of a study's file is `#/$defs/study`."""
     return json.dumps(whole(), indent=1, ensure_ascii=False) + "\n"
 
 
-def whole() -> Schema:
-    """The schema as data."""
-    of_file = _properties(ConfigFile)
-    stream, study = {"$ref": "#/$defs/stream"}, {"$ref": "#/$defs/study"}
-    of_file["studies"] = _told(of_file["studies"], _listed_or_mapped(study))
-    of_file["streams"] = _told(of_file["streams"], _mapped(stream))
-    of_file["methods"] = _told(of_file["methods"], _mapped(_object(_method())))
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "shiftbench config",
-        **_object(of_file),
-        "$defs": {
-            "stream": _stream(),
-            "study": _object(_study(stream)),
-            "pipeline": {"type": "array", "minItems": 1, "items": _component(*PIPELINE)},
-            **{
-                f"{kind}.{name}": _object(_settings(kind, name))
-                for kind in (*PIPELINE, "models")
-                for name in components.names(kind)
-            },
-        },
+def whole() -> dict[str, Any]:
+    """Return the schema of a config file as data."""
+    stream, pipeline = _stream(), _list(_component(*PIPELINE), at_least=1)
+    method = _with_forms("method", Method, pipeline=pipeline)
+    config = _with_forms(
+        "config",
+        ConfigFile,
+        studies=_listed_or_mapped(_study(stream, pipeline)),
+        streams=_mapping(stream),
+        methods=_mapping(method),
+    )
+    schema = config.model_json_schema(schema_generator=_SchemaOfForms)
+    draft = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": draft, **schema, "title": "shiftbench config"}
+
+
+class _SchemaOfForms(GenerateJsonSchema):
+    """The generator of a schema in which other files may provide the missing keys."""
+
+    def field_is_required(self, field: Any, total: bool) -> bool:
+        return False
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+def _study(stream: Form, pipeline: Form) -> Form:
+    """Return the form of a study's file, and of a study in a config."""
+    dotted = _settings_of_methods()
+    of_method: dict[str, Any] = {
+        key: (field.annotation, field)
+        for key, field in Method.model_fields.items()
+        if key in OF_STUDY_METHODS
     }
+    of_method["start"] = str, Field(alias="from")
+    changes = create_model("changes", __base__=dotted, **of_method)
+    return _with_forms(
+        "study",
+        create_model("Both", __base__=(Study, StudyFile)),
+        streams=list[str] | _mapping(stream),
+        axes=dict[str, list[Any] | dict[str, list[Any]]],
+        model=_component("models"),
+        methods=_listed_or_mapped(pipeline | changes),
+        settings=dotted,
+        metrics=_list(_names("metrics")),
+        artefacts=_list(_names("artefacts")),
+        tuning=dict[str, Any],  # a budget has part of its keys
+        budget=str | None,
+        budgets=_mapping(ForwardRef("study")),
+    )
 
 
-def _study(stream: Schema) -> Schema:
-    """The keys of a study; what it is made from may have those that are missing."""
-    keys = _properties(Study) | _properties(StudyFile)
-    budget = _properties(ConfigFile)["budget"]
-    changes = _object({"from": {"type": "string"}, **_of_variants(), **_dotted()})
-    forms = {
-        "streams": _either(NAMES, _mapped(stream)),
-        "axes": _mapped(_either({"type": "array"}, _mapped({"type": "array"}))),
-        "model": _component("models"),
-        "methods": _listed_or_mapped(_either({"$ref": "#/$defs/pipeline"}, changes)),
-        "settings": _object(_dotted()),
-        "metrics": _some("metrics"),
-        "artefacts": _some("artefacts"),
-        "budgets": _mapped({"$ref": "#/$defs/study"}),
-        "tuning": {"type": "object"},  # a budget says some of it
+def _with_forms(name: str, base: type[BaseModel], /, **forms: Form) -> type[BaseModel]:
+    """Return a model with other forms of some keys, whose descriptions stay."""
+    described = ConfigFile.model_fields | base.model_fields
+    fields: dict[str, Any] = {
+        key: (form, Field(description=described[key].description)) for key, form in forms.items()
     }
-    return keys | {key: _told(keys[key], form) for key, form in forms.items()} | {"budget": budget}
+    return create_model(name, __base__=base, **fields)
 
 
-def _method() -> Schema:
-    keys = _properties(Method)
-    return keys | {"pipeline": _told(keys["pipeline"], {"$ref": "#/$defs/pipeline"})}
-
-
-def _of_variants() -> Schema:
-    keys = _properties(Method)
-    return {key: keys[key] for key in OF_STUDY_METHODS}
-
-
-def _stream() -> Schema:
-    """A stream: its family, and the settings that this family has."""
-    names = components.names("streams")
-    of_family = [
-        {
-            "if": {"properties": {"family": {"const": name}}},
-            "then": _object({"family": {}, **_settings("streams", name)}),
-        }
-        for name in names
+def _stream() -> Form:
+    """Return the form of a stream: its family, and the settings of this family."""
+    has_family = ConfigDict(extra="forbid", json_schema_extra={"required": ["family"]})
+    families = [
+        create_model(f"streams-{name}", __config__=has_family, **_family(name))
+        for name in components.names("streams")
     ]
-    family = {"enum": names, "description": "How the stream is made."}
-    keys = {"properties": {"family": family}, "required": ["family"]}
-    return {"type": "object", **keys, "allOf": of_family}
+    return Annotated[reduce(or_, families), Field(discriminator="family")]
 
 
-def _component(*kinds: str) -> Schema:
-    """A name, or one name with its settings."""
-    named = [(kind, name) for kind in kinds for name in components.names(kind)]
-    with_settings = {
-        name: {"description": components.summary(kind, name)}
-        | _either({"$ref": f"#/$defs/{kind}.{name}"}, {"type": "null"})
-        for kind, name in named
+def _family(name: str) -> dict[str, Any]:
+    """Return the keys of a stream of a family, as the fields of a model."""
+    family = Literal[name], Field(description=components.summary("streams", name))  # type: ignore[valid-type]
+    return {"family": family, **_settings("streams", name)}
+
+
+def _component(*kinds: str) -> Form:
+    """Return the form of a component: a name, or one name with its settings."""
+    with_settings: dict[str, Any] = {
+        name: (
+            create_model(f"{kind}-{name}", __config__=CLOSED, **_settings(kind, name)) | None,
+            Field(description=components.summary(kind, name)),
+        )
+        for kind in kinds
+        for name in components.names(kind)
     }
-    one = _object(with_settings) | {"minProperties": 1, "maxProperties": 1}
-    return _either({"enum": [name for _, name in named]}, one)
+    one = ConfigDict(extra="forbid", json_schema_extra={"minProperties": 1, "maxProperties": 1})
+    return _names(*kinds) | create_model(f"one-of-{kinds[-1]}", __config__=one, **with_settings)
 
 
-def _dotted() -> Schema:
-    """Settings as they are changed: component.key."""
-    return {
-        f"{name}.{key}": {"$ref": f"#/$defs/{kind}.{name}/properties/{key}"}
+def _settings_of_methods() -> type[BaseModel]:
+    """Return the form of changed settings, as component.key."""
+    changes: dict[str, Any] = {
+        f"{name}.{key}": field
         for kind in PIPELINE
         for name in components.names(kind)
-        for key in _settings(kind, name)
+        for key, field in _settings(kind, name).items()
+    }
+    return create_model("settings", __config__=CLOSED, **changes)
+
+
+def _settings(kind: str, name: str) -> dict[str, Any]:
+    """Return the settings of a component, as the fields of a model."""
+    types = typing.get_type_hints(components.settings(kind, name), include_extras=True)
+    return {
+        key: (types[key], Field(... if default is MISSING else default, description=meaning))
+        for key, (_, default, meaning) in components.fields(kind, name).items()
     }
 
 
-def _settings(kind: str, name: str) -> Schema:
-    """The settings of a component."""
-    adapter: TypeAdapter[Any] = TypeAdapter(components.settings(kind, name))
-    found = adapter.json_schema().get("properties", {})
-    told = {key: document for key, (_, _, document) in components.fields(kind, name).items()}
-    return {key: _plain(one) | {"description": told[key]} for key, one in found.items()}
+def _names(*kinds: str) -> Form:
+    return Literal[tuple(name for kind in kinds for name in components.names(kind))]
 
 
-def _properties(model: type[BaseModel]) -> Schema:
-    """The keys of a model, with definitions in the places where they are used."""
-    found = model.model_json_schema()
-    defined = found.get("$defs", {})
-
-    def expand(one: Any) -> Any:
-        if isinstance(one, list):
-            return [expand(inner) for inner in one]
-        if not isinstance(one, dict):
-            return one
-        if "$ref" in one:
-            return expand(defined[one["$ref"].rpartition("/")[2]])
-        return {key: expand(inner) for key, inner in one.items()}
-
-    return {key: _plain(expand(one)) for key, one in found["properties"].items()}
+def _listed_or_mapped(form: Form) -> Form:
+    """Return the form of names, each alone or with a value, in a list or as keys."""
+    return _list(str | _mapping(form | None, length=1)) | _mapping(form | None)
 
 
-def _plain(one: Schema) -> Schema:
-    """Without the titles that pydantic makes of names."""
-    return {key: value for key, value in one.items() if key != "title"}
+def _list(form: Form, at_least: int | None = None) -> Form:
+    return Annotated[GenericAlias(list, form), Field(min_length=at_least)]
 
 
-def _told(key: Schema, form: Schema) -> Schema:
-    """A form that people write, with what the model of the whole says of the key."""
-    return {"description": key["description"]} | form
-
-
-def _object(properties: Schema) -> Schema:
-    return {"type": "object", "properties": properties, "additionalProperties": False}
-
-
-def _mapped(one: Schema) -> Schema:
-    """Names, each with one of these."""
-    return {"type": "object", "additionalProperties": one}
-
-
-def _listed_or_mapped(one: Schema) -> Schema:
-    """A list of names, each alone or with one of these, or a mapping of names to these."""
-    entry = _either(one, {"type": "null"})
-    single = _mapped(entry) | {"minProperties": 1, "maxProperties": 1}
-    return _either({"type": "array", "items": _either({"type": "string"}, single)}, _mapped(entry))
-
-
-def _some(kind: str) -> Schema:
-    return {"type": "array", "items": {"enum": components.names(kind)}}
-
-
-def _either(*schemas: Schema) -> Schema:
-    return {"anyOf": list(schemas)}
+def _mapping(form: Form, length: int | None = None) -> Form:
+    return Annotated[GenericAlias(dict, (str, form)), Field(min_length=length, max_length=length)]
