@@ -178,7 +178,7 @@ OURS = library.Library(library.OURS)
 
 def test_every_claim_of_ours_has_numbers_or_an_order_and_its_work() -> None:
     found = claims.load(OURS)
-    assert found and not list(claims.problems(OURS))
+    assert found and not list(claims.issues(OURS))
     assert {claim.work for claim in found.values()} <= bibliography.works().keys()
     for name, claim in found.items():
         assert claim.says.endswith("."), name

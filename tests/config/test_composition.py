@@ -9,10 +9,10 @@ from typing import get_args
 import pytest
 import yaml
 
-from shiftbench.config import components, config_checks, config_file
+from shiftbench.config import components, config_file
 from shiftbench.config.config_file import Config, ConfigError
 from shiftbench.config.library import Library
-from shiftbench.config.schema import Colour, Marker, Method
+from shiftbench.config.schema import Colour, Marker, Method, by_kind
 from shiftbench.evaluation import figure_style
 
 METHODS = """\
@@ -287,5 +287,5 @@ def test_every_method_of_ours_is_right():
     for name, part in library.methods.items():
         method = Method.model_validate_json(json.dumps(part.data))
         assert (method.pipeline is None) == bool(method.missing), name
-        for kind, item in config_checks.by_kind(method.pipeline or []):
+        for kind, item in by_kind(method.pipeline or []):
             components.check(kind, *item)

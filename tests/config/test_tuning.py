@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from shiftbench.config import config_checks, config_file, specs, tuning
+from shiftbench.config import components, config_checks, config_file, specs, tuning
 from shiftbench.config.config_file import ConfigError
 
 PLAN = """
@@ -108,6 +108,7 @@ def test_trials_may_be_on_another_family(load):
     other = {"family": "split-images", "judge_on": "validation"}
     trials = load(_set("streams", other)).streams["digits-tuning"]
     assert trials.family == "split-images" and trials.settings["judge_on"] == "validation"
+    components.check("streams", trials.family, trials.settings)
 
 
 def test_the_choice_changes_the_pipeline_and_the_checkpoint(load):

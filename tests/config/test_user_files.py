@@ -55,11 +55,11 @@ def test_a_path_is_relative_to_the_file_that_says_so(folder: Path, monkeypatch) 
 )
 def test_each_mistake_is_told_at_its_key(folder: Path, settings, key: str, words: str) -> None:
     (folder / "empty").mkdir()
-    ((found, text),) = user_files.problems(settings, "path", folder)
+    ((found, text),) = user_files.issues(settings, "path", folder)
     assert found == key
     assert words in text
 
 
 def test_nothing_is_wrong_with_a_file_that_has_its_checksum(folder: Path) -> None:
     right = {"path": "b.txt", "sha256": hashlib.sha256(b"two\n").hexdigest()}
-    assert not list(user_files.problems(right, "path", folder))
+    assert not list(user_files.issues(right, "path", folder))

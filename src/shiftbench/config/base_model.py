@@ -1,4 +1,4 @@
-"""What all models of config files are made of."""
+"""The base class of all models of config files."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=100)]
-"""A part of paths, at most two of them in a file name, which has 255 bytes: see tune.smk."""
+"""A part of paths, at most two of which share a file name, which has 255 bytes: see tune.smk."""
 
 
 class Model(BaseModel):
-    """A mapping of known keys."""
+    """A mapping with a fixed set of keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 def keys(model: type[BaseModel]) -> list[str]:
-    """The keys of a model as people write them."""
+    """Return the keys of a model as users write them."""
     return [field.alias or name for name, field in model.model_fields.items()]

@@ -1,4 +1,4 @@
-"""The works that code, configs and captions cite by key (works.yaml beside this file)."""
+"""The works that code, configs and captions cite by key (bibliography.yaml beside this file)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shiftbench.core.suggestions import refuse_unknown
 
 
 class Work(NamedTuple):
-    """A paper or thesis; link: doi or arXiv address, empty where unknown."""
+    """A paper or thesis; link: its DOI or arXiv address, empty if unknown."""
 
     authors: tuple[str, ...]
     year: int
@@ -25,7 +25,7 @@ class Work(NamedTuple):
 
 @cache
 def works() -> Mapping[str, Work]:
-    """All works by key, in the order of the file."""
+    """Return all works by key, in the order of the file."""
     text = Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")
     return {
         key: Work(**{**entry, "authors": tuple(entry["authors"])})
@@ -34,13 +34,13 @@ def works() -> Mapping[str, Work]:
 
 
 def short(key: str) -> str:
-    """How captions name a work, such as "Li et al. (2021)"; UserError for an unknown key."""
+    """Return a work's name in captions, as "Li et al. (2021)". UserError for an unknown key."""
     refuse_unknown("work", key, works())
     return works()[key].short
 
 
 def as_markdown() -> str:
-    """All works as a list in Markdown, sorted by key."""
+    """Return all works as a list in Markdown, sorted by key."""
     return "\n".join(
         f"- `{key}`: {', '.join(work.authors)} ({work.year}). {_linked(work)}. {work.venue}."
         for key, work in sorted(works().items())

@@ -1,4 +1,4 @@
-"""Methods, studies and claims for people to look up: whose they are, and what they consist of."""
+"""Descriptions of methods, studies and claims, as `shiftbench list` and `show` print them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import json
 import textwrap
 from pathlib import Path
 
-from shiftbench.config import bibliography, components, config_checks
+from shiftbench.config import bibliography, components
 from shiftbench.config import claims as ledger
 from shiftbench.config.composition import Composition
-from shiftbench.config.library import Library, Part
-from shiftbench.config.schema import Component, Config, Study, one_component
+from shiftbench.config.library import Library, YamlValue
+from shiftbench.config.schema import Component, Config, Study, by_kind, one_component
 from shiftbench.config.tuning import TRIALS
 from shiftbench.core import checkout
 from shiftbench.core.suggestions import refuse_unknown
@@ -20,8 +20,8 @@ WIDTH = 100
 
 
 def methods(library: Library) -> dict[str, str]:
-    """A line on each method: its papers, what it is, and what it lacks, if something."""
-    used = _used(library)
+    """Return a line on each method: its papers, its summary, and what it lacks, if anything."""
+    used = _used_methods(library)
     return {
         name: f"{_papers(method)}: {method.data['summary']}{_lacks(name, method, used)}"
         for name, method in sorted(library.methods.items())
@@ -29,64 +29,65 @@ def methods(library: Library) -> dict[str, str]:
 
 
 def method(library: Library, name: str) -> str:
-    """A method with all its settings. UserError for an unknown name."""
+    """Describe a method with all its settings. UserError for an unknown name."""
     refuse_unknown("method", name, library.methods)
-    found = library.methods[name]
-    lacks = _lacks(name, found, _used(library))
-    lines = [*_head(name, found.data["label"], found), *([f" {lacks}"] if lacks else [])]
-    place = f"{found.document.path.name}: {found.data.get('origin', '')}".rstrip(": ")
-    for kind, item in config_checks.by_kind(found.data.get("pipeline") or []):
+    entry = library.methods[name]
+    lacks = _lacks(name, entry, _used_methods(library))
+    lines = [*_head(name, entry.data["label"], entry), *([f" {lacks}"] if lacks else [])]
+    origin = f"{entry.document.path.name}: {entry.data.get('origin', '')}".rstrip(": ")
+    for kind, item in by_kind(entry.data.get("pipeline") or []):
         component, settings = one_component(item)
-        lines += _component(kind, (component, settings), dict.fromkeys(settings, place))
+        lines += _component(kind, (component, settings), dict.fromkeys(settings, origin))
     return "\n".join(lines)
 
 
-def study_method(made: Composition, study: str, name: str) -> str:
-    """A method as a study of a config has it, with the file and line of each setting.
+def study_method(composition: Composition, study: str, name: str) -> str:
+    """Describe a method as a study has it, with the file and line of each setting.
 
-    UserError for an unknown study or method.
+    Raises UserError for an unknown study or method.
     """
-    refuse_unknown("study", study, made.data["studies"])
-    known = made.data["studies"][study]["methods"]
-    refuse_unknown("method", name, known)
-    own = made.library.methods.get(known[name].get("method"))
-    lines = _head(name, known[name]["label"], own) if own else [name]
+    refuse_unknown("study", study, composition.data["studies"])
+    methods = composition.data["studies"][study]["methods"]
+    refuse_unknown("method", name, methods)
+    entry = composition.library.methods.get(methods[name].get("method"))
+    lines = _head(name, methods[name]["label"], entry) if entry else [name]
     lines.append(f"in the study {study}")
-    for position, (kind, item) in enumerate(config_checks.by_kind(known[name]["pipeline"])):
+    for position, (kind, item) in enumerate(by_kind(methods[name]["pipeline"])):
         component, settings = one_component(item)
         place = ("studies", study, "methods", name, "pipeline", position, component)
-        written = {}
+        origins = {}
         for key in settings:
-            document, where = made.origin((*place, key))
-            written[key] = f"{document.path.name}, line {document.line(where)}"
-        lines += _component(kind, (component, settings), written)
+            document, line_of = composition.origin((*place, key))
+            origins[key] = f"{document.path.name}, line {document.line(line_of)}"
+        lines += _component(kind, (component, settings), origins)
     return "\n".join(lines)
 
 
-def study(made: Composition, plan: Config, name: str, published: Path) -> str:
-    """A study of a config: what it asks and compares, what it cost, and how to run it.
+def study(composition: Composition, config: Config, name: str, published: Path) -> str:
+    """Describe a study: its question, what it compares, what it cost, and how to run it.
 
-    published: the folder of all published results, which need not be there. UserError for an
+    published: the folder of all published results, which need not exist. Raises UserError for an
     unknown name.
     """
-    refuse_unknown("study", name, plan.studies)
-    found, path = plan.studies[name], made.document.path
+    refuse_unknown("study", name, config.studies)
+    planned, path = config.studies[name], composition.document.path
     rows = {
-        "streams": ", ".join(f"{one} ({plan.streams[one].family})" for one in found.streams),
-        "methods": ", ".join(found.methods),
-        "metrics": ", ".join(found.metrics),
-        "artefacts": ", ".join(found.artefacts) or "none",
-        "seeds": str(found.seeds),
-        "budget": _budget(made, name),
-        "reduced": " ".join(found.cuts.split()) or "nothing",
-        "tuning": _tuning(found),
+        "streams": ", ".join(f"{one} ({config.streams[one].family})" for one in planned.streams),
+        "methods": ", ".join(planned.methods),
+        "metrics": ", ".join(planned.metrics),
+        "artefacts": ", ".join(planned.artefacts) or "none",
+        "seeds": str(planned.seeds),
+        "budget": _budget(composition, name),
+        "reduced": " ".join(planned.cuts.split()) or "nothing",
+        "tuning": _tuning(planned),
         "cost": _cost(published / path.stem / "studies" / name),
     }
     commands = {
         "run it": command(name, path),
         "a method": f"shiftbench show METHOD --study {name} --config {path.as_posix()}",
     }
-    lines = [f"{name}: {found.title}", *([f"  {found.question}"] if found.question else [])]
+    question = [f"  {planned.question}"] if planned.question else []
+    lines = [f"{name}: {planned.title}", *question]
     for key, text in rows.items():
         lines += textwrap.wrap(
             text,
@@ -100,7 +101,7 @@ def study(made: Composition, plan: Config, name: str, published: Path) -> str:
 
 
 def command(study: str, config: Path) -> str:
-    """The command that runs one study of a config."""
+    """Return the command that runs one study of a config."""
     snakemake = (
         'snakemake -s "$(shiftbench snakefile)"' if checkout.INSTALLED else ".venv/bin/snakemake"
     )
@@ -108,20 +109,20 @@ def command(study: str, config: Path) -> str:
 
 
 def claims(config: Config) -> dict[str, str]:
-    """A line on each claim: who says what, where, and which studies of the config judge it."""
+    """Return a line on each claim: its source, the claim, and the studies that judge it."""
     judged = {study: ledger.of_study(config, study) for study in config.studies}
     return {
         name: f"{bibliography.short(claim.work)}, {claim.where}: {claim.says} "
-        f"({', '.join(study for study, found in judged.items() if name in found) or 'no study'})"
+        f"({', '.join(study for study, names in judged.items() if name in names) or 'no study'})"
         for name, claim in config.claims.items()
     }
 
 
-def _budget(made: Composition, study: str) -> str:
-    """The budget of a study, and the file that it stands in."""
+def _budget(composition: Composition, study: str) -> str:
+    """Return the budget of a study, and the file that it stands in."""
     study = study.removesuffix(TRIALS)
-    document, _ = made.origin(("studies", study))
-    return f"{made.budgets.get(study, 'none')} (in {document.path.name})"
+    document, _ = composition.origin(("studies", study))
+    return f"{composition.budgets.get(study, 'none')} (in {document.path.name})"
 
 
 def _tuning(study: Study) -> str:
@@ -132,54 +133,48 @@ def _tuning(study: Study) -> str:
 
 
 def _cost(published: Path) -> str:
-    """The core-hours of a study and of its trials, by the folder where it is published."""
+    """Return the core-hours of a study and of its trials; published: its folder there."""
+    trials = published.with_name(published.name + TRIALS)
     hours = {
-        words: json.loads(path.read_text(encoding="utf-8")).get("core_hours")
-        for words, folder in (("", published), (" of trials", _trials(published)))
+        label: json.loads(path.read_text(encoding="utf-8")).get("core_hours")
+        for label, folder in (("", published), (" of trials", trials))
         if (path := folder / "provenance.json").is_file()
     }
-    known = [f"{number:.3g} core-hours{words}" for words, number in hours.items() if number]
-    return f"{', '.join(known)}, as published" if known else "not published; see `shiftbench plan`"
+    costs = [f"{number:.3g} core-hours{label}" for label, number in hours.items() if number]
+    return f"{', '.join(costs)}, as published" if costs else "not published; see `shiftbench plan`"
 
 
-def _trials(study: Path) -> Path:
-    return study.with_name(study.name + TRIALS)
+def _head(name: str, label: str, method: YamlValue) -> list[str]:
+    return [f"{name}: {label}", f"  {method.data['summary']}", f"  {_papers(method)}"]
 
 
-def _head(name: str, label: str, method: Part) -> list[str]:
-    return [
-        f"{name}: {label}",
-        f"  {method.data['summary']}",
-        f"  {_papers(method)}",
-    ]
+def _papers(method: YamlValue) -> str:
+    works = bibliography.works()
+    return ", ".join(works[key].short if key in works else key for key in method.data["cite"])
 
 
-def _papers(method: Part) -> str:
-    known = bibliography.works()
-    return ", ".join(known[key].short if key in known else key for key in method.data["cite"])
-
-
-def _lacks(name: str, method: Part, used: set[str]) -> str:
+def _lacks(name: str, method: YamlValue, used: set[str]) -> str:
+    """Say that a method cannot run or has no study, in brackets; empty for other methods."""
     if missing := method.data.get("missing"):
         return f" (cannot run yet: {missing.rstrip('.')})"
     return "" if name in used else " (no study yet)"
 
 
-def _used(library: Library) -> set[str]:
-    """The methods that a study of the library names."""
+def _used_methods(library: Library) -> set[str]:
+    """Return the methods that a study of the library names."""
     files = [file for name in library.studies() if (file := library.study(name))]
     budgets = [one for file in files if (part := file.get("budgets")) for _, one in part.items()]
-    lists = [named for part in (*files, *budgets) if (named := part.get("methods"))]
-    entries = [entry for named in lists for entry in named.named()]
+    lists = [methods for part in (*files, *budgets) if (methods := part.get("methods"))]
+    entries = [entry for methods in lists for entry in methods.named()]
     return {str(source.data) if (source := one.get("from")) else name for name, one in entries}
 
 
-def _component(kind: str, component: Component, written: dict[str, str]) -> list[str]:
-    """A component with all its settings, one a line."""
+def _component(kind: str, component: Component, origins: dict[str, str]) -> list[str]:
+    """Return lines on a component: its name, then each setting with its origin or meaning."""
     name, settings = component
     filled = components.check(kind, name, settings)
-    texts = {key: document for key, (_, _, document) in components.fields(kind, name).items()}
-    said = {key: written.get(key) or f"default. {texts[key]}" for key in filled}
+    meanings = {key: document for key, (_, _, document) in components.fields(kind, name).items()}
+    notes = {key: origins.get(key) or f"default. {meanings[key]}" for key in filled}
     values = {key: f"{key}: {json.dumps(value)}" for key, value in filled.items()}
     width = max(map(len, values.values()), default=0)
-    return [name, *(f"  {values[key]:{width}}  {said[key]}" for key in filled)]
+    return [name, *(f"  {values[key]:{width}}  {notes[key]}" for key in filled)]

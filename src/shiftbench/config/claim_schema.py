@@ -1,4 +1,4 @@
-"""The form of the files in config/claims: what papers claim, in predicates over our scores."""
+"""The form of the files in config/claims: claims of papers, as predicates over our scores."""
 
 from __future__ import annotations
 
@@ -40,70 +40,73 @@ class Holds(Model):
     """One predicate over the scores of methods."""
 
     above: Chain | None = Field(
-        None, description="Methods, each with a larger score than the next; `by`: by how much."
+        None,
+        description="Methods in order, each with a larger score than the next; `by`: by how much.",
     )
     below: Chain | None = Field(None, description="The same with smaller scores.")
     by: Annotated[float, Ge(0)] | None = Field(
-        None, description="Of `above` and `below` with two methods: the least difference."
+        None,
+        description="The smallest difference, beside `above` or `below` with two methods.",
     )
     value: Values | float | None = Field(
         None,
-        description="Alone: methods with their scores, give or take `within`. Beside `difference` "
-        "or `ratio`: the number that it is.",
+        description="Methods with their scores, up to `within`. Beside `difference` or `ratio`: "
+        "its value.",
     )
     within: Annotated[float, Ge(0)] | None = Field(
-        None, description="How far from the value a number may be, or two scores apart."
+        None, description="The tolerance of `value`, or of the difference between two scores."
     )
-    at_least: Values | None = Field(None, description="Methods with the least score of each.")
-    at_most: Values | None = Field(None, description="Methods with the largest score of each.")
-    alike: Pair | None = Field(None, description="Two methods, apart by at most `within`.")
+    at_least: Values | None = Field(None, description="Methods with the lower bound of each score.")
+    at_most: Values | None = Field(None, description="Methods with the upper bound of each score.")
+    alike: Pair | None = Field(
+        None, description="Two methods, whose scores differ by at most `within`."
+    )
     difference: Pair | None = Field(
         None, description="Two methods; the first score minus the second is `value`."
     )
     ratio: Pair | None = Field(
         None,
-        description="Two methods; the difference of the first from the second, as a share of the "
-        "second, is `value`.",
+        description="Two methods; the first score minus the second, as a share of the second, is "
+        "`value`.",
     )
     of: Name | None = Field(None, description="The method whose two metrics are compared.")
     metric_below: str | None = Field(
-        None, description="Another metric, which the claim's metric is not above, of this method."
+        None, description="Another metric, which the claim's metric does not exceed."
     )
     metric_above: str | None = Field(
-        None, description="Another metric, which the claim's metric is not below."
+        None, description="Another metric, which the claim's metric does not fall below."
     )
 
     @property
     def predicate(self) -> str:
-        """The key that says what is claimed."""
+        """The key of the predicate."""
         return next(key for key in PREDICATES if getattr(self, key) is not None)
 
     @property
     def methods(self) -> list[str]:
-        """The methods that it is about, in their order."""
+        """The methods that the predicate is about, in their order."""
         if self.of is not None:
             return [self.of]
-        said: list[str] | dict[str, float] = getattr(self, self.predicate)
-        return list(said)
+        methods: list[str] | dict[str, float] = getattr(self, self.predicate)
+        return list(methods)
 
     @property
     def metrics(self) -> list[str]:
-        """The metrics that it is about beside the claim's."""
+        """The metrics that the predicate is about beside the claim's."""
         return [name for name in (self.metric_below, self.metric_above) if name is not None]
 
     @model_validator(mode="after")
     def _one_predicate(self) -> Holds:
         written = {key for key in Holds.model_fields if getattr(self, key) is not None}
-        found = [key for key in PREDICATES if key in written]
-        if not found:
+        predicate = next((key for key in PREDICATES if key in written), None)
+        if predicate is None:
             raise ValueError(f"write one predicate: {', '.join(PREDICATES)}")
-        needed, allowed = PREDICATES[found[0]]
-        others = sorted(written - {found[0], *needed, *allowed})
-        if others:
-            raise ValueError(f'"{found[0]}" does not go with "{others[0]}"')
+        needed, allowed = PREDICATES[predicate]
+        if others := sorted(written - {predicate, *needed, *allowed}):
+            raise ValueError(f'"{predicate}" does not go with "{others[0]}"')
         if missing := [key for key in needed if key not in written]:
-            raise ValueError(f'"{found[0]}" needs "{missing[0]}" beside it')
-        if self.value is not None and isinstance(self.value, dict) != (found[0] == "value"):
+            raise ValueError(f'"{predicate}" needs "{missing[0]}" beside it')
+        if self.value is not None and isinstance(self.value, dict) != (predicate == "value"):
             raise ValueError("`value` is a number beside difference and ratio, else a mapping")
         if self.by is not None and len(self.methods) != 2:
             raise ValueError('"by" is for two methods')
@@ -113,55 +116,54 @@ class Holds(Model):
 
 
 class ClaimEntry(Model):
-    """What a paper says, as it is written: one entry of a file in `claims/`."""
+    """A statement of a paper: one entry of a file in `claims/`."""
 
     where: str = Field(description="Table, figure, section or equation of the paper.")
-    says: str = Field(description="What it says, in our words.")
+    says: str = Field(description="The statement, in our words.")
     stream: dict[str, Any] = Field(
-        description="Family and settings that a stream must have, defaults filled in; a list of "
-        "values means any of them."
+        description="Family and settings that a stream must have, with defaults filled in; a list "
+        "of values means any of them."
     )
-    metric: str = Field(description="The metric that it is about.")
-    holds: Holds = Field(description="What must hold of the scores, see below.")
+    metric: str = Field(description="The metric that the claim is about.")
+    holds: Holds = Field(description="The predicate that the scores must satisfy, see below.")
     over: float | None = Field(
         None,
-        description="The claim is about the share of configurations whose score is above this (a "
-        "run that failed is not), in a study that has `configurations`.",
+        description="A threshold: the claim is about the share of configurations whose score "
+        "exceeds it, in a study with `configurations`. A failed run does not exceed it.",
     )
     paper: str = Field("", description="The paper's numbers, as text.")
     ours_may: str = Field("", description="Why our numbers can differ.")
-    code: str = Field("", description="What the authors' code gives.")
+    code: str = Field("", description="The numbers of the authors' code.")
     least: Annotated[float, Gt(0), Le(1)] = Field(
         0.25, description="Share of the paper's training below which there is no verdict."
     )
     exact: bool = Field(
         False,
-        description="One seed is all there is, since neither data nor method is random: its score "
-        "decides.",
+        description="Neither data nor method is random, so that the score of one seed decides.",
     )
 
     @property
     def family(self) -> Any:
-        """The family of its streams; None if it is not written."""
+        """The family of the claim's streams; None if none is given."""
         return self.stream.get("family")
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings that its streams must have."""
+        """The settings that the claim's streams must have."""
         return {key: value for key, value in self.stream.items() if key != "family"}
 
 
 class Claim(ClaimEntry):
-    """A claim with its name and the key of the work that makes it."""
+    """A claim with its name and the key of the paper that makes it."""
 
     name: Name
     work: str
 
 
 class Finding(Model):
-    """A wrong formula or a bug in a paper or in public code, which a test of ours shows."""
+    """An error in a paper or in its public code, which one of our tests demonstrates."""
 
     where: str = Field(description="Equation, figure or file.")
-    says: str = Field(description="What is wrong there.")
+    says: str = Field(description="The error.")
     evidence: str = Field(description="The test that shows it, as `tests/FILE.py::TEST`.")
-    effect: str = Field(description="What comes of it.")
+    effect: str = Field(description="The consequence of the error.")

@@ -1,8 +1,8 @@
-"""The ledger of what papers claim: the files of claims, checked, and the studies that judge them.
+"""The ledger of what papers claim: claim files, checked, and the studies that judge the claims.
 
-A file `claims/KEY.yaml`, or `claims/KEY-MORE.yaml`, holds claims of the work KEY by their names,
-and under `findings` what is wrong in it or in its public code. A study judges a claim where it
-has a stream, the metrics and the methods that the claim is about.
+A file `claims/KEY.yaml`, or `claims/KEY-MORE.yaml`, holds claims of the work KEY by name, and under
+`findings` what is wrong in the work or in its public code. A study judges a claim if it has a
+stream, the metrics and the methods that the claim is about.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from shiftbench.config import bibliography, components, config_checks
+from shiftbench.config import bibliography, component_checks, components, config_checks
 from shiftbench.config.base_model import Name, keys
 from shiftbench.config.claim_schema import Claim, ClaimEntry, Finding, Holds
-from shiftbench.config.composition import Found
-from shiftbench.config.library import ANCHORS, Library, Part
+from shiftbench.config.composition import FileIssue
+from shiftbench.config.library import ANCHORS, Library, YamlValue
 from shiftbench.config.schema import Config, Stream, Study
 from shiftbench.config.tuning import TRIALS
 from shiftbench.core.suggestions import unknown
@@ -25,50 +25,49 @@ from shiftbench.data.store import raw
 Entry = TypeVar("Entry", bound=BaseModel)
 NAME = TypeAdapter(Name)
 FINDINGS = "findings"
-"""The key of a file that is no claim."""
+"""The key of a claim file that is not the name of a claim."""
 
 
-def problems(library: Library) -> Iterator[Found]:
-    """Every error in the files of claims."""
+def issues(library: Library) -> Iterator[FileIssue]:
+    """Check all claim files."""
     seen: set[str] = set()
     for file in library.claims:
-        for place, text in file.document.wrong_keys:
-            yield Found(file.document, place, text)
+        for place, message in file.document.key_issues:
+            yield FileIssue(file.document, place, message)
         if _work(file) not in bibliography.works():
-            yield _wrong(
-                file, f"the file's name: {unknown('work', _work(file), bibliography.works())}"
-            )
-        if not file.mapping():
-            yield _wrong(file, "should be a mapping of names")
-        for name, part in _entries(file):
+            message = unknown("work", _work(file), bibliography.works())
+            yield _issue(file, f"the file's name: {message}")
+        if not file.is_mapping():
+            yield _issue(file, "should be a mapping of names")
+        for name, claim in _entries(file):
             if name in seen:
-                yield _wrong(part, f'the claim "{name}" stands in two places')
+                yield _issue(claim, f'the claim "{name}" stands in two places')
             seen.add(name)
-            yield from _claim(name, part, library)
-        for part in _findings(file):
-            yield from _structure(part, Finding, part.data)
+            yield from _of_claim(name, claim, library)
+        for finding in _findings(file):
+            yield from _of_form(finding, Finding)
 
 
 def load(library: Library) -> dict[str, Claim]:
-    """All claims by name, of files without an error."""
+    """Return all claims by name, of files without an issue."""
     return {
-        name: _read(Claim, part.data | {"name": name, "work": _work(file)})
+        name: _read(Claim, claim.data | {"name": name, "work": _work(file)})
         for file in library.claims
-        for name, part in _entries(file)
+        for name, claim in _entries(file)
     }
 
 
 def findings(library: Library) -> list[tuple[str, Finding]]:
-    """All findings, of files without an error, each with the key of the work it is about."""
+    """Return all findings, of files without an issue, each with the key of the work it is about."""
     return [
-        (_work(file), _read(Finding, part.data))
+        (_work(file), _read(Finding, finding.data))
         for file in library.claims
-        for part in _findings(file)
+        for finding in _findings(file)
     ]
 
 
 def with_claims(config: Config, library: Library) -> Config:
-    """The config with the library's claims, and with their table for each study that judges one."""
+    """Add the library's claims to a config, and their table to each study that judges one."""
     config = config.model_copy(update={"claims": load(library)})
     tables = [
         name
@@ -85,25 +84,25 @@ def with_claims(config: Config, library: Library) -> Config:
 
 
 def of_study(config: Config, study: str) -> dict[str, list[str]]:
-    """The claims that a study judges, each with the streams on which; none of trials.
+    """Return the claims that a study judges, each with the streams that it is judged on.
 
-    Nor of a study with axes: most of its streams are other than what a paper has on purpose.
+    Studies of trials judge none. Nor do studies with axes, most of whose streams differ from those
+    of a paper on purpose.
     """
-    if study.endswith(TRIALS) or config.studies[study].axes:
+    if study.endswith(TRIALS) or (planned := config.studies[study]).axes:
         return {}
-    plan = config.studies[study]
-    found = {
-        name: [stream for stream in plan.streams if _is_on(claim, config.streams[stream])]
+    streams = {
+        name: [stream for stream in planned.streams if _is_about(claim, config.streams[stream])]
         for name, claim in config.claims.items()
-        if _has(plan, claim)
+        if _has_scores(planned, claim)
     }
-    return {name: streams for name, streams in found.items() if streams}
+    return {name: matching for name, matching in streams.items() if matching}
 
 
-def _has(study: Study, claim: Claim) -> bool:
-    """Whether a study has the metrics and the methods of a claim.
+def _has_scores(study: Study, claim: Claim) -> bool:
+    """Return whether a study has the metrics and the methods of a claim.
 
-    Claims about a share of seeds are for studies whose seeds are configurations, and no others.
+    Claims about a share of seeds are judged only by studies whose seeds are configurations.
     """
     if bool(study.configurations) != (claim.over is not None):
         return False
@@ -111,115 +110,112 @@ def _has(study: Study, claim: Claim) -> bool:
     return metrics <= {*study.metrics} and {*claim.holds.methods} <= {*study.standing.values()}
 
 
-def _is_on(claim: Claim, stream: Stream) -> bool:
-    """Whether a claim is about a stream, which has its defaults filled in."""
+def _is_about(claim: Claim, stream: Stream) -> bool:
+    """Return whether a claim is about a stream, which has its defaults filled in."""
     settings = stream.settings
     return stream.family == claim.family and all(
-        key in settings and settings[key] in _values(wanted)
+        key in settings and settings[key] in _alternatives(wanted)
         for key, wanted in claim.settings.items()
     )
 
 
-def _values(wanted: Any) -> list[Any]:
+def _alternatives(wanted: Any) -> list[Any]:
+    """Return the values that a claim accepts for a setting: a list of them, or one value."""
     return wanted if isinstance(wanted, list) else [wanted]
 
 
-def _work(file: Part) -> str:
-    """The key of the work that a file is about; keys have no hyphens."""
+def _work(file: YamlValue) -> str:
+    """Return the key of the work that a file is about; keys have no hyphens."""
     return file.document.path.stem.partition("-")[0]
 
 
-def _entries(file: Part) -> Iterator[tuple[str, Part]]:
-    for name, part in file.items():
+def _entries(file: YamlValue) -> Iterator[tuple[str, YamlValue]]:
+    for name, claim in file.items():
         if name not in (FINDINGS, ANCHORS):
-            yield name, part
+            yield name, claim
 
 
-def _findings(file: Part) -> Iterator[Part]:
-    if part := file.get(FINDINGS):
-        yield from part.elements()
+def _findings(file: YamlValue) -> Iterator[YamlValue]:
+    if entries := file.get(FINDINGS):
+        yield from entries.elements()
 
 
 def _read(model: type[Entry], data: Any) -> Entry:
     return model.model_validate_json(config_checks.as_json(data))
 
 
-def _wrong(part: Part, text: str, *place: str | int) -> Found:
-    return Found(part.document, (*part.place, *place), text)
+def _issue(value: YamlValue, message: str, *inner: str | int) -> FileIssue:
+    """Return an issue with a value, or with an inner value of it."""
+    return FileIssue(value.document, (*value.place, *inner), message)
 
 
-def _claim(name: str, part: Part, library: Library) -> Iterator[Found]:
-    """What is wrong with a claim: its form, and what nothing is called."""
+def _of_claim(name: str, claim: YamlValue, library: Library) -> Iterator[FileIssue]:
+    """Check a claim: its form, and the names in it."""
     try:
         NAME.validate_python(name)
     except ValidationError as error:
-        yield _wrong(part, config_checks.message(error.errors()[0]))
-    yield from _structure(part, ClaimEntry, part.data)
-    data = part.data if isinstance(part.data, dict) else {}
-    yield from _stream(part, data.get("stream"))
-    yield from _metric(part, data.get("metric"), "metric")
-    holds = data.get("holds")
-    for key in ("metric_below", "metric_above"):
-        if isinstance(holds, dict):
-            yield from _metric(part, holds.get(key), "holds", key)
-    for key, method in _methods(holds):
+        yield _issue(claim, component_checks.message(error.errors()[0]))
+    yield from _of_form(claim, ClaimEntry)
+    data = component_checks.mapping(claim.data)
+    if isinstance(stream := data.get("stream"), dict):
+        yield from _of_stream(claim, stream)
+    holds, known = component_checks.mapping(data.get("holds")), components.names("metrics")
+    metrics: dict[tuple[str, ...], Any] = {("metric",): data.get("metric")}
+    metrics |= {("holds", key): holds.get(key) for key in ("metric_below", "metric_above")}
+    for inner, metric in metrics.items():
+        if isinstance(metric, str) and metric not in known:
+            yield _issue(claim, unknown("metric", metric, known), *inner)
+    for key, method in _methods_of(holds):
         if method not in library.methods:
-            yield _wrong(part, unknown("method", method, library.methods), "holds", key)
+            yield _issue(claim, unknown("method", method, library.methods), "holds", key)
 
 
-def _structure(part: Part, model: type[BaseModel], data: Any) -> Iterator[Found]:
+def _of_form(entry: YamlValue, model: type[BaseModel]) -> Iterator[FileIssue]:
+    """Check that an entry has the form of a model."""
     try:
-        _read(model, data)
+        _read(model, entry.data)
     except ValidationError as error:
         for item in error.errors(include_url=False):
-            where = [key for key in item["loc"] if key in keys(Holds) or key in keys(model)]
             if item["type"] == "extra_forbidden":
-                inner: type[BaseModel] = Holds if item["loc"][0] == "holds" else model
-                yield _wrong(part, unknown("key", item["loc"][-1], keys(inner)), *item["loc"])
+                owner: type[BaseModel] = Holds if item["loc"][0] == "holds" else model
+                yield _issue(entry, unknown("key", item["loc"][-1], keys(owner)), *item["loc"])
             else:
-                yield _wrong(part, config_checks.message(item), *where)
+                inner = [key for key in item["loc"] if key in keys(Holds) or key in keys(model)]
+                yield _issue(entry, component_checks.message(item), *inner)
 
 
-def _stream(part: Part, stream: Any) -> Iterator[Found]:
-    if not isinstance(stream, dict):
+def _of_stream(claim: YamlValue, stream: dict[str, Any]) -> Iterator[FileIssue]:
+    """Check the family and each setting of the streams that a claim is about."""
+    family, known = stream.get("family"), components.names("streams")
+    if family not in known:
+        yield _issue(claim, unknown("family", family, known), "stream", "family")
         return
-    family = stream.get("family")
-    if family not in components.names("streams"):
-        known = components.names("streams")
-        yield _wrong(part, unknown("family", family, known), "stream", "family")
-        return
-    settings = [(key, one) for key, said in stream.items() for one in _values(said)]
-    for key, value in settings:
-        if key != "family" and (text := _misfit(family, key, value)):
-            yield _wrong(part, text, "stream", key)
+    for key, wanted in stream.items():
+        for value in _alternatives(wanted):
+            if key != "family" and (message := _misfit(str(family), key, value)):
+                yield _issue(claim, message, "stream", key)
 
 
 def _misfit(family: str, key: str, value: Any) -> str:
-    """What is wrong with one value of one setting of a family; empty if nothing is."""
-    known = components.fields("streams", family)
-    if key not in known:
-        return unknown(f"setting of {family}", key, known)
+    """Say what is wrong with a value of a family's setting; empty if nothing is."""
+    fields = components.fields("streams", family)
+    if key not in fields:
+        return unknown(f"setting of {family}", key, fields)
     if key == "dataset" and value is not None and value not in raw.table():
         return unknown("data set", value, raw.table())
     try:
         components.check("streams", family, {key: value})
     except ValidationError as error:
-        found = [item for item in error.errors(include_url=False) if item["loc"][:1] == (key,)]
-        if found:
-            return f"{config_checks.message(found[0])}; the type is {known[key][0]}"
+        for item in error.errors(include_url=False):
+            if item["loc"][:1] == (key,):  # settings that are required are missing here
+                return f"{component_checks.message(item)}; the type is {fields[key][0]}"
     return ""
 
 
-def _metric(part: Part, metric: Any, *place: str) -> Iterator[Found]:
-    known = components.names("metrics")
-    if isinstance(metric, str) and metric not in known:
-        yield _wrong(part, unknown("metric", metric, known), *place)
-
-
-def _methods(holds: Any) -> Iterator[tuple[str, str]]:
-    """The methods that a predicate names, with the key that names them."""
-    for key, said in holds.items() if isinstance(holds, dict) else ():
-        if key == "of" and isinstance(said, str):
-            yield key, said
-        elif isinstance(said, list | dict):
-            yield from ((key, method) for method in said if isinstance(method, str))
+def _methods_of(holds: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the methods that a predicate names, with the key that names them."""
+    for key, value in holds.items():
+        if key == "of" and isinstance(value, str):
+            yield key, value
+        elif isinstance(value, list | dict):
+            yield from ((key, method) for method in value if isinstance(method, str))

@@ -39,7 +39,7 @@ from shiftbench.config.compatible_pipelines import (
 )
 from shiftbench.config.schema import Config, Stream, Study
 from shiftbench.config.tuning import TRIALS
-from shiftbench.config.yaml_lines import Place
+from shiftbench.config.yaml_lines import KeyPath as Place
 from shiftbench.core.facts import Condition, Facts
 
 Problem = tuple[Place, str]
@@ -226,7 +226,7 @@ def _configurations(name: str, study: Study, streams: Mapping[str, Given]) -> It
         if fitted is None or fitted.misfit:
             continue
         for seed in range(study.seeds):
-            parts = parts_of(random_settings.learner(name, study, variant, seed))
+            parts = parts_of(random_settings.pipeline(name, study, variant, seed))
             tried = fit_pipeline(parts, model, stream)
             text = reason_for(tried.misfit[1]) if tried and tried.misfit else ""
             if text not in {*seen, ""}:

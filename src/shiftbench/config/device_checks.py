@@ -1,4 +1,4 @@
-"""What runs compute on: the processor, or a GPU where the config asks for one that they can use."""
+"""The device that a run computes on: the processor, or a GPU if the method can use one."""
 
 from __future__ import annotations
 
@@ -6,34 +6,32 @@ from collections.abc import Iterator
 
 from shiftbench.config import components, digest
 from shiftbench.config.schema import Config, Study
-from shiftbench.config.yaml_lines import Place
+from shiftbench.config.yaml_lines import Issue
 
 LIBRARIES = ("tensorflow", "torch", "jax")
-"""What can use a GPU, by the names that they are imported by."""
-IN_VAIN = (
-    f"only what imports {', '.join(LIBRARIES)} can use a GPU, and nothing here does; remove it"
-)
+"""Libraries that can use a GPU, by the names that they are imported by."""
+NO_USE = f"only what imports {', '.join(LIBRARIES)} can use a GPU, and nothing here does; remove it"
 
 
-def of_run(study: Study, variant: str) -> str:
-    """What the runs of a variant compute on: cpu or gpu."""
-    asked = study.resource(variant, "device")
-    return "gpu" if asked == "gpu" and _can_use_one(study, variant) else "cpu"
+def of_run(study: Study, method: str) -> str:
+    """Return the device of a method's runs: cpu or gpu."""
+    requested = study.resource(method, "device")
+    return "gpu" if requested == "gpu" and _can_use_gpu(study, method) else "cpu"
 
 
-def problems(config: Config) -> Iterator[tuple[Place, str]]:
-    """Studies and methods that ask for a GPU in vain."""
+def issues(config: Config) -> Iterator[Issue]:
+    """Find studies and methods that request a GPU without a use for it."""
     for name, study in config.studies.items():
         place = ("studies", name)
-        for variant, one in study.methods.items():
-            if one.device == "gpu" and not _can_use_one(study, variant):
-                yield (*place, "methods", variant, "device"), IN_VAIN
-        if study.device == "gpu" and not any(_can_use_one(study, one) for one in study.methods):
-            yield (*place, "device"), IN_VAIN
+        for method, of_study in study.methods.items():
+            if of_study.device == "gpu" and not _can_use_gpu(study, method):
+                yield (*place, "methods", method, "device"), NO_USE
+        if study.device == "gpu" and not any(_can_use_gpu(study, one) for one in study.methods):
+            yield (*place, "device"), NO_USE
 
 
-def _can_use_one(study: Study, variant: str) -> bool:
-    *combinators, (learner, _) = study.pipelines[variant]
+def _can_use_gpu(study: Study, method: str) -> bool:
+    *combinators, (learner, _) = study.pipelines[method]
     modules = [components.module_name("combinators", name) for name, _ in combinators]
     modules.append(components.module_name("learners", learner))
     return any(digest.imports(module, name) for module in modules for name in LIBRARIES)

@@ -1,7 +1,7 @@
-"""A config that is no file: the mapping that a workflow gives which has ours as a module.
+"""The config of a Snakemake module: a mapping from the workflow that uses ours as a module.
 
-It is read as if it stood in a file in the working directory. Jobs need a file, so it is written
-among the results, under the name of the module.
+It is read as if it were a file in the working directory. Jobs need a file, so it is written among
+the results, under the name of the module.
 """
 
 from __future__ import annotations
@@ -23,25 +23,24 @@ OF_SNAKEMAKE = "pathvars"
 """A key that Snakemake reads itself."""
 
 
-def load(given: Mapping[str, Any], file: Path) -> Config:
-    """The config of the module whose jobs find it at `file`. ConfigError with every error."""
-    if not isinstance(given, Mapping):
-        raise UserError(
-            f"the config of module {file.stem} is no mapping; give one, as config files are"
-        )
-    document = Document(file, json.loads(text(given, file)), None, [])
-    return config_file.planned(config_file.whole(document, f"the config of module {file.stem}"))
+def load(config: Mapping[str, Any], file: Path) -> Config:
+    """Return the config of a module whose jobs read it from `file`. ConfigError with all errors."""
+    label = f"the config of module {file.stem}"
+    if not isinstance(config, Mapping):
+        raise UserError(f"{label} is no mapping; give one with the keys of a config file")
+    document = Document(file, json.loads(text(config, file)), None, [])
+    return config_file.planned(config_file.checked(document, label))
 
 
-def text(given: Mapping[str, Any], file: Path) -> str:
-    """What the file says: JSON, which is YAML; relative paths start in the working directory."""
-    said = {key: value for key, value in given.items() if key != OF_SNAKEMAKE} or DEFAULT
-    folder = os.path.relpath(str(said.get(FOLDER, ".")), file.parent)
-    return json.dumps(said | {FOLDER: folder}, indent=1, ensure_ascii=False, default=str) + "\n"
+def text(config: Mapping[str, Any], file: Path) -> str:
+    """Return the file's content: JSON, which is YAML; paths start in the working directory."""
+    data = {key: value for key, value in config.items() if key != OF_SNAKEMAKE} or DEFAULT
+    folder = os.path.relpath(str(data.get(FOLDER, ".")), file.parent)
+    return json.dumps(data | {FOLDER: folder}, indent=1, ensure_ascii=False, default=str) + "\n"
 
 
-def write(given: Mapping[str, Any], file: Path) -> None:
-    """Writes the file, whole, unless it says this already."""
-    wanted = text(given, file)
-    if not file.is_file() or file.read_text(encoding="utf-8") != wanted:
-        atomic_files.write(file, wanted)
+def write(config: Mapping[str, Any], file: Path) -> None:
+    """Write the file atomically, unless it has this content already."""
+    content = text(config, file)
+    if not file.is_file() or file.read_text(encoding="utf-8") != content:
+        atomic_files.write(file, content)

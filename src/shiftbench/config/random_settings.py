@@ -1,8 +1,8 @@
-"""Configurations: settings drawn at random for each seed, to see how much a method depends on them.
+"""Configurations: settings drawn at random for each seed, to see how much methods depend on them.
 
 Seed s of every method has configuration s of the study, so that methods are compared on the same
-ones (farquhar2020radial, 4.1.3 and D.1); a setting of a component that a method does not have
-passes it by. Settings that go with some others only stand in a space of their own, and each
+configurations (farquhar2020radial, 4.1.3 and D.1). A method ignores the settings of components that
+it does not have. Settings that only go with some others stand in a space of their own, and each
 configuration comes from one of the spaces.
 """
 
@@ -16,27 +16,26 @@ from shiftbench.config.tuning import Point
 
 
 def points(name: str, study: Study) -> list[Point]:
-    """The configuration of each seed; nothing where the study has none."""
+    """Return the configuration of each seed; empty for a study without configurations."""
     return [_drawn(name, study, seed) for seed in range(study.seeds if study.configurations else 0)]
 
 
-def learner(name: str, study: Study, variant: str, seed: int) -> list[Component]:
-    """The pipeline of a variant for a seed."""
-    pipeline = study.pipelines[variant]
-    return tuning.applied(pipeline, point(name, study, variant, seed))
+def pipeline(name: str, study: Study, method: str, seed: int) -> list[Component]:
+    """Return the pipeline of a method for a seed."""
+    return tuning.applied(study.pipelines[method], point(name, study, method, seed))
 
 
-def point(name: str, study: Study, variant: str, seed: int) -> Point:
-    """What the seed's configuration says of the components of a variant."""
+def point(name: str, study: Study, method: str, seed: int) -> Point:
+    """Return the part of a seed's configuration that is about components of a method."""
     if not study.configurations:
         return {}
-    known = dict(study.pipelines[variant])
+    components = dict(study.pipelines[method])
     drawn = _drawn(name, study, seed)
-    return {key: value for key, value in drawn.items() if key.partition(".")[0] in known}
+    return {key: value for key, value in drawn.items() if key.partition(".")[0] in components}
 
 
 def _drawn(name: str, study: Study, seed: int) -> Point:
-    # Not NumPy's generator: every job parses the plan, and NumPy is slow to import.
+    # Not NumPy's generator: planning should not need NumPy, which is slow to import.
     chooser = random.Random(f"configuration {name} {seed}")
     space = chooser.choice(study.configurations)
-    return {key: chooser.choice(tried) for key, tried in space.items()}
+    return {key: chooser.choice(values) for key, values in space.items()}

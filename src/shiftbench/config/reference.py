@@ -1,4 +1,4 @@
-"""The reference of every config key, written from the models and the components."""
+"""The reference of all config keys, derived from the models and the components."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from shiftbench.core import facts
 HEAD = """\
 # Config reference
 
-<!-- Made by `make derived` from the code; a test compares them. Do not edit. -->
+<!-- Derived from the code by `make derived`; a test compares them. Do not edit. -->
 
-A config is a YAML file that picks studies and a budget; `config/embedded.yaml` is the default,
-another one is chosen with `make run CONFIG=config/OTHER.yaml` or `snakemake --configfile
-config/OTHER.yaml`. Its stem (letters, digits, hyphens, dots and underscores; not `published`)
-names the folder in `results/`. The studies are files in `studies/` and the methods in `methods/`,
-beside the config or here. All of it is checked before anything runs, with `python -m shiftbench
-check CONFIG` too. Names have small letters, digits and hyphens, at most 100; they mean nothing to
-the code. `shiftbench show NAME` prints a method with every setting and where it comes from, or
-what a study compares, its budget and what it cost.
+A config is a YAML file that picks studies and a budget. The default is `config/embedded.yaml`;
+choose another with `make run CONFIG=config/OTHER.yaml` or `snakemake --configfile
+config/OTHER.yaml`. The stem of the file (letters, digits, hyphens, dots and underscores; not
+`published`) names the folder in `results/`. Studies are files in `studies/` and methods are in
+`methods/`, beside the config or here. The whole config is checked before anything runs;
+`python -m shiftbench check CONFIG` only checks it. Names have small letters, digits and hyphens, at
+most 100 characters; the code gives them no meaning. `shiftbench show NAME` prints a method with the
+origin of every setting, or what a study compares, its budget and its cost.
 """
 
 NAMES = """\
@@ -40,18 +40,17 @@ studies:
   mine: {from: permuted-digits, methods: [independent, vcl, ewc], seeds: 1}
 ```
 
-`from` takes each name that `shiftbench list studies` prints. The study then has the budget and the
-reductions that it has in `config/embedded.yaml`. With `budget: cpu`, `from` takes the files in
-`studies/` that have this budget, and the studies of `config/cpu.yaml`, such as
-`permuted-mnist-full`.
+`from` takes any name that `shiftbench list studies` prints. The study then has the budget and the
+reductions of `config/embedded.yaml`. With `budget: cpu`, `from` takes the files in `studies/` that
+have this budget, and the studies of `config/cpu.yaml`, such as `permuted-mnist-full`.
 
 The keys beside `from` replace those of the study. A list of methods picks from those of the study,
 with the settings that they have there; it may also name others. Name the study's `reference` and
-`baseline` as well, or set them to `null`. `check` says which metrics and artefacts the methods do
-not support.
+`baseline` as well, or set them to `null`. `check` names the metrics and artefacts that the methods
+do not support.
 
 A study that is written out changes no settings: its methods have those that `shiftbench show
-METHOD` prints. The results pages have such a config on the page of each method:
+METHOD` prints. On the results pages, the page of each method has such a config:
 
 ```yaml
 studies:
@@ -68,14 +67,14 @@ studies:
 """
 
 FITS = """\
-Components declare what they fit, in `FACTS` at the top of their files. `check` refuses what
-does not fit, and `python -m shiftbench list KIND --for STREAM` shows what does. Below, each
-component has a line of what it declares; in brackets, with which settings.
+Components declare what they fit, in `FACTS` at the top of their files. `check` refuses what does
+not fit, and `python -m shiftbench list KIND --for STREAM` lists what does. Below, each component
+has a line with its declarations; in brackets, the settings that they depend on.
 """
 AXES = """\
-With `axes` the study's one stream becomes a grid of streams, one for each combination of values,
-as if they were written out. An axis is a setting of the stream's family with its values; or, where
-settings move together, a name with several of them, each with as many values:
+With `axes` the study's one stream becomes a grid of streams, one for each combination of values, as
+if they were written out. An axis is a setting of the stream's family with its values; or, if
+settings move together, a name with several settings, each with the same number of values:
 
 ```yaml
 streams:
@@ -85,18 +84,18 @@ axes:
   strength: [0.5, 1.0]
 ```
 
-A stream of the grid is named by its values, of settings that move together by that of the first:
+The values name a stream of the grid; of settings that move together, the first one counts:
 `digits-25-0p5`, where `0p5` is 0.5 and `m3` would be -3. The artefacts `regime-...` show the grid.
-Budgets and configs replace `axes` as a whole, and `axes: {}` takes them away. A study with axes
-judges no claims.
+Budgets and configs replace `axes` as a whole, and `axes: {}` removes them. A study with axes judges
+no claims.
 """
 CLAIMS = """\
-By name in a file of `claims/`, whose own name is the key of the work in `docs/papers.md`, or
-begins with it and a hyphen. A study judges a claim where it has a stream, the metrics and the
-methods that the claim is about; of several variants of a method, the first counts. It then has
+By name in a file of `claims/`. The file is named by the key of the work in `docs/papers.md`, which
+a hyphen and more may follow. A study judges a claim if it has a stream, the metrics and the methods
+that the claim is about; if a method is there several times, the first counts. The study then has
 the table `claims`, with a verdict computed from its scores, and `results/CONFIG/overview/ledger`
-has the verdicts of all studies. `python -m shiftbench list claims` shows which studies judge
-which.
+has the verdicts of all studies. `python -m shiftbench list claims` lists the studies that judge
+each claim.
 """
 WORDS = {
     "kind of problem": facts.KINDS,
@@ -116,7 +115,7 @@ TITLES = {
 
 
 def text() -> str:
-    """The whole page, in Markdown."""
+    """Return the whole page, in Markdown."""
     parts = [
         HEAD,
         "## A config\n",
@@ -129,19 +128,19 @@ def text() -> str:
         _model_table(StudyFile),
         AXES,
         "## A stream\n",
-        "Beside `family` stand the settings of the family, listed below.\n",
+        "The settings of the family stand beside `family`; they are listed below.\n",
         _model_table(Stream),
         "## A method\n",
-        "By name in a file of `methods/`, one for a paper or a family of papers.\n",
+        "By name in a file of `methods/`; each file is about a paper or a family of papers.\n",
         _model_table(Method),
         "## Tuning\n",
         _model_table(Tuning),
         "## A claim\n",
         CLAIMS,
         _model_table(ClaimEntry),
-        "`holds` has one of these predicates, with what goes with it:\n",
+        "`holds` has one predicate, with the keys that go with it:\n",
         _model_table(Holds),
-        "Under `findings` stands a list of what is wrong in a paper or in its code:\n",
+        "`findings` is a list of errors in the paper or in its public code:\n",
         _model_table(Finding),
         *_vocabulary(),
         *_components(),
@@ -210,9 +209,10 @@ def _type(field: FieldInfo) -> str:
 
 
 def _words(annotation: typing.Any) -> str:
-    """A type as a reader of YAML would say it."""
+    """Return the name of a type for readers of YAML."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-    simple = {int: "integer", str: "text", typing.Any: "anything", type(None): "nothing"}
+    simple = {int: "integer", float: "number", bool: "`true` or `false`", str: "text"}
+    simple |= {typing.Any: "anything", type(None): "nothing"}
     if annotation in simple:
         return simple[annotation]
     if origin is typing.Literal:

@@ -1,11 +1,11 @@
 """Tuning: trials of settings on validation data, as an ordinary study of its own.
 
-A study with `tuning` gets a companion STUDY-tuning, whose learners METHOD-0, METHOD-1, ... are
-the trials, as many for every method of the study, on streams STREAM-tuning that never show what
-the study is judged on. The first trial is the method as it is configured, so that tuning cannot
-make it worse on validation data. Which trial is best becomes known while the workflow runs: a
-choice file says it, and is an input of the study's runs, so that they run again only when another
-trial has won.
+A study with `tuning` gets a companion STUDY-tuning, whose methods METHOD-0, METHOD-1, ... are the
+trials, the same number for every method of the study, on streams STREAM-tuning that never show the
+data which the study is judged on. The first trial is the method as it is configured, so that tuning
+cannot make it worse on validation data. The best trial is determined while the workflow runs: a
+choice file names it, and is an input of the study's runs, so that they run again only when another
+trial wins.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from shiftbench.config import components
 from shiftbench.config.schema import Component, Config, Stream, Study, StudyMethod, Tuning
 
 TRIALS = "-tuning"
-"""Ending of the names of studies and streams of trials."""
+"""Suffix of the names of studies and streams of trials."""
 Point = dict[str, Any]
-"""A trial: setting, as component.key, -> value; empty for the method as it is configured."""
+"""A trial: values of settings by component.key; empty for the method as it is configured."""
 Space = Mapping[str, list[Any]]
-"""Settings, as component.key, with the values to try."""
+"""The values to try of each setting, by component.key."""
 
 
 def expanded(config: Config) -> Config:
-    """The config with the studies of trials as if they were written."""
+    """Return the config with the studies and streams of trials, as if they were written out."""
     streams, studies = dict(config.streams), {}
     for name, study in config.studies.items():
         if study.tuning is not None:
@@ -38,35 +39,39 @@ def expanded(config: Config) -> Config:
 
 
 def on_trial(stream: Stream, tuning: Tuning) -> Stream:
-    """The stream as trials see it."""
-    return Stream(**{"family": stream.family} | stream.settings | tuning.streams)
+    """Return a stream as trials see it; of another family, with the settings that it has."""
+    settings, family = stream.settings, tuning.streams.get("family", stream.family)
+    if family != stream.family and family in components.names("streams"):
+        fields = components.fields("streams", family)
+        settings = {key: value for key, value in settings.items() if key in fields}
+    return Stream(**{"family": stream.family} | settings | tuning.streams)
 
 
 def space(study: Study, method: str) -> Space:
-    """What is tried for a method: what the study says of it, or else the method itself."""
+    """Return the values to try for a method: the study's, or else those of the method itself."""
     assert study.tuning is not None
     return study.tuning.methods.get(method) or study.methods[method].search
 
 
 def points(name: str, study: Study, method: str) -> list[Point]:
-    """The trials of a method: as configured, then its grid or a random part of it."""
+    """Return the trials of a method: as configured, then its grid or a random sample of it."""
     assert study.tuning is not None
-    tried, pipeline = space(study, method), study.methods[method].pipeline
-    size, number = math.prod(map(len, tried.values())), study.tuning.trials
-    # Not NumPy's generator: every job parses the plan, and NumPy is slow to import.
+    grid, pipeline = space(study, method), study.methods[method].pipeline
+    size, number = math.prod(map(len, grid.values())), study.tuning.trials
+    # Not NumPy's generator: planning should not need NumPy, which is slow to import.
     chooser = random.Random(f"tuning {name} {method}")
-    drawn = [_point(tried, i) for i in chooser.sample(range(size), min(size, number))]
+    drawn = [_grid_point(grid, i) for i in chooser.sample(range(size), min(size, number))]
     others = [point for point in drawn if not is_configured(pipeline, point)][: number - 1]
-    return [{}, *sorted(others, key=lambda point: _place(tried, point))]
+    return [{}, *sorted(others, key=lambda point: _grid_position(grid, point))]
 
 
 def is_configured(pipeline: list[Component], point: Mapping[str, Any]) -> bool:
-    """Whether a point is what the pipeline, which has all its settings, has already."""
+    """Return whether a pipeline, which has all its settings, already has those of a point."""
     return applied(pipeline, point) == pipeline
 
 
 def applied(pipeline: list[Component], point: Mapping[str, Any]) -> list[Component]:
-    """The pipeline with the settings of a trial."""
+    """Return a pipeline with the settings of a trial."""
     changed = [(name, dict(settings)) for name, settings in pipeline]
     for key, value in point.items():
         component, _, setting = key.partition(".")
@@ -75,13 +80,13 @@ def applied(pipeline: list[Component], point: Mapping[str, Any]) -> list[Compone
 
 
 def trial_names(name: str, study: Study, method: str) -> Iterator[tuple[str, Point]]:
-    """The variants of the study of trials that belong to a method, with their settings."""
+    """Yield the names of a method's trials in the study of trials, with their settings."""
     for number, point in enumerate(points(name, study, method)):
         yield f"{method}-{number}", point
 
 
 def told(study: Study) -> str:
-    """How a study's settings were found, in a sentence of captions; empty for a single method."""
+    """Return a sentence for captions on the choice of settings; empty for one untuned method."""
     if study.tuning is None:
         several = len(study.methods) > 1
         return "Settings as published or configured, not tuned alike" if several else ""
@@ -92,24 +97,25 @@ def told(study: Study) -> str:
     )
 
 
-def _point(tried: Space, number: int) -> Point:
-    """A point of the grid, in which the last setting changes fastest."""
+def _grid_point(grid: Space, number: int) -> Point:
+    """Return a point of a grid by its number; the last setting varies fastest."""
     point = {}
-    for key, values in reversed(list(tried.items())):
-        number, place = divmod(number, len(values))
-        point[key] = values[place]
-    return {key: point[key] for key in tried}
+    for key, values in reversed(list(grid.items())):
+        number, position = divmod(number, len(values))
+        point[key] = values[position]
+    return {key: point[key] for key in grid}
 
 
-def _place(tried: Space, point: Point) -> list[int]:
-    return [values.index(point[key]) for key, values in tried.items()]
+def _grid_position(grid: Space, point: Point) -> list[int]:
+    return [values.index(point[key]) for key, values in grid.items()]
 
 
 def _trials(name: str, study: Study, tuning: Tuning) -> Study:
+    """Return the study of a study's trials."""
     methods = {
-        variant: _with_point(study.methods[method], point)
-        for method in study.methods
-        for variant, point in trial_names(name, study, method)
+        trial: _with_point(of_study, point)
+        for method, of_study in study.methods.items()
+        for trial, point in trial_names(name, study, method)
     }
     return study.model_copy(
         update={
@@ -126,6 +132,6 @@ def _trials(name: str, study: Study, tuning: Tuning) -> Study:
     )
 
 
-def _with_point(variant: StudyMethod, point: Point) -> StudyMethod:
-    pipeline = applied(variant.pipeline, point)
-    return variant.model_copy(update={"pipeline": pipeline, "label": "", "method": None})
+def _with_point(method: StudyMethod, point: Point) -> StudyMethod:
+    pipeline = applied(method.pipeline, point)
+    return method.model_copy(update={"pipeline": pipeline, "label": "", "method": None})

@@ -1,8 +1,8 @@
-"""Files that a user brings: what the settings of a stream name, and what is in it.
+"""The user's data files, which the settings of a stream name, and their checksums.
 
-A family with a setting `path` reads the file or folder that it names, relative to the file that
-says so; `annotations`, where it is a text, names another. What runs depend on is the content, by
-checksums, and the name, but not where it lies.
+A family with a setting `path` reads the file or folder of that path, relative to the config file;
+`annotations`, if it is a text, names another. Runs depend on the content, by checksums, and on the
+name, but not on the folder.
 """
 
 from __future__ import annotations
@@ -22,46 +22,41 @@ CHECKSUM = "sha256"
 
 
 def placed(settings: Mapping[str, Any], key: str, folder: Path) -> dict[str, Any]:
-    """The settings of a stream with the path of a key from where we are."""
+    """Return a stream's settings with the path under a key relative to the working directory."""
     return {**settings, key: os.path.relpath(folder / Path(settings[key]).expanduser())}
 
 
 def named(settings: Mapping[str, Any]) -> dict[str, Path]:
-    """The files or folders that a stream names, by the key that does."""
-    found = {key: settings.get(key) for key in KEYS}
-    return {key: Path(path) for key, path in found.items() if isinstance(path, str) and path}
+    """Return the files or folders that a stream names, by key."""
+    paths = {key: settings.get(key) for key in KEYS}
+    return {key: Path(path) for key, path in paths.items() if isinstance(path, str) and path}
 
 
-def problems(settings: Mapping[str, Any], key: str, folder: Path) -> Iterator[tuple[str, str]]:
-    """What is wrong with the file that a key names, as (key, message)."""
+def issues(settings: Mapping[str, Any], key: str, folder: Path) -> Iterator[tuple[str, str]]:
+    """Check the file or folder under a key; yield keys with messages."""
     path = folder / Path(settings[key]).expanduser()
     if not path.exists():
         yield key, f"there is no {path}; a path is relative to the file that it is written in"
-    elif not (found := files(path)):
-        yield key, f"the folder {path} is empty"
-    elif not all(os.access(file, os.R_OK) for file in found):
-        unreadable = next(file for file in found if not os.access(file, os.R_OK))
-        yield key, f"{unreadable} cannot be read: its permissions forbid it"
+    elif not (contents := files(path)):
+        yield key, f"the folder {path} is empty; put files into it, or name another"
+    elif unreadable := [file for file in contents if not os.access(file, os.R_OK)]:
+        yield key, f"{unreadable[0]} cannot be read: its permissions forbid it"
     elif key == KEY and (wanted := settings.get(CHECKSUM)) and wanted != (is_now := checksum(path)):
         yield CHECKSUM, f"{path} has the sha256 {is_now}, not {wanted}: it is another file"
 
 
 def checksums(path: Path) -> dict[str, str]:
-    """The sha256 (hexadecimal) of each file, by its path below the folder, or by its name."""
+    """Return the sha256 (hexadecimal) of each file by its path in the folder, or by its name."""
     folder = path if path.is_dir() else path.parent
-    return {_below(file, folder).as_posix(): _sha256(file) for file in files(path)}
+    return {file.relative_to(folder).as_posix(): _sha256(file) for file in files(path)}
 
 
 def checksum(path: Path) -> str:
-    """The sha256 of a file; of a folder, of the lines that sha256sum prints of its files."""
+    """Return the sha256 of a file; for a folder, of what sha256sum prints for its files."""
     if not path.is_dir():
         return _sha256(path)
-    lines = [f"{found}  {name}\n" for name, found in checksums(path).items()]
+    lines = [f"{sha256}  {name}\n" for name, sha256 in checksums(path).items()]
     return hashlib.sha256("".join(lines).encode()).hexdigest()
-
-
-def _below(file: Path, folder: Path) -> Path:
-    return file.relative_to(folder)
 
 
 def _sha256(file: Path) -> str:

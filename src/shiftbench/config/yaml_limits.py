@@ -1,7 +1,8 @@
-"""How much a YAML file may ask for: a few lines of aliases can stand for more than any memory.
+"""Limits on YAML files, in which a few lines of aliases can expand to more than any memory holds.
 
-Aliases are free, but what one stands for counts wherever it stands. Judged by the parser's
-events, one after the other: to build the tree of a file is to recurse into it already.
+An alias costs nothing itself; its value counts at every place that repeats it. The limits are
+checked on the parser's events, in order, because building the tree of a file already recurses
+into it.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ import yaml
 from shiftbench.core.errors import UserError
 
 MAX_CHARACTERS = 1_000_000
-"""Of all keys and values, with aliases written out; forty times the largest of ours."""
+"""Of all keys and values, with aliases written out; forty times the largest file of ours."""
 MAX_LEVELS = 50
-"""Lists and mappings inside each other, with aliases written out; the deepest of ours has 10."""
+"""Lists and mappings inside each other, with aliases written out; our deepest file has 10."""
 
 
 @dataclass
-class _Part:
-    """A value: its characters and the levels of lists and mappings in it, as far as read."""
+class _Size:
+    """The size of a value as far as it is read: characters, and levels of collections in it."""
 
     anchor: str | None = None
     characters: int = 1
@@ -29,48 +30,55 @@ class _Part:
 
 
 def refuse_explosive(path: Path, text: str) -> None:
-    """UserError for a file whose aliases stand for too much, or for themselves.
+    """Refuse a file whose aliases expand to too much, or to themselves.
 
-    yaml.YAMLError for what is no YAML.
+    Raises UserError for such a file and yaml.YAMLError for text that is not YAML.
     """
-    known: dict[str | None, _Part] = {}
-    inside = [_Part()]  # the lists and mappings that are open, from the outermost
+    anchored: dict[str | None, _Size] = {}
+    open_collections = [_Size()]  # from the outermost inwards
     for event in yaml.parse(text, yaml.CSafeLoader):
         assert event.start_mark
-        place = f"{path}, line {event.start_mark.line + 1}"
+        where = f"{path}, line {event.start_mark.line + 1}"
         if isinstance(event, yaml.CollectionStartEvent):
-            inside.append(_Part(event.anchor))
-            _refuse_large(place, inside)
-        elif part := _ended(place, event, known, inside):
-            known[part.anchor] = part
-            inside[-1].characters += part.characters
-            inside[-1].levels = max(inside[-1].levels, part.levels + 1)
-            _refuse_large(place, inside)
+            open_collections.append(_Size(event.anchor))
+            _refuse_large(where, open_collections)
+        elif value := _finished_value(where, event, anchored, open_collections):
+            anchored[value.anchor] = value
+            parent = open_collections[-1]
+            parent.characters += value.characters
+            parent.levels = max(parent.levels, value.levels + 1)
+            _refuse_large(where, open_collections)
 
 
-def _ended(
-    place: str, event: yaml.Event, known: dict[str | None, _Part], inside: list[_Part]
-) -> _Part | None:
-    """The value that ends with an event, if one does."""
+def _finished_value(
+    where: str,
+    event: yaml.Event,
+    anchored: dict[str | None, _Size],
+    open_collections: list[_Size],
+) -> _Size | None:
+    """Return the size of the value that ends with an event, None if no value ends there."""
     if isinstance(event, yaml.ScalarEvent):
-        return _Part(event.anchor, 1 + len(event.value))
+        return _Size(event.anchor, 1 + len(event.value))
     if isinstance(event, yaml.CollectionEndEvent):
-        return inside.pop()
+        return open_collections.pop()
     if isinstance(event, yaml.AliasEvent):
-        if event.anchor in [part.anchor for part in inside]:
+        if event.anchor in [collection.anchor for collection in open_collections]:
             anchor = event.anchor
             raise UserError(
-                f"{place}: *{anchor} stands inside &{anchor}, so for itself; write it out"
+                f"{where}: *{anchor} stands inside &{anchor}, so for itself; write it out"
             )
-        return known.get(event.anchor)
+        return anchored.get(event.anchor)
     return None
 
 
-def _refuse_large(place: str, inside: list[_Part]) -> None:
-    if len(inside) + inside[-1].levels - 2 > MAX_LEVELS:
-        raise UserError(f"{place}: more than {MAX_LEVELS} lists and mappings inside each other")
-    if inside[-1].characters > MAX_CHARACTERS:
+def _refuse_large(where: str, open_collections: list[_Size]) -> None:
+    innermost = open_collections[-1]
+    if len(open_collections) + innermost.levels - 2 > MAX_LEVELS:
         raise UserError(
-            f"{place}: up to here, with aliases written out, more than {MAX_CHARACTERS:,}"
+            f"{where}: more than {MAX_LEVELS} lists and mappings inside each other; nest them less"
+        )
+    if innermost.characters > MAX_CHARACTERS:
+        raise UserError(
+            f"{where}: up to here, with aliases written out, more than {MAX_CHARACTERS:,}"
             " characters; shorten it, or use fewer aliases of aliases"
         )

@@ -1,4 +1,4 @@
-"""YAML that remembers on which line each value stands."""
+"""YAML files whose values remember the line that they stand on."""
 
 from __future__ import annotations
 
@@ -16,55 +16,55 @@ from yaml.constructor import ConstructorError
 from shiftbench.config.yaml_limits import refuse_explosive
 from shiftbench.core.errors import UserError
 
-Place = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 """Keys and list positions from the top of the file to a value."""
-
-
+Issue = tuple[KeyPath, str]
+"""A place, and a message: what is wrong there and what to do."""
 FOLDER = "folder"
-"""The key of a config that says where its relative paths start, if not beside it."""
+"""The key of a config that says where its relative paths start, if not beside the config."""
 TEXT, MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
 
 
 class Document(NamedTuple):
-    """The data of a YAML file, with its node tree for the lines, and what is wrong with keys.
+    """A YAML file: its data, the node tree that knows the lines, and issues with its keys.
 
-    It is to read only: who reads the file again has the same one. One that comes from no file has
-    no node, and no lines.
+    Do not change it: reading a file again returns the same document. A document that comes from
+    no file has no node and no lines.
     """
 
     path: Path
     data: Any
     node: yaml.Node | None
-    wrong_keys: list[tuple[Place, str]]
+    key_issues: list[Issue]
 
     @property
     def folder(self) -> Path:
-        """Where relative paths start: the folder of the file, or what its key `folder` says.
+        """The folder where relative paths start: that of the file, or as its key `folder` says.
 
-        By the words alone: the file's own folder need not be there, and may be a link.
+        Computed from the names alone: the folder need not exist, and links are not followed.
         """
-        said = self.data.get(FOLDER) if isinstance(self.data, dict) else None
-        inside = said if isinstance(said, str) else "."
-        return Path(os.path.normpath(self.path.parent / inside))
+        setting = self.data.get(FOLDER) if isinstance(self.data, dict) else None
+        folder = setting if isinstance(setting, str) else "."
+        return Path(os.path.normpath(self.path.parent / folder))
 
-    def line(self, place: Place) -> int:
-        """The line of the deepest part of `place` that the file has; 0 where there is no file."""
+    def line(self, place: KeyPath) -> int:
+        """Return the line of the deepest part of `place` in the file; 0 without a file."""
         if self.node is None and self.data:
             return 0
         node, line = self.node, 1
         for key in place:
-            found = _child(node, key)
-            if found is None:
+            child = _child(node, key)
+            if child is None:
                 break
-            line, node = found
+            line, node = child
         return line
 
 
 class _Loader(yaml.CSafeLoader):
-    """The safe loader, with YAML 1.2's numbers: 1e-3 is a number, not a text."""
+    """The safe loader, with the numbers of YAML 1.2: 1e-3 is a number, not a text."""
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        """As it was, but with the line of what only looks like a value, such as 2001-13-45."""
+        """Add the line to the error for a malformed value, such as the date 2001-13-45."""
         try:
             return super().construct_object(node, deep)
         except (ValueError, AttributeError) as error:
@@ -79,7 +79,7 @@ _Loader.add_implicit_resolver(
 
 
 def read(path: Path) -> Document:
-    """Reads a YAML file. UserError if it is missing, no YAML, or asks for too much."""
+    """Read a YAML file. UserError if it is missing, not YAML, or larger than the limits."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -94,7 +94,7 @@ def read(path: Path) -> Document:
         raise UserError(f"{path}: not valid YAML: {error}") from None
 
 
-# The files of the library are read for every config.
+# Each config of one process reads the files of the library again.
 @functools.lru_cache(maxsize=256)
 def _document(path: Path, text: str) -> Document:
     refuse_explosive(path, text)
@@ -102,15 +102,16 @@ def _document(path: Path, text: str) -> Document:
     try:
         node = loader.get_single_node()
         # Before construction, which merges `<<` into the node tree.
-        wrong_keys = list(_wrong_keys(node, ()))
+        key_issues = list(_key_issues(node, ()))
         data = loader.construct_document(node) if node else {}
     finally:
         loader.dispose()
-    # What JSON has not, such as dates, are texts.
-    return Document(path, json.loads(json.dumps(data, default=str)), node, wrong_keys)
+    # Values that JSON does not have, such as dates, become texts.
+    return Document(path, json.loads(json.dumps(data, default=str)), node, key_issues)
 
 
 def _child(node: yaml.Node | None, key: str | int) -> tuple[int, yaml.Node] | None:
+    """Return line and node of the value under a key, None if the node has no such key."""
     if isinstance(node, yaml.MappingNode):
         # The last one wins: what `<<` merged in comes first.
         for name, value in reversed(node.value):
@@ -121,11 +122,11 @@ def _child(node: yaml.Node | None, key: str | int) -> tuple[int, yaml.Node] | No
     return None
 
 
-def _wrong_keys(node: yaml.Node | None, place: Place) -> Iterator[tuple[Place, str]]:
-    """Keys that are no text, which the tree has as texts from then on, and those written twice."""
+def _key_issues(node: yaml.Node | None, place: KeyPath) -> Iterator[Issue]:
+    """Find keys that stand twice, and keys that are not texts, which this turns into texts."""
     if isinstance(node, yaml.SequenceNode):
         for position, value in enumerate(node.value):
-            yield from _wrong_keys(value, (*place, position))
+            yield from _key_issues(value, (*place, position))
     if isinstance(node, yaml.MappingNode):
         seen = set()
         for position, (key, value) in enumerate(node.value):
@@ -136,4 +137,4 @@ def _wrong_keys(node: yaml.Node | None, place: Place) -> Iterator[tuple[Place, s
             elif name in seen and key.tag != MERGE:
                 yield (*place, name), "this key stands here twice"
             seen.add(name)
-            yield from _wrong_keys(value, (*place, name))
+            yield from _key_issues(value, (*place, name))

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from shiftbench.config import components, declarations
+from shiftbench.config import components
 from shiftbench.config.spec_files import Spec
 from shiftbench.data.store import raw
 
@@ -103,7 +103,7 @@ def of_stream(source: Spec) -> Sizes:
     if dataset and "size" in given:  # of square photographs
         inputs = 3 * given["size"] ** 2
     rows = given.get("rows") or rows
-    if "one-row" in declarations.possible("streams", source["family"], "HAS"):
+    if "one-row" in components.facts("streams", source["family"]).possible("gives"):
         tasks = given.get("points") or rows
         return Sizes(tasks, given.get("rows_per_task", 1), 0, 0, inputs, outputs)
     share = given.get("classes_per_task", outputs) / outputs  # of the data set, in one task

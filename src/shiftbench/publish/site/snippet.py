@@ -13,7 +13,7 @@ import yaml
 
 from shiftbench.config import components, config_checks, user_files
 from shiftbench.config.library import Library
-from shiftbench.config.schema import one_component
+from shiftbench.config.schema import by_kind, one_component
 from shiftbench.evaluation.scoring import ranking
 from shiftbench.publish.site.collect import Plan, Results
 
@@ -115,14 +115,14 @@ def _wrong(study: dict[str, Any], setting: Setting, pipeline: list[Any]) -> set[
         "streams": {setting.stream: setting.definition},
         "studies": {STUDY: study | {"methods": methods}},
     }
-    return {place[2] for place, _ in config_checks.problems(data)}
+    return {place[2] for place, _ in config_checks.check(data).issues}
 
 
 def _other(name: str, pipeline: list[Any], setting: Setting) -> str:
     """The command that shows a method as the study of a setting has it, if it differs there."""
     here = [
         (component, components.check(kind, component, settings))
-        for kind, item in config_checks.by_kind(pipeline)
+        for kind, item in by_kind(pipeline)
         for component, settings in [one_component(item)]
     ]
     variants = setting.plan.config.studies[setting.name].methods

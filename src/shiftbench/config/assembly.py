@@ -1,0 +1,273 @@
+"""The assembly of a config: the layers of its studies, put together to one document.
+
+Settings of a method come from its file, then from the `settings` of the study and of its budget,
+then from what study, budget and config say of this method: the special beats the general.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from shiftbench.config import config_layers, grids
+from shiftbench.config.base_model import keys
+from shiftbench.config.composition import Composition, FileIssue
+from shiftbench.config.config_layers import ConfigLayers
+from shiftbench.config.library import ANCHORS, Library, YamlValue
+from shiftbench.config.schema import Method, Needs, one_component
+from shiftbench.config.yaml_lines import Document, KeyPath
+from shiftbench.core.suggestions import unknown
+
+OF_FILES = ("from", "budget", "budgets", "settings", ANCHORS)
+"""Keys of a study's file that say how the study is assembled, and are not part of it."""
+LOOKS = ("label", "colour", "marker")
+OF_STUDY_METHODS = (*LOOKS, *Needs.model_fields)
+"""Keys that a study takes from a method's file unless it says otherwise; they are no settings."""
+INHERITED = (*OF_STUDY_METHODS, "search", "bound")
+"""Keys that a study takes from a method's file."""
+
+
+def compose(document: Document) -> Composition:
+    """Assemble the config that a file stands for. UserError for a file that is not YAML."""
+    composition = Composition(Library(document.folder), document)
+    layers = config_layers.resolve(composition)
+    for key, value in layers.others.items():
+        composition.put((key,), value)
+    for name, value in layers.streams.items():
+        composition.put(("streams", name), value)
+    for name, study_layers in layers.studies.items():
+        if ("studies", name) not in composition.unresolved:
+            _StudyAssembly(composition, layers, name).put(study_layers)
+    for value, message in composition.library.doubled_methods():
+        composition.add_issue(value, message)
+    documents = [document, *composition.library.documents]
+    composition.issues += [FileIssue(one, *issue) for one in documents for issue in one.key_issues]
+    return composition
+
+
+class _Source(NamedTuple):
+    """The library's method that a study's method starts from, None if it is unknown.
+
+    reference: the value of `from` that names it, None if the study's method has its name.
+    """
+
+    name: str
+    reference: YamlValue | None
+    method: YamlValue | None
+
+
+@dataclass
+class _StudyAssembly:
+    """One study of a composition, put together from its layers."""
+
+    composition: Composition
+    layers: ConfigLayers
+    study: str
+
+    def put(self, layers: list[YamlValue]) -> None:
+        """Put the whole study into the composition."""
+        place: KeyPath = ("studies", self.study)
+        self.composition.put(place, layers[0], {})
+        for layer in layers:
+            if layer.place[:1] == ("budgets",):
+                self.composition.budgets[self.study] = str(layer.place[1])
+            for key, value in layer.items():
+                if key == "tuning" and value.is_mapping():
+                    for inner_key, inner in value.items():
+                        self.composition.put((*place, key, inner_key), inner)
+                elif key not in (*OF_FILES, "streams", "axes", "methods"):
+                    self.composition.put((*place, key), value)
+        if streams := _values(layers, "streams"):
+            self._put_streams(streams[-1], _last(_values(layers, "axes")))
+        if methods := _values(layers, "methods"):
+            self._put_methods(methods, _values(layers, "settings"))
+
+    def _put_streams(self, streams: YamlValue, axes: YamlValue | None) -> None:
+        """Put the study's streams: names, or definitions that become streams of the config."""
+        place = ("studies", self.study, "streams")
+        if axes is not None and axes.data != {}:
+            self._put_grid(streams, axes)
+        elif not streams.is_mapping():
+            self.composition.put(place, streams)
+        else:
+            self.composition.put(place, streams, list(streams.data))
+            for position, (name, stream) in enumerate(streams.items()):
+                self._put_stream((*place, position), name, stream, stream.data)
+
+    def _put_stream(
+        self, place: KeyPath, name: str, definition: YamlValue, data: dict[str, Any]
+    ) -> bool:
+        """Put a stream; return False, with an issue, if a different stream has its name."""
+        self.composition.put(place, definition, name)
+        other = self.composition.data.get("streams", {}).get(name)
+        if other is not None and other != data:
+            message = f'there is another stream "{name}" in this config; rename one of them'
+            self.composition.add_issue(definition, message)
+            return False
+        self.composition.put(("streams", name), definition, data)
+        return True
+
+    def _put_grid(self, streams: YamlValue, axes: YamlValue) -> None:
+        """Put the streams of a study with axes, as if they were written out."""
+        place = ("studies", self.study)
+        names = [name for name, _ in streams.named()]
+        stream = None
+        if len(names) == 1:
+            stream = streams.get(names[0]) or self.layers.streams.get(names[0])
+        issues = list(grids.issues(streams, stream, axes))
+        for value, message in issues:
+            self.composition.add_issue(value, message)
+        if issues or stream is None or not stream.is_mapping():
+            self._put_streams(streams, None)
+            return
+        cells = grids.cells(names[0], axes)
+        self.composition.put((*place, "streams"), streams, [cell.name for cell in cells])
+        self.composition.put((*place, "axes"), axes, grids.filled(axes))
+        for position, cell in enumerate(cells):
+            self.composition.cells[cell.name] = names[0]
+            at = (*place, "streams", position)
+            if self._put_stream(at, cell.name, stream, cell.stream(stream)):
+                for key, value in cell.settings.items():
+                    self.composition.put(("streams", cell.name, key), value)
+
+    def _put_methods(self, layers: list[YamlValue], settings: list[YamlValue]) -> None:
+        """Put the study's methods: those of the library with changes, or pipelines of its own.
+
+        layers: values of `methods`; settings: values of `settings`, which are for all methods.
+        """
+        place = ("studies", self.study, "methods")
+        selected: dict[str, list[YamlValue]] = {}
+        mentioned: dict[str, list[YamlValue]] = {}  # also those that a later list does not pick
+        for layer in layers:
+            entries = config_layers.entries(self.composition, layer)
+            if not layer.is_mapping():  # a list picks
+                selected = {name: selected.get(name, []) for name, _ in entries}
+            for name, entry in entries:
+                selected.setdefault(name, []).append(entry)
+                mentioned.setdefault(name, []).append(entry)
+        self.composition.put(place, layers[-1], {})
+        general = [item for layer in settings for item in layer.items()]
+        for name, changes in selected.items():
+            self._put_method((*place, name), changes, general)
+        if any(cause[: len(place)] == place for cause in self.composition.unresolved):
+            return
+        sources = [self._source(name, changes) for name, changes in mentioned.items()]
+        components = {name for source in sources for name in _component_names(source.method)}
+        for key, setting in general:
+            if key.partition(".")[0] not in components:
+                message = "no method of this study has this component; write component.key"
+                self.composition.add_issue(setting, message)
+
+    def _source(self, name: str, changes: list[YamlValue]) -> _Source:
+        """Return the method that a study's method starts from: its `from`, or its namesake."""
+        reference = _last(change.get("from") for change in changes)
+        name = name if reference is None else str(reference.data)
+        return _Source(name, reference, self.layers.methods.get(name))
+
+    def _put_method(
+        self, place: KeyPath, changes: list[YamlValue], general: list[tuple[str, YamlValue]]
+    ) -> None:
+        """Put one method with the general settings of the study, then its own changes."""
+        for change in changes:
+            if not isinstance(change.data, dict | list | None):
+                message = "should be changes of the method, or a pipeline as a list"
+                self.composition.add_issue(change, message)
+        own = _last(change for change in changes if isinstance(change.data, list))
+        self.composition.put(place, own or changes[-1], {"pipeline": []})
+        if own is not None:
+            self._put_pipeline(place, own)
+            return
+        source = self._source(str(place[-1]), changes)
+        reference = source.reference or changes[-1]
+        if source.method is None or source.method.get("pipeline") is None:
+            self.composition.add_issue(reference, self._no_pipeline(source))
+            self.composition.unresolved.append(place)
+            return
+        self._check_keys(source.method)
+        self.composition.put((*place, "method"), reference, source.name)
+        for key in INHERITED:
+            if (value := source.method.get(key)) is not None:
+                self.composition.put((*place, key), value)
+        self._put_pipeline(place, source.method.at("pipeline"))
+        components = _component_places(self.composition.data, place)
+        for key, value in general:
+            if key.partition(".")[0] in components:
+                self._put_setting(place, components, key, value)
+        for key, value in (item for change in changes for item in change.items()):
+            if key in OF_STUDY_METHODS:
+                self.composition.put((*place, key), value)
+            elif key != "from":
+                self._put_setting(place, components, key, value)
+
+    def _check_keys(self, method: YamlValue) -> None:
+        """Add issues with the keys of a method; its pipeline is checked where it is used."""
+        for key, value in method.items():
+            if key not in keys(Method):
+                self.composition.add_issue(value, unknown("key", key, keys(Method)))
+        for key, field in Method.model_fields.items():
+            if field.is_required() and method.get(key) is None:
+                place = (*method.place, key)
+                issue = FileIssue(method.document, place, "this key is missing")
+                self.composition.issues.append(issue)
+
+    def _no_pipeline(self, source: _Source) -> str:
+        if source.method is not None and (missing := source.method.get("missing")):
+            return f'the method "{source.name}" cannot run yet: {missing.data}'
+        message = unknown("method", source.name, list(self.layers.methods))
+        return f"{message}; or write a pipeline, as a list of components"
+
+    def _put_pipeline(self, place: KeyPath, items: YamlValue) -> None:
+        """Put the components of a pipeline, each as a mapping of its name to its settings."""
+        place = (*place, "pipeline")
+        self.composition.put(place, items)
+        for position, item in enumerate(items.elements()):
+            try:
+                name, settings = one_component(item.data)
+                self.composition.put((*place, position), item, {name: settings})
+            except ValueError:
+                self.composition.put((*place, position), item)
+
+    def _put_setting(
+        self, place: KeyPath, components: dict[str, KeyPath], key: str, value: YamlValue
+    ) -> None:
+        """Change one setting of a method, written as component.key."""
+        component, _, setting = key.partition(".")
+        if component in components and setting:
+            self.composition.put((*components[component], setting), value)
+        else:
+            message = unknown("component", component, components)
+            message += f"; write component.key, of the method {place[-1]}"
+            self.composition.add_issue(value, message)
+
+
+def _values(layers: list[YamlValue], key: str) -> list[YamlValue]:
+    """Return the values of a key in the layers that have it."""
+    return [value for layer in layers if (value := layer.get(key)) is not None]
+
+
+def _last(values: Iterable[YamlValue | None]) -> YamlValue | None:
+    """Return the last of the values that is not None; None if there is none."""
+    return next((value for value in reversed(list(values)) if value is not None), None)
+
+
+def _component_names(method: YamlValue | None) -> Iterator[str]:
+    """Yield the names of the components of a method's pipeline."""
+    items = method.get("pipeline") if method else None
+    for item in items.elements() if items else ():
+        with suppress(ValueError):
+            yield one_component(item.data)[0]
+
+
+def _component_places(data: Mapping[str, Any], method: KeyPath) -> dict[str, KeyPath]:
+    """Return the place of the settings of each component of a method in the composed data."""
+    for key in method:
+        data = data[key]  # type: ignore[index]
+    items = data["pipeline"] if isinstance(data["pipeline"], list) else []
+    return {
+        name: (*method, "pipeline", position, name)
+        for position, item in enumerate(items)
+        if isinstance(item, dict)
+        for name in item
+    }
