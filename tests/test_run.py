@@ -30,7 +30,7 @@ FAILED = {"job": "Running toy: plain on steps, seeds 0 to 0", "log": "results/mi
 @pytest.fixture(autouse=True)
 def handlers():
     """`run` handles signals as long as its process lives; that of the tests lives on."""
-    before = {number: signal.getsignal(number) for number in run.stopping.SIGNALS}
+    before = {number: signal.getsignal(number) for number in run.graceful_stop.SIGNALS}
     yield
     for number, handler in before.items():
         signal.signal(number, handler)

@@ -58,7 +58,7 @@ def test_a_method_with_every_setting_and_its_origin():
     text = catalogue.method(LIBRARY, "ewc")
     assert text.startswith("ewc: EWC\n  Elastic weight")
     assert "strength: 100.0                  penalties.yaml: Strength 100 as in the public" in text
-    assert "decay: 1.0                       default. Factor of the old precision" in text
+    assert "decay: 1.0                       default. Factor of the previous precision" in text
     with pytest.raises(UserError, match='unknown method "ewk"; did you mean "ewc"'):
         catalogue.method(LIBRARY, "ewk")
 

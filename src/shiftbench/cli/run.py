@@ -78,11 +78,15 @@ def _finish(config: Path, failed: list[dict[str, Any]], begun: float) -> None:
     results = Path("results") / config.stem
     if any(results.glob("studies/*/summary.csv")):
         print("Making the results pages", flush=True)
-        from shiftbench.publish.site import pages
-
-        pages.write(results, results / SITE, [config])
+        _write_pages(config, results)
         print(f"Results: {results / SITE / 'index.html'}")
     print(f"Took {_span(time.monotonic() - begun)}; the whole log is in {LOGS}", flush=True)
+
+
+def _write_pages(config: Path, results: Path) -> None:
+    from shiftbench.publish.site import pages
+
+    pages.write(results, results / SITE, [config])
 
 
 def _span(seconds: float) -> str:
