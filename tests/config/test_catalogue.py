@@ -50,7 +50,7 @@ def test_every_paper_has_methods(paper):
 def test_labels_tell_methods_of_one_study_apart():
     for path in ("embedded", "cpu", "paper"):
         for name, study in planned(path).studies.items():
-            labels = [study.label(variant) for variant in study.methods]
+            labels = [study.label(method) for method in study.methods]
             assert len(set(labels)) == len(labels), (name, labels)
 
 

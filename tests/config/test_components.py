@@ -74,9 +74,9 @@ for study in plan.studies:
         specs.artefact(plan, study, name)
     for stream in plan.studies[study].streams:
         specs.stream(plan, stream)
-        for variant in plan.studies[study].pipelines:
+        for method in plan.studies[study].pipelines:
             for block in plan.blocks(study):
-                specs.run(plan, study, stream, variant, block)
+                specs.run(plan, study, stream, method, block)
 heavy = {"tensorflow", "xarray", "numpy", "matplotlib"} & set(sys.modules)
 assert not heavy, heavy
 """

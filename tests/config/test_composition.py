@@ -75,8 +75,8 @@ def load(tmp_path):
     return loaded
 
 
-def settings(plan: Config, study: str, variant: str) -> dict[str, dict]:
-    return dict(plan.studies[study].pipelines[variant])
+def settings(plan: Config, study: str, method: str) -> dict[str, dict]:
+    return dict(plan.studies[study].pipelines[method])
 
 
 def errors(load, text: str) -> str:

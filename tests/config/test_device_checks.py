@@ -35,8 +35,8 @@ def load(folder: Path, *changes: tuple[str, str]) -> config_file.Config:
     return config_file.load(folder / "some.yaml")
 
 
-def spec(plan: config_file.Config, variant: str) -> specs.Spec:
-    return specs.run(plan, "some", "images", variant, (0, 1))
+def spec(plan: config_file.Config, method: str) -> specs.Spec:
+    return specs.run(plan, "some", "images", method, (0, 1))
 
 
 def refused(path: Path) -> str:

@@ -41,9 +41,9 @@ def all_specs() -> dict[str, str]:
     plan = config_file.load(Path("config/embedded.yaml"))
     found = {}
     for name, study in plan.studies.items():
-        for variant in study.methods:
-            spec = specs.run(plan, name, study.streams[0], variant, plan.blocks(name)[0])
-            found[f"{name}/{variant}"] = spec["environment"]
+        for method in study.methods:
+            spec = specs.run(plan, name, study.streams[0], method, plan.blocks(name)[0])
+            found[f"{name}/{method}"] = spec["environment"]
         for artefact in study.artefacts:
             found[f"{name}:{artefact}"] = specs.artefact(plan, name, artefact)["environment"]
     return found

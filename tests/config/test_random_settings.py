@@ -38,8 +38,8 @@ def load(tmp_path):
     return loaded
 
 
-def settings(plan, variant, seed):
-    spec = specs.run(plan, "robust", "digits", variant, (seed, seed))
+def settings(plan, method, seed):
+    spec = specs.run(plan, "robust", "digits", method, (seed, seed))
     return spec["learner"][-1][1], spec["configuration"]
 
 

@@ -40,10 +40,6 @@ def compose(document: Document) -> Composition:
     for name, study_layers in layers.studies.items():
         if ("studies", name) not in composition.unresolved:
             _StudyAssembly(composition, layers, name).put(study_layers)
-    for value, message in composition.library.doubled_methods():
-        composition.add_issue(value, message)
-    documents = [document, *composition.library.documents]
-    composition.issues += [FileIssue(one, *issue) for one in documents for issue in one.key_issues]
     return composition
 
 
@@ -141,7 +137,7 @@ class _StudyAssembly:
         selected: dict[str, list[YamlValue]] = {}
         mentioned: dict[str, list[YamlValue]] = {}  # also those that a later list does not pick
         for layer in layers:
-            entries = config_layers.entries(self.composition, layer)
+            entries = self.composition.entries(layer)
             if not layer.is_mapping():  # a list picks
                 selected = {name: selected.get(name, []) for name, _ in entries}
             for name, entry in entries:

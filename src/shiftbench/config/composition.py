@@ -80,6 +80,28 @@ class Composition:
         """Record an issue with a value of a file."""
         self.issues.append(FileIssue(value.document, value.place, message))
 
+    def entries(self, names: YamlValue | None) -> list[tuple[str, YamlValue]]:
+        """Return the names in a list or mapping with their values.
+
+        Other forms, and names that stand twice, become issues.
+        """
+        if names is None:
+            return []
+        if not isinstance(names.data, list | dict):
+            self.add_issue(names, "should be a list of names, or a mapping")
+        seen = set()
+        for element in names.elements():
+            item = element.data
+            if not (isinstance(item, str) or (isinstance(item, dict) and len(item) == 1)):
+                message = "write a name, or one name with its changes, as {name: {...}}"
+                self.add_issue(element, message)
+                continue
+            (name,) = [item] if isinstance(item, str) else item
+            if name in seen:
+                self.add_issue(element, f'"{name}" stands here twice')
+            seen.add(name)
+        return list(names.named())
+
     def may_follow(self, place: KeyPath) -> bool:
         """Return whether an issue at a place may only follow from an unresolved name."""
         emptied = bool(self.unresolved) and place == ("studies",)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from shiftbench.config import assembly, claims, config_checks, tuning, user_files, yaml_lines
 from shiftbench.config.composition import Composition, FileIssue
@@ -71,28 +72,38 @@ def _with_components(document: Document, label: str) -> Composition:
     return composition
 
 
+class _Line(NamedTuple):
+    """An issue as a line of the error message; lines sort with those of the config itself first."""
+
+    elsewhere: bool
+    file: str
+    line: int
+    place: str
+    message: str
+
+    def __str__(self) -> str:
+        file = f"{self.file}, " if self.elsewhere else ""
+        line = f"line {self.line}, " if self.line else ""
+        return f"  {file}{line}{self.place}: {self.message}"
+
+
 def _refuse(label: str, composition: Composition, issues: list[FileIssue]) -> None:
-    """Raise ConfigError with all issues, if there are any; those of the config itself first."""
+    """Raise ConfigError with all issues, if there are any."""
     if not issues:
         return
-    lines = sorted(
-        {
-            (
-                issue.document is not composition.document,
-                _short(issue.document.path),
-                issue.document.line(issue.place),
-                _spelled(issue.place),
-                issue.message,
-            )
-            for issue in _once_a_grid(composition, issues)
-        }
-    )
+    lines = {
+        _Line(
+            document is not composition.document,
+            _short(document.path),
+            document.line(place),
+            _spelled(place),
+            message,
+        )
+        for document, place, message in _once_a_grid(composition, issues)
+    }
     count = f"{len(lines)} error{'s' * (len(lines) > 1)}"
-    listed = [
-        f"  {f'{file}, ' if elsewhere else ''}{f'line {line}, ' if line else ''}{place}: {message}"
-        for elsewhere, file, line, place, message in lines
-    ]
-    raise ConfigError("\n".join([f"{label}: {count} (every key: config/README.md)", *listed]))
+    head = f"{label}: {count} (every key: config/README.md)"
+    raise ConfigError("\n".join([head, *map(str, sorted(lines))]))
 
 
 def _once_a_grid(composition: Composition, issues: list[FileIssue]) -> list[FileIssue]:
