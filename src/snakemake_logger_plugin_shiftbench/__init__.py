@@ -1,10 +1,10 @@
-"""Snakemake's output while shiftbench runs a config: `snakemake --logger shiftbench`.
+"""Snakemake logger that shows the progress of a config: `snakemake --logger shiftbench`.
 
-On a terminal one line moves: jobs done of all, and the time left. Each study that is done and each
-job that fails gets a line of its own. Elsewhere there is a line now and then instead of the moving
-one. Snakemake's whole log stays in its file. Snakemake finds this package by its name, and imports
-it before any rule: so it imports nothing of shiftbench, whose part comes with a record (PROGRESS)
-that the rules log when the jobs are known.
+On a terminal, one line is updated: jobs done and the time left. Each finished study and each failed
+job gets a line of its own. Without a terminal, a line is printed now and then instead. Snakemake's
+whole log stays in its file. Snakemake finds this package by its name, and imports it before any
+rule; so it imports nothing of shiftbench, whose object arrives with a record (PROGRESS) that the
+rules log once the jobs are known.
 """
 
 # No `from __future__ import annotations`: Snakemake reads the type of each option's field.
@@ -28,11 +28,11 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
 
 PROGRESS = "shiftbench_progress"
-"""Attribute of the record with which the rules say what is to be done."""
+"""Attribute of the record with which the rules pass on the jobs to do."""
 NOTHING_TO_DO = "Nothing to be done"
 STOPPING = "Terminating processes on user request"
 SHARE_OF_LINES = 0.1
-"""Of the jobs: how often there is a line where nothing can move."""
+"""Share of the jobs after which a line is printed without a terminal."""
 SECONDS_BETWEEN_UPDATES = 1.0
 NOISE = (
     "Using workflow specific profile",
@@ -45,12 +45,12 @@ NOISE = (
     "Complete log",
     "Elapsed time",
     "Exiting because a job execution failed",
-    "RuleException:\nCalledProcessError",  # a job's failure is told from its log
+    "RuleException:\nCalledProcessError",  # a job's failure is shown from its log
     "WorkflowError:\nAt least one job did not complete successfully",
     NOTHING_TO_DO,
     STOPPING,
 )
-"""Beginnings of messages of Snakemake that say nothing to who waits for results."""
+"""Beginnings of messages of Snakemake that do not interest users."""
 
 
 @dataclass
@@ -64,7 +64,7 @@ class LogHandlerSettings(LogHandlerSettingsBase):
 
 
 class LogHandler(LogHandlerBase):
-    """Shows how far the workflow is."""
+    """Show the progress of the workflow."""
 
     def __post_init__(self) -> None:
         self._screen = _Screen()
@@ -75,14 +75,14 @@ class LogHandler(LogHandlerBase):
         self._shown = 0
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Handles one record of Snakemake's log."""
+        """Handle one record of Snakemake's log."""
         try:
             self._emit(record)
         except Exception:
             self.handleError(record)
 
     def close(self) -> None:
-        """Removes the line that moves, and writes the report."""
+        """Remove the progress line, and write the report."""
         self._screen.close()
         path = getattr(self.settings, "report", "")
         if path and self._ran:
@@ -96,7 +96,7 @@ class LogHandler(LogHandlerBase):
             self._screen.say(self.format(record))
             return
         event = getattr(record, "event", None)
-        said = record.getMessage()
+        text = record.getMessage()
         if progress := getattr(record, PROGRESS, None):
             self._begin(progress)
         elif event == LogEvent.JOB_INFO:
@@ -106,12 +106,12 @@ class LogHandler(LogHandlerBase):
         elif event == LogEvent.JOB_ERROR:
             self._fail(record)
         elif record.levelno >= logging.WARNING or event is None:
-            if said.startswith(NOTHING_TO_DO):
+            if text.startswith(NOTHING_TO_DO):
                 self._ran = True
                 self._screen.say("All results are up to date")
-            self._stopping |= said.startswith(STOPPING)
-            if said not in ("", "None") and not said.startswith(NOISE):
-                self._screen.say(said)
+            self._stopping |= text.startswith(STOPPING)
+            if text not in ("", "None") and not text.startswith(NOISE):
+                self._screen.say(text)
 
     def _begin(self, progress: Any) -> None:
         self._progress, self._ran = progress, True
@@ -131,12 +131,12 @@ class LogHandler(LogHandlerBase):
         if study:
             self._screen.say(f"{study} is done: {self._progress.results.get(study, '')}")
         done, total = self._progress.done, self._progress.total
-        if not self._screen.moves and done - self._shown >= SHARE_OF_LINES * total:
+        if not self._screen.is_interactive and done - self._shown >= SHARE_OF_LINES * total:
             self._shown = done
             self._screen.say(f"{done:,} of {total:,} jobs done, {_left(self._progress)}")
 
     def _fail(self, record: Any) -> None:
-        if self._stopping:  # the job was ended, and says so itself
+        if self._stopping:  # the job was stopped, and reports that itself
             return
         logs = [str(path) for path in record.log or ()]
         message = self._messages.get(record.jobid, record.rule_name)
@@ -166,23 +166,23 @@ class LogHandler(LogHandlerBase):
 
 
 class _Screen:
-    """Standard error: on a terminal lines above one that moves, else lines only."""
+    """Standard error: on a terminal, lines above a progress line; else lines only."""
 
     def __init__(self) -> None:
         self._file = os.fdopen(os.dup(2), "w", encoding="utf-8", errors="replace")
         self._console = Console(file=self._file, soft_wrap=True, highlight=False)
-        self.moves = self._console.is_terminal and not self._console.is_dumb_terminal
+        self.is_interactive = self._console.is_terminal and not self._console.is_dumb_terminal
         self._bar: Bar | None = None
         self._output: _OutputOfJobs | None = None
 
     def say(self, *lines: str) -> None:
-        """Prints lines, above the one that moves."""
+        """Print lines, above the progress line."""
         for line in lines:
             self._console.print(line, markup=False)
 
     def open(self, progress: Any) -> None:
-        """Starts the line that moves, if one can."""
-        if not self.moves:
+        """Start the progress line, or print the number of jobs without a terminal."""
+        if not self.is_interactive:
             self.say(f"{progress.total:,} jobs to do, {_left(progress)}")
             return
         self._progress = progress
@@ -196,12 +196,12 @@ class _Screen:
         self._bar.start()
 
     def update(self) -> None:
-        """Shows how many jobs are done."""
+        """Show the number of jobs done."""
         if self._bar:
             self._bar.update(self._task, completed=self._progress.done, refresh=True)
 
     def close(self) -> None:
-        """Removes the line that moves."""
+        """Remove the progress line."""
         if self._output:
             self._output.close()
         if self._bar:
@@ -210,7 +210,7 @@ class _Screen:
 
 
 class _TimeLeft(ProgressColumn):
-    """The time until the last job is done."""
+    """Time until the last job is done."""
 
     max_refresh = SECONDS_BETWEEN_UPDATES
 
@@ -219,14 +219,14 @@ class _TimeLeft(ProgressColumn):
         self._progress = progress
 
     def render(self, task: Any) -> Text:
-        """The words that stand behind the bar."""
+        """Return the text behind the bar."""
         return Text(_left(self._progress))
 
 
 class _OutputOfJobs:
-    """Passes on what jobs print line by line, so that nothing is written into the moving line.
+    """Pass on the output of jobs line by line, so that none is written into the progress line.
 
-    Standard output and error of this process, which jobs inherit, are a pipe while it is open. So
+    While it is open, standard output and error of this process, which jobs inherit, are a pipe. So
     jobs find no terminal, and draw no bars of their own.
     """
 
@@ -246,7 +246,7 @@ class _OutputOfJobs:
                 say(line.rstrip("\n"))
 
     def close(self) -> None:
-        """Gives standard output and error back."""
+        """Restore standard output and error."""
         sys.stdout.flush()
         for number, before in self._before:
             os.dup2(before, number)
@@ -255,7 +255,7 @@ class _OutputOfJobs:
 
 
 def _left(progress: Any) -> str:
-    """The time left, to the minute."""
+    """Return the time left, to the minute, in words."""
     minutes = round(progress.seconds_left() / 60)
     if minutes < 1:
         return "less than a minute left"

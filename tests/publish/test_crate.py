@@ -18,10 +18,10 @@ from shiftbench.publish import (
     crate,
     crate_metadata,
     crate_sources,
-    files,
     licences,
     recompute,
-    stores,
+    result_files,
+    store_metadata,
 )
 from tests.publish import small_results
 
@@ -113,7 +113,7 @@ def test_metadata_tell_what_made_what_and_when(made: Path) -> None:
 
 def test_what_did_not_record_its_time_says_so(made: Path, tmp_path: Path) -> None:
     results = Path(shutil.copytree(made / "results/small", tmp_path / "small"))
-    for path in results.rglob(f"*{files.COST}"):
+    for path in results.rglob(f"*{result_files.COST}"):
         cost = json.loads(path.read_text())
         path.write_text(json.dumps({key: cost[key] for key in cost if "ed" not in key[-3:]}))
     crate.make(results, made / "config/small.yaml", tmp_path / "crate")
@@ -269,7 +269,7 @@ def test_metadata_that_are_none_are_told(
 def test_a_new_checksum_in_the_list_alone_is_refused(copied: Path) -> None:
     table = copied / "studies/toy/summary.csv"
     table.write_text(table.read_text().replace("toy", "toys", 1))
-    (copied / files.CHECKSUMS).write_text(files.checksums(crate.contents(copied)))
+    (copied / result_files.CHECKSUMS).write_text(result_files.checksums(crate.contents(copied)))
     assert crate.changed(copied) == ["studies/toy/summary.csv"]
 
 
@@ -278,7 +278,7 @@ def forge(folder: Path, path: Path, change: Callable[[Path], object]) -> None:
     told, old = folder / crate_metadata.NAME, checksum.sha256(path)
     change(path)
     told.write_text(told.read_text().replace(old, checksum.sha256(path)))
-    (folder / files.CHECKSUMS).write_text(files.checksums(crate.contents(folder)))
+    (folder / result_files.CHECKSUMS).write_text(result_files.checksums(crate.contents(folder)))
     assert crate.changed(folder) == []
 
 
@@ -311,7 +311,7 @@ def test_an_invented_score_with_all_checksums_is_found_by_computing(
 
 
 def test_arrays_are_identical_within_rounding_or_different(made: Path) -> None:
-    store = zarr_zip.read(stores.below(made / "crate/runs")[0])
+    store = zarr_zip.read(store_metadata.below(made / "crate/runs")[0])
     near, far = store.copy(deep=True), store.copy(deep=True)
     near["score"].values[...] *= 1 + 1e-9
     far["score"].values[0, 0, 0] += 1.0

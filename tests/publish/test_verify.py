@@ -15,7 +15,7 @@ import pytest
 from shiftbench.cli import main, user
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import checksum
-from shiftbench.publish import files, publish, verify
+from shiftbench.publish import result_files, study_copy, verify
 
 ROWS = {
     "study": "nile", "stream": "nile", "learner": ["a", "b"], "metric": "f1",
@@ -57,7 +57,7 @@ def results(tmp_path: Path) -> Path:
     choice = {"settings": {"map.strength": 10}, "trials": [{"score": 0.8}]}
     write(made, "studies/nile/choices/nile/a.json", json.dumps(choice))
     (made / "runs/nile/nile/a/0-4.cost.json").write_text(json.dumps(COST))
-    publish.publish(made, published(made))
+    study_copy.publish(made, published(made))
     return made
 
 
@@ -81,20 +81,22 @@ def test_what_is_published_is_what_was_made(results: Path) -> None:
     names = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert names == {
         "summary.csv", "scores.csv", "figures/segmentation.png", "choices/nile/a.json",
-        files.CHECKSUMS, files.PROVENANCE,
+        result_files.CHECKSUMS, result_files.PROVENANCE,
     }  # fmt: skip
-    told = json.loads((folder / files.PROVENANCE).read_text())
+    told = json.loads((folder / result_files.PROVENANCE).read_text())
     assert (told["runs"], told["core_hours"], told["processors"]) == (1, 0.01, ["one"])
     assert told["spec"] == {"study": "nile"}
-    assert subprocess.run(["sha256sum", "--check", files.CHECKSUMS], cwd=folder).returncode == 0
+    assert (
+        subprocess.run(["sha256sum", "--check", result_files.CHECKSUMS], cwd=folder).returncode == 0
+    )
 
 
 def test_the_same_again_is_identical_and_publishing_it_changes_nothing(results: Path) -> None:
-    before = (published(results) / "studies/nile" / files.PROVENANCE).read_text()
+    before = (published(results) / "studies/nile" / result_files.PROVENANCE).read_text()
     (results / "runs/nile/nile/a/0-4.cost.json").write_text(json.dumps(COST | {"cpu_seconds": 72}))
     assert status(results) == 0
-    assert publish.publish(results, published(results)) == {"nile": "unchanged"}
-    assert (published(results) / "studies/nile" / files.PROVENANCE).read_text() == before
+    assert study_copy.publish(results, published(results)) == {"nile": "unchanged"}
+    assert (published(results) / "studies/nile" / result_files.PROVENANCE).read_text() == before
 
 
 def test_core_hours_are_those_of_runs_and_of_the_warm_ups_that_they_share(results: Path) -> None:
@@ -102,12 +104,12 @@ def test_core_hours_are_those_of_runs_and_of_the_warm_ups_that_they_share(result
     write(results, "warm-ups/nile/nile/map-0a1b2c3d/0-4.zarr.zip", "a store")
     (folder / "0-4.cost.json").write_text(json.dumps(COST | {"cpu_seconds": 72}))
     change(results, "mean", 0.4)
-    publish.publish(results, published(results))
-    told = json.loads((published(results) / "studies/nile" / files.PROVENANCE).read_text())
+    study_copy.publish(results, published(results))
+    told = json.loads((published(results) / "studies/nile" / result_files.PROVENANCE).read_text())
     assert (told["runs"], told["core_hours"]) == (1, 0.03)
     (folder / "0-4.zarr.zip").write_text("edited")
     with pytest.raises(UserError, match=r"map-0a1b2c3d/0-4\.zarr\.zip: changed or gone"):
-        publish.publish(results, published(results))
+        study_copy.publish(results, published(results))
 
 
 @pytest.mark.parametrize(
@@ -154,7 +156,7 @@ def test_a_truncated_or_missing_store_is_named_and_not_published(results, capsys
     store.unlink()
     assert status(results) == user.VERIFIED["different"]
     with pytest.raises(UserError, match=r"zarr\.zip: changed or gone .* Nothing was published"):
-        publish.publish(results, published(results))
+        study_copy.publish(results, published(results))
 
 
 def test_another_winner_of_the_trials_is_different(results: Path) -> None:
@@ -168,7 +170,7 @@ def test_another_winner_of_the_trials_is_different(results: Path) -> None:
 def test_a_learner_or_a_figure_that_one_side_lacks_is_different(results: Path) -> None:
     write(results, "studies/nile/tables/score-table.md", "a table")
     assert status(results) == user.VERIFIED["different"]
-    publish.publish(results, published(results))
+    study_copy.publish(results, published(results))
     assert status(results) == 0
     write(results, "studies/nile/summary.csv", pd.DataFrame(ROWS).iloc[:1].to_csv(index=False))
     assert status(results) == user.VERIFIED["different"]
@@ -186,7 +188,7 @@ def test_a_gpu_is_named(results: Path, capsys) -> None:
     cost = results / "runs/nile/nile/a/0-4.cost.json"
     on_gpu = {"device": "gpu", "gpu": "Pretended GPU", "wall_seconds": 7200.0}
     cost.write_text(json.dumps(COST | on_gpu))
-    told = publish.provenance(results, "nile", "abc")
+    told = study_copy.provenance(results, "nile", "abc")
     assert told["gpus"] == ["Pretended GPU"] and told["gpu_hours"] == 2.0
     change(results, "mean", 0.5 + 1e-9)
     assert status(results) == user.VERIFIED["rounding"]
@@ -209,9 +211,9 @@ def test_a_git_revision_is_a_reference(results: Path, monkeypatch) -> None:
     small = Path("results/small")
     change(small, "mean", 0.59)
     write(small, "overview/ledger.csv", "claim,verdict\n")
-    publish.publish(small, published(small))
+    study_copy.publish(small, published(small))
     for place in ("studies/nile", "overview"):  # the second is written when the first has changed
-        origin = json.loads((published(small) / place / files.PROVENANCE).read_text())
+        origin = json.loads((published(small) / place / result_files.PROVENANCE).read_text())
         assert origin["commit"] and not origin["commit"].endswith("-dirty")
     assert status(small) == 0
     assert status(small, "--revision", "HEAD") == user.VERIFIED["interval"]
@@ -223,7 +225,7 @@ def overview(results: Path) -> Path:
     """The same results with an overview, which is published."""
     write(results, "overview/ledger.csv", "claim,verdict\n")
     write(results, "overview/ledger.png", "drawn")
-    assert publish.publish(results, published(results)) == {
+    assert study_copy.publish(results, published(results)) == {
         "nile": "unchanged", "overview": "published"
     }  # fmt: skip
     return results
@@ -232,11 +234,13 @@ def overview(results: Path) -> Path:
 def test_the_overview_is_published_with_checksums_and_provenance(overview: Path) -> None:
     folder = published(overview) / "overview"
     assert {path.name for path in folder.iterdir()} == {
-        "ledger.csv", "ledger.png", files.CHECKSUMS, files.PROVENANCE
+        "ledger.csv", "ledger.png", result_files.CHECKSUMS, result_files.PROVENANCE
     }  # fmt: skip
-    assert subprocess.run(["sha256sum", "--check", files.CHECKSUMS], cwd=folder).returncode == 0
+    assert (
+        subprocess.run(["sha256sum", "--check", result_files.CHECKSUMS], cwd=folder).returncode == 0
+    )
     assert status(overview) == 0
-    assert set(publish.publish(overview, published(overview)).values()) == {"unchanged"}
+    assert set(study_copy.publish(overview, published(overview)).values()) == {"unchanged"}
 
 
 def test_an_overview_that_was_not_made_of_the_same_numbers_differs(overview: Path, capsys) -> None:
@@ -254,4 +258,4 @@ def test_an_overview_has_the_verdict_of_the_numbers_behind_it(overview: Path) ->
 def test_an_edited_overview_is_not_published(overview: Path) -> None:
     (overview / "overview/ledger.csv").write_text("claim,verdict\na,reproduced\n")
     with pytest.raises(UserError, match=r"overview/ledger\.csv: changed or gone"):
-        publish.publish(overview, published(overview))
+        study_copy.publish(overview, published(overview))

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from shiftbench.cli import main
-from shiftbench.publish import crate, crate_metadata, files
+from shiftbench.publish import crate, crate_metadata, result_files
 
 TOKEN = "token-of-tests"
 ABOUT = {
@@ -102,7 +102,7 @@ def made(tmp_path: Path) -> Path:
     (folder / "studies").mkdir(parents=True)
     (folder / "studies/summary.csv").write_text("numbers")
     (folder / crate_metadata.NAME).write_text(json.dumps(ABOUT))
-    (folder / files.CHECKSUMS).write_text(files.checksums(crate.contents(folder)))
+    (folder / result_files.CHECKSUMS).write_text(result_files.checksums(crate.contents(folder)))
     return folder
 
 

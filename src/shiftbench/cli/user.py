@@ -15,7 +15,7 @@ from shiftbench.core.suggestions import refuse_unknown, unknown
 
 if TYPE_CHECKING:
     from shiftbench.config.schema import Config
-    from shiftbench.publish.entries import Entry
+    from shiftbench.publish.leaderboard_entries import Entry
 
 VERIFIED = {"identical": 0, "rounding": 3, "interval": 4, "different": 5}
 """Exit statuses of `verify` by verdict."""
@@ -165,17 +165,17 @@ def words(options: argparse.Namespace) -> None:
 
 def publish(options: argparse.Namespace) -> None:
     """Copy summaries, figures and tables to the committed folder, or upload a crate."""
-    from shiftbench.publish import publish, upload
+    from shiftbench.publish import study_copy, upload
 
-    place = upload.place(options.to) if options.to else None
-    if place is None:
+    destination = upload.target_of(options.to) if options.to else None
+    if destination is None:
         published = options.results.parent / "published" / options.results.name
         target = Path(options.to) if options.to else published
-        for name, change in publish.publish(options.results, target, options.dry_run).items():
+        for name, change in study_copy.publish(options.results, target, options.dry_run).items():
             print(f"{name}: {change}{' (dry run)' if options.dry_run else ''}")
         return
     with upload.crate_of(options.results, _config_of(options)) as crate:
-        sent = upload.send(crate, place, options.dry_run)
+        sent = upload.send(crate, destination, options.dry_run)
     for name in sent.missing:
         print(f"{name}: {'to upload' if options.dry_run else 'uploaded'}")
     print(f"{options.to}: {len(sent.missing):,} files new, {sent.there:,} unchanged")
@@ -204,11 +204,11 @@ def _entries(options: argparse.Namespace) -> list[Entry]:
     """Return the leaderboard entries of the crates; print a line on each when it is checked."""
     if not options.crates:
         return []
-    from shiftbench.publish import entries
+    from shiftbench.publish import leaderboard_entries
 
     checked_entries = []
     for folder in options.crates:
-        for one in entries.read(folder, options.sample, options.seed, options.trust):
+        for one in leaderboard_entries.read(folder, options.sample, options.seed, options.trust):
             state = one.problem or "verified"
             print(f"{one.crate}: {one.study}/{one.learner} on {one.stream}: {state}", flush=True)
             checked_entries.append(one)

@@ -1,6 +1,6 @@
-"""What was done for a crate: the run of the workflow, its studies, and the runs of each.
+"""Actions behind a crate: the run of the workflow, its studies, and their runs.
 
-Times are those that jobs recorded; of what did not record any the description says so.
+Times are those that jobs recorded; the description of an action without times says so.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from shiftbench import __version__
 from shiftbench.config.schema import Config
 from shiftbench.core import atomic_files
-from shiftbench.publish import files, stores
+from shiftbench.publish import result_files, store_metadata
 from shiftbench.publish.crate_sources import Entity, datasets, references
 
 WORKFLOW = "workflow/Snakefile"
@@ -20,43 +20,45 @@ ENGINE = "https://snakemake.github.io"
 COMPLETED = "http://schema.org/CompletedActionStatus"
 UNKNOWN = "When was not recorded."
 TOOLS = {
-    files.WARM_UPS: ("warm_up", "Learns from the data before a stream, for several runs"),
-    files.RUNS: ("run_learner", "Runs a learner on a stream, for a block of seeds"),
+    result_files.WARM_UPS: ("warm_up", "Learns from the data before a stream, for several runs"),
+    result_files.RUNS: ("run_learner", "Runs a learner on a stream, for a block of seeds"),
     "studies": ("study", "Joins the runs of a study, and draws its figures and tables"),
-    files.OVERVIEW: ("overview", "Compares all studies: the ledger of claims, and ranks"),
+    result_files.OVERVIEW: ("overview", "Compares all studies: the ledger of claims, and ranks"),
 }
-"""What the steps of the workflow do, by the folder of what they make: name and summary."""
+"""Steps of the workflow, by the folder of their results: name and summary."""
+JOBS = (result_files.WARM_UPS, result_files.RUNS)
 USAGES = {
     "cpu_seconds": ("processor time", "SEC"),
     "wall_seconds": ("wall time", "SEC"),
     "peak_memory_bytes": ("peak memory", "AD"),
 }
-"""What of a cost the metadata repeat: name, and the unit's UN/CEFACT code."""
+"""Costs in the metadata: title, and UN/CEFACT code of the unit."""
 
 
-class Done(NamedTuple):
-    """Tools that were used, steps of the workflow that use them, and the actions of both."""
+class Actions(NamedTuple):
+    """Tools, steps of the workflow that use them, and the actions of both."""
 
     tools: list[Entity]
     steps: list[Entity]
     actions: list[Entity]
 
 
-def done(crate: Path, plan: Config, config: str) -> Done:
-    """All that the files of a crate tell. config: the file of the plan, in the crate."""
-    studies = files.studies(crate)
+def of_crate(crate: Path, plan: Config, config: str) -> Actions:
+    """Return the actions that the files of a crate record. config: name of its config file."""
+    studies = result_files.studies(crate)
     inputs = {name: _inputs(plan, config, [name]) for name in studies}
-    inputs[files.OVERVIEW] = _inputs(plan, config, studies)
-    parts = {name: _part(crate, name, inputs[name]) for name in files.parts(crate)}
-    overview = [parts.pop(files.OVERVIEW)] if files.OVERVIEW in parts else []
+    inputs[result_files.OVERVIEW] = _inputs(plan, config, studies)
+    parts = {name: _part_action(crate, name, inputs[name]) for name in result_files.parts(crate)}
+    overview = [parts.pop(result_files.OVERVIEW)] if result_files.OVERVIEW in parts else []
     by_folder = {
-        files.WARM_UPS: _jobs(crate, files.WARM_UPS),
-        files.RUNS: _jobs(crate, files.RUNS),
+        kind: [_job_action(crate, kind, key, cost) for key, cost in _costs(crate, kind)]
+        for kind in JOBS
+    } | {
         "studies": list(parts.values()),
-        files.OVERVIEW: overview,
+        result_files.OVERVIEW: overview,
     }
     used = {folder: actions for folder, actions in by_folder.items() if actions}
-    whole = _whole(crate, inputs[files.OVERVIEW], [*parts.values(), *overview])
+    whole = _workflow_action(crate, inputs[result_files.OVERVIEW], [*parts.values(), *overview])
     controls = [_control(folder, actions) for folder, actions in used.items()]
     organised = {
         "@id": "#organisation",
@@ -66,10 +68,11 @@ def done(crate: Path, plan: Config, config: str) -> Done:
         "object": references(controls),
         "result": {"@id": whole["@id"]},
     }
-    costs = [one for kind in (files.WARM_UPS, files.RUNS) for one in _costs(crate, kind)]
-    usages = [usage for key, cost in costs for usage in _usages(key, cost)]
+    usages = [
+        usage for kind in JOBS for key, cost in _costs(crate, kind) for usage in _usages(key, cost)
+    ]
     jobs = [action for actions in used.values() for action in actions]
-    return Done(
+    return Actions(
         [_tool(folder) for folder in used],
         [_step(position, folder) for position, folder in enumerate(used, 1)],
         [whole, *jobs, organised, *controls, *usages],
@@ -77,7 +80,7 @@ def done(crate: Path, plan: Config, config: str) -> Done:
 
 
 def _inputs(plan: Config, config: str, studies: list[str]) -> list[Entity]:
-    """What studies begin with: the config, and their raw data."""
+    """Return the inputs of studies: the config, and their raw data."""
     streams = {name for study in studies for name in plan.studies[study].streams}
     return [{"@id": config}, *references(datasets(plan, sorted(streams)))]
 
@@ -115,8 +118,8 @@ def _control(folder: str, actions: list[Entity]) -> Entity:
     }
 
 
-def _whole(crate: Path, inputs: list[Entity], parts: list[Entity]) -> Entity:
-    """The run of the workflow."""
+def _workflow_action(crate: Path, inputs: list[Entity], parts: list[Entity]) -> Entity:
+    """Return the action of running the workflow."""
     return {
         "@id": "#workflow-run",
         "@type": "CreateAction",
@@ -125,58 +128,49 @@ def _whole(crate: Path, inputs: list[Entity], parts: list[Entity]) -> Entity:
         "object": inputs,
         "result": [result for part in parts for result in part["result"]],
         "actionStatus": COMPLETED,
-        **_times(files.times([atomic_files.read_json(path) for path in _origins(crate)])),
+        **_times(result_files.times(result_files.origins(crate))),
     }
 
 
-def _origins(crate: Path) -> list[Path]:
-    return [files.place(crate, name) / files.PROVENANCE for name in files.studies(crate)]
-
-
-def _part(crate: Path, name: str, inputs: list[Entity]) -> Entity:
-    """The action behind a study, or behind the overview."""
-    folder = files.place(crate, name)
-    origin = atomic_files.read_json(folder / files.PROVENANCE)
-    tool, _ = TOOLS[files.OVERVIEW if name == files.OVERVIEW else "studies"]
-    made = [*files.of_study(crate, name).values(), folder / files.PROVENANCE]
+def _part_action(crate: Path, name: str, inputs: list[Entity]) -> Entity:
+    """Return the action behind a study, or behind the overview."""
+    folder = result_files.study_folder(crate, name)
+    origin = atomic_files.read_json(folder / result_files.PROVENANCE)
+    tool, _ = TOOLS[result_files.OVERVIEW if name == result_files.OVERVIEW else "studies"]
+    results = [*result_files.of_study(crate, name).values(), folder / result_files.PROVENANCE]
     action = {
-        "@id": f"#{name if name == files.OVERVIEW else f'study/{name}'}",
+        "@id": f"#{name if name == result_files.OVERVIEW else f'study/{name}'}",
         "@type": "CreateAction",
-        "name": f"Study {name}" if name != files.OVERVIEW else "Overview of all studies",
+        "name": f"Study {name}" if name != result_files.OVERVIEW else "Overview of all studies",
         "instrument": {"@id": f"#tool-{tool}"},
         "object": inputs,
-        "result": [{"@id": path.relative_to(crate).as_posix()} for path in made],
+        "result": [{"@id": path.relative_to(crate).as_posix()} for path in results],
         "actionStatus": COMPLETED,
         **_times(origin),
     }
-    told = [f"Code of commit {origin['commit']}."] if origin.get("commit") else []
-    told += [f"{origin['runs']} runs."] if origin.get("runs") else []
-    told += [origin["note"]] if origin.get("note") else []
-    return action | {"description": " ".join([*told, action.get("description", "")]).strip()}
-
-
-def _jobs(crate: Path, kind: str) -> list[Entity]:
-    """The actions of the runs or of the warm-ups."""
-    return [_job(crate, kind, key, cost) for key, cost in _costs(crate, kind)]
+    notes = [f"Code of commit {origin['commit']}."] if origin.get("commit") else []
+    notes += [f"{origin['runs']} runs."] if origin.get("runs") else []
+    notes += [origin["note"]] if origin.get("note") else []
+    return action | {"description": " ".join([*notes, action.get("description", "")]).strip()}
 
 
 def _costs(crate: Path, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What each job of a kind did cost, by the path of its store without the suffix."""
-    for store in stores.below(crate / kind):
-        key = store.relative_to(crate).as_posix().removesuffix(stores.SUFFIX)
-        yield key, atomic_files.read_json(crate / f"{key}{files.COST}")
+    """Yield each job of a kind with its cost. The key is the path of its store without suffix."""
+    for store in store_metadata.below(crate / kind):
+        key = store.relative_to(crate).as_posix().removesuffix(store_metadata.SUFFIX)
+        yield key, atomic_files.read_json(crate / f"{key}{result_files.COST}")
 
 
-def _job(crate: Path, kind: str, key: str, cost: dict[str, Any]) -> Entity:
-    store = f"{key}{stores.SUFFIX}"
-    stream = stores.spec(crate / store)["stream"]["name"]
+def _job_action(crate: Path, kind: str, key: str, cost: dict[str, Any]) -> Entity:
+    store = f"{key}{store_metadata.SUFFIX}"
+    stream = store_metadata.spec(crate / store)["stream"]["name"]
     return {
         "@id": f"#{key}",
         "@type": "CreateAction",
         "name": key,
         "instrument": {"@id": f"#tool-{TOOLS[kind][0]}"},
         "object": [{"@id": f"streams/{stream}.croissant.json"}],
-        "result": [{"@id": store}, {"@id": f"{key}{files.COST}"}],
+        "result": [{"@id": store}, {"@id": f"{key}{result_files.COST}"}],
         "actionStatus": COMPLETED,
         "resourceUsage": references(_usages(key, cost)),
         **_times(cost),
@@ -184,7 +178,7 @@ def _job(crate: Path, kind: str, key: str, cost: dict[str, Any]) -> Entity:
 
 
 def _usages(key: str, cost: dict[str, Any]) -> list[Entity]:
-    """What a job used, of what its cost tells."""
+    """Return the recorded resource usage of a job."""
     return [
         {
             "@id": f"#{key}/{name}",
@@ -199,8 +193,8 @@ def _usages(key: str, cost: dict[str, Any]) -> list[Entity]:
     ]
 
 
-def _times(told: dict[str, Any]) -> Entity:
-    """Start and end where a job told them, and words where it did not."""
-    if "started" in told and "ended" in told:
-        return {"startTime": told["started"], "endTime": told["ended"]}
+def _times(record: dict[str, Any]) -> Entity:
+    """Return start and end if they were recorded, else a description that says so."""
+    if "started" in record and "ended" in record:
+        return {"startTime": record["started"], "endTime": record["ended"]}
     return {"description": UNKNOWN}

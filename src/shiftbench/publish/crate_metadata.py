@@ -1,8 +1,8 @@
-"""The metadata of a crate: what each of its files is, and where it comes from.
+"""Metadata of a crate: the description and origin of each of its files.
 
-Workflow Run RO-Crate: the profiles of processes, of workflows and of the provenance of their
-steps, https://www.researchobject.org/workflow-run-crate. What was done is in crate_actions.py,
-what is cited in crate_sources.py.
+They follow Workflow Run RO-Crate, with its profiles for processes, workflows and provenance of
+steps, https://www.researchobject.org/workflow-run-crate. crate_actions.py gives the actions,
+crate_sources.py the cited works and data.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from shiftbench.config.schema import Config
 from shiftbench.core import atomic_files
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import checksum
-from shiftbench.publish import crate_actions, crate_sources, files, publish
+from shiftbench.publish import crate_actions, crate_sources, result_files, study_copy
 from shiftbench.publish.crate_sources import Entity, references
 
 NAME = "ro-crate-metadata.json"
 ROCRATE = "1.1"
-"""The version on which these profiles of workflow runs build."""
+"""Version that these profiles extend."""
 PROFILES = {
     "https://w3id.org/ro/wfrun/process/0.5": "Process Run Crate",
     "https://w3id.org/ro/wfrun/workflow/0.5": "Workflow Run Crate",
@@ -35,7 +35,7 @@ PROFILES = {
 TERMS = {
     name: f"https://w3id.org/ro/terms/workflow-run#{name}" for name in ("resourceUsage", "sha256")
 }
-"""Words of these profiles that RO-Crate 1.1 lacks."""
+"""Terms of these profiles that RO-Crate 1.1 lacks."""
 LICENCE = "https://spdx.org/licenses/MIT"
 LOCK = "envs/requirements.lock"
 CODE = "src/"
@@ -47,28 +47,28 @@ TYPES = {
     ".yaml": "application/yaml", ".cff": "application/yaml", ".md": "text/markdown",
     ".csv": "text/csv", ".json": "application/json", ".svg": "image/svg+xml", ".png": "image/png",
 }  # fmt: skip
-"""Media types by suffix; all others are plain text. Those of the system differ by machine."""
+"""Media types by suffix, else plain text; the tables of operating systems differ by machine."""
 
 
 def write(crate: Path, plan: Config, library: Library, config: str) -> None:
-    """Describes all files that a crate has so far. config: the file of the config, in the crate."""
+    """Write the metadata of all other files of a crate. config: name of its config file."""
     cited = crate_sources.citation(crate)
     authors, works = crate_sources.authors(cited), crate_sources.cited_works(plan, library)
     data = [*crate_sources.datasets(plan, plan.streams), *crate_sources.raw_files(plan)]
-    done = crate_actions.done(crate, plan, config)
-    made = rocrate.ROCrate(version=ROCRATE)
-    made.metadata.extra_terms = TERMS
-    _add_files(made, crate)
-    workflow = _add_workflow(made, crate, done)
+    done = crate_actions.of_crate(crate, plan, config)
+    described = rocrate.ROCrate(version=ROCRATE)
+    described.metadata.extra_terms = TERMS
+    _add_files(described, crate)
+    workflow = _add_workflow(described, crate, done)
     packages = _packages(crate)
     _set(workflow, {"softwareRequirements": [{"@id": LOCK}, *references(packages)]})
     parameters = _parameters(crate, config)
     for parameter in parameters:
         for example in parameter["workExample"]:
-            _set(made.get(example["@id"]), {"exampleOfWork": {"@id": parameter["@id"]}})
-    context = [*authors, *works, *packages, *parameters, *_around()]
+            _set(described.get(example["@id"]), {"exampleOfWork": {"@id": parameter["@id"]}})
+    context = [*authors, *works, *packages, *parameters, *_profiles_and_licence()]
     for entity in (*data, *context, *done.tools, *done.steps, *done.actions):
-        _add(made, entity)
+        _add(described, entity)
     created = [action for action in done.actions if action["@type"] == "CreateAction"]
     root = {
         "name": f"shiftbench: results of {Path(config).stem}",
@@ -81,50 +81,50 @@ def write(crate: Path, plan: Config, library: Library, config: str) -> None:
         "mentions": references(created),
         "conformsTo": [{"@id": profile} for profile in PROFILES],
     }
-    _set(made.root_dataset, root)
-    _set(made.get(README), {"about": {"@id": "./"}})
-    told = made.metadata.generate()
-    told["@graph"] = [_plain(entity) for entity in told["@graph"]]
-    text = json.dumps(told, indent=1, ensure_ascii=False)
+    _set(described.root_dataset, root)
+    _set(described.get(README), {"about": {"@id": "./"}})
+    document = described.metadata.generate()
+    document["@graph"] = [_plain(entity) for entity in document["@graph"]]
+    text = json.dumps(document, indent=1, ensure_ascii=False)
     atomic_files.write(crate / NAME, f"{text}\n")
 
 
 def checksums(crate: Path) -> dict[str, str]:
-    """What the metadata say of the files in the crate, sha256 by name. UserError for others."""
+    """Return the sha256 of each file in the metadata of a crate. Raises UserError without them."""
     try:
         graph = atomic_files.read_json(crate / NAME)["@graph"]
-        told = {entity["@id"]: entity["sha256"] for entity in graph if "sha256" in entity}
+        sums = {entity["@id"]: entity["sha256"] for entity in graph if "sha256" in entity}
     except (KeyError, TypeError):
         raise UserError(f"{crate / NAME}: these are no metadata of a crate") from None
-    return {name: sha256 for name, sha256 in told.items() if "://" not in name and name[0] != "#"}
+    return {name: sha256 for name, sha256 in sums.items() if "://" not in name and name[0] != "#"}
 
 
-def _add_files(made: Any, crate: Path) -> None:
-    """All files by checksum; the code as one folder."""
+def _add_files(described: Any, crate: Path) -> None:
+    """Add all files with their checksums, and the code as one folder."""
     for path in sorted(path for path in crate.rglob("*") if path.is_file()):
         name = path.relative_to(crate).as_posix()
         if not name.startswith(CODE) and name != crate_actions.WORKFLOW:
-            made.add_file(path, name, properties=_file(path, name))
+            described.add_file(path, name, properties=_file(path, name))
     code = {
         "name": "The code of shiftbench",
-        "version": f"{__version__}, commit {publish.commit() or 'unknown'}",
+        "version": f"{__version__}, commit {study_copy.commit() or 'unknown'}",
     }
-    made.add_dataset(crate / CODE, CODE, properties=code)
+    described.add_dataset(crate / CODE, CODE, properties=code)
 
 
-def _add_workflow(made: Any, crate: Path, done: crate_actions.Done) -> Any:
-    """The main entity, with the steps that were done."""
+def _add_workflow(described: Any, crate: Path, done: crate_actions.Actions) -> Any:
+    """Add the main entity, with the steps of the workflow, and return it."""
     path = crate / crate_actions.WORKFLOW
     engine = re.search(r"^snakemake==(\S+)", (crate / LOCK).read_text(encoding="utf-8"), re.M)
     version = engine[1] if engine else None
-    workflow = made.add_workflow(
+    workflow = described.add_workflow(
         path, crate_actions.WORKFLOW, main=True, lang="snakemake", lang_version=version,
         properties={
             "@type": ["File", "SoftwareSourceCode", "ComputationalWorkflow", "HowTo"],
             **_file(path, crate_actions.WORKFLOW),
         },
     )  # fmt: skip
-    made.add_jsonld(
+    described.add_jsonld(
         {
             "@id": crate_actions.ENGINE,
             "@type": "SoftwareApplication",
@@ -133,21 +133,21 @@ def _add_workflow(made: Any, crate: Path, done: crate_actions.Done) -> Any:
             "softwareVersion": version or "unknown",
         }
     )
-    told = {
+    properties = {
         "name": "The workflow of shiftbench",
-        "version": publish.commit() or __version__,
+        "version": study_copy.commit() or __version__,
         "license": {"@id": LICENCE},
         "hasPart": references(done.tools),
         "step": references(done.steps),
         "input": [{"@id": INPUT}],
         "output": [{"@id": OUTPUT}],
     }
-    _set(workflow, told)
+    _set(workflow, properties)
     return workflow
 
 
-def _around() -> list[Entity]:
-    """The profiles that the crate keeps to, and its licence."""
+def _profiles_and_licence() -> list[Entity]:
+    """Return the profiles that the crate conforms to, and its licence."""
     profiles = [
         {"@id": at, "@type": "CreativeWork", "name": name, "version": at.rpartition("/")[2]}
         for at, name in PROFILES.items()
@@ -157,10 +157,14 @@ def _around() -> list[Entity]:
 
 
 def _parameters(crate: Path, config: str) -> list[Entity]:
-    """What the workflow takes and gives: a config, and a summary of each of its studies."""
+    """Return input and output of the workflow: a config, and a summary of each of its studies."""
     summaries = [
-        {"@id": (files.place(crate, name) / "summary.csv").relative_to(crate).as_posix()}
-        for name in files.studies(crate)
+        {
+            "@id": (result_files.study_folder(crate, name) / "summary.csv")
+            .relative_to(crate)
+            .as_posix()
+        }
+        for name in result_files.studies(crate)
     ]
     return [
         {
@@ -178,12 +182,12 @@ def _parameters(crate: Path, config: str) -> list[Entity]:
 
 
 def _packages(crate: Path) -> list[Entity]:
-    """The packages that results depend on, in the versions that studies were run with."""
-    origins = [
-        atomic_files.read_json(files.place(crate, name) / files.PROVENANCE)
-        for name in files.studies(crate)
-    ]
-    versions = {item for origin in origins for item in origin.get("versions", {}).items()}
+    """Return the packages that results depend on, in the versions of the studies."""
+    versions = {
+        item
+        for origin in result_files.origins(crate)
+        for item in origin.get("versions", {}).items()
+    }
     return [
         {
             "@id": f"{PACKAGES}/{name}/{version}",
@@ -205,13 +209,13 @@ def _file(path: Path, name: str) -> Entity:
     }
 
 
-def _add(made: Any, entity: Entity) -> None:
-    """Adds an entity; a file is one of the crate's data, wherever it lies."""
+def _add(described: Any, entity: Entity) -> None:
+    """Add an entity; a file counts as data of the crate, even at another address."""
     properties = {key: value for key, value in entity.items() if key != "@id"}
     if entity["@type"] == "File":
-        made.add_file(entity["@id"], properties=properties)
+        described.add_file(entity["@id"], properties=properties)
     else:
-        made.add_jsonld(dict(entity))
+        described.add_jsonld(dict(entity))
 
 
 def _set(entity: Any, properties: Entity) -> None:
@@ -220,7 +224,7 @@ def _set(entity: Any, properties: Entity) -> None:
 
 
 def _plain(entity: Entity) -> Entity:
-    """An entity as RO-Crate wants it: one value without a list, none not at all."""
+    """Return an entity as RO-Crate requires: single values without a list, no empty values."""
     single = {
         key: value[0] if value and len(value) == 1 else value
         for key, value in entity.items()
@@ -230,7 +234,7 @@ def _plain(entity: Entity) -> Entity:
 
 
 def _description(crate: Path, cited: Entity) -> str:
-    names = files.studies(crate)
+    names = result_files.studies(crate)
     return (
         f"{cited['title']}. Results of {len(names)} studies ({', '.join(names)}), with the code,"
         " the config and the versions that made them."
@@ -238,7 +242,6 @@ def _description(crate: Path, cited: Entity) -> str:
 
 
 def _date(crate: Path, cited: Entity) -> str:
-    """When the last job ended, or else when this version of the software was released."""
-    origins = (files.place(crate, name) / files.PROVENANCE for name in files.studies(crate))
-    ended = [atomic_files.read_json(path).get("ended", "") for path in origins]
+    """Return the end of the last job, or else the release date of this version of the software."""
+    ended = [origin.get("ended", "") for origin in result_files.origins(crate)]
     return max(ended) or str(cited["date-released"])

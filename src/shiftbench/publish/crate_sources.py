@@ -1,4 +1,4 @@
-"""What a crate cites: its authors, the works behind its methods and claims, the raw data."""
+"""Authors, cited works and raw data of a crate, as entities of its metadata."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ Entity = dict[str, Any]
 
 
 def references(entities: Iterable[Entity]) -> list[Entity]:
-    """What stands for entities where others name them."""
+    """Return references to entities, by their @id."""
     return [{"@id": entity["@id"]} for entity in entities]
 
 
 def citation(crate: Path) -> dict[str, Any]:
-    """What CITATION.cff says."""
+    """Return the content of CITATION.cff."""
     return yaml.safe_load((crate / "CITATION.cff").read_text(encoding="utf-8"))
 
 
 def authors(cited: dict[str, Any]) -> list[Entity]:
-    """Those of this software, as CITATION.cff names them."""
+    """Return the authors of this software, as in CITATION.cff."""
     return [_author(number, author) for number, author in enumerate(cited["authors"], 1)]
 
 
 def cited_works(plan: Config, library: Library) -> list[Entity]:
-    """The works that propose the methods of a config, or make the claims that it judges."""
-    methods = {one.method for study in plan.studies.values() for one in study.methods.values()}
+    """Return the works that propose the methods of a config, or make the claims that it judges."""
+    methods = {each.method for study in plan.studies.values() for each in study.methods.values()}
     cited = {
         key
         for name in methods & library.methods.keys()
@@ -44,24 +44,28 @@ def cited_works(plan: Config, library: Library) -> list[Entity]:
     cited |= {
         plan.claims[name].work for study in plan.studies for name in claims.of_study(plan, study)
     }
-    known = bibliography.works()
-    return [_work(key, known[key]) for key in sorted(cited & known.keys())]
+    works = bibliography.works()
+    return [_work(key, works[key]) for key in sorted(cited & works.keys())]
 
 
 def datasets(plan: Config, streams: Iterable[str]) -> list[Entity]:
-    """The raw data sets of some streams; those of the user's have no address."""
+    """Return the raw data sets of streams; the user's own files have no address."""
     settings = [plan.streams[name].settings for name in streams]
-    own = [_own(path, one) for one in settings for path in user_files.named(one).values()]
+    own = [
+        _user_file(path, of_stream)
+        for of_stream in settings
+        for path in user_files.named(of_stream).values()
+    ]
     distinct = {entity["@id"]: entity for entity in own}
     return [
-        *(_dataset(name, raw.table()[name]) for name in _known(settings)),
+        *(_dataset(name, raw.table()[name]) for name in _raw_names(settings)),
         *(distinct[key] for key in sorted(distinct)),
     ]
 
 
 def raw_files(plan: Config) -> list[Entity]:
-    """The files of a config's raw data sets, at their official address; none is in a crate."""
-    names = _known([stream.settings for stream in plan.streams.values()])
+    """Return the files of a config's raw data sets, at their official address."""
+    names = _raw_names([stream.settings for stream in plan.streams.values()])
     addressed = {
         file.address: _raw_file(file, raw.table()[name])
         for name in names
@@ -70,13 +74,13 @@ def raw_files(plan: Config) -> list[Entity]:
     return list(addressed.values())
 
 
-def _known(settings: list[dict[str, Any]]) -> list[str]:
-    """The names of the raw data sets in the settings of streams."""
-    return sorted({str(one["dataset"]) for one in settings if one.get("dataset")})
+def _raw_names(settings: list[dict[str, Any]]) -> list[str]:
+    """Return the names of the raw data sets in the settings of streams."""
+    return sorted({str(each["dataset"]) for each in settings if each.get("dataset")})
 
 
 def _author(number: int, author: dict[str, str]) -> Entity:
-    """A person, or a group that has one name."""
+    """Return a person, or a group with a single name."""
     if name := author.get("name"):
         return {"@id": f"#author-{number}", "@type": "Organization", "name": name}
     given, family = author.get("given-names", ""), author.get("family-names", "")
@@ -123,8 +127,8 @@ def _raw_file(file: raw.RawFile, dataset: raw.Dataset) -> Entity:
     }
 
 
-def _own(path: Path, settings: dict[str, Any]) -> Entity:
-    """A file or folder of whoever ran the workflow, by checksum; it is not in the crate."""
+def _user_file(path: Path, settings: dict[str, Any]) -> Entity:
+    """Return a file or folder of the user, identified by checksum; it is not in the crate."""
     checksum = user_files.checksum(path)
     return {
         "@id": f"#data-{checksum}",

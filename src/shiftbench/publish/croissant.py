@@ -1,8 +1,8 @@
-"""A stream as a data set in Croissant's words (1.0), which loaders of data for learning read.
+"""Describe a stream as a Croissant data set (1.0), which loaders of machine-learning data read.
 
-Written as its specification says, http://mlcommons.org/croissant/1.0, without its library, which
-brings more packages than these few keys are worth; the tests validate with it. The arrays stay in
-zarr, for which Croissant has no reader: a record set lists them, each with its dimensions.
+Written according to http://mlcommons.org/croissant/1.0, without its library, which would add many
+packages for a few keys; the tests validate with it. The arrays stay in zarr, which Croissant
+cannot read: a record set lists them with their dimensions.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from shiftbench import __version__
 from shiftbench.core import atomic_files
 from shiftbench.data.store import checksum, raw
-from shiftbench.publish import stores
+from shiftbench.publish import store_metadata
 
 VERSION = "http://mlcommons.org/croissant/1.0"
 CONTEXT: dict[str, Any] = {
@@ -45,19 +45,19 @@ COLUMNS = {
     "shape": "Their sizes.",
     "type": "Type of its elements, as zarr calls it.",
 }
-"""Of the record set that lists the arrays of a store."""
+"""Fields of the record set that lists the arrays of a store."""
 
 
 def write(store: Path, target: Path, with_store: bool) -> None:
-    """Describes the stream of a store. with_store: whether it lies beside the description."""
-    told = describe(store, with_store)
-    atomic_files.write(target, json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+    """Write the description of a stream. with_store: whether its store lies beside it."""
+    description = describe(store, with_store)
+    atomic_files.write(target, json.dumps(description, indent=1, ensure_ascii=False) + "\n")
 
 
 def describe(store: Path, with_store: bool) -> dict[str, Any]:
-    """The metadata of a stream: its licence, its files by checksum, and its arrays."""
-    about, spec = stores.attributes(store), stores.spec(store)
-    name = store.name.removesuffix(stores.SUFFIX)
+    """Return the metadata of a stream: its licence, files with checksums, and arrays."""
+    about, spec = store_metadata.attributes(store), store_metadata.spec(store)
+    name = store.name.removesuffix(store_metadata.SUFFIX)
     dataset = raw.table().get(spec["settings"].get("dataset"))
     return {
         "@context": CONTEXT,
@@ -74,11 +74,11 @@ def describe(store: Path, with_store: bool) -> dict[str, Any]:
 
 
 def _description(spec: dict[str, Any], dataset: raw.Dataset | None) -> str:
-    """What the stream is made from, by which family with which settings."""
+    """Return family, settings and source of a stream, in words."""
     settings = json.dumps(spec["settings"], sort_keys=True)
-    made_of = f" of {dataset.title}" if dataset else ""
+    source = f" of {dataset.title}" if dataset else ""
     return (
-        f"A stream of the family {spec['family']}{made_of}; settings {settings}; digest of what it"
+        f"A stream of the family {spec['family']}{source}; settings {settings}; digest of what it"
         f" is made from {spec['digest']}."
     )
 
@@ -97,7 +97,7 @@ def _file(store: Path) -> dict[str, Any]:
 
 
 def _raw_files(dataset: raw.Dataset | None) -> list[dict[str, Any]]:
-    """The files that the stream was made from, at their official address."""
+    """Return the raw files of the stream, at their official address."""
     return [
         {
             "@type": "cr:FileObject",
@@ -114,7 +114,7 @@ def _raw_files(dataset: raw.Dataset | None) -> list[dict[str, Any]]:
 
 
 def _arrays(store: Path) -> dict[str, Any]:
-    """The record set that lists all arrays, those of groups by their path."""
+    """Return the record set that lists all arrays, those in groups by their path."""
     return {
         "@type": "cr:RecordSet",
         "@id": "arrays",
@@ -137,11 +137,11 @@ def _arrays(store: Path) -> dict[str, Any]:
                 "arrays/shape": " ".join(map(str, array["shape"])),
                 "arrays/type": _type(array["data_type"]),
             }
-            for name, array in stores.arrays(store).items()
+            for name, array in store_metadata.arrays(store).items()
         ],
     }
 
 
-def _type(told: str | dict[str, Any]) -> str:
-    """The name of a data type; some have settings."""
-    return told if isinstance(told, str) else str(told["name"])
+def _type(data_type: str | dict[str, Any]) -> str:
+    """Return the name of a data type of zarr, with or without settings."""
+    return data_type if isinstance(data_type, str) else str(data_type["name"])

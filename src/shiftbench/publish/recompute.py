@@ -21,7 +21,7 @@ from shiftbench.core.errors import UserError
 from shiftbench.data.store import zarr_zip
 from shiftbench.evaluation.running import harness
 from shiftbench.evaluation.scoring import summarise, tidy
-from shiftbench.publish import crate, files, stores, verify
+from shiftbench.publish import crate, result_files, store_metadata, verify
 
 SECONDS = 60.0
 """Of processor time: a run that took more is not small."""
@@ -42,13 +42,17 @@ class Again(NamedTuple):
 
 def small(folder: Path) -> list[Path]:
     """The runs of a crate that can be computed again here: small, and with their stream."""
-    return [path for path in stores.below(folder / files.RUNS) if is_small(folder, path)]
+    return [
+        path for path in store_metadata.below(folder / result_files.RUNS) if is_small(folder, path)
+    ]
 
 
 def is_small(folder: Path, run: Path) -> bool:
     """Whether a run of a crate can be computed again here: small, and with its stream."""
-    spec = stores.spec(run)
-    cost = atomic_files.read_json(run.with_name(run.name.removesuffix(stores.SUFFIX) + files.COST))
+    spec = store_metadata.spec(run)
+    cost = atomic_files.read_json(
+        run.with_name(run.name.removesuffix(store_metadata.SUFFIX) + result_files.COST)
+    )
     of_here = spec["instructions"] == instructions.in_force() or not instructions.available()
     return (
         cost["cpu_seconds"] <= SECONDS
@@ -65,7 +69,7 @@ def sample(runs: list[Path], number: int, seed: int) -> list[Path]:
 
 def again(folder: Path, run: Path) -> Again:
     """Computes one run again, and compares. UserError where a signal ends that."""
-    spec = stores.spec(run)
+    spec = store_metadata.spec(run)
     stream = zarr_zip.read_any(_stream(folder, spec["stream"]["name"]))
     with TemporaryDirectory() as scratch:
         try:
@@ -81,32 +85,38 @@ def again(folder: Path, run: Path) -> Again:
     if worst == "identical":
         notes = [f"all {len(verdicts)} arrays"]
     notes += _other_code(spec, *specs.modules_of_run(spec))
-    name = run.relative_to(folder / files.RUNS).as_posix().removesuffix(stores.SUFFIX)
+    name = (
+        run.relative_to(folder / result_files.RUNS).as_posix().removesuffix(store_metadata.SUFFIX)
+    )
     return Again(name, worst, "; ".join(notes))
 
 
 def with_scores(folder: Path) -> list[str]:
     """The studies of a crate whose scores can be computed again: all it takes is there."""
-    return [study for study in files.studies(folder) if _has_all(folder, _scores(folder, study))]
+    return [
+        study for study in result_files.studies(folder) if _has_all(folder, _scores(folder, study))
+    ]
 
 
 def scores_again(folder: Path, study: str) -> Again:
     """Computes the scores and the summary of a study again, of all its runs, and compares."""
     spec = _scores(folder, study)
     streams = {name: zarr_zip.read_any(_stream(folder, name)) for name in spec["streams"]}
-    runs = [zarr_zip.read(path) for path in stores.below(folder / files.RUNS / study)]
+    runs = [
+        zarr_zip.read(path) for path in store_metadata.below(folder / result_files.RUNS / study)
+    ]
     with TemporaryDirectory() as scratch, threadpool_limits(1):
         cube, summary = summarise.summarise(spec, streams, runs)
-        ours = files.place(Path(scratch), study)
+        ours = result_files.study_folder(Path(scratch), study)
         for name, table in zip(SCORES, (summary, tidy.tidy(spec, cube)), strict=True):
             atomic_files.write(ours / name, table.to_csv(index=False, lineterminator="\n"))
         found = verify.of_numbers(Path(scratch), folder, study)
         worst = verify.worst(found)
-        theirs = files.place(folder, study)
+        theirs = result_files.study_folder(folder, study)
         same = {name: _rows(ours / name) == _rows(theirs / name) for name in SCORES}
     if worst == "identical" and not all(same.values()):
         return Again(study, "different", ", ".join(name for name in SCORES if not same[name]))
-    wrong = [one.place for one in found if one.verdict == worst]
+    wrong = [each.place for each in found if each.verdict == worst]
     notes = [f"all {len(found)} rows" if worst == "identical" else ", ".join(wrong)]
     return Again(study, worst, "; ".join(notes + _other_code(spec, *specs.modules_of_scores(spec))))
 
@@ -135,12 +145,14 @@ def _compared(ours: np.ndarray, theirs: np.ndarray) -> str:
 
 
 def _stream(folder: Path, name: str) -> Path:
-    return folder / crate.STREAMS / f"{name}{stores.SUFFIX}"
+    return folder / crate.STREAMS / f"{name}{store_metadata.SUFFIX}"
 
 
 def _scores(folder: Path, study: str) -> specs.Spec:
     """The spec of the scores of a study; empty where it was published before it was recorded."""
-    origin = atomic_files.read_json(files.place(folder, study) / files.PROVENANCE)
+    origin = atomic_files.read_json(
+        result_files.study_folder(folder, study) / result_files.PROVENANCE
+    )
     return origin.get("spec", {})
 
 
@@ -152,7 +164,7 @@ def _rows(table: Path) -> list[str]:
 def _has_all(folder: Path, spec: specs.Spec) -> bool:
     """Whether the runs of a study, and all its streams, are in the crate."""
     streams = [_stream(folder, name) for name in spec.get("streams", [])]
-    runs = folder / files.RUNS / spec.get("study", "")
+    runs = folder / result_files.RUNS / spec.get("study", "")
     return bool(spec) and runs.is_dir() and all(path.exists() for path in streams)
 
 

@@ -1,8 +1,8 @@
-"""Storage that speaks S3: one object a file, with its checksum in the object's metadata.
+"""Upload to S3 storage: one object per file, with its checksum in the object's metadata.
 
-The client finds endpoint, region and keys as its documentation says: AWS_ENDPOINT_URL_S3,
-AWS_DEFAULT_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY. An interrupted upload of an object
-leaves none.
+The client takes endpoint, region and keys from AWS_ENDPOINT_URL_S3, AWS_DEFAULT_REGION,
+AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, as its documentation says. An interrupted upload
+leaves no object.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import checksum
-from shiftbench.publish import crate, extras
+from shiftbench.publish import crate, optional_packages
 
 CHECKSUM = "sha256"
-"""The key of an object's metadata."""
+"""Key of the checksum in an object's metadata."""
 REFUSED = ("403", "AccessDenied", "Forbidden", "InvalidAccessKeyId", "SignatureDoesNotMatch")
 REMEDIES = {
     "NoSuchBucket": "There is no such bucket; make it, or correct its name.",
@@ -31,7 +31,7 @@ REMEDIES = {
 
 
 class Bucket:
-    """s3://BUCKET/PREFIX; see upload.Place. UserError for another address."""
+    """Bucket at s3://BUCKET/PREFIX (see upload.Target). Raises UserError for another address."""
 
     def __init__(self, address: str) -> None:
         parts = urlsplit(address)
@@ -39,33 +39,33 @@ class Bucket:
             raise UserError(f"--to {address}: write s3://BUCKET or s3://BUCKET/PREFIX")
         self.address, self.bucket = address, parts.netloc
         self.prefix = "".join(f"{part}/" for part in parts.path.split("/") if part)
-        self.errors = extras.load("botocore.exceptions")
+        self.errors = optional_packages.load("botocore.exceptions")
         with self._refusals():
-            # A session of its own: the one that the package shares would keep the first keys.
-            self.client = extras.load("boto3.session").Session().client("s3")
+            # A new session, because the default one would keep the first keys.
+            self.client = optional_packages.load("boto3.session").Session().client("s3")
 
     def files_of(self, folder: Path, scratch: Path) -> dict[str, Path]:
-        """All files of the crate."""
+        """Return all files of the crate."""
         return crate.contents(folder, with_checksums=True)
 
     def lacks(self, contents: dict[str, Path]) -> list[str]:
-        """Files without an object of their size and checksum."""
+        """Return the files without an object of their size and checksum."""
         with self._refusals():
             sizes = dict(self._sizes())
             return [name for name, path in contents.items() if not self._has(name, path, sizes)]
 
     def put(self, name: str, path: Path) -> None:
-        """Uploads one file; the client splits large ones, and tries again by itself."""
-        about = {"Metadata": {CHECKSUM: checksum.sha256(path)}}
+        """Upload one file; the client splits large ones, and retries."""
+        extra = {"Metadata": {CHECKSUM: checksum.sha256(path)}}
         with self._refusals():
-            self.client.upload_file(str(path), self.bucket, self.prefix + name, ExtraArgs=about)
+            self.client.upload_file(str(path), self.bucket, self.prefix + name, ExtraArgs=extra)
 
     def _sizes(self) -> Iterator[tuple[str, int]]:
-        """The objects below the prefix, by the rest of their names."""
+        """Yield name, below the prefix, and size of each object."""
         pages = self.client.get_paginator("list_objects_v2")
         for page in pages.paginate(Bucket=self.bucket, Prefix=self.prefix):
-            for found in page.get("Contents", []):
-                yield found["Key"].removeprefix(self.prefix), found["Size"]
+            for stored in page.get("Contents", []):
+                yield stored["Key"].removeprefix(self.prefix), stored["Size"]
 
     def _has(self, name: str, path: Path, sizes: dict[str, int]) -> bool:
         if sizes.get(name) != path.stat().st_size:
@@ -75,13 +75,13 @@ class Bucket:
 
     @contextmanager
     def _refusals(self) -> Iterator[None]:
-        """What the client raises as errors that a user can mend."""
-        upload_failed = extras.load("boto3.exceptions").S3UploadFailedError
+        """Raise errors of the client as UserError with a remedy."""
+        upload_failed = optional_packages.load("boto3.exceptions").S3UploadFailedError
         try:
             yield
         except (self.errors.ClientError, upload_failed) as error:
-            told = str(error).rstrip(".")
-            raise UserError(f"{self.address}: {told}. {_remedy(error)}") from None
+            reason = str(error).rstrip(".")
+            raise UserError(f"{self.address}: {reason}. {_remedy(error)}") from None
         except (self.errors.NoCredentialsError, self.errors.PartialCredentialsError):
             raise UserError(
                 f"{self.address}: no keys; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
@@ -94,7 +94,7 @@ class Bucket:
 
 
 def _remedy(error: Any) -> str:
-    """What helps, by the code of a refusal; of an upload it stands in the words alone."""
+    """Return the remedy by the error code, which after an upload is only in the text."""
     code = getattr(error, "response", {}).get("Error", {}).get("Code", "")
-    known = [key for key in REMEDIES if key == code or (not code and f"({key})" in str(error))]
-    return REMEDIES[known[0]] if known else "Try again later."
+    keys = [key for key in REMEDIES if key == code or (not code and f"({key})" in str(error))]
+    return REMEDIES[keys[0]] if keys else "Try again later."

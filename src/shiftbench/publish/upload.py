@@ -1,7 +1,7 @@
-"""Uploading a crate: what is there already is left alone, so that an interrupted upload goes on.
+"""Upload a crate; files that are already there are skipped, so an interrupted upload continues.
 
-Where to is said by an address, s3://BUCKET/PREFIX (s3.py) or zenodo: (zenodo.py). Keys and tokens
-come from the environment, and stand in no file of a crate and in no message.
+The target is an address, s3://BUCKET/PREFIX (s3.py) or zenodo: (zenodo.py). Keys and tokens come
+from the environment, and appear in no file of a crate and no message.
 """
 
 from __future__ import annotations
@@ -13,34 +13,34 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple, Protocol
 
 from shiftbench.core.errors import UserError
-from shiftbench.publish import crate, crate_metadata, files
+from shiftbench.publish import crate, crate_metadata, result_files
 
-LAST = (files.CHECKSUMS, crate_metadata.NAME)
-"""Uploaded at the end: where these are, all else is."""
+LAST = (result_files.CHECKSUMS, crate_metadata.NAME)
+"""Files uploaded at the end: once they are there, all others are."""
 
 
-class Place(Protocol):
-    """Somewhere that holds files by name."""
+class Target(Protocol):
+    """Storage that holds files by name."""
 
     def files_of(self, crate: Path, scratch: Path) -> dict[str, Path]:
-        """What is uploaded of a crate, by the name that it gets; new files lie in `scratch`."""
+        """Return the files to upload of a crate, by their new names; new files are in `scratch`."""
 
     def lacks(self, contents: dict[str, Path]) -> list[str]:
-        """The names of those files that are not there, or are other ones. Changes nothing."""
+        """Return the names of the files that are missing or different there. Changes nothing."""
 
     def put(self, name: str, path: Path) -> None:
-        """Uploads one file, whole or not at all. UserError where that fails."""
+        """Upload one file completely. Raises UserError, and leaves nothing, if that fails."""
 
 
-class Sent(NamedTuple):
+class Outcome(NamedTuple):
     """Names of the files that were missing, and the number of those that were there."""
 
     missing: list[str]
     there: int
 
 
-def place(address: str) -> Place | None:
-    """The place of an address; None for a path of this machine. UserError for a wrong address."""
+def target_of(address: str) -> Target | None:
+    """Return the target of an address; None for a local path. Raises UserError for a wrong one."""
     if address.startswith("s3:"):
         from shiftbench.publish import s3
 
@@ -56,21 +56,21 @@ def place(address: str) -> Place | None:
 
 @contextmanager
 def crate_of(results: Path, config_file: Path) -> Iterator[Path]:
-    """The folder itself if it is a crate, which is checked; else a crate of it, gone afterwards."""
+    """Yield the folder itself, after a check, if it is a crate; else a temporary crate of it."""
     if (results / crate_metadata.NAME).exists():
         crate.refuse_changed(results)
         yield results
         return
     with TemporaryDirectory() as scratch:
-        made = Path(scratch, results.name)
-        crate.make(results, config_file, made)
-        yield made
+        new = Path(scratch, results.name)
+        crate.make(results, config_file, new)
+        yield new
 
 
-def send(source: Path, target: Place, dry_run: bool = False) -> Sent:
-    """Uploads what a place lacks of a crate, or with `dry_run` only looks.
+def send(source: Path, target: Target, dry_run: bool = False) -> Outcome:
+    """Upload the files of a crate that the target lacks; with `dry_run`, only list them.
 
-    UserError where the place refuses; what was uploaded until then stays, and is not sent again.
+    Raises UserError if the target refuses; files uploaded until then stay, and are not sent again.
     """
     with TemporaryDirectory() as scratch:
         contents = target.files_of(source, Path(scratch))
@@ -83,4 +83,4 @@ def send(source: Path, target: Place, dry_run: bool = False) -> Sent:
                 raise UserError(
                     f"{error} {done} of {len(contents)} files are there; start it again to go on."
                 ) from None
-    return Sent(missing, len(contents) - len(missing))
+    return Outcome(missing, len(contents) - len(missing))

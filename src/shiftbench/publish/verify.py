@@ -1,15 +1,14 @@
-"""Whether two folders of results say the same: number by number, and file by file.
+"""Compare two folders of results, number by number and file by file.
 
-A number of ours is compared with the reference's:
+Each of our numbers is compared with the reference's:
 
     identical     the same bits
-    rounding      apart by less than ROUNDING of its size: other instructions, threads, GPUs
+    rounding      relative difference below ROUNDING: other instructions, threads, GPUs
     interval      the mean lies in the reference's 95 % interval over seeds
-    different     none of these, or what it stands for (seeds, coverage, the paper's number) differs
+    different     none of these, or its context (seeds, coverage, the paper's number) differs
 
-A figure or a table that differs though all numbers of its study are identical was not drawn from
-them; else it has the verdict of its numbers. What was changed after it was made is different
-whatever it says.
+A figure or table has the worst verdict of the numbers of its study, but is different if it differs
+while all numbers are identical. A file that was changed after it was written is different.
 """
 
 from __future__ import annotations
@@ -27,19 +26,19 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from shiftbench.core.errors import UserError
-from shiftbench.publish import files
+from shiftbench.publish import result_files
 
 VERDICTS = ("identical", "rounding", "interval", "different")
 """From best to worst."""
 ROUNDING = 1e-5
-"""Of a number's size: a hundred times the last digit of 32 bits, in which networks learn."""
+"""Relative difference: a hundred times the precision of 32 bits, in which networks learn."""
 KEY = ["stream", "learner", "metric"]
 SPREADS = ["sd", "ci_low", "ci_high"]
 FACTS = ["n", "published", "status"]
 
 
-class Finding(NamedTuple):
-    """One number or file: its place in the study, ours and the reference's, the verdict."""
+class Comparison(NamedTuple):
+    """One number or file: its place in the study, ours, the reference's, and the verdict."""
 
     study: str
     place: str
@@ -48,42 +47,40 @@ class Finding(NamedTuple):
     verdict: str
 
 
-def compare(ours: Path, reference: Path) -> list[Finding]:
-    """What is found in each study that both folders have.
-
-    UserError where they have none in common.
-    """
-    common = [name for name in files.studies(ours) if name in files.studies(reference)]
+def compare(ours: Path, reference: Path) -> list[Comparison]:
+    """Compare all studies that both folders have. Raises UserError without a common study."""
+    of_reference = result_files.studies(reference)
+    common = [name for name in result_files.studies(ours) if name in of_reference]
     if not common:
         raise UserError(
             f"{ours} and {reference} have no finished study in common; run the workflow, or name"
             " two folders of results, as results/CONFIG and results/published/CONFIG"
         )
-    found = [found for study in common for found in _of_study(ours, reference, study)]
-    if all(files.OVERVIEW in files.parts(side) for side in (ours, reference)):
-        found += _of_overview(ours, reference, worst(found))
-    return found
+    compared = [each for study in common for each in _of_study(ours, reference, study)]
+    if all(result_files.OVERVIEW in result_files.parts(side) for side in (ours, reference)):
+        compared += _of_overview(ours, reference, worst(compared))
+    return compared
 
 
-def worst(findings: list[Finding]) -> str:
-    """The worst verdict."""
-    return max((found.verdict for found in findings), key=VERDICTS.index, default=VERDICTS[0])
+def worst(compared: list[Comparison]) -> str:
+    """Return the worst verdict."""
+    return max((each.verdict for each in compared), key=VERDICTS.index, default=VERDICTS[0])
 
 
-def lines(findings: list[Finding], ours: Path, reference: Path) -> list[str]:
-    """One line a study: its worst verdict, how many numbers and files have which, and why."""
-    studies = list(dict.fromkeys(found.study for found in findings))
+def lines(compared: list[Comparison], ours: Path, reference: Path) -> list[str]:
+    """Return one line per study: its worst verdict, the counts of verdicts, and known reasons."""
+    studies = list(dict.fromkeys(each.study for each in compared))
     width = max(map(len, studies), default=0)
     return [
         f"{study:{width}}  {worst(own):9}  {_counted(own)}{_reason(study, ours, reference)}"
         for study in studies
-        for own in [[found for found in findings if found.study == study]]
+        for own in [[each for each in compared if each.study == study]]
     ]
 
 
-def table(findings: list[Finding]) -> str:
-    """What is not identical, one row each; empty if all is."""
-    rows = [found for found in findings if found.verdict != "identical"]
+def table(compared: list[Comparison]) -> str:
+    """Return all that is not identical, as a table in Markdown; empty if everything is."""
+    rows = [each for each in compared if each.verdict != "identical"]
     if not rows:
         return ""
     return pd.DataFrame(rows).to_markdown(index=False, disable_numparse=True)
@@ -91,9 +88,9 @@ def table(findings: list[Finding]) -> str:
 
 @contextmanager
 def at_revision(folder: Path, revision: str) -> Iterator[Path]:
-    """The folder as it was committed in a git revision, in a place of its own.
+    """Yield a temporary copy of the folder as of a git revision.
 
-    UserError where git does not know it.
+    Raises UserError if git does not have it.
     """
     command = ["git", "archive", revision, "--", str(folder)]
     done = subprocess.run(command, capture_output=True)
@@ -106,42 +103,44 @@ def at_revision(folder: Path, revision: str) -> Iterator[Path]:
         yield Path(scratch) / folder
 
 
-def _of_study(ours: Path, reference: Path, study: str) -> Iterator[Finding]:
+def _of_study(ours: Path, reference: Path, study: str) -> Iterator[Comparison]:
     yield from _changed(ours, reference, study)
     numbers = of_numbers(ours, reference, study)
     yield from numbers
     yield from _files(ours, reference, study, worst(numbers))
 
 
-def of_numbers(ours: Path, reference: Path, study: str) -> list[Finding]:
-    """What is found in the summaries of a study. UserError where one is no summary."""
-    summaries = [files.place(side, study) / "summary.csv" for side in (ours, reference)]
+def of_numbers(ours: Path, reference: Path, study: str) -> list[Comparison]:
+    """Compare the summaries of a study. Raises UserError if a file is not a summary."""
+    summaries = [
+        result_files.study_folder(side, study) / "summary.csv" for side in (ours, reference)
+    ]
     return list(_numbers(study, *map(_summary, summaries)))
 
 
-def _of_overview(ours: Path, reference: Path, of_studies: str) -> Iterator[Finding]:
-    """What is found in what is made of all studies, given the worst that was found in them."""
-    yield from _changed(ours, reference, files.OVERVIEW)
-    yield from _files(ours, reference, files.OVERVIEW, of_studies)
+def _of_overview(ours: Path, reference: Path, of_studies: str) -> Iterator[Comparison]:
+    """Compare the files about all studies. of_studies: the worst verdict on these."""
+    yield from _changed(ours, reference, result_files.OVERVIEW)
+    yield from _files(ours, reference, result_files.OVERVIEW, of_studies)
 
 
-def _changed(ours: Path, reference: Path, study: str) -> Iterator[Finding]:
+def _changed(ours: Path, reference: Path, study: str) -> Iterator[Comparison]:
     for side in (ours, reference):
-        for path in files.changed(side, study):
-            yield Finding(study, str(path), "changed after it was made", "", "different")
+        for path in result_files.changed(side, study):
+            yield Comparison(study, str(path), "changed after it was made", "", "different")
 
 
-def _files(ours: Path, reference: Path, study: str, of_numbers: str) -> Iterator[Finding]:
-    """Every file but the summary, given the worst of the numbers behind them."""
-    mine, theirs = files.of_study(ours, study), files.of_study(reference, study)
+def _files(ours: Path, reference: Path, study: str, of_numbers: str) -> Iterator[Comparison]:
+    """Compare every file but the summary. of_numbers: the worst verdict on the study's numbers."""
+    mine, theirs = result_files.of_study(ours, study), result_files.of_study(reference, study)
     for name in sorted((mine.keys() | theirs.keys()) - {"summary.csv"}):
         verdict = _of_files(mine.get(name), theirs.get(name), of_numbers)
-        yield Finding(study, name, *_present(name, mine, theirs), verdict)
+        yield Comparison(study, name, *_present(name, mine, theirs), verdict)
 
 
 def _summary(path: Path) -> pd.DataFrame:
     try:
-        # As text first: pandas may read a last digit otherwise than it was written.
+        # Read as text and parsed by Python: pandas may differ in the last digit.
         rows = pd.read_csv(path, dtype=str, keep_default_na=False).set_index(KEY)
         numbers = rows[["mean", *SPREADS]].map(lambda text: float(text or "nan"))
         return numbers.join(rows[FACTS])
@@ -149,24 +148,26 @@ def _summary(path: Path) -> pd.DataFrame:
         raise UserError(f"{path}: not a summary of this workflow ({error})") from None
 
 
-def _numbers(study: str, ours: pd.DataFrame, reference: pd.DataFrame) -> Iterator[Finding]:
+def _numbers(study: str, ours: pd.DataFrame, reference: pd.DataFrame) -> Iterator[Comparison]:
     for key in ours.index.union(reference.index, sort=False):
         place = "/".join(map(str, key))
         if key not in ours.index or key not in reference.index:
-            yield Finding(study, place, *_present(key, ours.index, reference.index), "different")
+            yield Comparison(study, place, *_present(key, ours.index, reference.index), "different")
         else:
             mine, theirs = ours.loc[key], reference.loc[key]
-            yield Finding(study, place, _said(mine), _said(theirs), _of_rows(mine, theirs))
+            yield Comparison(
+                study, place, _row_text(mine), _row_text(theirs), _of_rows(mine, theirs)
+            )
 
 
 def _present(key: Any, ours: Container, reference: Container) -> tuple[str, str]:
-    """Words for which of the two has something."""
+    """Return for both sides whether they have a key, in words."""
     mine, theirs = ("there" if key in side else "missing" for side in (ours, reference))
     return mine, theirs
 
 
 def _of_rows(ours: pd.Series, reference: pd.Series) -> str:
-    """The verdict on one row of a summary."""
+    """Return the verdict on one row of a summary."""
     if not ours[FACTS].equals(reference[FACTS]):
         return "different"
     of_mean = _of_numbers(ours["mean"], reference["mean"])
@@ -179,7 +180,7 @@ def _of_rows(ours: pd.Series, reference: pd.Series) -> str:
 
 
 def _of_numbers(ours: float, reference: float) -> str:
-    """identical, rounding or different."""
+    """Return identical, rounding or different."""
     if ours == reference or (pd.isna(ours) and pd.isna(reference)):
         return "identical"
     close = abs(ours - reference) <= ROUNDING * max(abs(ours), abs(reference))
@@ -187,42 +188,44 @@ def _of_numbers(ours: float, reference: float) -> str:
 
 
 def _of_files(ours: Path | None, reference: Path | None, of_numbers: str) -> str:
-    """The verdict on a file, given the worst of the study's numbers."""
+    """Return the verdict on a file. of_numbers: the worst verdict on the study's numbers."""
     if ours is None or reference is None:
         return "different"
     if ours.read_bytes() == reference.read_bytes():
         return "identical"
     if ours.suffix == ".json":
-        return "rounding" if _chosen(ours) == _chosen(reference) else "different"
+        return "rounding" if _best_settings(ours) == _best_settings(reference) else "different"
     return "different" if of_numbers == "identical" else of_numbers
 
 
-def _chosen(path: Path) -> dict:
-    """The settings that won; how far ahead they were is the trials' matter."""
+def _best_settings(path: Path) -> dict:
+    """Return the settings that won the trials; their scores are compared with the trials."""
     return json.loads(path.read_text(encoding="utf-8"))["settings"]
 
 
-def _said(row: pd.Series) -> str:
+def _row_text(row: pd.Series) -> str:
     return f"{row['mean']:.9g} [{row['ci_low']:.6g}, {row['ci_high']:.6g}] n={row['n']}"
 
 
 def _reason(study: str, ours: Path, reference: Path) -> str:
-    """Words about instructions and GPUs, where those of the two differ."""
-    words = ""
-    mine, theirs = (" and ".join(files.instructions(side, study)) for side in (ours, reference))
+    """Return the words on instructions and GPUs, if those of the two sides differ."""
+    reason = ""
+    mine, theirs = (
+        " and ".join(result_files.instructions(side, study)) for side in (ours, reference)
+    )
     if mine and theirs and mine != theirs:
-        words += f"; ours with {mine} instructions, the reference with {theirs} ones"
+        reason += f"; ours with {mine} instructions, the reference with {theirs} ones"
     mine, theirs = (_gpus(side, study) for side in (ours, reference))
     if mine != theirs:
-        words += f"; ours on {mine}, the reference on {theirs}: no two kinds give equal bytes"
-    return words
+        reason += f"; ours on {mine}, the reference on {theirs}: no two kinds give equal bytes"
+    return reason
 
 
 def _gpus(results: Path, study: str) -> str:
-    return " and ".join(files.gpus(results, study).get("gpus", ["processors alone"]))
+    return " and ".join(result_files.gpus(results, study).get("gpus", ["processors alone"]))
 
 
-def _counted(findings: list[Finding]) -> str:
-    counts = {name: sum(f.verdict == name for f in findings) for name in VERDICTS}
+def _counted(compared: list[Comparison]) -> str:
+    counts = {name: sum(each.verdict == name for each in compared) for name in VERDICTS}
     words = [f"{number} {name}" for name, number in counts.items() if number]
-    return f"of {len(findings)} numbers and files {', '.join(words)}"
+    return f"of {len(compared)} numbers and files {', '.join(words)}"

@@ -1,7 +1,7 @@
-"""A draft on Zenodo, which a person looks at and publishes: https://developers.zenodo.org.
+"""Upload to a draft on Zenodo, which a person publishes: https://developers.zenodo.org.
 
-Zenodo has no folders, so a crate is one zip there, and its metadata beside it. The draft is found
-again by its title. ZENODO_TOKEN is the token, with the scope deposit:write; ZENODO_URL another
+Zenodo has no folders, so a crate is one zip there, beside its metadata. The draft is identified
+by its title. ZENODO_TOKEN is the token, with the scope deposit:write; ZENODO_URL names another
 server, such as https://sandbox.zenodo.org.
 """
 
@@ -22,13 +22,13 @@ from shiftbench.publish import crate, crate_metadata
 TOKEN, SERVER = "ZENODO_TOKEN", "ZENODO_URL"
 OFFICIAL = "https://zenodo.org"
 SECONDS = 60.0
-"""Without an answer, or between two parts of one."""
+"""Longest wait for an answer, or between two parts of one."""
 MOST = 100
-"""Drafts that are looked through, the newest first."""
+"""Number of drafts that are searched, the newest first."""
 
 
 class Draft:
-    """The draft of a crate; see upload.Place. UserError without a token."""
+    """Draft of a crate (see upload.Target). Raises UserError without a token."""
 
     def __init__(self, address: str) -> None:
         if address != "zenodo:":
@@ -37,41 +37,42 @@ class Draft:
             raise UserError(f"--to {address}: no token; make one in your account, and set {TOKEN}")
         self.depositions = f"{os.environ.get(SERVER, OFFICIAL).rstrip('/')}/api/deposit/depositions"
         self.session = requests.Session()
-        # Not among the headers of the session: a .netrc would replace it there.
+        # Set as `auth`, because a .netrc would replace a header of the session.
         self.session.auth = _with_token
-        self.about: dict[str, Any] = {}
+        self.metadata: dict[str, Any] = {}
         self.draft: dict[str, Any] | None = None
 
     def files_of(self, folder: Path, scratch: Path) -> dict[str, Path]:
-        """The crate as a zip, and its metadata."""
-        told = folder / crate_metadata.NAME
-        self.about = _about(json.loads(told.read_text(encoding="utf-8")))
+        """Return the crate as a zip, and its metadata."""
+        described = folder / crate_metadata.NAME
+        self.metadata = _zenodo_metadata(json.loads(described.read_text(encoding="utf-8")))
         packed = scratch / f"{folder.resolve().name}.zip"
         _pack(crate.contents(folder, with_checksums=True), packed)
-        return {packed.name: packed, told.name: told}
+        return {packed.name: packed, described.name: described}
 
     def lacks(self, contents: dict[str, Path]) -> list[str]:
-        """Files that the draft has not, by the checksum that Zenodo tells; all without a draft."""
+        """Return the files that the draft lacks, by Zenodo's checksums; all without a draft."""
         drafts = self._ask("GET", self.depositions, params={"status": "draft", "size": str(MOST)})
-        alike = [one for one in drafts if one["metadata"].get("title") == self.about["title"]]
-        if not alike:
+        title = self.metadata["title"]
+        same = [draft for draft in drafts if draft["metadata"].get("title") == title]
+        if not same:
             return list(contents)
-        self.draft = alike[0]
-        there = self._ask("GET", f"{self.depositions}/{self.draft['id']}/files")
-        known = {one["filename"]: one["checksum"].removeprefix("md5:") for one in there}
-        return [name for name, path in contents.items() if known.get(name) != _md5(path)]
+        self.draft = same[0]
+        uploaded = self._ask("GET", f"{self.depositions}/{self.draft['id']}/files")
+        md5 = {file["filename"]: file["checksum"].removeprefix("md5:") for file in uploaded}
+        return [name for name, path in contents.items() if md5.get(name) != _md5(path)]
 
     def put(self, name: str, path: Path) -> None:
-        """Uploads one file, to a new draft if there is none."""
+        """Upload one file, to a new draft if there is none."""
         if self.draft is None:
-            self.draft = self._ask("POST", self.depositions, json={"metadata": self.about})
+            self.draft = self._ask("POST", self.depositions, json={"metadata": self.metadata})
         with path.open("rb") as content:
-            told = self._ask("PUT", f"{self.draft['links']['bucket']}/{name}", data=content)
-        if told["checksum"].removeprefix("md5:") != _md5(path):
+            stored = self._ask("PUT", f"{self.draft['links']['bucket']}/{name}", data=content)
+        if stored["checksum"].removeprefix("md5:") != _md5(path):
             raise UserError(f"{name} arrived damaged.")
 
     def _ask(self, verb: str, address: str, **more: Any) -> Any:
-        """The answer of the server. UserError that says what it refuses, and never the token."""
+        """Return the answer of the server. Raises UserError with its reason, without the token."""
         try:
             answer = self.session.request(verb, address, timeout=SECONDS, **more)
         except requests.RequestException as error:
@@ -91,8 +92,8 @@ def _with_token(request: requests.PreparedRequest) -> requests.PreparedRequest:
     return request
 
 
-def _about(metadata: dict[str, Any]) -> dict[str, Any]:
-    """What Zenodo wants to know, from the metadata of a crate."""
+def _zenodo_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Return the metadata that Zenodo requires, from those of a crate."""
     entities = {entity["@id"]: entity for entity in metadata["@graph"]}
     root = entities["./"]
     authors = root["author"] if isinstance(root["author"], list) else [root["author"]]
@@ -106,7 +107,7 @@ def _about(metadata: dict[str, Any]) -> dict[str, Any]:
 
 
 def _pack(contents: dict[str, Path], target: Path) -> None:
-    """A zip of files by name, under a fixed date: equal content in equal bytes."""
+    """Write files by name to a zip, with a fixed date, so that equal content gives equal bytes."""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, path in sorted(contents.items()):
             entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))

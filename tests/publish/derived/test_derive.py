@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from shiftbench.config import components, config_file, json_schema, reference
-from shiftbench.publish import files
+from shiftbench.publish import result_files
 from shiftbench.publish.derived import derive, tables
 
 ROOT = Path(__file__).parents[3]
@@ -68,9 +68,9 @@ def checkout(tmp_path, monkeypatch) -> Path:
     pd.DataFrame(rows).to_csv(study / "scores.csv", index=False)
     pd.DataFrame(rows)[:1].to_csv(study / "summary.csv", index=False)
     origin = {"core_hours": 0.5, "runs": 2, "commit": "abc"}
-    (study / files.PROVENANCE).write_text(json.dumps(origin))
-    sums = files.checksums(files.of_study(tmp_path / "results/published/mine", "one"))
-    (study / files.CHECKSUMS).write_text(sums)
+    (study / result_files.PROVENANCE).write_text(json.dumps(origin))
+    sums = result_files.checksums(result_files.of_study(tmp_path / "results/published/mine", "one"))
+    (study / result_files.CHECKSUMS).write_text(sums)
     for name in ("config", "docs"):
         (tmp_path / name).mkdir()
     (tmp_path / "docs/findings.yaml").write_text(FINDINGS)
@@ -128,7 +128,7 @@ def test_tables_from_committed_scores_are_those_of_the_workflow(tmp_path) -> Non
 
 def test_checksums_of_derived_files_replace_the_old_ones(tmp_path) -> None:
     (tmp_path / "a.csv").write_text("new")
-    listed = tmp_path / files.CHECKSUMS
+    listed = tmp_path / result_files.CHECKSUMS
     listed.write_text("0  a.csv\n1  b.csv\n")
     derive._seal(tmp_path, ["a.csv"])
     digest = hashlib.sha256(b"new").hexdigest()

@@ -11,7 +11,7 @@ import pytest
 
 from shiftbench.core.errors import UserError
 from shiftbench.publish.derived import findings, pages
-from shiftbench.publish.derived.evidence import Published, Row
+from shiftbench.publish.derived.evidence import Evidence, PublishedResults
 
 MEANS = {"strong": 0.9, "even": 0.8, "weak": 0.8}
 LEDGER = {
@@ -28,7 +28,7 @@ CLAIMS = [
 
 
 @pytest.fixture
-def published(tmp_path: Path) -> Published:
+def published(tmp_path: Path) -> PublishedResults:
     """A study of three methods on two streams, its trials, costs and a ledger."""
     study = tmp_path / "mine/studies/one"
     study.mkdir(parents=True)
@@ -53,15 +53,15 @@ def published(tmp_path: Path) -> Published:
     pd.DataFrame(rows).to_csv(tmp_path / "ledger.csv", index=False)
     costs = {"config": "mine", "runs": 4, "core_hours": 0.1, "trials": 0.15}
     pd.DataFrame([costs]).to_csv(tmp_path / "costs.csv", index=False)
-    return Published(tmp_path)
+    return PublishedResults(tmp_path)
 
 
 def row(**keys: Any) -> dict[str, Any]:
     return {"study": "mine/one", "streams": "digits"} | keys
 
 
-def said(published: Published, says: str, **rows: dict[str, Any]) -> str:
-    finding = findings.Finding.model_validate({"says": says, "rests_on": rows})
+def said(published: PublishedResults, says: str, **rows: dict[str, Any]) -> str:
+    finding = findings.ComputedSentence.model_validate({"says": says, "rests_on": rows})
     return findings.sentence("it", finding, published)
 
 
@@ -147,7 +147,7 @@ def test_words_that_no_row_supports_are_refused(published, says, problem) -> Non
 )
 def test_a_row_about_nothing_is_an_error(published, keys, problem) -> None:
     with pytest.raises(UserError, match=problem):
-        published.answer(Row.model_validate(row(**keys)))
+        published.answer(Evidence.model_validate(row(**keys)))
 
 
 def test_claims_are_counted_once_and_their_judgements_in_brackets(published) -> None:
@@ -181,7 +181,7 @@ def test_markers_without_end_or_of_nothing_are_named(tmp_path, published) -> Non
 
 def test_the_processor_time_of_our_configs_is_in_a_table() -> None:
     root = Path(__file__).parents[3]
-    table = pages.configs(root, Published(root / "results/published"))
+    table = pages.configs(root, PublishedResults(root / "results/published"))
     assert [line.split(" | ")[0] for line in table.splitlines()[2:]] == [
         "| `embedded`", "| `cpu`", "| `paper`",
     ]  # fmt: skip

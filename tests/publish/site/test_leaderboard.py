@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from shiftbench.cli import main
-from shiftbench.publish import crate, entries, files
+from shiftbench.publish import crate, leaderboard_entries, result_files
 from tests import job_calls
 from tests.config.test_user_components import forget
 from tests.publish.site import html
@@ -155,17 +155,17 @@ def test_better_scores_with_new_checksums_do_not_come_out_again(
     rows = pd.read_csv(table)
     rows["score"] += 1.0
     table.write_text(rows.to_csv(index=False, lineterminator="\n"))
-    listed = spoilt / "studies/mine" / files.CHECKSUMS
-    listed.write_text(files.checksums(files.of_study(spoilt, "mine")))
+    listed = spoilt / "studies/mine" / result_files.CHECKSUMS
+    listed.write_text(result_files.checksums(result_files.of_study(spoilt, "mine")))
     told = spoilt / "ro-crate-metadata.json"
     text = told.read_text()
-    for name, path in (("scores.csv", table), (files.CHECKSUMS, listed)):
-        old = files.checksums({"": folder / "somebody/studies/mine" / name}).split()[0]
-        text = text.replace(old, files.checksums({"": path}).split()[0])
+    for name, path in (("scores.csv", table), (result_files.CHECKSUMS, listed)):
+        old = result_files.checksums({"": folder / "somebody/studies/mine" / name}).split()[0]
+        text = text.replace(old, result_files.checksums({"": path}).split()[0])
     told.write_text(text)
-    (spoilt / files.CHECKSUMS).write_text(files.checksums(crate.contents(spoilt)))
+    (spoilt / result_files.CHECKSUMS).write_text(result_files.checksums(crate.contents(spoilt)))
     assert crate.changed(spoilt) == []
-    for one in entries.read(spoilt, trust=True):
+    for one in leaderboard_entries.read(spoilt, trust=True):
         assert one.problem.startswith("its scores are not those of its runs"), one
 
 
@@ -190,7 +190,7 @@ def test_what_is_not_alike_has_no_rank_and_says_why(
     (study,) = found.studies
     (own,) = leaderboard._settings(study, "rows")
     scores = pd.DataFrame({"log_predictive": [0.5, 0.6, 0.7, 0.8]}, index=range(4))
-    entry = entries.Entry("theirs", "s", "x", "better", own, scores, 0, "")
+    entry = leaderboard_entries.Entry("theirs", "s", "x", "better", own, scores, 0, "")
     (board,), _ = leaderboard.boards(found, known, [entry])
     assert [line.rank for line in board.lines] == [1, 2] and board.lines[0].label == "s/better"
     if "setting" in change:

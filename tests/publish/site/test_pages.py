@@ -18,9 +18,9 @@ from shiftbench.config import config_file
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation import figure_style
 from shiftbench.publish.site import (
+    attachments,
     charts,
     collect,
-    files,
     method_styles,
     pages,
     snippet,
@@ -251,10 +251,12 @@ def test_bounds_and_what_seeds_do_not_tell_apart_have_no_wrong_rank(
     study = next(one for one in found.studies if one.place == "cpu/permuted-mnist")
     known = standings.of(study, found.library)
     assert known.bounds == ["independent", "joint"]
-    assert known.place("joint").state == standings.BOUND and known.place("joint").shown == ""
-    assert known.place("vcl-coreset-random") == (1, 11, standings.BEST)
-    assert known.place("si").state == standings.TIED
-    assert known.place("vogn").state == standings.BEHIND
+    assert (
+        known.of_learner("joint").state == standings.BOUND and known.of_learner("joint").shown == ""
+    )
+    assert known.of_learner("vcl-coreset-random") == (1, 11, standings.BEST)
+    assert known.of_learner("si").state == standings.TIED
+    assert known.of_learner("vogn").state == standings.BEHIND
 
 
 def test_the_chart_has_every_score_and_the_looks_of_the_figures(found: collect.Results) -> None:
@@ -346,19 +348,19 @@ def test_large_drawings_stay_in_the_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = next((PUBLISHED / "embedded/studies/permuted-digits/figures").glob("*.png"))
-    made = files.figure(source, tmp_path, "figures", "words")
+    made = attachments.figure(source, tmp_path, "figures", "words")
     assert (tmp_path / made.png).stat().st_size < source.stat().st_size
-    monkeypatch.setattr(files, "LARGEST_SVG", 10)
-    assert files.figure(source, tmp_path, "figures", "words").svg == ""
+    monkeypatch.setattr(attachments, "LARGEST_SVG", 10)
+    assert attachments.figure(source, tmp_path, "figures", "words").svg == ""
 
 
 def test_a_large_table_is_packed_and_is_the_same_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study = collect.collect(copied(tmp_path / "results", "embedded/permuted-digits")).studies[0]
-    assert files.downloads(study, tmp_path / "whole")[-1].endswith("/scores.csv")
-    monkeypatch.setattr(files, "LARGEST_TABLE", 10)
-    packed = tmp_path / "site" / files.downloads(study, tmp_path / "site")[-1]
+    assert attachments.downloads(study, tmp_path / "whole")[-1].endswith("/scores.csv")
+    monkeypatch.setattr(attachments, "LARGEST_TABLE", 10)
+    packed = tmp_path / "site" / attachments.downloads(study, tmp_path / "site")[-1]
     assert packed.name == "scores.csv.gz"
     pd.testing.assert_frame_equal(pd.read_csv(packed), study.scores)
 
@@ -367,7 +369,7 @@ def test_a_figure_has_its_whole_caption_below_it(tmp_path: Path) -> None:
     caption = "What the marks are; " + 20 * "and what they rest on <exactly> & alike, "
     drawn = figure_style.figure(1.0, caption)
     figure_style.save(drawn, tmp_path / "one", caption)
-    made = files.figure(tmp_path / "one.png", tmp_path / "site", "figures", "in short")
+    made = attachments.figure(tmp_path / "one.png", tmp_path / "site", "figures", "in short")
     page = pages._environment().from_string(
         "{% import 'macros.html' as m with context %}{{ m.figure('', one) }}"
     )

@@ -1,4 +1,4 @@
-"""What published studies did cost, trials of settings counted apart, and would at 20 seeds."""
+"""Costs of published studies, of their trials of settings, and of 20 seeds."""
 
 from __future__ import annotations
 
@@ -12,30 +12,33 @@ import pandas as pd
 from shiftbench.config.tuning import TRIALS
 
 SEEDS = 20
-"""As many as the papers with most of them have."""
+"""Largest number of seeds in the papers."""
 COLUMNS = ("config", "study", "seeds", "runs", "core_hours", "trials", "at_20_seeds", "commit")
 
 
 def collect(published: Path) -> pd.DataFrame:
-    """One row a study of the folder of published configs that says what it did cost.
+    """Return one row per study with recorded costs, from the folder of published configs.
 
-    core_hours: of processor time of all runs; trials: of the study's trials, or NaN; at_20_seeds:
-    of both, with the study's runs for 20 seeds.
+    core_hours: processor time of all runs; trials: of the study's trials, or NaN; at_20_seeds: of
+    both, if the runs had 20 seeds.
     """
     rows = [row for path in _studies(published) for row in _row(path)]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def shown(rows: pd.DataFrame) -> pd.DataFrame:
-    """What people read of it: hours to three digits."""
+    """Return the table for reading, with hours to three digits."""
     hours = ["core_hours", "trials", "at_20_seeds"]
     return rows.assign(
-        **{name: rows[name].map(lambda one: "" if pd.isna(one) else f"{one:.3g}") for name in hours}
+        **{
+            name: rows[name].map(lambda value: "" if pd.isna(value) else f"{value:.3g}")
+            for name in hours
+        }
     )
 
 
 def caption(rows: pd.DataFrame) -> str:
-    """What the columns are, and their sums."""
+    """Describe the columns, and give their sum."""
     total = rows["core_hours"].sum() + rows["trials"].sum()
     return (
         "Core-hours: processor time of all runs of a study; trials: of the choice of its settings;"
@@ -57,10 +60,17 @@ def _row(study: Path) -> Iterator[dict[str, Any]]:
     seeds = pd.read_csv(scores)["seed"].nunique()
     trials = _origin(study.with_name(study.name + TRIALS)).get("core_hours", float("nan"))
     own = origin["core_hours"]
-    whole = own * SEEDS / seeds + (0 if pd.isna(trials) else trials)
-    known = {"seeds": seeds, "runs": origin["runs"], "core_hours": own, "trials": trials}
-    place = {"config": study.parents[1].name, "study": study.name}
-    yield place | known | {"at_20_seeds": round(whole, 3), "commit": origin["commit"]}
+    at_20_seeds = own * SEEDS / seeds + (0 if pd.isna(trials) else trials)
+    yield {
+        "config": study.parents[1].name,
+        "study": study.name,
+        "seeds": seeds,
+        "runs": origin["runs"],
+        "core_hours": own,
+        "trials": trials,
+        "at_20_seeds": round(at_20_seeds, 3),
+        "commit": origin["commit"],
+    }
 
 
 def _origin(study: Path) -> dict[str, Any]:

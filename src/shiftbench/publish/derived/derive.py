@@ -1,7 +1,7 @@
-"""Everything committed that can be derived without training, derived again and compared.
+"""Derive all committed files that need no training, and compare them with the committed ones.
 
-In the order in which one rests on the other: tables of published studies, ledger, ranks and costs,
-the config reference and schema, and the sentences and tables of pages.
+In order of dependence: tables of published studies, ledger, ranks and costs, the config reference
+and schema, and the sentences and tables of pages.
 """
 
 from __future__ import annotations
@@ -18,126 +18,129 @@ from shiftbench.config.library import OURS, Library
 from shiftbench.core import atomic_files, checkout
 from shiftbench.data.store import checksum
 from shiftbench.evaluation.overview import ledger
-from shiftbench.publish import files
+from shiftbench.publish import result_files
 from shiftbench.publish.derived import pages, published, tables
-from shiftbench.publish.derived.evidence import Published
+from shiftbench.publish.derived.evidence import PublishedResults
 
 PUBLISHED = Path("results/published")
 STUDIES = "studies"
 REMEDY = "run `make derived`"
 CONTEXT = 60
-"""Characters that are shown of a line that differs."""
+"""Number of characters shown of a line that differs."""
 
 
 def derive(root: Path, of_studies: bool = True, figures: bool = True) -> list[str]:
-    """Derive everything in a checkout, in place. Returns what prose says that does not hold.
+    """Derive everything in a checkout, in place; return the statements of prose that do not hold.
 
-    of_studies: whether the tables of studies are derived, too, which takes most of the time;
-    figures: whether ledger and ranks are drawn.
+    of_studies: derive the tables of studies too, which takes most of the time; figures: draw ledger
+    and ranks.
     """
     folder = root / PUBLISHED
-    for of_config in sorted(folder.glob(f"*/{STUDIES}")):
-        _of_config(of_config.parent, of_studies, figures)
+    for studies in sorted(folder.glob(f"*/{STUDIES}")):
+        _derive_config(studies.parent, of_studies, figures)
     published.write(folder, *_library(), figures)
     atomic_files.write(root / "config" / "README.md", reference.text())
     atomic_files.write(root / "config" / "schema.json", json_schema.text())
-    return pages.fill(root, Published(folder))
+    return pages.fill(root, PublishedResults(folder))
 
 
 def update(root: Path) -> list[str]:
-    """Derive everything in place, unless what it rests on was changed. Returns what is wrong."""
+    """Derive everything in place, unless published inputs changed; return the problems."""
     return list(_changed_inputs(root, derived=tables.FROM_SCORES)) or derive(root)
 
 
 def check(root: Path, of_studies: bool = True, figures: bool = False) -> list[str]:
-    """List what is out of date in a checkout, one line each; write nothing there.
+    """Return the files of a checkout that are out of date, one line each; change nothing.
 
     of_studies, figures: as of `derive`.
     """
-    broken = list(_changed_inputs(root, derived=tables.FROM_SCORES if of_studies else ()))
+    changed = list(_changed_inputs(root, derived=tables.FROM_SCORES if of_studies else ()))
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch)
         _link(root.resolve(), copy, of_studies)
-        said = derive(copy, of_studies, figures)
-        made = sorted(path for path in copy.rglob("*") if path.is_file() and not path.is_symlink())
-        return [*broken, *said, *(text for path in made for text in _compared(root, copy, path))]
+        problems = derive(copy, of_studies, figures)
+        derived = sorted(
+            path for path in copy.rglob("*") if path.is_file() and not path.is_symlink()
+        )
+        outdated = [text for path in derived for text in _compared(root, copy, path)]
+        return [*changed, *problems, *outdated]
 
 
 def _link(root: Path, copy: Path, of_studies: bool) -> None:
-    """A copy of a checkout made of links. What is derived replaces a link: only that is compared.
+    """Copy a checkout as links, which derived files replace, so that only these are compared.
 
-    of_studies: whether files of studies are replaced; if not, their folder is one link.
+    of_studies: files of studies may be replaced; if not, their folder is a single link.
     """
-    left = shutil.ignore_patterns("*.png", "*.svg", *([] if of_studies else [STUDIES]))
+    ignored = shutil.ignore_patterns("*.png", "*.svg", *([] if of_studies else [STUDIES]))
     for name in ("config", "docs", str(PUBLISHED)):
-        shutil.copytree(root / name, copy / name, ignore=left, copy_function=os.symlink)
+        shutil.copytree(root / name, copy / name, ignore=ignored, copy_function=os.symlink)
     for folder in [] if of_studies else (root / PUBLISHED).glob(f"*/{STUDIES}"):
         (copy / folder.relative_to(root)).symlink_to(folder, target_is_directory=True)
     (copy / "README.md").symlink_to(root / "README.md")
 
 
-def _of_config(results: Path, of_studies: bool, figures: bool) -> None:
-    """The tables of a published config and its overview, and the checksums of both."""
-    file, place = checkout.CONFIGS / f"{results.name}.yaml", results / files.OVERVIEW
-    if not file.exists() or not (of_studies or place.is_dir()):
+def _derive_config(results: Path, of_studies: bool, figures: bool) -> None:
+    """Derive the tables of a published config and its overview, and the checksums of both."""
+    file, overview = checkout.CONFIGS / f"{results.name}.yaml", results / result_files.OVERVIEW
+    if not file.exists() or not (of_studies or overview.is_dir()):
         return
     plan = config_file.load(file)
     for study in sorted((results / STUDIES).iterdir()) if of_studies else ():
         if study.name in plan.studies:
-            _seal(study, tables.derive(study, plan, study))
-    if place.is_dir():
+            _write_checksums(study, tables.derive(study, plan, study))
+    if overview.is_dir():
         spec = specs.ledger(plan, results.name)
-        found = {
+        claim_tables = {
             (results.name, study): results / STUDIES / study / "tables" / "claims.csv"
             for study in spec["studies"]
         }
-        made = ledger.write(place / "ledger", spec["claims"], found, figures)
-        _seal(place, [path.name for path in made])
+        files = ledger.write(overview / "ledger", spec["claims"], claim_tables, figures)
+        _write_checksums(overview, [path.name for path in files])
 
 
 def _library() -> tuple[list[dict[str, Any]], dict[str, str], list[str]]:
-    """Of ours: all claims, what figures call methods, and the methods that have no rank."""
+    """Return the claims of our library, the labels of methods, and the methods without rank."""
     library = Library(OURS)
-    spoken = [claim.model_dump(exclude_none=True) for claim in claims.load(library).values()]
+    rows = [claim.model_dump(exclude_none=True) for claim in claims.load(library).values()]
     labels = {name: method.data["label"] for name, method in library.methods.items()}
     bounds = [name for name, method in library.methods.items() if method.data.get("bound")]
-    return spoken, labels, bounds
+    return rows, labels, bounds
 
 
-def _seal(folder: Path, names: list[str]) -> None:
+def _write_checksums(folder: Path, names: list[str]) -> None:
     """Write the checksums of derived files to SHA256SUMS; the lines of all others stay."""
-    listed = folder / files.CHECKSUMS
+    listed = folder / result_files.CHECKSUMS
     lines = listed.read_text(encoding="utf-8").splitlines(keepends=True)
     kept = {line.rstrip("\n").partition("  ")[2]: line for line in lines}
-    made = {name: checksum.line(name, folder / name) for name in names}
-    text = "".join(line for _, line in sorted((kept | made).items()))
+    new = {name: checksum.line(name, folder / name) for name in names}
+    text = "".join(line for _, line in sorted((kept | new).items()))
     atomic_files.write(listed, text)
 
 
 def _changed_inputs(root: Path, derived: Collection[str]) -> Iterator[str]:
-    """Published files that have another checksum than when published, but for derived tables."""
+    """Yield the published files whose checksum changed since, except derived tables."""
     for results in sorted((root / PUBLISHED).glob("*/")):
-        for part in files.parts(results):
-            for path in files.changed(results, part):
-                if part != files.OVERVIEW and path.stem not in derived:
+        for part in result_files.parts(results):
+            for path in result_files.changed(results, part):
+                if part != result_files.OVERVIEW and path.stem not in derived:
                     yield (
                         f"{path.relative_to(root)}: changed since it was published; restore it"
                         " with git, or publish the study again"
                     )
 
 
-def _compared(root: Path, copy: Path, made: Path) -> Iterator[str]:
-    """One line where a derived file is not the committed one."""
-    name = made.relative_to(copy)
+def _compared(root: Path, copy: Path, derived: Path) -> Iterator[str]:
+    """Yield a line if a derived file differs from the committed one."""
+    name = derived.relative_to(copy)
     committed = root / name
     if not committed.exists():
         yield f"{name}: is not committed; {REMEDY}"
-    elif made.read_bytes() != committed.read_bytes():
-        yield f"{name}: {_first_difference(committed, made)}; {REMEDY}"
+    elif derived.read_bytes() != committed.read_bytes():
+        yield f"{name}: {_first_difference(committed, derived)}; {REMEDY}"
 
 
 def _first_difference(committed: Path, derived: Path) -> str:
-    """Where two files differ first, in words."""
+    """Return the first difference of two files, in words."""
     if committed.suffix == ".png":
         return "is drawn otherwise now"
     ours, theirs = (path.read_text(encoding="utf-8").splitlines() for path in (committed, derived))

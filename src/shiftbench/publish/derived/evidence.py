@@ -1,8 +1,8 @@
-"""Evidence for sentences: rows of what is published, computed and checked.
+"""Compute and check the evidence for sentences from published results.
 
-A row names what a sentence rests on: a study with its config, a metric, and one statement about
-methods. It gives the number that the sentence shows, or a `Disagreement` where what is published
-does not bear out the statement.
+A row names the evidence for a sentence: a study with its config, a metric, and one statement about
+methods. It gives the number that the sentence shows, or raises `Disagreement` if published results
+do not support the statement.
 
 Differences are paired by seed and positive where the first method is better. p is of the paired t
 test, corrected by Holm's method over every other method of the study against the second one, on
@@ -38,26 +38,40 @@ class Disagreement(Exception):
     """Raised with the reason if published results do not support a sentence."""
 
 
-class Row(BaseModel):
+class Evidence(BaseModel):
     """Evidence for a sentence: a place in the published results and one statement."""
 
     model_config = ConfigDict(extra="forbid")
 
-    study: str = Field("", description="CONFIG/STUDY, a folder of results/published")
+    study: str = Field(default="", description="CONFIG/STUDY, a folder of results/published")
     metric: str = "accuracy"
-    streams: str = Field("*", description="a pattern of names; all streams if not given")
-    decimals: int | None = Field(None, description="of the number; if not given by its size")
+    streams: str = Field(default="*", description="a pattern of names; all streams if not given")
+    decimals: int | None = Field(
+        default=None, description="of the number; if not given by its size"
+    )
 
-    value: str | None = Field(None, description="mean score of the method, over seeds and streams")
-    best: str | None = Field(None, description="the method has the best mean; its mean")
-    leads: tuple[str, str] | None = Field(None, description="resolved on every stream; by how much")
-    counts: tuple[str, str] | None = Field(None, description="on how many streams it is resolved")
-    unresolved: tuple[str, str] | None = Field(None, description="on no stream resolved")
-    paper: str | None = Field(None, description="the number that a paper prints for the method")
-    claim: str | None = Field(None, description="a claim of config/claims with its number")
-    verdict: str = Field("reproduced", description="of the claim")
-    trials: str | None = Field(None, description="all: every method has as many trials; the number")
-    costs: str | None = Field(None, description="a config: minutes or hours of processor time")
+    value: str | None = Field(
+        default=None, description="mean score of the method, over seeds and streams"
+    )
+    best: str | None = Field(default=None, description="the method has the best mean; its mean")
+    leads: tuple[str, str] | None = Field(
+        default=None, description="resolved on every stream; by how much"
+    )
+    counts: tuple[str, str] | None = Field(
+        default=None, description="on how many streams it is resolved"
+    )
+    unresolved: tuple[str, str] | None = Field(default=None, description="on no stream resolved")
+    paper: str | None = Field(
+        default=None, description="the number that a paper prints for the method"
+    )
+    claim: str | None = Field(default=None, description="a claim of config/claims with its number")
+    verdict: str = Field(default="reproduced", description="of the claim")
+    trials: str | None = Field(
+        default=None, description="all: every method has as many trials; the number"
+    )
+    costs: str | None = Field(
+        default=None, description="a config: minutes or hours of processor time"
+    )
 
     @property
     def kind(self) -> str:
@@ -69,9 +83,10 @@ class Row(BaseModel):
 
 
 class Answer(NamedTuple):
-    """The part of a row that a sentence shows: a number, an interval or a range of streams.
+    """Numbers of a row that a sentence can show.
 
-    In a template `{NAME}` is the number; `{NAME.interval}`, `{NAME.low}` and the others the rest.
+    In a template, `{NAME}` is `text`, and `{NAME.low}`, `{NAME.interval}`, ... are the others. low,
+    high: ends of an interval; least, most: range over streams; of: number of streams.
     """
 
     text: str
@@ -83,15 +98,15 @@ class Answer(NamedTuple):
 
     @property
     def interval(self) -> str:
-        """The 95 % interval in brackets."""
+        """95 % interval in brackets."""
         return f"[{self.low}, {self.high}]"
 
     def __format__(self, _: str) -> str:
         return self.text
 
 
-class Published:
-    """The folder of what is published of all configs, read as rows ask for it."""
+class PublishedResults:
+    """Folder of the published results of all configs; files are read when first needed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -100,122 +115,125 @@ class Published:
         self.ledger = cache(lambda: _texts(folder / "ledger.csv"))
         self.costs = cache(lambda: pd.read_csv(folder / "costs.csv"))
 
-    def place(self, study: str) -> Path:
-        """The folder of a study CONFIG/STUDY. UserError where it is not published."""
+    def study_folder(self, study: str) -> Path:
+        """Return the folder of a study CONFIG/STUDY. Raises UserError if it is not published."""
         config, _, name = study.partition("/")
-        found = self.folder / config / "studies" / name
-        if not (found / "scores.csv").exists():
+        folder = self.folder / config / "studies" / name
+        if not (folder / "scores.csv").exists():
             raise UserError(f'no scores of the study "{study}" are published in {self.folder}')
-        return found
+        return folder
 
-    def answer(self, row: Row) -> Answer:
-        """The number of a row. Disagreement where its statement does not hold."""
+    def answer(self, row: Evidence) -> Answer:
+        """Return the numbers of a row. Raises Disagreement if its statement does not hold."""
         return KINDS[row.kind](self, row)
 
-    def of(self, row: Row) -> dict[str, Scores]:
-        """Scores of the row's metric, by stream."""
-        found = {
+    def by_stream(self, row: Evidence) -> dict[str, Scores]:
+        """Return the scores of the row's metric, by stream."""
+        by_stream = {
             stream: scores
             for (stream, metric), scores in self.scores(row.study).items()
             if metric == row.metric and fnmatch(stream, row.streams)
         }
-        if not found:
+        if not by_stream:
             raise UserError(
                 f'the study "{row.study}" has no metric "{row.metric}" on a stream "{row.streams}"'
             )
-        return found
+        return by_stream
 
     def learners(self, study: str) -> list[str]:
-        """The names of a study's methods."""
+        """Return the names of a study's methods."""
         return list(next(iter(self.scores(study).values())))
 
     def _against(
         self, study: str, metric: str, streams: str, other: str
-    ) -> dict[tuple[str, str], Pair]:
-        """All methods against one, by stream and name; p by Holm's method over them all."""
-        found = {
+    ) -> dict[tuple[str, str], Lead]:
+        """Compare all methods with one, by stream and name; p by Holm's method over all."""
+        row = Evidence(study=study, metric=metric, streams=streams)
+        comparisons = {
             (stream, name): ranking.better(metric, values, scores[other])
-            for stream, scores in self.of(Row(study=study, metric=metric, streams=streams)).items()
+            for stream, scores in self.by_stream(row).items()
             for name, values in scores.items()
             if name != other
         }
-        p = comparison.corrected([one.p for one in found.values()])
+        p = comparison.corrected([each.p for each in comparisons.values()])
         return {
-            place: Pair(one.difference, float(corrected))
-            for (place, one), corrected in zip(found.items(), p, strict=True)
+            key: Lead(each.difference, float(corrected))
+            for (key, each), corrected in zip(comparisons.items(), p, strict=True)
         }
 
     def _scores(self, study: str) -> dict[tuple[str, str], Scores]:
-        return tables.by_metric(tables.cube(tables.scores(self.place(study))))
+        return tables.by_metric(tables.cube(tables.scores(self.study_folder(study))))
 
 
-class Pair(NamedTuple):
-    """Return the lead of one method over another on a stream, and the corrected p."""
+class Lead(NamedTuple):
+    """Lead of one method over another on a stream, and the corrected p."""
 
     difference: Interval
     p: float
 
     @property
     def resolved(self) -> bool:
-        """Whether the first is better, beyond what seeds explain."""
+        """Whether the first method is significantly better."""
         return self.p < ALPHA and self.difference.mean > 0
 
 
-def _pairs(published: Published, row: Row, one: str, other: str) -> dict[str, Pair]:
+def _leads_by_stream(
+    published: PublishedResults, row: Evidence, first: str, second: str
+) -> dict[str, Lead]:
     """Return the lead of one method over the other, by stream."""
-    for scores in published.of(row).values():
-        _method(scores, one, row)
-        _method(scores, other, row)
-    found = published.against(row.study, row.metric, row.streams, other)
-    return {stream: pair for (stream, name), pair in found.items() if name == one}
+    for scores in published.by_stream(row).values():
+        _scores_of(scores, first, row)
+        _scores_of(scores, second, row)
+    leads = published.against(row.study, row.metric, row.streams, second)
+    return {stream: lead for (stream, name), lead in leads.items() if name == first}
 
 
-def _value(published: Published, row: Row) -> Answer:
+def _value(published: PublishedResults, row: Evidence) -> Answer:
     means = [
-        statistics.interval(_method(scores, str(row.value), row), statistics.bounds(row.metric))
-        for scores in published.of(row).values()
+        statistics.interval(_scores_of(scores, str(row.value), row), statistics.bounds(row.metric))
+        for scores in published.by_stream(row).values()
     ]
     if len(means) == 1:
         return _interval(means[0], row)
-    return Answer(_number(float(np.nanmean([one.mean for one in means])), row))
+    return Answer(_number(float(np.nanmean([each.mean for each in means])), row))
 
 
-def _best(published: Published, row: Row) -> Answer:
-    for stream, scores in published.of(row).items():
+def _best(published: PublishedResults, row: Evidence) -> Answer:
+    for stream, scores in published.by_stream(row).items():
         best = next(iter(ranking.best_first(scores, row.metric)))
         if best != row.best:
             raise Disagreement(f"on {stream} {best} has the best {row.metric}, not {row.best}")
     return _value(published, row.model_copy(update={"value": row.best}))
 
 
-def _leads(published: Published, row: Row) -> Answer:
+def _leads(published: PublishedResults, row: Evidence) -> Answer:
     assert row.leads
-    pairs = _pairs(published, row, *row.leads)
-    for stream, pair in pairs.items():
-        if not pair.resolved:
-            raise Disagreement(f"{_told(row, stream, *row.leads, pair)}: no resolved lead")
-    return _range([pair.difference for pair in pairs.values()], row)
+    leads = _leads_by_stream(published, row, *row.leads)
+    for stream, lead in leads.items():
+        if not lead.resolved:
+            raise Disagreement(f"{_describe(row, stream, *row.leads, lead)}: no resolved lead")
+    return _range([lead.difference for lead in leads.values()], row)
 
 
-def _counts(published: Published, row: Row) -> Answer:
+def _counts(published: PublishedResults, row: Evidence) -> Answer:
     assert row.counts
-    pairs = _pairs(published, row, *row.counts)
-    resolved = [pair.difference for pair in pairs.values() if pair.resolved]
-    ends = _range(resolved, row) if resolved else Answer("")
-    return ends._replace(text=str(len(resolved)), of=str(len(pairs)))
+    leads = _leads_by_stream(published, row, *row.counts)
+    resolved = [lead.difference for lead in leads.values() if lead.resolved]
+    answer = _range(resolved, row) if resolved else Answer("")
+    return answer._replace(text=str(len(resolved)), of=str(len(leads)))
 
 
-def _unresolved(published: Published, row: Row) -> Answer:
+def _unresolved(published: PublishedResults, row: Evidence) -> Answer:
     assert row.unresolved
-    pairs = _pairs(published, row, *row.unresolved)
-    for stream, pair in pairs.items():
-        if pair.p < ALPHA:
-            raise Disagreement(f"{_told(row, stream, *row.unresolved, pair)}: it is resolved")
-    return _range([pair.difference for pair in pairs.values()], row)._replace(of=str(len(pairs)))
+    leads = _leads_by_stream(published, row, *row.unresolved)
+    for stream, lead in leads.items():
+        if lead.p < ALPHA:
+            raise Disagreement(f"{_describe(row, stream, *row.unresolved, lead)}: it is resolved")
+    return _range([lead.difference for lead in leads.values()], row)._replace(of=str(len(leads)))
 
 
-def _paper(published: Published, row: Row) -> Answer:
-    table = pd.read_csv(published.place(row.study) / "summary.csv")
+def _paper(published: PublishedResults, row: Evidence) -> Answer:
+    table = pd.read_csv(published.study_folder(row.study) / "summary.csv")
     rows = table[(table["learner"] == row.paper) & (table["metric"] == row.metric)]
     rows = rows[[fnmatch(name, row.streams) for name in rows["stream"]]]
     if len(rows) != 1 or rows["published"].isna().any():
@@ -223,23 +241,24 @@ def _paper(published: Published, row: Row) -> Answer:
     return Answer(_number(float(rows["published"].iloc[0]), row))
 
 
-def _claim(published: Published, row: Row) -> Answer:
+def _claim(published: PublishedResults, row: Evidence) -> Answer:
     ledger = published.ledger()
-    places = ledger["config"] + "/" + ledger["study"]
-    found = ledger[(ledger["claim"] == row.claim) & (places == row.study)]
-    found = found[[fnmatch(name, row.streams) for name in found["stream"]]]
-    if len(found) != 1:
-        raise UserError(f"{len(found)} rows of ledger.csv are about {row.claim} in {row.study}")
-    (one,) = found.to_dict("records")
-    if one["verdict"] != row.verdict:
-        raise Disagreement(f"the claim {row.claim} is {one['verdict']}, not {row.verdict}")
-    about = row.model_copy(update={"metric": one["metric"]})
-    return Answer(*(_number(float(one[key] or "nan"), about) for key in ("ours", "low", "high")))
+    studies = ledger["config"] + "/" + ledger["study"]
+    rows = ledger[(ledger["claim"] == row.claim) & (studies == row.study)]
+    rows = rows[[fnmatch(name, row.streams) for name in rows["stream"]]]
+    if len(rows) != 1:
+        raise UserError(f"{len(rows)} rows of ledger.csv are about {row.claim} in {row.study}")
+    (judged,) = rows.to_dict("records")
+    if judged["verdict"] != row.verdict:
+        raise Disagreement(f"the claim {row.claim} is {judged['verdict']}, not {row.verdict}")
+    of_metric = row.model_copy(update={"metric": judged["metric"]})
+    ends = ("ours", "low", "high")
+    return Answer(*(_number(float(judged[key] or "nan"), of_metric) for key in ends))
 
 
-def _trials(published: Published, row: Row) -> Answer:
-    place = published.place(row.study)
-    choices = place.with_name(place.name + TRIALS) / "choices"
+def _trials(published: PublishedResults, row: Evidence) -> Answer:
+    folder = published.study_folder(row.study)
+    choices = folder.with_name(folder.name + TRIALS) / "choices"
     tried = {
         path.stem: len(json.loads(path.read_text(encoding="utf-8"))["trials"])
         for path in sorted(choices.glob("*/*.json"))
@@ -253,11 +272,11 @@ def _trials(published: Published, row: Row) -> Answer:
     return Answer(str(next(iter(tried.values()))))
 
 
-def _costs(published: Published, row: Row) -> Answer:
+def _costs(published: PublishedResults, row: Evidence) -> Answer:
     return Answer(hours(published, str(row.costs)))
 
 
-KINDS: Mapping[str, Callable[[Published, Row], Answer]] = {
+KINDS: Mapping[str, Callable[[PublishedResults, Evidence], Answer]] = {
     "value": _value,
     "best": _best,
     "leads": _leads,
@@ -268,49 +287,49 @@ KINDS: Mapping[str, Callable[[Published, Row], Answer]] = {
     "trials": _trials,
     "costs": _costs,
 }
-"""By the key of a row, what computes and checks it."""
+"""Function that computes and checks a row, by the key of its statement."""
 
 
-def hours(published: Published, config: str) -> str:
-    """Processor time of the published studies of a config, their trials included, in words."""
+def hours(published: PublishedResults, config: str) -> str:
+    """Return the processor time of published studies of a config, with trials, in words."""
     table = published.costs()
     rows = table[table["config"] == config]
     total = float(rows["core_hours"].sum() + rows["trials"].sum())
     return f"{total:.1f} hours" if total >= 1 else f"{60 * total:.1f} minutes"
 
 
-def _method(scores: Scores, name: str, row: Row) -> np.ndarray:
+def _scores_of(scores: Scores, name: str, row: Evidence) -> np.ndarray:
     if name not in scores:
         raise UserError(f'the study "{row.study}" has no method "{name}"')
     return scores[name]
 
 
-def _interval(of: Interval, row: Row) -> Answer:
-    return Answer(*(_number(one, row) for one in (of.mean, of.low, of.high)))
+def _interval(of: Interval, row: Evidence) -> Answer:
+    return Answer(*(_number(value, row) for value in (of.mean, of.low, of.high)))
 
 
-def _range(differences: list[Interval], row: Row) -> Answer:
-    """One difference with its interval, or the smallest and the largest of several."""
+def _range(differences: list[Interval], row: Evidence) -> Answer:
+    """Return one difference with its interval, or the smallest and the largest of several."""
     if len(differences) == 1:
         return _interval(differences[0], row)
-    means = [one.mean for one in differences]
+    means = [difference.mean for difference in differences]
     least, most = _number(min(means), row), _number(max(means), row)
     return Answer(f"{least} to {most}", least=least, most=most)
 
 
-def _number(value: float, row: Row) -> str:
-    """Percent or points with one decimal of fractions, three digits of anything else."""
+def _number(value: float, row: Evidence) -> str:
+    """Return fractions in percent with one decimal, other numbers with three digits."""
     of_fraction = components.metric(row.metric).unit == "fraction"
     if row.decimals is not None:
         return f"{value * (100 if of_fraction else 1):z,.{row.decimals}f}"
     return f"{100 * value:z.1f}" if of_fraction else f"{value:z.3g}"
 
 
-def _told(row: Row, stream: str, one: str, other: str, pair: Pair) -> str:
-    ours = _interval(pair.difference, row)
+def _describe(row: Evidence, stream: str, first: str, second: str, lead: Lead) -> str:
+    ours = _interval(lead.difference, row)
     return (
-        f"{row.metric} of {one} over {other} in {row.study} on {stream} is {ours}"
-        f" {ours.interval} with corrected p = {pair.p:.2g}"
+        f"{row.metric} of {first} over {second} in {row.study} on {stream} is {ours}"
+        f" {ours.interval} with corrected p = {lead.p:.2g}"
     )
 
 

@@ -1,8 +1,7 @@
 """Findings: sentences about results whose numbers are computed, from docs/findings.yaml.
 
-A finding is a template and the rows that it rests on (`overview.evidence`). Words that state a
-comparison need a row of that kind: "lead" needs a resolved difference, "trials" equal numbers of
-trials.
+A finding is a template with its evidence (`derived.evidence`). Words that state a comparison need
+evidence of that kind: "lead" needs a resolved difference, "trials" equal numbers of trials.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from shiftbench.core.errors import UserError
-from shiftbench.publish.derived.evidence import Disagreement, Published, Row
+from shiftbench.publish.derived.evidence import Disagreement, Evidence, PublishedResults
 
 LONGEST = 30
-"""Words of a sentence."""
+"""Largest number of words of a sentence."""
 TYPED = re.compile(r"\d\.\d|\d ?%|\d points|\d-fold")
-"""Numbers that must be computed; names such as CIFAR-10 and settings such as 25 rows are typed."""
+"""Numbers that must be computed, unlike names (CIFAR-10) and settings (25 rows)."""
 WORDS = {
     re.compile(r"\bleads?\b|\bahead of\b|\bbeats?\b|\bbetter than\b"): {"leads", "counts"},
     re.compile(r"\balike\b|\btrials\b"): {"trials"},
@@ -32,31 +31,31 @@ WORDS = {
     },
     re.compile(r"\bbest\b|\bhighest\b|\blowest\b"): {"best"},
 }
-"""Words of a sentence, and the kinds of rows that may support them."""
+"""Words of a sentence, with the kinds of evidence that may support them."""
 
 
-class Finding(BaseModel):
-    """A sentence or two with placeholders, and a row for each placeholder."""
+class ComputedSentence(BaseModel):
+    """A sentence or two with placeholders, and evidence for each placeholder."""
 
     model_config = ConfigDict(extra="forbid")
 
     says: str
-    rests_on: dict[str, Row]
+    rests_on: dict[str, Evidence]
 
 
-def load(path: Path) -> dict[str, Finding]:
-    """All findings of a file by name. UserError for a file that has another form."""
+def load(path: Path) -> dict[str, ComputedSentence]:
+    """Return all findings of a file by name. Raises UserError for a file of another form."""
     try:
         content: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-        return {name: Finding.model_validate(entry) for name, entry in content.items()}
+        return {name: ComputedSentence.model_validate(entry) for name, entry in content.items()}
     except (ValidationError, yaml.YAMLError) as error:
         raise UserError(f"{path}: {error}") from None
 
 
-def sentence(name: str, finding: Finding, published: Published) -> str:
-    """The sentence with the numbers of what is published.
+def sentence(name: str, finding: ComputedSentence, published: PublishedResults) -> str:
+    """Return the sentence with the numbers of published results.
 
-    UserError where a row disagrees, or the words state what no row supports.
+    Raises UserError if results disagree, or the words state something without evidence.
     """
     if problem := _unsupported(finding):
         raise UserError(f'finding {name}: {problem}. It says: "{finding.says}"')
@@ -74,11 +73,10 @@ def sentence(name: str, finding: Finding, published: Published) -> str:
         raise UserError(f"finding {name}: {error}") from None
 
 
-def _unsupported(finding: Finding) -> str:
+def _unsupported(finding: ComputedSentence) -> str:
     """Return the support that the words of a finding lack, or an empty text."""
     words = re.sub(r"\{.*?\}", "N", finding.says)
-    long = [one for one in re.split(r"(?<=[.;:])\s", words) if len(one.split()) > LONGEST]
-    if long:
+    if any(len(part.split()) > LONGEST for part in re.split(r"(?<=[.;:])\s", words)):
         return f"a sentence has more than {LONGEST} words"
     if typed := TYPED.search(re.sub(r"\{.*?\}", "", finding.says)):
         return f'the number "{typed.group()}" is typed; compute it from a row'

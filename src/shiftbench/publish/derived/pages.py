@@ -1,4 +1,4 @@
-"""Markdown pages whose result sentences and tables are written between markers.
+"""Write the result sentences and tables of Markdown pages between markers.
 
 <!-- finding: NAME -->the sentence<!-- /finding -->
 <!-- table: NAME -->the table<!-- /table -->
@@ -17,30 +17,33 @@ from shiftbench.core import atomic_files
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.scoring import verdicts
 from shiftbench.publish.derived import evidence, findings
-from shiftbench.publish.derived.evidence import Published
+from shiftbench.publish.derived.evidence import PublishedResults
 
 MARKER = re.compile(
     r"(<!-- (?P<kind>finding|table): (?P<name>[\w-]+) -->)(?P<text>.*?)(<!-- /(?P=kind) -->)",
     re.DOTALL,
 )
 TYPED = re.compile(r"\d (?:percentage )?points?\b|\[-?\d*\.\d+, -?\d*\.\d+\]")
-"""Differences and intervals: in a page with markers they stand between these only."""
+"""Differences and intervals, which a page with markers may have only between these."""
 OPENED = re.compile(r"<!-- /?(?:finding|table)\b")
 CONFIGS = ("embedded", "cpu", "paper")
 
 
-def fill(root: Path, published: Published) -> list[str]:
-    """Write what belongs between the markers of all pages of a checkout, in place.
+def fill(root: Path, published: PublishedResults) -> list[str]:
+    """Write sentences and tables between the markers of all pages of a checkout, in place.
 
-    Returns what could not be written, and why.
+    Returns the problems, one text each.
     """
-    known = findings.load(root / "docs" / "findings.yaml")
-    found = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
-    return [text for page in found for text in _fill(root, page, known, published)]
+    sentences = findings.load(root / "docs" / "findings.yaml")
+    paths = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+    return [text for page in paths for text in _fill(root, page, sentences, published)]
 
 
 def _fill(
-    root: Path, page: Path, known: dict[str, findings.Finding], published: Published
+    root: Path,
+    page: Path,
+    sentences: dict[str, findings.ComputedSentence],
+    published: PublishedResults,
 ) -> list[str]:
     text, problems = page.read_text(encoding="utf-8"), []
     where = page.relative_to(root)
@@ -48,11 +51,11 @@ def _fill(
     def written(marker: re.Match[str]) -> str:
         kind, name = marker["kind"], marker["name"]
         try:
-            content = _content(kind, name, known, root, published)
+            content = _content(kind, name, sentences, root, published)
         except UserError as error:
             problems.append(f"{where}: {error}")
             return marker[0]
-        # Markdown shows a line that begins with a marker as it is: the sentence has its own.
+        # Markdown does not format a line that begins with a marker, so text gets its own line.
         around = "\n\n" if kind == "table" else "\n" * marker["text"].startswith("\n")
         return f"{marker[1]}{around}{content}{around}{marker[5]}"
 
@@ -70,18 +73,22 @@ def _fill(
 
 
 def _content(
-    kind: str, name: str, known: dict[str, findings.Finding], root: Path, published: Published
+    kind: str,
+    name: str,
+    sentences: dict[str, findings.ComputedSentence],
+    root: Path,
+    published: PublishedResults,
 ) -> str:
-    names: Mapping[str, object] = TABLES if kind == "table" else known
+    names: Mapping[str, object] = TABLES if kind == "table" else sentences
     if name not in names:
         raise UserError(f'no {kind} is called "{name}"; there are {", ".join(names)}')
     if kind == "table":
         return TABLES[name](root, published)
-    return findings.sentence(name, known[name], published)
+    return findings.sentence(name, sentences[name], published)
 
 
-def papers(root: Path, published: Published) -> str:
-    """Verdicts by paper: a claim once, in brackets the rows of the ledger that judge it."""
+def papers(root: Path, published: PublishedResults) -> str:
+    """Return the table of verdicts by paper: claims and, in brackets, rows of the ledger."""
     rows = published.ledger()
     judged = (
         rows.groupby(["paper", "claim"], sort=False)["verdict"].agg(verdicts.of_claim).reset_index()
@@ -107,20 +114,23 @@ def _counted(claims: pd.DataFrame, rows: pd.DataFrame, kind: str) -> str:
     return f"{number} ({judgements})"
 
 
-def configs(root: Path, published: Published) -> str:
-    """Studies of each config of ours, how many are published with costs, and what they took."""
+def configs(root: Path, published: PublishedResults) -> str:
+    """Return the table of our configs: studies, published runs and processor time."""
     costs, lines = published.costs(), []
     for name in CONFIGS:
         plan = yaml.safe_load((root / "config" / f"{name}.yaml").read_text(encoding="utf-8"))
-        done = costs[costs["config"] == name]
-        took = evidence.hours(published, name) if len(done) else "never run as a whole"
-        runs = f"{done['runs'].sum():,}" if len(done) else "-"
-        lines.append([f"`{name}`", str(len(plan["studies"])), runs, took])
+        own = costs[costs["config"] == name]
+        hours = evidence.hours(published, name) if len(own) else "never run as a whole"
+        runs = f"{own['runs'].sum():,}" if len(own) else "-"
+        lines.append([f"`{name}`", str(len(plan["studies"])), runs, hours])
     return _table(["config", "studies", "runs", "processor time, measured"], lines)
 
 
-TABLES: Mapping[str, Callable[[Path, Published], str]] = {"papers": papers, "configs": configs}
-"""By name, what writes the tables of pages."""
+TABLES: Mapping[str, Callable[[Path, PublishedResults], str]] = {
+    "papers": papers,
+    "configs": configs,
+}
+"""Function that writes a table of a page, by name."""
 
 
 def _table(head: list[str], lines: list[list[str]]) -> str:

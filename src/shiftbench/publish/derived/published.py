@@ -1,6 +1,6 @@
-"""The overview of all published results: ledger, ranks and costs, over every config.
+"""Overview of all published results, over every config: ledger, ranks and costs.
 
-Made from what is published of each study, so that it can be made again from a clone.
+Computed from the published files of each study alone, so that a clone can compute it again.
 """
 
 from __future__ import annotations
@@ -24,29 +24,39 @@ def write(
     bounds: Collection[str] = (),
     figures: bool = True,
 ) -> list[Path]:
-    """Write ledger.csv, .md, .svg and .png, costs.csv and .md; where they can be, ranks.svg, .png.
+    """Write ledger, costs and, if there are enough studies, ranks; return the files.
 
-    published: a folder of configs, such as results/published. claims: those of the library, as in
-    the spec of a ledger; labels: what figures call methods; bounds: those that have no rank.
-    figures: whether .svg and .png are written.
+    Parameters
+    ----------
+    published
+        Folder of configs, such as results/published.
+    claims
+        Claims of the library, as in the spec of a ledger.
+    labels
+        Labels of methods in figures.
+    bounds
+        Methods without a rank.
+    figures
+        Write .svg and .png, besides .csv and .md.
     """
     tables = {
-        _place(path): path for path in sorted(published.glob("*/studies/*/tables/claims.csv"))
+        _config_and_study(path): path
+        for path in sorted(published.glob("*/studies/*/tables/claims.csv"))
     }
-    made = ledger.write(published / "ledger", claims, tables, figures)
+    files = ledger.write(published / "ledger", claims, tables, figures)
     spent = costs.collect(published)
     table_files.save(spent, published / "costs", costs.caption(spent), costs.shown(spent))
-    made += [published / "costs.csv", published / "costs.md"]
+    files += [published / "costs.csv", published / "costs.md"]
     scores = tuned_scores(published) if figures else None
     if scores is not None and ranks.possible(scores, bounds):
-        told = ranks.caption(ranks.shared(scores, bounds))
-        figure_style.save(ranks.draw(scores, labels, bounds), published / "ranks", told)
-        made += [published / "ranks.png", published / "ranks.svg"]
-    return made
+        caption = ranks.caption(ranks.shared(scores, bounds))
+        figure_style.save(ranks.draw(scores, labels, bounds), published / "ranks", caption)
+        files += [published / "ranks.png", published / "ranks.svg"]
+    return files
 
 
 def tuned_scores(published: Path) -> pd.DataFrame:
-    """The scores of all studies whose methods are tuned alike, those with a study of trials."""
+    """Return the scores of all studies with trials, whose methods are all tuned."""
     tuned = [
         path
         for path in sorted(published.glob("*/studies/*/scores.csv"))
@@ -56,7 +66,7 @@ def tuned_scores(published: Path) -> pd.DataFrame:
     return pd.concat(map(pd.read_csv, tuned)) if tuned else pd.DataFrame(columns=columns)
 
 
-def _place(table: Path) -> tuple[str, str]:
-    """Config and study of a table."""
+def _config_and_study(table: Path) -> tuple[str, str]:
+    """Return config and study of a table."""
     study = table.parents[1]
     return study.parents[1].name, study.name

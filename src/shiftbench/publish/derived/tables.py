@@ -1,7 +1,7 @@
-"""Tables of a published study, derived again from the scores that are committed with it.
+"""Derive tables of a published study again from the scores that are committed with it.
 
-The cube of scores and the runs behind it are not committed, so that only tables that rest on
-scores by seed can be derived; `NEEDS_RUNS` names the others, with the reason.
+The cube of scores and the runs are not committed, so only tables that need nothing but scores by
+seed can be derived; `NEEDS_RUNS` names the others, with the reason.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from shiftbench.evaluation.scoring import results
 from shiftbench.evaluation.scoring.results import StudyResults
 
 FROM_SCORES = ("claims", "neighbours", "regime-table", "score-table")
-"""Tables that scores by seed are enough for; of claims, the share of training is as published."""
+"""Tables that need only scores by seed; claims keep the published share of training."""
 NEEDS_RUNS = {
     "average-accuracy": "the spread within segments is of scores by task",
     "changepoint-dates": "the dates and the sizes of changes are in the streams",
@@ -35,17 +35,17 @@ NEEDS_RUNS = {
     "regret-table": "the printed numbers are found by the specs of streams and runs",
     "word-changes": "the words that changed are in the runs",
 }
-"""All other tables, with what they need that is not committed."""
+"""All other tables, with the reason why they need files that are not committed."""
 SEEDS = re.compile(r" (?:Seeds vary|All seeds see|Looks ahead: ).*\Z", re.DOTALL)
-"""The end of a caption, about what seeds vary: it is read from the runs, and kept as published."""
+"""End of a caption on what seeds vary: it depends on runs, and is kept as published."""
 
 
 @dataclass(frozen=True)
-class _Published(StudyResults):
-    """The results of a study without runs: what is told of them is as published.
+class _WithoutRuns(StudyResults):
+    """Results of a study without its runs, whose properties are as published.
 
-    seeds: the end of a caption about seeds. shares: of the paper's training, by stream and method.
-    by_metric: the scores of the cube, as `by_metric` has them.
+    seeds: end of the caption on seeds; shares: of the paper's training, by stream and method;
+    by_metric: scores as of the function `by_metric`.
     """
 
     seeds: str = ""
@@ -53,11 +53,11 @@ class _Published(StudyResults):
     by_metric: Mapping[tuple[str, str], Mapping[str, np.ndarray]] = field(default_factory=dict)
 
     def score(self, stream: str, learner: str, metric: str) -> np.ndarray:
-        """Scores [seed]; NaN for failed seeds."""
+        """Return scores [seed]; NaN for failed seeds."""
         return self.by_metric[stream, metric][learner]
 
     def share(self, stream: str, method: str, paper: str) -> float:
-        """The published share; rounded, as the table has it."""
+        """Return the published share, rounded as in the table."""
         return self.shares[stream, method]
 
     def _caption_notes(self, streams: Sequence[str]) -> tuple[str, str]:
@@ -65,35 +65,35 @@ class _Published(StudyResults):
 
 
 _NO_STREAM = xr.Dataset(attrs={"spec": "{}"})
-"""Stands for a stream, whose store is not published; it has no setting of a user's data."""
+"""Placeholder for a stream, whose store is not published, without settings of a user's data."""
 
 
-def derive(study: Path, config: Config, stem: Path) -> list[str]:
-    """Write the tables of a published study that scores are enough for below the folder `stem`.
+def derive(study: Path, config: Config, target: Path) -> list[str]:
+    """Write the tables of a published study that need only scores below the folder `target`.
 
     Returns their names below the study's folder, such as tables/neighbours.csv.
     """
-    there = [path.stem for path in sorted(study.glob("tables/*.csv"))]
-    names = [name for name in there if name in FROM_SCORES]
-    found = cube(scores(study)) if names else xr.Dataset()
+    published = [path.stem for path in sorted(study.glob("tables/*.csv"))]
+    names = [name for name in published if name in FROM_SCORES]
+    of_study = cube(scores(study)) if names else xr.Dataset()
     for name in names:
         spec = specs.artefact(config, study.name, name)
-        _derive(name, _results(study, spec, found), stem / "tables" / name)
+        _derive(name, _results(study, spec, of_study), target / "tables" / name)
     return [f"tables/{name}.{kind}" for name in names for kind in ("csv", "md")]
 
 
-def _derive(name: str, found: StudyResults, stem: Path) -> None:
+def _derive(name: str, study: StudyResults, stem: Path) -> None:
     module = components.load("artefacts", name)
-    table = module.tabulate(found)
-    shown = module.shown(table) if hasattr(module, "shown") else None
-    table_files.save(table, stem, module.caption(found), shown)
+    table = module.tabulate(study)
+    readable = module.shown(table) if hasattr(module, "shown") else None
+    table_files.save(table, stem, module.caption(study), readable)
 
 
 def _results(study: Path, spec: Mapping[str, Any], scores: xr.Dataset) -> StudyResults:
     published = (study / "tables" / f"{spec['artefact']}.md").read_text(encoding="utf-8")
     claims = [results.claim(entry) for entry in spec.get("claims") or ()]
     seeds = SEEDS.search(published.rstrip("\n"))
-    return _Published(
+    return _WithoutRuns(
         name=spec["study"],
         title=spec["title"],
         cuts=spec.get("cuts") or "",
@@ -115,22 +115,22 @@ def _results(study: Path, spec: Mapping[str, Any], scores: xr.Dataset) -> StudyR
 
 
 def scores(study: Path) -> pd.DataFrame:
-    """The committed scores of a study, as rows of `scoring.tidy`."""
+    """Return the committed scores of a study, as rows of `scoring.tidy`."""
     path = study / "scores.csv"
     return pd.read_csv(path, keep_default_na=False, na_values={"score": [""]})
 
 
 def cube(rows: pd.DataFrame) -> xr.Dataset:
-    """score and status over stream, learner, metric and seed, of the rows of `scoring.tidy`."""
+    """Return score and status over stream, learner, metric, seed, from rows of `scoring.tidy`."""
     axes = ["stream", "learner", "metric", "seed"]
     labels = {name: rows[name].unique() for name in axes}
-    found = rows.set_index(axes)[["score", "status"]].to_xarray().reindex(labels)
-    status = found["status"].isel(metric=0, drop=True).fillna("").astype(str)
-    return xr.Dataset({"score": found["score"].astype(float), "status": status})
+    arrays = rows.set_index(axes)[["score", "status"]].to_xarray().reindex(labels)
+    status = arrays["status"].isel(metric=0, drop=True).fillna("").astype(str)
+    return xr.Dataset({"score": arrays["score"].astype(float), "status": status})
 
 
 def by_metric(scores: xr.Dataset) -> dict[tuple[str, str], dict[str, np.ndarray]]:
-    """Scores [seed] by stream and metric, then learner: a look-up that takes no time."""
+    """Return scores [seed] by stream and metric, then by learner, for fast look-ups."""
     values = scores["score"].transpose("stream", "metric", "learner", "seed").values
     streams, metrics, learners = (scores[axis].values for axis in ("stream", "metric", "learner"))
     return {
@@ -141,19 +141,20 @@ def by_metric(scores: xr.Dataset) -> dict[tuple[str, str], dict[str, np.ndarray]
 
 
 def _shares(study: Path, claims: Sequence[Any]) -> dict[tuple[str, str], float]:
-    """By stream and method, the largest published share of a claim that is about the method.
+    """Return by stream and method the largest published share of a claim about the method.
 
-    The share of a claim is the least of its methods, and that of these numbers is the same.
+    The published share of a claim is the smallest of its methods; these numbers give the same.
     """
     path = study / "tables" / "claims.csv"
     if not path.exists():
         return {}
     rows = pd.read_csv(path, dtype=str, keep_default_na=False)
-    told = {(row.claim, row.stream): float(row.share) for row in rows.itertuples()}
+    keys = zip(rows["claim"], rows["stream"], strict=True)
+    published = dict(zip(keys, map(float, rows["share"]), strict=True))
     shares: dict[tuple[str, str], float] = {}
     for claim, streams in claims:
         for stream in streams:
             for method in claim.holds.methods:
-                place = stream, method
-                shares[place] = max(shares.get(place, 0.0), told[claim.name, stream])
+                share = max(shares.get((stream, method), 0.0), published[claim.name, stream])
+                shares[stream, method] = share
     return shares

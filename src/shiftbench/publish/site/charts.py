@@ -1,7 +1,7 @@
-"""The interactive figure of a study: every seed's score, to be looked at closely.
+"""Interactive figure of a study with the score of every seed.
 
-A Vega-Lite chart whose metric, stream, seed and methods the reader chooses. The libraries that
-draw it are one file of the site, the scores are in the page.
+A Vega-Lite chart, whose metric, stream, seed and methods the reader chooses. Its libraries are one
+file of the site, the scores are in the page.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import vl_convert
 
 from shiftbench.publish.site import numbers
 from shiftbench.publish.site.collect import Study
-from shiftbench.publish.site.method_styles import SHAPES, Look
+from shiftbench.publish.site.method_styles import SHAPES, MethodStyle
 
 DIGITS = 6
-"""Of a score in the page."""
+"""Significant digits of a score in the page."""
 ROW = 22
 """Height of a method in the chart, in pixels, while all are shown."""
 FEWEST = 2
-"""Scores below which there is nothing to choose."""
+"""Smallest number of scores with a chart."""
 LICENCES = (
     "/* Vega, Vega-Lite and Vega-Embed, bundled by vl-convert: BSD-3-Clause, University of"
     " Washington Interactive Data Lab and contributors. */\n"
@@ -30,18 +30,26 @@ LICENCES = (
 
 
 def library() -> str:
-    """The JavaScript that draws the charts: it defines vegaEmbed, and needs no network."""
+    """Return the JavaScript that draws charts: it defines vegaEmbed, and needs no network."""
     bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    # Its names would be global otherwise.
+    # Wrapped in a function, because its names would be global otherwise.
     return f"{LICENCES}(() => {{{bundle}}})();\n"
 
 
-def chart(study: Study, metric: str, looks: Mapping[str, Look]) -> dict[str, Any] | None:
-    """Data and Vega-Lite spec of a study's chart, which shows a metric at first; None where no
-    score of a seed is known.
+def chart(study: Study, metric: str, styles: Mapping[str, MethodStyle]) -> dict[str, Any] | None:
+    """Return data and Vega-Lite spec of a study's chart, or None without scores of seeds.
 
-    data: `names` of streams, learners (by label) and metrics, `rows` of stream, learner, metric
-    (numbers of these), seed, score as the page writes it: in percent where it is a fraction.
+    `names` are those of streams, learners (their labels) and metrics; `rows` have the indices of
+    stream, learner and metric, the seed, and the score as displayed: fractions in percent.
+
+    Parameters
+    ----------
+    study
+        The study.
+    metric
+        The metric that the chart shows first.
+    styles
+        Colour and marker by learner.
     """
     scores = study.scores
     if scores is None or scores["score"].notna().sum() < FEWEST:
@@ -51,23 +59,23 @@ def chart(study: Study, metric: str, looks: Mapping[str, Look]) -> dict[str, Any
         "learner": study.learners,
         "metric": study.metrics,
     }
-    known = scores[np.isfinite(scores["score"])]
-    places = [known[key].map({name: at for at, name in enumerate(names[key])}) for key in names]
+    finite = scores[np.isfinite(scores["score"])]
+    indices = [finite[key].map({name: i for i, name in enumerate(names[key])}) for key in names]
     units = {name: numbers.unit(name) for name in study.metrics}
-    shown = known["score"] * known["metric"].map(units).eq("%").map({True: 100, False: 1})
-    rows = zip(*places, known["seed"], shown, strict=True)
+    displayed = finite["score"] * finite["metric"].map(units).eq("%").map({True: 100, False: 1})
+    rows = zip(*indices, finite["seed"], displayed, strict=True)
     labels = [study.label(name) for name in study.learners]
     return {
         "names": {**names, "learner": labels},
         "rows": [[*map(int, row[:4]), float(f"{row[4]:.{DIGITS}g}")] for row in rows],
-        "spec": _spec(labels, [looks[name] for name in study.learners], metric, study.streams[0]),
+        "spec": _spec(labels, [styles[name] for name in study.learners], metric, study.streams[0]),
         "units": units,
     }
 
 
-def _spec(labels: list[str], looks: list[Look], metric: str, stream: str) -> dict[str, Any]:
-    """A row a method: a mark for each seed, and a tick at the mean of those that are shown."""
-    chosen = [
+def _spec(labels: list[str], styles: list[MethodStyle], metric: str, stream: str) -> dict[str, Any]:
+    """Return the spec: a row per method, a mark per seed, and a tick at the mean of those shown."""
+    parameters = [
         alt.param("metric", value=metric),
         alt.param("stream", value=stream),
         alt.param("seed", value=-1),
@@ -75,15 +83,15 @@ def _spec(labels: list[str], looks: list[Look], metric: str, stream: str) -> dic
     ]
     colour = alt.Color(
         "learner:N",
-        scale=alt.Scale(domain=labels, range=[look.colour for look in looks]),
+        scale=alt.Scale(domain=labels, range=[style.colour for style in styles]),
         legend=None,
     )
     shape = alt.Shape(
         "learner:N",
-        scale=alt.Scale(domain=labels, range=[SHAPES[look.marker] for look in looks]),
+        scale=alt.Scale(domain=labels, range=[SHAPES[style.marker] for style in styles]),
         legend=None,
     )
-    # The title has no metric's name: that stands in the chooser above.
+    # The title does not name the metric, which the chooser above shows.
     x = alt.X("score:Q", scale=alt.Scale(zero=False), title="score")
     y = alt.Y("learner:N", sort=labels, title=None, axis=alt.Axis(labelLimit=0))
     tooltip = [alt.Tooltip(name) for name in ("learner:N", "seed:Q", "score:Q", "stream:N")]
@@ -99,7 +107,7 @@ def _spec(labels: list[str], looks: list[Look], metric: str, stream: str) -> dic
     means = base.mark_tick(thickness=2, color="black").encode(
         alt.X("mean(score):Q"), y, tooltip=["learner:N", "mean(score):Q"]
     )
-    whole = (points + means).add_params(*chosen)
+    whole = (points + means).add_params(*parameters)
     return whole.properties(
         width="container",
         height=ROW * len(labels),

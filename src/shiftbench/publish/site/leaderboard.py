@@ -13,7 +13,7 @@ import numpy as np
 
 from shiftbench.config import specs
 from shiftbench.evaluation.scoring import ranking, statistics
-from shiftbench.publish.entries import Entry, Setting
+from shiftbench.publish.leaderboard_entries import Conditions, Entry
 from shiftbench.publish.site import numbers
 from shiftbench.publish.site.collect import Results, Study
 from shiftbench.publish.site.standings import BOUND, Standings
@@ -54,21 +54,23 @@ def boards(
         metric = known[study.place].metric
         for stream in study.streams if metric else ():
             ours = _settings(study, stream)
-            alike = [one for one in entries if one.setting.stream in {own.stream for own in ours}]
+            alike = [
+                one for one in entries if one.conditions.stream in {own.stream for own in ours}
+            ]
             placed |= {id(one) for one in alike}
             if alike:
                 made.append(_board(study, stream, str(metric), known[study.place], ours, alike))
     return made, [one for one in entries if id(one) not in placed]
 
 
-def _settings(study: Study, stream: str) -> set[Setting]:
+def _settings(study: Study, stream: str) -> set[Conditions]:
     """What our methods were given there."""
     plan = study.plan.config
     if stream not in study.planned.streams:
         return set()
     code, block = specs.stream(plan, stream)["code"], plan.blocks(study.name)[0]
     runs = (specs.run(plan, study.name, stream, one, block) for one in study.planned.methods)
-    return {Setting.of(run, code) for run in runs}
+    return {Conditions.of(run, code) for run in runs}
 
 
 def _board(
@@ -76,7 +78,7 @@ def _board(
     stream: str,
     metric: str,
     standings: Standings,
-    ours: set[Setting],
+    ours: set[Conditions],
     entries: Sequence[Entry],
 ) -> Board:
     seeds = _seeds(study, stream, metric)
@@ -121,17 +123,19 @@ def _line(
     return Line(source, label, 0, why, number, of_seeds.mean, of_seeds.n, trials)
 
 
-def _reason(study: Study, metric: str, ours: set[Setting], seeds: list[int], entry: Entry) -> str:
+def _reason(
+    study: Study, metric: str, ours: set[Conditions], seeds: list[int], entry: Entry
+) -> str:
     """Why an entry has no rank beside ours; empty where it has one."""
     return entry.problem or next(_unlike(study, metric, ours, seeds, entry), "")
 
 
 def _unlike(
-    study: Study, metric: str, ours: set[Setting], seeds: list[int], entry: Entry
+    study: Study, metric: str, ours: set[Conditions], seeds: list[int], entry: Entry
 ) -> Iterator[str]:
-    if entry.setting.protocol not in {one.protocol for one in ours}:
+    if entry.conditions.protocol not in {one.protocol for one in ours}:
         yield "another protocol: it is told other things of the stream than ours are"
-    if entry.setting.model not in {one.model for one in ours} | {"null"}:
+    if entry.conditions.model not in {one.model for one in ours} | {"null"}:
         yield "another network than ours"
     if metric not in entry.scores:
         yield f"its study has no {metric}"

@@ -1,77 +1,85 @@
-"""Methods x studies: where each method stands; studies that share methods stand together."""
+"""Table of methods by studies with the rank of each method, in groups of studies."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from typing import NamedTuple
 
+import numpy as np
+
 from shiftbench.publish.site.collect import Results, Study
-from shiftbench.publish.site.standings import Place, Standings
+from shiftbench.publish.site.standings import Standing, Standings
 
 
-class Entry(NamedTuple):
-    """A method in a study: the learner that stands best, its place, seeds, and how many others are
-    the same method with other settings."""
+class MatrixCell(NamedTuple):
+    """A method in a study.
+
+    learner: its best-ranked learner; coverage: seeds with a score, in words; others: number of
+    learners of the same method with other settings.
+    """
 
     study: Study
     learner: str
-    place: Place
+    standing: Standing
     coverage: str
     others: int
 
 
-class Block(NamedTuple):
-    """Studies of a config that share methods, directly or by others; by method, its entries."""
+class StudyGroup(NamedTuple):
+    """Studies of a config that share methods, directly or through others. rows: cells by method."""
 
     config: str
     studies: list[Study]
-    rows: dict[str, dict[str, Entry]]
+    rows: dict[str, dict[str, MatrixCell]]
 
 
-def entries(results: Results, standings: Mapping[str, Standings]) -> dict[str, dict[str, Entry]]:
-    """By method and study (as CONFIG/STUDY), in the order of the library and of the configs."""
-    found: dict[str, dict[str, Entry]] = {name: {} for name in results.library.methods}
+def cells(results: Results, standings: Mapping[str, Standings]) -> dict[str, dict[str, MatrixCell]]:
+    """Return cells by method and study (CONFIG/STUDY), in the order of library and configs."""
+    by_method: dict[str, dict[str, MatrixCell]] = {name: {} for name in results.library.methods}
     for study in results.studies:
         of_method: dict[str, list[str]] = {}
         for learner in study.learners:
-            if (method := study.method(learner)) in found:
+            if (method := study.method(learner)) in by_method:
                 of_method.setdefault(str(method), []).append(learner)
         for method, learners in of_method.items():
-            found[method][study.place] = _entry(study, learners, standings[study.place])
-    return found
+            by_method[method][study.place] = _cell(study, learners, standings[study.place])
+    return by_method
 
 
-def blocks(results: Results, known: Mapping[str, Mapping[str, Entry]]) -> list[Block]:
-    """By config, the largest first: every study with a method of the library is in one block."""
-    found = []
+def groups(results: Results, by_method: Mapping[str, Mapping[str, MatrixCell]]) -> list[StudyGroup]:
+    """Return the groups of studies by config, the largest first.
+
+    Every study with a method of the library is in exactly one group.
+    """
+    all_groups = []
     for plan in results.plans:
-        studies = {one.place: one for one in results.studies if one.plan is plan}
-        made = [
-            Block(
+        studies = {study.place: study for study in results.studies if study.plan is plan}
+        of_plan = [
+            StudyGroup(
                 plan.name,
                 [study for place, study in studies.items() if place in places],
                 {
-                    name: {place: entry for place, entry in known[name].items() if place in places}
-                    for name in known
+                    name: {place: cell for place, cell in row.items() if place in places}
+                    for name, row in by_method.items()
                     if name in methods
                 },
             )
-            for places, methods in _groups(studies, known)
+            for places, methods in _connected(studies, by_method)
         ]
-        found += sorted(made, key=lambda block: -len(block.studies) * len(block.rows))
-    return found
+        all_groups += sorted(of_plan, key=lambda group: -len(group.studies) * len(group.rows))
+    return all_groups
 
 
-def _groups(
-    studies: Container[str], known: Mapping[str, Mapping[str, Entry]]
+def _connected(
+    studies: Container[str], by_method: Mapping[str, Mapping[str, MatrixCell]]
 ) -> list[tuple[set[str], set[str]]]:
-    """Studies, by place, and methods that hang together."""
+    """Return the connected sets of studies (CONFIG/STUDY) and methods."""
     groups: list[tuple[set[str], set[str]]] = []
-    for method, having in known.items():
-        places, methods = {place for place in having if place in studies}, {method}
+    for method, row in by_method.items():
+        places, methods = {place for place in row if place in studies}, {method}
         if not places:
             continue
-        for group in [one for one in groups if one[0] & places]:
+        for group in [each for each in groups if each[0] & places]:
             groups.remove(group)
             places |= group[0]
             methods |= group[1]
@@ -79,14 +87,16 @@ def _groups(
     return groups
 
 
-def _entry(study: Study, learners: list[str], standings: Standings) -> Entry:
-    places = {name: standings.place(name) for name in learners}
-    best = min(learners, key=lambda name: (places[name].rank != places[name].rank, places[name]))
-    return Entry(study, best, places[best], _coverage(study, best, standings), len(learners) - 1)
+def _cell(study: Study, learners: list[str], standings: Standings) -> MatrixCell:
+    of_learners = {name: standings.of_learner(name) for name in learners}
+    # A learner without a rank comes last.
+    best = min(learners, key=lambda name: (np.isnan(of_learners[name].rank), of_learners[name]))
+    coverage = _coverage(study, best, standings)
+    return MatrixCell(study, best, of_learners[best], coverage, len(learners) - 1)
 
 
 def _coverage(study: Study, learner: str, standings: Standings) -> str:
-    """Seeds with a score, of those planned; the least of all streams."""
+    """Return the seeds with a score, of those planned, in words: the fewest over streams."""
     table = study.summary
     rows = table[(table["learner"] == learner) & (table["metric"] == standings.metric)]
     least = int(rows["n"].min()) if len(rows) else 0

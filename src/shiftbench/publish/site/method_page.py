@@ -1,4 +1,4 @@
-"""What the page of a method says, ready for its template."""
+"""Content of the page of a method, for its template."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from shiftbench.config.schema import Method
 from shiftbench.config.schema import Study as Planned
 from shiftbench.publish.site import method_styles, numbers, snippet
 from shiftbench.publish.site.collect import Results, Study
-from shiftbench.publish.site.standings import Place, Standings
+from shiftbench.publish.site.standings import Standing, Standings
 
 
-class Result(NamedTuple):
-    """The method in a study, on one stream, by the study's leading metric."""
+class MethodResult(NamedTuple):
+    """Result of the method in a study, on one stream, by the study's leading metric."""
 
     study: Study
     stream: str
@@ -24,18 +24,18 @@ class Result(NamedTuple):
     number: str
     mean: float
     paper: str
-    place: Place
+    standing: Standing
 
 
 def of(name: str, results: Results, known: Mapping[str, Standings]) -> dict[str, Any]:
-    """Everything of a method of the library."""
+    """Return the content of the page of a method of the library."""
     method = results.library.methods[name]
     colour, marker = method.data.get("colour"), method.data.get("marker")
     cited = [key for key in method.data["cite"] if key in bibliography.works()]
     return {
         "name": name,
         "method": Method.model_validate(method.data),
-        "look": method_styles.look((colour, marker) if colour and marker else None),
+        "style": method_styles.style((colour, marker) if colour and marker else None),
         "works": [bibliography.works()[key] for key in cited],
         "unknown_works": [key for key in method.data["cite"] if key not in cited],
         "settings": catalogue.method(results.library, name),
@@ -48,10 +48,10 @@ def of(name: str, results: Results, known: Mapping[str, Standings]) -> dict[str,
     }
 
 
-def _results(study: Study, name: str, standings: Standings) -> list[Result]:
+def _results(study: Study, name: str, standings: Standings) -> list[MethodResult]:
     planned: Planned = study.planned
     metric = standings.metric or study.metrics[0]
-    found = []
+    results = []
     for learner in study.learners:
         if learner not in planned.methods or planned.methods[learner].method != name:
             continue
@@ -59,21 +59,17 @@ def _results(study: Study, name: str, standings: Standings) -> list[Result]:
             row = numbers.row(study, stream, learner, metric)
             if row is None:
                 continue
-            paper = numbers.text(metric, float(row["published"]))
-            cell = standings.cells.get(stream)
-            place = standings._replace(cells={stream: cell} if cell else {}).place(learner)
-            shown = numbers.with_interval(metric, row)
-            found.append(
-                Result(
-                    study,
-                    stream,
-                    learner,
-                    study.label(learner),
-                    metric,
-                    shown,
-                    float(row["mean"]),
-                    paper,
-                    place,
+            results.append(
+                MethodResult(
+                    study=study,
+                    stream=stream,
+                    learner=learner,
+                    label=study.label(learner),
+                    metric=metric,
+                    number=numbers.with_interval(metric, row),
+                    mean=float(row["mean"]),
+                    paper=numbers.text(metric, float(row["published"])),
+                    standing=standings.on_stream(stream).of_learner(learner),
                 )
             )
-    return found
+    return results

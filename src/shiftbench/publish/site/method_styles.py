@@ -1,4 +1,4 @@
-"""Colour and marker of a method, as in the figures, for charts and for marks beside its name."""
+"""Colour and marker of a method, as in the figures, for charts and marks beside its name."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ OUTLINES = {
 UNKNOWN = ("grey", "o")
 
 
-class Look(NamedTuple):
-    """Colour (hexadecimal) and marker (as Matplotlib calls it)."""
+class MethodStyle(NamedTuple):
+    """Colour (hexadecimal) and marker (Matplotlib's name)."""
 
     colour: str
     marker: str
@@ -49,13 +49,13 @@ class Look(NamedTuple):
         return OUTLINES[self.marker]
 
 
-def look(name: tuple[str, str] | None) -> Look:
-    """From the names of a config; a grey dot for what has none."""
-    colour, marker = name or UNKNOWN
-    return Look(COLOURS[colour], marker)
+def style(names: tuple[str, str] | None) -> MethodStyle:
+    """Return the style by the names of a config, colour and marker; a grey dot without names."""
+    colour, marker = names or UNKNOWN
+    return MethodStyle(COLOURS[colour], marker)
 
 
-def of_study(planned: schema.Study, learners: list[str]) -> dict[str, Look]:
-    """The look of every learner."""
-    known = planned.looks
-    return {name: look(known.get(name)) for name in learners}
+def of_study(planned: schema.Study, learners: list[str]) -> dict[str, MethodStyle]:
+    """Return the style of every learner."""
+    names = planned.looks
+    return {learner: style(names.get(learner)) for learner in learners}

@@ -1,4 +1,4 @@
-"""Scores as the pages write them: fractions in percent, all else to four digits."""
+"""Text of scores on the pages: fractions in percent, other numbers with four digits."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def unit(metric: str) -> str:
 
 
 def text(metric: str, value: float) -> str:
-    """A score, with % where it is a fraction; empty for NaN."""
+    """Return the text of a score, with % for a fraction; empty for NaN."""
     if math.isnan(value):
         return ""
     return f"{100 * value:.2f} %" if unit(metric) == "%" else f"{value:.4g}"
 
 
 def with_interval(metric: str, row: Row) -> str:
-    """Mean and 95 % interval of a row of a summary; without interval where it has none."""
+    """Return mean and 95 % interval of a row of a summary, without an interval if it has none."""
     if math.isnan(row["ci_low"]):
         return text(metric, row["mean"])
     ends = (text(metric, row[end]).removesuffix(" %") for end in ("ci_low", "ci_high"))
@@ -30,11 +30,11 @@ def with_interval(metric: str, row: Row) -> str:
 
 
 def row_text(study: Study, stream: str, learner: str, metric: str) -> str:
-    """The same of a learner of a study; empty where it has no such row."""
-    found = row(study, stream, learner, metric)
-    return "" if found is None else with_interval(metric, found)
+    """Return `with_interval` of a learner of a study; empty if it has no such row."""
+    of_learner = row(study, stream, learner, metric)
+    return "" if of_learner is None else with_interval(metric, of_learner)
 
 
 def row(study: Study, stream: str, learner: str, metric: str) -> Row | None:
-    """The row of the summary; None where there is none."""
+    """Return the row of the summary, or None if there is none."""
     return study.rows.get((stream, learner, metric))

@@ -1,4 +1,4 @@
-"""Writes the site: collects, fills the templates, and puts all of it in place at once."""
+"""Write the site: collect results, fill the templates, and replace the folder at once."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import jinja2
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import raw, scratch
 from shiftbench.evaluation.scoring import verdicts
-from shiftbench.publish.entries import Entry
+from shiftbench.publish.leaderboard_entries import Entry
 from shiftbench.publish.site import (
+    attachments,
     charts,
     collect,
     dataset_page,
-    files,
     leaderboard,
     matrix,
     method_page,
@@ -33,7 +33,7 @@ from shiftbench.publish.site.standings import Standings
 TEMPLATES = Path(__file__).with_name("templates")
 ASSETS = ("site.css", "site.js")
 MARK = "assets/site.css"
-"""A folder that has this file is a site, which a new one may replace."""
+"""A folder with this file is a site, which a new one may replace."""
 VERDICT_MARKS = {
     verdicts.REPRODUCED: "●",
     verdicts.CONTRADICTED: "✖",
@@ -41,27 +41,39 @@ VERDICT_MARKS = {
     verdicts.TOO_LITTLE: "■",
     verdicts.NOT_RUN: "□",
 }
-"""Signs before the words."""
+"""Signs before the names of verdicts."""
 
 
 def write(
     results: Path, site: Path, configs: Sequence[Path] = (), others: Sequence[Entry] = ()
 ) -> Results:
-    """Makes the site of a folder of results; what it is made of.
+    """Write the site of a folder of results; return its data.
 
-    others: of crates of somebody else, for the leaderboard. The folder of the site is replaced as
-    a whole. UserError where it is something else, or where there are no results; then nothing is
-    written.
+    Parameters
+    ----------
+    results
+        Folder of results of one config, or of several such folders.
+    site
+        Folder of the site, replaced as a whole.
+    configs
+        Files of configs other than `config/NAME.yaml`.
+    others
+        Entries of other people's crates, for the leaderboard.
+
+    Raises
+    ------
+    UserError
+        If `site` is not a site, or there are no results; nothing is written then.
     """
     if site.exists() and not (site / MARK).is_file() and (site.is_file() or any(site.iterdir())):
         raise UserError(f"{site}: is there and is no site; name another place with --to")
-    found = collect.collect(results, configs)
-    with scratch.beside(site) as made:
-        _fill(made / "site", found, others)
+    collected = collect.collect(results, configs)
+    with scratch.beside(site) as folder:
+        _fill(folder / "site", collected, others)
         if site.exists():
-            site.rename(made / "old")
-        os.replace(made / "site", site)
-    return found
+            site.rename(folder / "old")
+        os.replace(folder / "site", site)
+    return collected
 
 
 def _fill(site: Path, results: Results, others: Sequence[Entry]) -> None:
@@ -74,9 +86,9 @@ def _fill(site: Path, results: Results, others: Sequence[Entry]) -> None:
     findings = {
         study.place: standings.finding(study, known[study.place]) for study in results.studies
     }
-    entries = matrix.entries(results, known)
+    cells = matrix.cells(results, known)
     datasets = dataset_page.used(results)
-    common = {"results": results, "findings": findings, "entries": entries, "datasets": datasets}
+    common = {"results": results, "findings": findings, "cells": cells, "datasets": datasets}
     common["has_leaderboard"] = bool(others)
 
     def page(template: str, place: str, **values: Any) -> None:
@@ -86,7 +98,7 @@ def _fill(site: Path, results: Results, others: Sequence[Entry]) -> None:
         text = environment.get_template(template).render(**common, root=root, here=place, **values)
         path.write_text(text, encoding="utf-8")
 
-    page("index.html", "index.html", **_start(results, entries, site))
+    page("index.html", "index.html", **_start(results, cells, site))
     if others:
         boards, unplaced = leaderboard.boards(results, known, others)
         page("leaderboard.html", "leaderboard.html", boards=boards, unplaced=unplaced)
@@ -109,13 +121,13 @@ def _fill(site: Path, results: Results, others: Sequence[Entry]) -> None:
 
 
 def _start(
-    results: Results, entries: dict[str, dict[str, matrix.Entry]], site: Path
+    results: Results, cells: dict[str, dict[str, matrix.MatrixCell]], site: Path
 ) -> dict[str, Any]:
     ranks = "Average ranks of methods over streams, 1 is best; methods under one bar are not apart"
     return {
-        "blocks": matrix.blocks(results, entries),
+        "groups": matrix.groups(results, cells),
         "ledger": results.ledger.to_dict("records"),
-        "figures": [files.figure(path, site, "figures", ranks) for path in results.figures],
+        "figures": [attachments.figure(path, site, "figures", ranks) for path in results.figures],
     }
 
 
@@ -135,8 +147,8 @@ def _study(study: Study, known: Standings, results: Results, site: Path) -> dict
         "settings": study_page.settings(study),
         "streams": study_page.streams(study),
         "tables": list(study_page.tables(study)),
-        "figures": files.figures(study, known, site),
-        "downloads": files.downloads(study, site),
+        "figures": attachments.figures(study, known, site),
+        "downloads": attachments.downloads(study, site),
         "chart": charts.chart(
             study,
             known.metric or study.metrics[0],
@@ -160,11 +172,11 @@ def _environment() -> jinja2.Environment:
 
 
 def _json(value: Any) -> str:
-    """For a script element, which no text inside can end."""
+    """Return JSON for a script element, which no text inside can end."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     return text.replace("<", "\\u003c")
 
 
 def _distinct(values: Iterable[str]) -> list[str]:
-    """Each once, in their order, without empty ones."""
+    """Return the distinct texts in their order, without empty ones."""
     return [value for value in dict.fromkeys(values) if value]

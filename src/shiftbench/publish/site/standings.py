@@ -1,6 +1,6 @@
-"""How the learners of a study stand: ranks by its leading metric, and what its seeds resolve.
+"""Ranks of the learners of a study by its leading metric, and the differences that seeds resolve.
 
-Learners whose method is a bound (it is given what others are not) are shown and not ranked.
+Learners whose method is a bound (it is given what others are not) are shown but not ranked.
 """
 
 from __future__ import annotations
@@ -19,13 +19,16 @@ from shiftbench.publish.site import numbers
 from shiftbench.publish.site.collect import Study
 
 NAMED = 3
-"""Learners that a sentence names at most, of those that are not told apart."""
+"""Largest number of tied learners that a sentence names."""
 BEST, TIED, BEHIND, UNKNOWN = "best", "not apart", "behind", "not compared"
 BOUND = "bound"
 
 
-class Place(NamedTuple):
-    """Where a learner stands: mean rank over streams, of how many, and what the seeds say of it."""
+class Standing(NamedTuple):
+    """Standing of a learner: mean rank over streams, number of ranks, and state.
+
+    state: BEST, TIED, BEHIND or UNKNOWN by the paired tests over seeds, or BOUND.
+    """
 
     rank: float
     of: int
@@ -33,32 +36,40 @@ class Place(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The rank with as many digits as it has."""
+        """The rank in two digits; empty without a rank."""
         return "" if np.isnan(self.rank) else f"{self.rank:.2g}"
 
 
 class Standings(NamedTuple):
-    """Of a study. metric: what decides, None where nothing is better than anything; cells: who
-    leads on each stream, of the learners that are ranked; bounds: the others."""
+    """Standings in a study.
+
+    metric: the leading metric, None without one; cells: the ranking on each stream, without bounds;
+    bounds: the learners that are not ranked.
+    """
 
     metric: str | None
     cells: Mapping[str, StreamRanking]
     bounds: list[str]
 
-    def place(self, learner: str) -> Place:
-        """Where a learner stands over all streams."""
+    def on_stream(self, stream: str) -> Standings:
+        """Return the standings on one stream alone."""
+        cell = self.cells.get(stream)
+        return self._replace(cells={stream: cell} if cell else {})
+
+    def of_learner(self, learner: str) -> Standing:
+        """Return the standing of a learner over all streams."""
         if learner in self.bounds:
-            return Place(np.nan, 0, BOUND)
+            return Standing(np.nan, 0, BOUND)
         having = [cell for cell in self.cells.values() if learner in cell.scores]
         if not having:
-            return Place(np.nan, 0, UNKNOWN)
+            return Standing(np.nan, 0, UNKNOWN)
         ranks = [list(cell.scores).index(learner) + 1 for cell in having]
         most = max(len(cell.scores) for cell in having)
-        return Place(float(np.mean(ranks)), most, _state(learner, having))
+        return Standing(float(np.mean(ranks)), most, _state(learner, having))
 
 
 def of(study: Study, library: Library) -> Standings:
-    """The standings of a study."""
+    """Return the standings of a study."""
     bounds = [name for name in study.learners if _is_bound(library, study.method(name))]
     metric = ranking.metric(study.metrics)
     if metric is None:
@@ -72,20 +83,20 @@ def of(study: Study, library: Library) -> Standings:
 
 
 def finding(study: Study, standings: Standings) -> str:
-    """What came out, in one sentence, from the scores alone."""
+    """Return the result of a study in one sentence, from the scores alone."""
     cells = [cell for cell in standings.cells.values() if cell.scores]
     if standings.metric is None or not cells:
         return "No metric here says which method is better; the tables say what was measured."
     if len(cells) > 1:
-        said = _over_streams(study, standings.metric, cells)
+        sentence = _over_streams(study, standings.metric, cells)
     else:
-        said = _on_one(study, standings.metric, cells[0])
+        sentence = _on_one(study, standings.metric, cells[0])
     several = any(cell.leads for cell in cells)
     notes = ["settings not tuned alike"] if several and study.planned.tuning is None else []
     if standings.bounds:
         notes.append(f"{listed(map(study.label, standings.bounds))} not ranked")
     note = "; ".join(notes)
-    return f"{said}{f' ({note})' if note else ''}."
+    return f"{sentence}{f' ({note})' if note else ''}."
 
 
 def _on_one(study: Study, metric: str, cell: StreamRanking) -> str:
@@ -102,7 +113,7 @@ def _on_one(study: Study, metric: str, cell: StreamRanking) -> str:
 
 
 def _resolved(study: Study, cell: StreamRanking) -> str:
-    """What the seeds say of the leader of a stream."""
+    """Return the words on the methods that the seeds resolve from the leader of a stream."""
     seeds = min(int((~np.isnan(values)).sum()) for values in cell.scores.values())
     if study.scores is None:
         return "which is compared with none, since scores of single seeds are not published"
@@ -113,8 +124,8 @@ def _resolved(study: Study, cell: StreamRanking) -> str:
         return f"and the {seeds} seeds tell it from all others"
     if len(tied) == len(cell.leads):
         return f"and the {seeds} seeds tell it from no other"
-    words = listed(tied) if len(tied) <= NAMED else f"{len(tied)} others"
-    return f"and the {seeds} seeds tell it from all but {words}"
+    names = listed(tied) if len(tied) <= NAMED else f"{len(tied)} others"
+    return f"and the {seeds} seeds tell it from all but {names}"
 
 
 def _over_streams(study: Study, metric: str, cells: list[StreamRanking]) -> str:
@@ -137,13 +148,13 @@ def _over_streams(study: Study, metric: str, cells: list[StreamRanking]) -> str:
 
 
 def _state(learner: str, cells: list[StreamRanking]) -> str:
-    """What the seeds say of a learner on the streams that have it."""
+    """Return the state of a learner on the streams that have it."""
     if all(cell.leader == learner for cell in cells):
         return BEST
-    lead = [cell.leads[learner] for cell in cells if learner in cell.leads]
-    if any(one.resolved for one in lead):
+    leads = [cell.leads[learner] for cell in cells if learner in cell.leads]
+    if any(lead.resolved for lead in leads):
         return BEHIND
-    return UNKNOWN if all(np.isnan(one.p) for one in lead) else TIED
+    return UNKNOWN if all(np.isnan(lead.p) for lead in leads) else TIED
 
 
 def _is_bound(library: Library, method: str | None) -> bool:

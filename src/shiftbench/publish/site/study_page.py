@@ -1,4 +1,4 @@
-"""What the page of a study says, ready for its template."""
+"""Content of the page of a study, for its template."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from shiftbench.publish.site.collect import Results, Study
 from shiftbench.publish.site.standings import Standings
 
 SHOWN_ELSEWHERE = ("claims", "score-table")
-"""Tables whose numbers the page has in a form of its own."""
+"""Tables whose numbers the page shows in another form."""
 
 
-class Number(NamedTuple):
-    """A cell: as shown, as sorted, the paper's number as shown, what differs from it."""
+class ScoreCell(NamedTuple):
+    """A cell: its text, its sort key, the paper's number, and a note on differences."""
 
     text: str
     sort: float
@@ -30,7 +30,7 @@ class Number(NamedTuple):
     note: str
 
 
-class Row(NamedTuple):
+class ScoreRow(NamedTuple):
     """A learner on a stream."""
 
     anchor: str
@@ -38,17 +38,17 @@ class Row(NamedTuple):
     learner: str
     label: str
     method: str | None
-    look: method_styles.Look
+    style: method_styles.MethodStyle
     rank: str
     state: str
-    numbers: dict[str, Number]
+    numbers: dict[str, ScoreCell]
     verdicts: dict[str, int]
     tuned: str
     status: str
 
 
-class Table(NamedTuple):
-    """A published table: its caption is the text below it."""
+class PublishedTable(NamedTuple):
+    """A published table. caption: the text below it."""
 
     name: str
     title: str
@@ -57,36 +57,37 @@ class Table(NamedTuple):
     caption: str
 
 
-def rows(study: Study, standings: Standings, results: Results) -> list[Row]:
-    """A row for each stream and learner, best first."""
-    marks = method_styles.of_study(study.planned, study.learners)
-    found, seen = [], set()
+def rows(study: Study, standings: Standings, results: Results) -> list[ScoreRow]:
+    """Return a row for each stream and learner, best first."""
+    styles = method_styles.of_study(study.planned, study.learners)
+    table, seen = [], set()
     for stream in study.streams:
         for learner in _ordered(study, standings, stream):
             anchor = learner if learner not in seen else f"{learner}-on-{stream}"
             seen.add(learner)
-            rank, state = _place(standings, stream, learner)
-            found.append(
-                Row(
-                    anchor,
-                    stream,
-                    learner,
-                    study.label(learner),
-                    _linked(study.method(learner), results),
-                    marks[learner],
-                    rank,
-                    state,
-                    _numbers(study, stream, learner),
-                    _verdicts(study, stream, learner, results),
-                    _changes(study.chosen(stream, learner)),
-                    _status(study, stream, learner),
+            standing = standings.on_stream(stream).of_learner(learner)
+            method = study.method(learner)
+            table.append(
+                ScoreRow(
+                    anchor=anchor,
+                    stream=stream,
+                    learner=learner,
+                    label=study.label(learner),
+                    method=method if method in results.library.methods else None,
+                    style=styles[learner],
+                    rank=standing.shown,
+                    state=standing.state,
+                    numbers=_score_cells(study, stream, learner),
+                    verdicts=_verdicts(study, stream, learner, results),
+                    tuned=_changes(study.chosen(stream, learner)),
+                    status=_status(study, stream, learner),
                 )
             )
-    return found
+    return table
 
 
 def metrics(study: Study, standings: Standings) -> list[dict[str, str]]:
-    """What each metric is, the leading one first."""
+    """Describe each metric, the leading one first."""
     up = {True: "higher is better", False: "lower is better", None: ""}
     return [
         {
@@ -99,18 +100,17 @@ def metrics(study: Study, standings: Standings) -> list[dict[str, str]]:
     ]
 
 
-def papers(rows: Iterable[Row]) -> set[str]:
-    """The metrics of which a paper prints something."""
+def papers(rows: Iterable[ScoreRow]) -> set[str]:
+    """Return the metrics with a paper's number or note."""
     return {
         name for row in rows for name, number in row.numbers.items() if number.paper or number.note
     }
 
 
 def facts(study: Study) -> dict[str, str]:
-    """What was cut, what seeds vary, where settings are from, what it did cost, with their names;
-    nothing that is empty."""
+    """Return facts by their names: reductions, seeds, origin of settings, cost; no empty ones."""
     planned = study.planned
-    known = {
+    texts = {
         "Cut against the paper": planned.cuts,
         "Seeds vary": _varied(study),
         "Origin of the settings": " ".join(planned.origin.split()),
@@ -119,30 +119,30 @@ def facts(study: Study) -> dict[str, str]:
         "Made by": _made_by(study),
         "Since then": _changed(study),
     }
-    return {name: text.strip().rstrip(".") + "." for name, text in known.items() if text.strip()}
+    return {name: text.strip().rstrip(".") + "." for name, text in texts.items() if text.strip()}
 
 
 def command(study: Study) -> str:
-    """What makes the study again."""
+    """Return the command that runs the study again."""
     return catalogue.command(study.name, study.plan.path)
 
 
 def settings(study: Study) -> dict[str, str]:
-    """By label, each method with every setting, and the file and line where it stands."""
+    """Return all settings of each method, by label, with the file and line of its definition."""
     return {
-        study.label(name): catalogue.study_method(study.plan.made, study.name, name)
+        study.label(name): catalogue.study_method(study.plan.composition, study.name, name)
         for name in study.learners
         if name in study.planned.methods
     }
 
 
 def streams(study: Study) -> list[dict[str, Any]]:
-    """Each stream that is planned: its family, what that is, its data set, its settings."""
-    found = []
+    """Describe each planned stream: its family, data set and settings."""
+    described = []
     for name in study.planned.streams:
         stream = study.plan.config.streams[name]
         given = {key: value for key, value in stream.settings.items() if value not in (None, "")}
-        found.append(
+        described.append(
             {
                 "name": name,
                 "family": stream.family,
@@ -151,22 +151,22 @@ def streams(study: Study) -> list[dict[str, Any]]:
                 "settings": json.dumps(given, ensure_ascii=False)[1:-1].replace('"', ""),
             }
         )
-    return found
+    return described
 
 
-def tables(study: Study) -> Iterator[Table]:
-    """The study's tables, as published."""
+def tables(study: Study) -> Iterator[PublishedTable]:
+    """Yield the study's tables, as published."""
     for path in sorted((study.folder / "tables").glob("*.csv")):
         if path.stem not in SHOWN_ELSEWHERE:
             with path.open(encoding="utf-8", newline="") as text:
                 head, *content = csv.reader(text)
-            known = path.stem in components.names("artefacts")
-            title = components.summary("artefacts", path.stem) if known else path.stem
-            yield Table(path.stem, title, head, content, caption(path.with_suffix(".md")))
+            exists = path.stem in components.names("artefacts")
+            title = components.summary("artefacts", path.stem) if exists else path.stem
+            yield PublishedTable(path.stem, title, head, content, caption(path.with_suffix(".md")))
 
 
 def caption(markdown: Path) -> str:
-    """What stands below a table in Markdown; empty without the file."""
+    """Return the text below a table in Markdown; empty without the file."""
     if not markdown.exists():
         return ""
     lines = markdown.read_text(encoding="utf-8").splitlines()
@@ -174,37 +174,26 @@ def caption(markdown: Path) -> str:
 
 
 def _ordered(study: Study, standings: Standings, stream: str) -> list[str]:
-    """Ranked learners best first, then the others in the study's order."""
-    having = set(study.summary.loc[study.summary["stream"] == stream, "learner"])
+    """Return ranked learners, best first, then the others in the study's order."""
+    with_results = set(study.summary.loc[study.summary["stream"] == stream, "learner"])
     cell = standings.cells.get(stream)
     ranked = list(cell.scores) if cell else []
-    return [*ranked, *(name for name in study.learners if name in having - set(ranked))]
+    return [*ranked, *(name for name in study.learners if name in with_results - set(ranked))]
 
 
-def _place(standings: Standings, stream: str, learner: str) -> tuple[str, str]:
-    cell = standings.cells.get(stream)
-    alone = standings._replace(cells={stream: cell} if cell else {})
-    place = alone.place(learner)
-    return place.shown, place.state
-
-
-def _linked(method: str | None, results: Results) -> str | None:
-    return method if method in results.library.methods else None
-
-
-def _numbers(study: Study, stream: str, learner: str) -> dict[str, Number]:
-    found = {}
+def _score_cells(study: Study, stream: str, learner: str) -> dict[str, ScoreCell]:
+    cells = {}
     for metric in study.metrics:
         row = numbers.row(study, stream, learner, metric)
         if row is not None:
-            shown = numbers.with_interval(metric, row)
+            text = numbers.with_interval(metric, row)
             paper = numbers.text(metric, float(row["published"]))
-            found[metric] = Number(shown, float(row["mean"]), paper, row["published_note"])
-    return found
+            cells[metric] = ScoreCell(text, float(row["mean"]), paper, row["published_note"])
+    return cells
 
 
 def _verdicts(study: Study, stream: str, learner: str, results: Results) -> dict[str, int]:
-    """How many claims about a learner have which verdict on the stream."""
+    """Return the number of claims about a learner on the stream, by verdict."""
     method = study.planned.standing.get(learner)
     rows = results.ledger
     judged = rows[(rows["config"] == study.plan.name) & (rows["study"] == study.name)]
@@ -229,16 +218,16 @@ def _changes(settings: dict[str, Any]) -> str:
 
 
 def _varied(study: Study) -> str:
-    """What differs from seed to seed, as streams declare it and as networks are trained."""
+    """Return what differs between seeds: declared by streams, and by the training of networks."""
     planned = study.planned
     if planned.seeds == 1:
         return "nothing: there is one"
-    drawn = ["settings"] if planned.configurations else []
+    settings = ["settings"] if planned.configurations else []
     trains = any(
         components.facts("learners", pipeline[-1][0]).model
         for pipeline in planned.pipelines.values()
     )
-    words = [*drawn, *(["initialisation", "order of minibatches"] if trains else [])]
+    words = [*settings, *(["initialisation", "order of minibatches"] if trains else [])]
     for name in planned.streams:
         words += sorted(_of_stream(study, name))
     return listed(dict.fromkeys(words)) if words else "nothing that streams or learners declare"
@@ -270,14 +259,14 @@ def _made_by(study: Study) -> str:
 
 
 def _changed(study: Study) -> str:
-    """What the config says otherwise now; empty where results are what it plans."""
+    """Return what the config has changed since the results; empty if nothing."""
     planned: Planned = study.planned
     pairs = {
         "streams": (study.streams, planned.streams),
         "methods": (study.learners, list(planned.methods)),
         "metrics": (study.summary["metric"].tolist(), planned.metrics),
     }
-    other = [name for name, (had, has) in pairs.items() if set(had) != set(has)]
+    changed = [name for name, (had, has) in pairs.items() if set(had) != set(has)]
     if study.scores is not None and study.scores["seed"].nunique() != planned.seeds:
-        other.append("seeds")
-    return f"the config has changed its {listed(other)}; this is what was run" if other else ""
+        changed.append("seeds")
+    return f"the config has changed its {listed(changed)}; this is what was run" if changed else ""

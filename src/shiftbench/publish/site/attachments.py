@@ -1,4 +1,4 @@
-"""The files beside the pages: figures, small enough to open at once, and tables to download."""
+"""Files beside the pages: figures, small enough to open at once, and tables to download."""
 
 from __future__ import annotations
 
@@ -18,20 +18,23 @@ from shiftbench.publish.site.collect import Study
 from shiftbench.publish.site.standings import Standings
 
 COLOURS = 256
-"""Of a figure in the site: line art needs no more, and is a third of its size."""
+"""Number of colours of a figure: enough for line art, at a third of the size."""
 LARGEST_SVG = 100_000
-"""Bytes of a drawing that the site has beside a picture; larger ones are in the results alone."""
+"""Largest SVG in the site, in bytes; larger ones are only in the results."""
 DOWNLOADS = ("summary.csv", "scores.csv")
 LARGEST_TABLE = 50_000
-"""Bytes of a table that the site has as it is; larger ones are packed, to a fifth and less."""
+"""Largest unpacked table, in bytes; larger ones are compressed, to a fifth or less."""
 NAMED = 5
-"""Methods that an alternative text names at most."""
+"""Largest number of methods in an alternative text."""
 
 
-class Figure(NamedTuple):
-    """A figure in the site. png, svg: addresses from the site's root, svg empty where it is too
-    large; size: width and height in pixels; alt: what it says, in words; caption: what its marks
-    are and what it rests on, empty of figures made without; source: in the results."""
+class SiteFigure(NamedTuple):
+    """A figure in the site.
+
+    png, svg: addresses from the site's root, svg empty if it is too large; size: width and height
+    in pixels; alt: alternative text; caption: as in the file, may be empty; source: the file in the
+    results.
+    """
 
     name: str
     png: str
@@ -42,9 +45,9 @@ class Figure(NamedTuple):
     source: str
 
 
-def figures(study: Study, standings: Standings, site: Path) -> list[Figure]:
-    """Puts the figures of a study into the site, in the order of its config."""
-    order = {name: place for place, name in enumerate(study.planned.artefacts)}
+def figures(study: Study, standings: Standings, site: Path) -> list[SiteFigure]:
+    """Copy the figures of a study to the site, in the order of its config."""
+    order = {name: number for number, name in enumerate(study.planned.artefacts)}
     paths = sorted(
         (study.folder / "figures").glob("*.png"),
         key=lambda path: (order.get(path.stem, len(order)), path.stem),
@@ -55,8 +58,8 @@ def figures(study: Study, standings: Standings, site: Path) -> list[Figure]:
     ]
 
 
-def figure(path: Path, site: Path, folder: str, alt: str) -> Figure:
-    """Puts one figure into a folder of the site."""
+def figure(path: Path, site: Path, folder: str, alt: str) -> SiteFigure:
+    """Copy one figure to a folder of the site."""
     target = site / folder / path.name
     target.parent.mkdir(parents=True, exist_ok=True)
     with Image.open(path) as picture:
@@ -66,16 +69,23 @@ def figure(path: Path, site: Path, folder: str, alt: str) -> Figure:
         )
         small.save(target)
     drawing = path.with_suffix(".svg")
-    kept = drawing.exists() and drawing.stat().st_size <= LARGEST_SVG
-    if kept:
+    svg = ""
+    if drawing.exists() and drawing.stat().st_size <= LARGEST_SVG:
         shutil.copyfile(drawing, target.with_suffix(".svg"))
-    svg = f"{folder}/{drawing.name}" if kept else ""
-    caption = figure_style.read_caption(path)
-    return Figure(path.stem, f"{folder}/{path.name}", svg, size, alt, caption, drawing.as_posix())
+        svg = f"{folder}/{drawing.name}"
+    return SiteFigure(
+        name=path.stem,
+        png=f"{folder}/{path.name}",
+        svg=svg,
+        size=size,
+        alt=alt,
+        caption=figure_style.read_caption(path),
+        source=drawing.as_posix(),
+    )
 
 
 def downloads(study: Study, site: Path) -> list[str]:
-    """Puts the tables of numbers of a study into the site; their addresses from its root."""
+    """Copy the tables of numbers of a study to the site; return their addresses from its root."""
     target = site / "data" / study.place
     target.mkdir(parents=True, exist_ok=True)
     tables = [path for name in DOWNLOADS if (path := study.folder / name).exists()]
@@ -83,7 +93,7 @@ def downloads(study: Study, site: Path) -> list[str]:
 
 
 def _download(table: Path, folder: Path) -> str:
-    """Puts a table into a folder; its name there, which ends in .gz where it was large."""
+    """Copy a table to a folder, compressed if it is large; return its name there."""
     if table.stat().st_size <= LARGEST_TABLE:
         shutil.copyfile(table, folder / table.name)
         return table.name
@@ -93,11 +103,11 @@ def _download(table: Path, folder: Path) -> str:
 
 
 def _alternative(study: Study, standings: Standings, artefact: str) -> str:
-    """What a figure shows, and the numbers behind it, for those who do not see it."""
-    known = artefact in components.names("artefacts")
-    what = components.summary("artefacts", artefact) if known else artefact
-    said = [what.rstrip("."), *_leaders(study, standings)]
-    return ". ".join(said) + ". All numbers are in the tables of this page."
+    """Return the alternative text of a figure: its summary, and the leading numbers."""
+    exists = artefact in components.names("artefacts")
+    summary = components.summary("artefacts", artefact) if exists else artefact
+    sentences = [summary.rstrip("."), *_leaders(study, standings)]
+    return ". ".join(sentences) + ". All numbers are in the tables of this page."
 
 
 def _leaders(study: Study, standings: Standings) -> Iterable[str]:
@@ -110,5 +120,5 @@ def _leaders(study: Study, standings: Standings) -> Iterable[str]:
         f"{study.label(name)} {numbers.row_text(study, cell.stream, name, metric)}"
         for name in list(cell.scores)[:NAMED]
     ]
-    up = "higher" if ranking.higher_is_better(metric) else "lower"
-    yield f"Best {metric} on {cell.stream} ({up} is better): {'; '.join(best)}"
+    better = "higher" if ranking.higher_is_better(metric) else "lower"
+    yield f"Best {metric} on {cell.stream} ({better} is better): {'; '.join(best)}"

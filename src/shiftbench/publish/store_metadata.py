@@ -1,4 +1,4 @@
-"""What stores of zarr say about themselves, read without their arrays."""
+"""Read the metadata of zarr stores without their arrays."""
 
 from __future__ import annotations
 
@@ -15,35 +15,38 @@ METADATA = "zarr.json"
 
 
 def attributes(path: Path) -> dict[str, Any]:
-    """The attributes of a store. UserError where the file is no store."""
+    """Return the attributes of a store. Raises UserError if the file is not a store."""
     return _nodes(path)[METADATA]["attributes"]
 
 
 def arrays(path: Path) -> dict[str, dict[str, Any]]:
-    """What zarr says of each array of a store, by its path in it; errors as for `attributes`."""
-    nodes = _nodes(path).items()
-    found = {name: node for name, node in nodes if node["node_type"] == "array"}
-    return {name.removesuffix(f"/{METADATA}"): found[name] for name in sorted(found)}
+    """Return zarr's metadata of each array, by its path in the store. Raises as `attributes`."""
+    nodes = sorted(_nodes(path).items())
+    return {
+        name.removesuffix(f"/{METADATA}"): node
+        for name, node in nodes
+        if node["node_type"] == "array"
+    }
 
 
 def spec(path: Path) -> dict[str, Any]:
-    """The spec that a store was made from."""
+    """Return the spec that a store was computed from."""
     return spec_files.parsed(attributes(path)["spec"])
 
 
 def below(folder: Path) -> list[Path]:
-    """All stores of a folder, sorted by name."""
+    """Return all stores below a folder, sorted by name."""
     return sorted(path for path in folder.rglob(f"*{SUFFIX}") if not path.name.startswith("."))
 
 
 def _nodes(path: Path) -> dict[str, dict[str, Any]]:
-    """The metadata of all groups and arrays."""
+    """Return the metadata of all groups and arrays, by the name of their file."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = [name for name in archive.namelist() if name.split("/")[-1] == METADATA]
-            found = {name: json.loads(archive.read(name)) for name in names}
+            nodes = {name: json.loads(archive.read(name)) for name in names}
     except (zipfile.BadZipFile, ValueError) as error:
         raise UserError(f"{path}: this is no store of shiftbench ({error})") from None
-    if METADATA not in found:
+    if METADATA not in nodes:
         raise UserError(f"{path}: this zip is no store of shiftbench")
-    return found
+    return nodes

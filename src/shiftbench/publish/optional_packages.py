@@ -1,4 +1,4 @@
-"""Packages that only uploading needs, imported by the verb that needs them."""
+"""Import packages that only uploading needs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from shiftbench.core.errors import UserError
 
 
 def load(module: str) -> ModuleType:
-    """A module of a package of the extra `publish`. UserError where it is not installed."""
+    """Return a module of a package of the extra `publish`. Raises UserError if it is missing."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:

@@ -1,0 +1,114 @@
+"""Publish studies: copy their files to results/published/CONFIG, with checksums and provenance.
+
+The workflow writes only to results/CONFIG, which git ignores. A study whose files equal the
+published ones to the byte is left alone, with its provenance.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from shiftbench.core.errors import UserError
+from shiftbench.forecast import records
+from shiftbench.publish import result_files
+from shiftbench.publish.result_files import PROVENANCE
+
+
+def publish(results: Path, target: Path, dry_run: bool = False) -> dict[str, str]:
+    """Copy the studies of a folder of results, and their overview.
+
+    Returns for each "published" or "unchanged"; with `dry_run`, what would be. Raises UserError,
+    and copies nothing, without a finished study or with a file that changed since the workflow
+    wrote it.
+    """
+    names = result_files.parts(results)
+    if not result_files.studies(results):
+        raise UserError(f"{results}: no study is finished there; run the workflow first")
+    if broken := [str(path) for name in names for path in result_files.changed(results, name)]:
+        raise UserError(
+            f"{', '.join(broken)}: changed or gone since the workflow made it; delete what is left"
+            " and start the workflow again. Nothing was published."
+        )
+    new = [name for name in names if not _is_published(results, target, name)]
+    code = commit()  # before anything is written, because git tracks published files
+    for name in [] if dry_run else new:
+        _publish_study(results, target, name, code)
+    for name in [] if dry_run else names:
+        _write_costs(results, name, result_files.study_folder(target, name) / records.TABLE)
+    return {name: "published" if name in new else "unchanged" for name in names}
+
+
+def _is_published(results: Path, target: Path, study: str) -> bool:
+    """Return whether the target has the same files of a study, with checksums and provenance."""
+    place = result_files.study_folder(target, study)
+    if not all((place / name).exists() for name in (result_files.CHECKSUMS, PROVENANCE)):
+        return False
+    ours, published = (result_files.of_study(side, study) for side in (results, target))
+    return result_files.checksums(ours) == result_files.checksums(published)
+
+
+def _publish_study(results: Path, target: Path, study: str, code: str) -> None:
+    files, place = result_files.of_study(results, study), result_files.study_folder(target, study)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{study}.", dir=place.parent) as scratch:
+        new = Path(scratch, study)
+        for name, path in files.items():
+            (new / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, new / name)
+        (new / result_files.CHECKSUMS).write_text(result_files.checksums(files), encoding="utf-8")
+        _write_provenance(results, study, code, new / PROVENANCE)
+        if place.exists():
+            place.rename(Path(scratch, "old"))
+        new.rename(place)
+
+
+def _write_costs(results: Path, study: str, target: Path) -> None:
+    """Write the cost of each run, from which `plan` estimates, unless costs are there already."""
+    costs = records.of_study(results, study)
+    if costs and not target.exists():
+        records.write(target, costs)
+
+
+def _write_provenance(results: Path, study: str, code: str, target: Path) -> None:
+    """Write the provenance of a study, or copy it if `results` is itself a published folder."""
+    published = result_files.study_folder(results, study) / PROVENANCE
+    if published.exists():
+        shutil.copyfile(published, target)
+        return
+    origin = json.dumps(provenance(results, study, code), indent=1, sort_keys=True)
+    target.write_text(origin + "\n", encoding="utf-8")
+
+
+def provenance(results: Path, study: str, code: str) -> dict[str, Any]:
+    """Return commit, number of runs, cost, times, processors, GPUs and versions of a study.
+
+    Also the spec of its scores: methods with all settings, metrics, digest of the code. code: the
+    commit, see `commit`.
+    """
+    costs = result_files.costs(results, study)
+    all_costs = [*costs, *result_files.costs_of_warm_ups(results, study)]
+    return {
+        "commit": code,
+        "runs": len(costs),
+        "core_hours": round(sum(cost["cpu_seconds"] for cost in all_costs) / 3600, 3),
+        "processors": sorted({cost["processor"] for cost in all_costs}),
+        "instructions": result_files.instructions(results, study),
+        "versions": costs[0]["versions"] if costs else {},
+        **result_files.gpus(results, study),
+        **result_files.times(all_costs),
+        **result_files.spec_of_scores(results, study),
+    }
+
+
+def commit() -> str:
+    """Return the commit of the working tree, marked if it has changes; empty without git."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
