@@ -212,7 +212,7 @@ def test_a_folder_with_other_things_is_left_alone(
     config = str(made / "config/small.yaml")
     arguments = ["crate", str(made / "results/small"), "--config", config]
     assert main.main([*arguments, "--to", str(tmp_path)]) == 2
-    assert "no crate" in capsys.readouterr().err
+    assert "not a crate" in capsys.readouterr().err
     assert (tmp_path / "mine.txt").read_text() == "mine"
 
 

@@ -1,1 +1,1 @@
-"""What leaves results/CONFIG: copies that are committed, and what they are compared with."""
+"""Publish results: committed copies, crates, uploads, pages, and comparisons of results."""

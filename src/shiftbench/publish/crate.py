@@ -42,14 +42,14 @@ STREAMS = "streams"
 README = """\
 # Results of shiftbench: {name}
 
-A research object, as Workflow Run RO-Crate describes it in `ro-crate-metadata.json`. `studies` has
-what is published, `runs` what it was made from, `streams` the data (those whose licence lets them
-be passed on; of others the metadata name the source), and the rest is the code, with `{file}` in
-`config` as what was run.
+A research object with Workflow Run RO-Crate metadata in `ro-crate-metadata.json`. `studies` has
+the published files, `runs` the runs behind them, `streams` the data (if the licence allows
+redistribution; for others the metadata name the source). The rest is the code; `config/{file}` was
+run.
 
-Every file against its checksum: `sha256sum --check SHA256SUMS`. Also some of the runs, computed
-again and compared with these: `shiftbench verify .`, with this version of the code installed. All
-of it anew, in a copy of this folder: `make run CONFIG=config/{file}`.
+Check every file: `sha256sum --check SHA256SUMS`. Compute some of the runs again, and compare them:
+`shiftbench verify .`, with this version of the code installed. Compute everything again, in a copy
+of this folder: `make run CONFIG=config/{file}`.
 """
 
 
@@ -60,7 +60,7 @@ def make(results: Path, config_file: Path, target: Path) -> None:
     workflow wrote it, or the code or config here are not those of the results.
     """
     if target.exists() and not (target / crate_metadata.NAME).exists() and any(target.iterdir()):
-        raise UserError(f"{target}: not empty, and no crate; name another folder")
+        raise UserError(f"{target}: is not empty and not a crate; name another folder with --to")
     if checkout.INSTALLED:
         raise UserError(f"{checkout.PACKAGE} is installed; make the crate in a checkout")
     composed = config.composed(config_file)
@@ -100,7 +100,9 @@ def changed(crate: Path) -> list[str]:
     """
     listed = crate / result_files.CHECKSUMS
     if not listed.is_file():
-        raise UserError(f"{crate}: there is no {result_files.CHECKSUMS}; this is no whole crate")
+        raise UserError(
+            f"{crate}: not a complete crate, without {result_files.CHECKSUMS}; get it again"
+        )
     now = set(result_files.checksums(contents(crate)).splitlines())
     then = set(listed.read_text(encoding="utf-8").splitlines())
     described = {f"{sha256}  {name}" for name, sha256 in crate_metadata.checksums(crate).items()}
@@ -111,8 +113,8 @@ def refuse_changed(crate: Path) -> None:
     """Raise UserError with the names of changed files of a crate, if there are any."""
     if broken := changed(crate):
         raise UserError(
-            f"{crate}: changed since it was made: {', '.join(broken)}; make it anew with"
-            " `shiftbench crate`, or get it again"
+            f"{crate}: changed since it was made: {', '.join(broken)}; make it again with"
+            " `shiftbench crate`, or download it again"
         )
 
 
@@ -123,15 +125,15 @@ def refuse_other_code(results: Path, plan: config.Config, config_file: Path) -> 
             f"{results}: {config_file} has no study {', '.join(unknown)}; name the config of these"
             " results with --config"
         )
-    others = [
+    unplanned = [
         str(path) for path in _runs(results) if not _is_planned(plan, store_metadata.spec(path))
     ]
-    if others:
-        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+    if unplanned:
+        more = f" and {len(unplanned) - 1} more" if len(unplanned) > 1 else ""
         raise UserError(
-            f"{others[0]}{more}: made by another version of the code, the packages or of"
-            f" {config_file} than is here, so that a crate would say what is not true; run the"
-            " workflow again, or go to the commit that made them"
+            f"{unplanned[0]}{more}: the code, the packages or {config_file} here are not those of"
+            " this run, so the crate would be wrong; run the workflow again, or check out the commit"
+            " of the results"
         )
 
 

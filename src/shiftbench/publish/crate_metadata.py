@@ -95,7 +95,9 @@ def checksums(crate: Path) -> dict[str, str]:
         graph = atomic_files.read_json(crate / NAME)["@graph"]
         sums = {entity["@id"]: entity["sha256"] for entity in graph if "sha256" in entity}
     except (KeyError, TypeError):
-        raise UserError(f"{crate / NAME}: these are no metadata of a crate") from None
+        raise UserError(
+            f"{crate / NAME}: not the metadata of a crate; get the crate again"
+        ) from None
     return {name: sha256 for name, sha256 in sums.items() if "://" not in name and name[0] != "#"}
 
 

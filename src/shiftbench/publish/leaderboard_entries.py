@@ -127,11 +127,11 @@ def _run_problem(folder: Path, runs: list[Path], sample: int, seed: int) -> str:
     """Return the problem with a learner's runs after computing some of them again; may be empty."""
     small = [run for run in runs if recompute.is_small(folder, run)]
     if not small or sample < 1:
-        return "none of its runs could be computed again here: they are large, or lack their stream"
+        return "none of its runs can be computed again here: they are large, or lack their stream"
     for run in recompute.sample(small, sample, seed):
         again = recompute.again(folder, run)
         if again.verdict not in SOUND:
-            return f"its run {again.name}, computed again here, is another: {again.note}"
+            return f"its run {again.name}, computed again here, differs: {again.note}"
     return ""
 
 
@@ -171,9 +171,7 @@ def _missing_components(folder: Path) -> str:
     missing = sorted(name for kind, name in needed if name not in components.names(kind))
     if not missing:
         return ""
-    return (
-        f"{', '.join(missing)}: code that came with the crate, which runs here with --trust alone"
-    )
+    return f"{', '.join(missing)}: code that came with the crate, which runs here only with --trust"
 
 
 def _needs(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

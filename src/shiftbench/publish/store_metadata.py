@@ -46,7 +46,7 @@ def _nodes(path: Path) -> dict[str, dict[str, Any]]:
             names = [name for name in archive.namelist() if name.split("/")[-1] == METADATA]
             nodes = {name: json.loads(archive.read(name)) for name in names}
     except (zipfile.BadZipFile, ValueError) as error:
-        raise UserError(f"{path}: this is no store of shiftbench ({error})") from None
+        raise UserError(f"{path}: not a store of shiftbench ({error})") from None
     if METADATA not in nodes:
-        raise UserError(f"{path}: this zip is no store of shiftbench")
+        raise UserError(f"{path}: this zip is not a store of shiftbench")
     return nodes

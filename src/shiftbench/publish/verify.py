@@ -96,7 +96,9 @@ def at_revision(folder: Path, revision: str) -> Iterator[Path]:
     done = subprocess.run(command, capture_output=True)
     if done.returncode:
         reason = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-        raise UserError(f"{folder} cannot be had of revision {revision}: {' '.join(reason)}")
+        raise UserError(
+            f"{folder}: not in revision {revision} ({' '.join(reason)}); name another revision"
+        )
     with tempfile.TemporaryDirectory() as scratch:
         with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
             archive.extractall(scratch, filter="data")

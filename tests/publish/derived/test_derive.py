@@ -130,6 +130,6 @@ def test_checksums_of_derived_files_replace_the_old_ones(tmp_path) -> None:
     (tmp_path / "a.csv").write_text("new")
     listed = tmp_path / result_files.CHECKSUMS
     listed.write_text("0  a.csv\n1  b.csv\n")
-    derive._seal(tmp_path, ["a.csv"])
+    derive._write_checksums(tmp_path, ["a.csv"])
     digest = hashlib.sha256(b"new").hexdigest()
     assert listed.read_text() == f"{digest}  a.csv\n1  b.csv\n"

@@ -129,7 +129,7 @@ def test_code_that_came_with_a_crate_runs_only_where_it_is_trusted(
 ) -> None:
     found = lines(site(folder, tmp_path / "site"))
     assert found["known"][0] == "1"
-    assert not found["mine/sure"][0].isdigit() and "with --trust alone" in found["mine/sure"][2]
+    assert not found["mine/sure"][0].isdigit() and "only with --trust" in found["mine/sure"][2]
     assert "my_parts" not in sys.modules
     assert "mine/sure on same: forgetful-ridge: code that came with" in capsys.readouterr().out
 

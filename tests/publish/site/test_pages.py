@@ -387,7 +387,7 @@ def test_a_site_replaces_a_site_and_nothing_else(
     other = tmp_path / "thesis"
     other.mkdir()
     (other / "chapter.txt").write_text("years of work")
-    with pytest.raises(UserError, match="is no site"):
+    with pytest.raises(UserError, match="is not a site"):
         pages.write(results, other)
     assert [path.name for path in other.iterdir()] == ["chapter.txt"]
     monkeypatch.chdir(tmp_path)

@@ -120,8 +120,8 @@ def _draw_lines(panel: Axes, study: StudyResults, stream: str, learners: list[st
     for line, name in enumerate(learners):
         colour = figure_style.method_style(study, name)["color"]
         panel.axhline(line, color=colour, lw=0.6, alpha=0.4)
-        found = times[_found_changes(study, stream, name)]
-        panel.plot(found, np.full(len(found), line), "|", ms=15, mew=2.5, color=colour)
+        changes = times[_found_changes(study, stream, name)]
+        panel.plot(changes, np.full(len(changes), line), "|", ms=15, mew=2.5, color=colour)
     panel.set_yticks(range(len(learners)), [f"changes by {study.label(name)}" for name in learners])
     panel.set(ylim=(len(learners) - 0.4, -0.6), xlabel=_series.axis_label(store))
     panel.tick_params(axis="y", length=0, labelsize=9)

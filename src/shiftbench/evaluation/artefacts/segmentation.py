@@ -116,8 +116,8 @@ def _draw_series(panel: Axes, study: StudyResults, stream: str) -> None:
 
 def _known_changes(store: xr.Dataset) -> np.ndarray:
     """Return whether a change at each task is true, accepted or annotated [task]."""
-    known = store["annotation"].any("annotator") if "annotation" in store else store["shift"][0]
-    return known.values
+    marks = store["annotation"].any("annotator") if "annotation" in store else store["shift"][0]
+    return marks.values
 
 
 def _draw_run_lengths(

@@ -149,8 +149,8 @@ def _draw_shifts(axes: Axes, detectors: list[_Detector]) -> None:
     share = np.full((len(detectors), most), np.nan)
     for row, detector in enumerate(detectors):
         for k in range(most):
-            found = [np.isfinite(delays[k]) for delays in detector.delays if len(delays) > k]
-            share[row, k] = np.mean(found) if found else np.nan
+            hits = [np.isfinite(delays[k]) for delays in detector.delays if len(delays) > k]
+            share[row, k] = np.mean(hits) if hits else np.nan
     x, y = np.arange(most) + 1, np.arange(len(detectors))
     mesh = axes.pcolormesh(x, y, share, cmap="Greys", vmin=0, vmax=1, edgecolors=figure_style.MUTED)
     axes.invert_yaxis()

@@ -10,6 +10,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Collection, Iterator
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -143,14 +144,12 @@ def _first_difference(committed: Path, derived: Path) -> str:
     """Return the first difference of two files, in words."""
     if committed.suffix == ".png":
         return "is drawn otherwise now"
-    ours, theirs = (path.read_text(encoding="utf-8").splitlines() for path in (committed, derived))
-    longest = max(len(ours), len(theirs))
-    padded = [lines + [""] * (longest - len(lines)) for lines in (ours, theirs)]
-    for number, (one, other) in enumerate(zip(*padded, strict=True), start=1):
-        if one != other:
-            pairs = zip(one, other, strict=False)
-            equal = next((i for i, (a, b) in enumerate(pairs) if a != b), 0)
-            start = max(0, equal - CONTEXT // 3)
-            was, now = (line[start : start + CONTEXT] for line in (one, other))
+    texts = (path.read_text(encoding="utf-8").splitlines() for path in (committed, derived))
+    for number, lines in enumerate(zip_longest(*texts, fillvalue=""), start=1):
+        if lines[0] != lines[1]:
+            pairs = enumerate(zip(*lines, strict=False))
+            first = next((i for i, (old, new) in pairs if old != new), 0)
+            start = max(0, first - CONTEXT // 3)
+            was, now = (line[start : start + CONTEXT] for line in lines)
             return f'line {number} has "{was}", derived is "{now}"'
     return "ends otherwise"

@@ -82,8 +82,8 @@ def _unsupported(finding: ComputedSentence) -> str:
         return f'the number "{typed.group()}" is typed; compute it from a row'
     kinds = {row.kind for row in finding.rests_on.values()}
     for pattern, needed in WORDS.items():
-        if (said := pattern.search(words)) and not kinds & needed:
-            return f'"{said.group()}" needs a row with {" or ".join(sorted(needed))}'
+        if (word := pattern.search(words)) and not kinds & needed:
+            return f'"{word.group()}" needs a row with {" or ".join(sorted(needed))}'
     unused = [key for key in finding.rests_on if not re.search(rf"\{{{key}[.}}]", finding.says)]
     shown = [key for key in unused if finding.rests_on[key].kind in ("value", "paper", "costs")]
     return f"the number of the row {shown[0]} is not shown" if shown else ""

@@ -27,7 +27,7 @@ class MethodResult(NamedTuple):
     standing: Standing
 
 
-def of(name: str, results: Results, known: Mapping[str, Standings]) -> dict[str, Any]:
+def of(name: str, results: Results, ranked: Mapping[str, Standings]) -> dict[str, Any]:
     """Return the content of the page of a method of the library."""
     method = results.library.methods[name]
     colour, marker = method.data.get("colour"), method.data.get("marker")
@@ -42,7 +42,7 @@ def of(name: str, results: Results, known: Mapping[str, Standings]) -> dict[str,
         "results_of": [
             result
             for study in results.studies
-            for result in _results(study, name, known[study.place])
+            for result in _results(study, name, ranked[study.place])
         ],
         "snippet": snippet.of(name, results),
     }

@@ -66,7 +66,7 @@ def write(
         If `site` is not a site, or there are no results; nothing is written then.
     """
     if site.exists() and not (site / MARK).is_file() and (site.is_file() or any(site.iterdir())):
-        raise UserError(f"{site}: is there and is no site; name another place with --to")
+        raise UserError(f"{site}: exists and is not a site; name another folder with --to")
     collected = collect.collect(results, configs)
     with scratch.beside(site) as folder:
         _fill(folder / "site", collected, others)
@@ -82,11 +82,11 @@ def _fill(site: Path, results: Results, others: Sequence[Entry]) -> None:
     for name in ASSETS:
         shutil.copyfile(TEMPLATES / name, site / "assets" / name)
     (site / "assets" / "vega.js").write_text(charts.library(), encoding="utf-8")
-    known = {study.place: standings.of(study, results.library) for study in results.studies}
+    ranked = {study.place: standings.of(study, results.library) for study in results.studies}
     findings = {
-        study.place: standings.finding(study, known[study.place]) for study in results.studies
+        study.place: standings.finding(study, ranked[study.place]) for study in results.studies
     }
-    cells = matrix.cells(results, known)
+    cells = matrix.cells(results, ranked)
     datasets = dataset_page.used(results)
     common = {"results": results, "findings": findings, "cells": cells, "datasets": datasets}
     common["has_leaderboard"] = bool(others)
@@ -100,16 +100,16 @@ def _fill(site: Path, results: Results, others: Sequence[Entry]) -> None:
 
     page("index.html", "index.html", **_start(results, cells, site))
     if others:
-        boards, unplaced = leaderboard.boards(results, known, others)
+        boards, unplaced = leaderboard.boards(results, ranked, others)
         page("leaderboard.html", "leaderboard.html", boards=boards, unplaced=unplaced)
     for study in results.studies:
         page(
             "study.html",
             f"studies/{study.place}.html",
-            **_study(study, known[study.place], results, site),
+            **_study(study, ranked[study.place], results, site),
         )
     for name in results.library.methods:
-        page("method.html", f"methods/{name}.html", **method_page.of(name, results, known))
+        page("method.html", f"methods/{name}.html", **method_page.of(name, results, ranked))
     for name, streams in datasets.items():
         page(
             "dataset.html",
@@ -131,27 +131,27 @@ def _start(
     }
 
 
-def _study(study: Study, known: Standings, results: Results, site: Path) -> dict[str, Any]:
+def _study(study: Study, ranked: Standings, results: Results, site: Path) -> dict[str, Any]:
     judged = results.ledger
     judged = judged[(judged["config"] == study.plan.name) & (judged["study"] == study.name)]
-    rows = study_page.rows(study, known, results)
+    rows = study_page.rows(study, ranked, results)
     return {
         "study": study,
-        "standings": known,
+        "standings": ranked,
         "rows": rows,
         "claims": judged.to_dict("records"),
-        "metrics": study_page.metrics(study, known),
+        "metrics": study_page.metrics(study, ranked),
         "papers": study_page.papers(rows),
         "facts": study_page.facts(study),
         "command": study_page.command(study),
         "settings": study_page.settings(study),
         "streams": study_page.streams(study),
         "tables": list(study_page.tables(study)),
-        "figures": attachments.figures(study, known, site),
+        "figures": attachments.figures(study, ranked, site),
         "downloads": attachments.downloads(study, site),
         "chart": charts.chart(
             study,
-            known.metric or study.metrics[0],
+            ranked.metric or study.metrics[0],
             method_styles.of_study(study.planned, study.learners),
         ),
     }
