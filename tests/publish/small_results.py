@@ -1,4 +1,4 @@
-"""A folder of results as the workflow makes it, of one small study, in a second."""
+"""Write a folder of results of one small study, as the workflow does, in a second."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ studies:
 
 
 def make(folder: Path) -> Path:
-    """results/small below the folder, and config/small.yaml."""
+    """Write results/small and config/small.yaml below the folder; return the results."""
     (folder / "config").mkdir(parents=True)
     (folder / "config/small.yaml").write_text(CONFIG)
     results = folder / "results/small"

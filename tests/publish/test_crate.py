@@ -1,4 +1,4 @@
-"""A crate says what its results are and where they come from, and tells when they are not."""
+"""Crates describe their results and provenance, and detect changes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.publish import small_results
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with results/small, its config, and the crate of them."""
+    """Return a folder with results/small, its config, and their crate."""
     folder = tmp_path_factory.mktemp("crate")
     results = small_results.make(folder)
     crate.make(results, folder / "config/small.yaml", folder / "crate")
@@ -37,7 +37,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def copied(made: Path, tmp_path: Path) -> Path:
-    """The crate, to be spoilt."""
+    """Return a copy of the crate, to be changed."""
     return Path(shutil.copytree(made / "crate", tmp_path / "crate"))
 
 
@@ -274,7 +274,7 @@ def test_a_new_checksum_in_the_list_alone_is_refused(copied: Path) -> None:
 
 
 def forge(folder: Path, path: Path, change: Callable[[Path], object]) -> None:
-    """Changes a file of a crate, and its checksum wherever it stands."""
+    """Change a file of a crate, and its checksum everywhere."""
     told, old = folder / crate_metadata.NAME, checksum.sha256(path)
     change(path)
     told.write_text(told.read_text().replace(old, checksum.sha256(path)))

@@ -1,4 +1,4 @@
-"""Uploads to servers on this machine: whole, once, and refused without the right key."""
+"""Uploads to servers on this machine: complete, once, and refused without the right key."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KEYS = {
 
 @pytest.fixture
 def made(tmp_path: Path) -> Path:
-    """A folder that has what an upload looks at."""
+    """Return a folder with the files that an upload reads."""
     folder = tmp_path / "small"
     for name in ("studies/toy/summary.csv", "runs/toy/0-1.zarr.zip", "README.md"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ def made(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    """The address of storage that speaks S3."""
+    """Yield the address of an S3 server."""
     started = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     started.start()
     host, port = started.get_host_and_port()
@@ -51,7 +51,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture
 def client(server: str, monkeypatch: pytest.MonkeyPatch):
-    """A client of the storage, which has an empty bucket; the environment has the keys to it."""
+    """Return a client of the server, with an empty bucket and the keys in the environment."""
     for name, value in (KEYS | {"AWS_ENDPOINT_URL_S3": server}).items():
         monkeypatch.setenv(name, value)
     found = boto3.client("s3")

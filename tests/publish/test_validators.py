@@ -1,4 +1,4 @@
-"""Crates and streams before the validators of others, in .venv-peers: `make test-peers`."""
+"""Crates and streams are checked by external validators, in .venv-peers: `make test-peers`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TERMS_OF_1_1 = {
 
 @pytest.fixture(scope="module")
 def crates(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The crate of a folder of results, and that of what is published of it."""
+    """Return the crates of a folder of results and of its published files."""
     folder = tmp_path_factory.mktemp("validators")
     results, published = small_results.make(folder), folder / "results/published/small"
     assert main.main(["publish", str(results)]) == 0
@@ -45,7 +45,7 @@ def crates(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.fixture
 def context(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Answers for the address of the context of RO-Crate, so that no network is needed."""
+    """Answer requests for the context of RO-Crate, so that no network is needed."""
     told = json.dumps({"@context": vocabs.RO_CRATE["@context"] | TERMS_OF_1_1}).encode()
     send = requests.adapters.HTTPAdapter.send
 

@@ -1,4 +1,4 @@
-"""Publishing copies what was made; verify names what differs, and how much."""
+"""Publishing copies results; verify names the differences and their size."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COST = {
 
 
 def cube() -> bytes:
-    """A store that says of which spec it is, and nothing else."""
+    """Return the bytes of a store with nothing but its spec."""
     made = BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
         spec = json.dumps({"study": "nile"})
@@ -37,7 +37,7 @@ def cube() -> bytes:
 
 
 def write(results: Path, name: str, content: str | bytes) -> Path:
-    """A file of the study as a job makes it."""
+    """Write a file of the study as a job does, with its checksum."""
     path = results / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -47,7 +47,7 @@ def write(results: Path, name: str, content: str | bytes) -> Path:
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    """A folder of results with one study, which is published."""
+    """Return a folder of results with one published study."""
     made = tmp_path / "results" / "small"
     write(made, "studies/nile/summary.csv", pd.DataFrame(ROWS).to_csv(index=False))
     write(made, "studies/nile/scores.csv", "every score")
@@ -66,7 +66,7 @@ def published(results: Path) -> Path:
 
 
 def change(results: Path, column: str, value) -> None:
-    """Another number in the summary, as a run would have written it."""
+    """Change a number in the summary, as another run would have written it."""
     rows = pd.DataFrame(ROWS)
     rows.loc[0, column] = value
     write(results, "studies/nile/summary.csv", rows.to_csv(index=False))
@@ -222,7 +222,7 @@ def test_a_git_revision_is_a_reference(results: Path, monkeypatch) -> None:
 
 @pytest.fixture
 def overview(results: Path) -> Path:
-    """The same results with an overview, which is published."""
+    """Return the same results with a published overview."""
     write(results, "overview/ledger.csv", "claim,verdict\n")
     write(results, "overview/ledger.png", "drawn")
     assert study_copy.publish(results, published(results)) == {

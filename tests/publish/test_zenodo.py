@@ -1,4 +1,4 @@
-"""A draft on Zenodo, against a stand-in of what its documentation says of its interface."""
+"""Drafts on Zenodo, tested with a stand-in for its documented interface."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ABOUT = {
 
 
 class Zenodo(ThreadingHTTPServer):
-    """Deposits as developers.zenodo.org describes them, in memory."""
+    """Deposits in memory, as described on developers.zenodo.org."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -75,7 +75,7 @@ class Handler(BaseHTTPRequestHandler):
         return self.rfile.read(int(self.headers["Content-Length"]))
 
     def answer(self, status: int, told: object) -> bool:
-        """Whether the token was the right one."""
+        """Return whether the token was right."""
         allowed = self.headers["Authorization"] == f"Bearer {TOKEN}"
         self.send_response(status if allowed else 401)
         self.end_headers()

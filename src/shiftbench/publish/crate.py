@@ -132,8 +132,8 @@ def refuse_other_code(results: Path, plan: config.Config, config_file: Path) -> 
         more = f" and {len(unplanned) - 1} more" if len(unplanned) > 1 else ""
         raise UserError(
             f"{unplanned[0]}{more}: the code, the packages or {config_file} here are not those of"
-            " this run, so the crate would be wrong; run the workflow again, or check out the commit"
-            " of the results"
+            " this run, so the crate would be wrong; run the workflow again, or check out the"
+            " commit of the results"
         )
 
 

@@ -1,4 +1,4 @@
-"""Made-up results of a study with axes: which method leads depends on the cell."""
+"""Synthetic results of a study with axes, in which the leading method depends on the cell."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PIPELINES = {
 
 
 def means(rows: float, segment: float, strength: float) -> dict[str, float]:
-    """Accuracies that look like those of real runs: memory helps where rows are few."""
+    """Return realistic accuracies: memory helps where rows are few."""
     level = 0.9 - 0.3 * (12.5 / rows) ** 0.5 - 0.05 * strength
     memory = 0.10 * (25 / rows) * (segment / 3) ** 0.5
     gain = 0.017 * strength
@@ -46,7 +46,7 @@ def means(rows: float, segment: float, strength: float) -> dict[str, float]:
 
 
 def results(axes=None, learners=tuple(LOOKS), seeds=10, metrics=METRICS, failed=()):
-    """The results of a made-up study; failed: streams and learners all of whose runs failed."""
+    """Return results of a synthetic study. failed: streams and learners whose runs all failed."""
     axes = AXES if axes is None else axes
     template = stores.image_stream(tasks=6)
     cells = {

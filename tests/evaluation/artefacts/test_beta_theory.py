@@ -1,4 +1,4 @@
-"""The theory figures of robust changepoints, and the formulas that they are drawn from."""
+"""Theory figures of robust changepoints, and the formulas behind them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FIG_1B = {"d": 5, "a0": 3.0, "b0": 5.0}
 
 @pytest.mark.parametrize(("beta", "d", "spread"), [(0.15, 5, 1.0), (0.5, 2, 1.0), (0.3, 1, 20.0)])
 def test_no_observation_breaks_the_bound_on_the_odds(beta, d, spread):
-    """Against the score itself, over prior scales, run lengths and places of the outlier."""
+    """Compare with the score, over prior scales, run lengths and positions of the outlier."""
     a0, b0, hazard, log_det = 3.0, 5.0, 0.01, -6.0
     bound = odds_bound.log_odds_bound(beta, hazard, d, log_det, a0, b0)
     prior_log_det = d * np.log(spread * b0 / a0)
@@ -127,7 +127,7 @@ def test_figures_of_formulas_draw_the_conditions_that_they_speak_of():
 
 
 def k_hat_study(d: int, betas: tuple[float, ...]):
-    """Two data sets of d stationary autoregressions, through the harness."""
+    """Return a run of the harness on two data sets of d stationary autoregressions."""
     fields = {
         "dataset": "stationary-ar", "regressors": "own-level-and-lag", "series": d,
         "realisations": 2, "rows_per_task": 100,
@@ -158,7 +158,7 @@ def test_k_hat_draws_no_point_where_the_data_are_forgotten():
 
 
 def test_k_hat_of_a_run_is_that_of_the_paper_s_rows():
-    """Of the approximation of a hundred rows and the row after them, for each data set."""
+    """Test the approximation of a hundred rows and the next row, for each data set."""
     study = k_hat_study(2, (0.05, 0.2))
     found = study.run("ar", "fits").isel(task=-1)
     prior, random = beta_exact.Prior(3.0, 5.0, 0.0, 100.0), np.random.default_rng(0)
@@ -178,7 +178,7 @@ def test_k_hat_needs_runs():
 
 
 def contours_study(draws):
-    """A study with draws of the approximation itself as the draws of the sampler."""
+    """Return a study in which the draws of the sampler are draws of the approximation."""
     fit = beta_exact.Approximation(
         6.0, 12.0, np.array([0.5, -0.2]), np.array([[0.2, 0], [0.05, 0.1]])
     )

@@ -1,4 +1,4 @@
-"""The table of dated changes: its numbers by hand, on a series and on a table."""
+"""Table of dated changes, with numbers by hand, on a series and on a table."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def stored(family: str, module, folder: Path, rows: str, **settings):
 
 
 def level(folder: Path, **settings):
-    """A series of days, 2 and then 7."""
+    """Return a series of days with the values 2 and then 7."""
     rows = "".join(f"{day},{2 if n < START else 7}\n" for n, day in enumerate(DAYS))
     settings = {"time": "day", "unit": "EUR"} | settings
     return stored("series-file", series_file, folder, "day,price\n" + rows, **settings)
 
 
 def run(store, weights=(0.6, 0.3, 0.1), ago=(0, 2, 9)):
-    """A learner that knows of the change, and doubts when it was: so many tasks earlier."""
+    """Return a run that finds the change, with a second hypothesis some tasks earlier."""
     task, tasks = np.arange(store.sizes["task"]), store.sizes["task"]
     length = np.where(task < START, task, task - START)[None, :, None] + np.array(ago)
     length[:, :START] = task[:START, None]

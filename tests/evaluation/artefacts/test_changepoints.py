@@ -1,4 +1,4 @@
-"""The figure of many series and the table beside the published one, with runs made by hand."""
+"""Figure of many series and table beside the published one, with runs written by hand."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FOUND = {"as-ocp": [28], "late": [28, 60], "none": []}
 
 
 def stream(name: str, folder: Path):
-    """A store of a data set, from a file with the flow of the Nile."""
+    """Return the store of a data set, from a file with the flow of the Nile."""
     flow = [float(value) for value in _nile.FLOW]
     years = [str(_nile.FIRST_YEAR + number) for number in range(len(flow))]
     data = {"time": {"raw": years}, "series": [{"label": "flow", "raw": flow}]}
@@ -35,7 +35,7 @@ def stream(name: str, folder: Path):
 
 
 def run(store, starts, name: str):
-    """A run of one slot, certain that segments start with task 0 and with these."""
+    """Return a run with one slot, certain that segments start at task 0 and at these tasks."""
     task = np.arange(store.sizes["task"])
     first = np.maximum.accumulate(np.where(np.isin(task, starts), task, 0))
     infos = {"run_length": task - first}
@@ -47,7 +47,7 @@ def run(store, starts, name: str):
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    """Two series, of which the benchmark has numbers of one, as a grid."""
+    """Return a grid of two series, one with published numbers."""
     folder = tmp_path_factory.mktemp("raw")
     streams = {name: stream(name, folder) for name in NAMES}
     runs = [run(streams[name], starts, one) for name in NAMES for one, starts in FOUND.items()]
@@ -120,7 +120,7 @@ def test_with_configurations_the_best_of_each_metric_stands_beside_the_printed_o
 
 
 def runs_of(study):
-    """The run stores of a study, by their place in the tree."""
+    """Return the run stores of a study, by their path in the tree."""
     return {
         f"runs/{stream}/{learner}": study.scores[f"runs/{stream}/{learner}"].to_dataset()
         for stream in study.streams

@@ -1,4 +1,4 @@
-"""The table of claims has our scores beside the paper's numbers, and the verdict on them."""
+"""Table of claims: our scores beside the paper's numbers, and the verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures and table of continual learning on made-up accuracy matrices."""
+"""Figures and table of continual learning on synthetic accuracy matrices."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def so_far(learner):
 
 
 def interval(values):
-    """Ends of the 95 % interval of the mean of percentages [seed]: symmetric in the logit."""
+    """Return the ends of the 95 % interval of mean percentages [seed], symmetric in the logit."""
     mean = values.mean() / 100
     half = stats.t.ppf(0.975, len(values) - 1) * stats.sem(values / 100) / (mean * (1 - mean))
     return 100 * stats.logistic.cdf(stats.logistic.ppf(mean) + np.array([-half, half]))

@@ -1,4 +1,4 @@
-"""The figure of a score over time: what its lines are, on runs of a beam, and of who failed."""
+"""Figure of a score over time: its lines, on runs of a beam and on failed runs."""
 
 from __future__ import annotations
 

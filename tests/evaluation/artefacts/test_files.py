@@ -1,4 +1,4 @@
-"""Files of artefacts: equal bytes, and nothing half-written."""
+"""Files of artefacts: equal bytes, and no partial files."""
 
 from __future__ import annotations
 

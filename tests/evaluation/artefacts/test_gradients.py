@@ -1,4 +1,4 @@
-"""The figures on gradients and cut noise, and the growth of that noise, from known numbers."""
+"""Figures of gradients and truncated noise, from known numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SEEDS = 3
 
 
 def noise_run(name, power, sds=SDS, **infos):
-    """A run whose gradient's standard deviation is sd to a power, twice that in the second task."""
+    """Return a run whose gradient's standard deviation is sd to a power, doubled in task 2."""
     settings = {"family": "gaussian", "sds": sds, "draws": 5, "layer": ""}
     spread = np.ones((SEEDS, 2, 1)) * np.array(sds) ** power
     spread[:, 1] *= 2
@@ -45,7 +45,7 @@ def test_growth_is_the_ratio_of_the_spreads_at_one_and_a_tenth():
 
 
 def means(axes):
-    """The lines with a label: no marks, and no single seeds."""
+    """Return the lines with a label, which are neither marks nor single seeds."""
     return [line for line in axes.get_lines() if not line.get_label().startswith("_")]
 
 
@@ -78,7 +78,7 @@ def test_gradient_noise_draws_each_family_in_the_order_of_the_widths():
 
 
 def mfvi_run(name, accuracy, infos=None, **settings):
-    """A run of mfvi with this accuracy on test rows, and half of it in nats."""
+    """Return a run of mfvi with this test accuracy, and half of it as nats."""
     known = {"family": "gaussian", "draws": 1, "epochs": 5, "gradient_draws": 0} | settings
     score = np.stack([np.full((SEEDS, 2), accuracy), np.full((SEEDS, 2), accuracy / 2)])
     wobble = np.linspace(-0.01, 0.01, SEEDS)[:, np.newaxis]

@@ -1,4 +1,4 @@
-"""The table of neighbours: order, pairs, what is resolved and what cannot be known."""
+"""Table of neighbours: order, pairs, resolved differences and unknown ones."""
 
 from __future__ import annotations
 

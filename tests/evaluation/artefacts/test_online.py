@@ -1,4 +1,4 @@
-"""The artefacts of online learning on a small real study: what is drawn, what is said."""
+"""Artefacts of online learning on a small real study: lines, cells and captions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def study():
 
 @pytest.fixture(scope="module")
 def change():
-    """A study without regret."""
+    """Return a study without regret."""
     stream = stores.online_stream(rows=40)
     runs = [stores.online_run(stream, stores.sva)]
     return stores.study("change", stream, stores.ONLINE_METRICS[:2], runs)

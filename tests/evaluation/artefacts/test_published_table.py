@@ -1,4 +1,4 @@
-"""Ours beside what is printed: of the metrics that a paper has, all learners."""
+"""Table of published numbers: all learners, for the metrics that a paper has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures and table of referral and calibration, on predictions that are made up."""
+"""Figures and table of referral and calibration, on synthetic predictions."""
 
 from __future__ import annotations
 

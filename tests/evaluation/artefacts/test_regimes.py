@@ -1,4 +1,4 @@
-"""The map of regimes, its lines and its table, on made-up scores."""
+"""Map of regimes, its lines and its table, on synthetic scores."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def texts(axes) -> list[str]:
 
 
 def place(at) -> tuple[int, int]:
-    """The cell, column and row, in which a point is."""
+    """Return the cell, column and row of a point."""
     return int(at[0]), int(at[1])
 
 

@@ -1,4 +1,4 @@
-"""The table of regressions: means and standard errors by hand, beside what the paper prints."""
+"""Table of regressions: means and standard errors by hand, beside the paper's numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SD = np.array([2.0, 4.0, 2.0, 4.0])
 
 
 def stream(dataset, train=None, judge_on="test"):
-    """As much of a store as scores and tables read."""
+    """Return the part of a store that scores and tables read."""
     settings = {"dataset": dataset, "judge_on": judge_on}
     spec = {"stream": dataset, "family": "table-splits", "settings": settings}
     sizes = dict(zip(("train", "test"), SETS[dataset], strict=True))
@@ -41,7 +41,7 @@ def stream(dataset, train=None, judge_on="test"):
 
 
 def scores(random):
-    """Squared errors and log densities [metric, split, task] of a method."""
+    """Return squared errors and log densities [metric, split, task] of a method."""
     return np.stack([random.gamma(2.0, size=(SPLITS, 1)), random.normal(-1, 0.3, (SPLITS, 1))])
 
 
@@ -162,7 +162,7 @@ def test_a_missing_metric_is_told():
 
 
 def test_its_own_likelihoods_lie_far_below_what_its_errors_allow():
-    """A normal around predictions with this root mean square error has -log(error) - 1.42."""
+    """Compare with a normal around predictions of this error: -log(error) - 1.42."""
     table = next(
         one for one in paper_numbers.tables() if one.table == "Table 2" and "UCI" in one.title
     )

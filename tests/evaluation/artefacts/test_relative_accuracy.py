@@ -1,4 +1,4 @@
-"""Fig. 3 on tiny stores: what is drawn, and what is refused."""
+"""Fig. 3 of li2021vbs on tiny stores: lines, strips and refusals."""
 
 from __future__ import annotations
 

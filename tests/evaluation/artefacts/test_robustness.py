@@ -1,4 +1,4 @@
-"""The figure of robustness shows every configuration, and counts failed runs among all."""
+"""Figure of robustness: every configuration is shown, and failed runs count."""
 
 from __future__ import annotations
 

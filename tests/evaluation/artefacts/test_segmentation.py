@@ -1,4 +1,4 @@
-"""The segmentation figure and the table beside it, on the Nile through the harness."""
+"""Figure of segmentations and the table beside it, on the Nile, run by the harness."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LEARNERS = {
 
 
 def driven(stream, variant):
-    """A run store, made by the harness."""
+    """Return a run store of the harness."""
     run = build_run.run(
         {
             "study": "study",
@@ -110,13 +110,13 @@ def test_the_posterior_of_several_models_is_stacked_to_one(nile, runs):
 
 
 def vertical(panel, style):
-    """Where a panel has vertical lines of this style."""
+    """Return the positions of vertical lines of this style in a panel."""
     lines = (line for line in panel.get_lines() if line.get_linestyle() == style)
     return [line.get_xdata()[0] for line in lines if np.ptp(line.get_ydata()) == 1]
 
 
 def sure(stream, *starts, name="sure"):
-    """A run of one slot, certain that segments start with task 0 and with these."""
+    """Return a run with one slot, certain that segments start at task 0 and at these tasks."""
     task = np.arange(stream.sizes["task"])
     first = np.maximum.accumulate(np.where(np.isin(task, starts), task, 0))
     infos = {"run_length": task - first}
@@ -179,7 +179,7 @@ def test_titles_count_changepoints_and_zeros(nile, starts, words):
 
 
 def segments_backwards(run):
-    """The changepoints of a store in plain words: best slot, its start, the slot before it."""
+    """Return the changepoints of a store step by step: best slot, its start, the slot before it."""
     store, starts, task = run.isel(seed=0), [], run.sizes["task"] - 1
     while task >= 0:
         at = store.isel(task=task)
@@ -210,7 +210,7 @@ def test_the_counts_of_a_series_with_several_changes_are_those_of_its_store(nile
 
 
 def heights(band, years):
-    """Height of a band of a stack at each year."""
+    """Return the height of a band of a stack in each year."""
     points = band.get_paths()[0].vertices
     at = [points[points[:, 0] == year, 1] for year in years]
     return np.array([np.ptp(ys) for ys in at])
@@ -232,7 +232,7 @@ def test_shares_of_the_models_are_their_weights_and_sum_to_one_at_each_step(nile
 
 
 def test_each_stream_has_its_block(nile):
-    """Two streams whose truth differs, in one study."""
+    """Return a study with two streams whose true shifts differ."""
     later = nile.assign(shift=(nile["shift"].dims, np.roll(nile["shift"].values, 5, axis=1)))
     spec = json.loads(nile.attrs["spec"]) | {"stream": "later"}
     streams = {"nile": nile, "later": later.assign_attrs(spec=json.dumps(spec))}

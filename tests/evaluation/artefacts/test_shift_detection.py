@@ -1,4 +1,4 @@
-"""The figure of detection on small stores: what is drawn, and what is refused."""
+"""Figure of shift detection on small stores: panels and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fig. 2 on tiny stores: which seed is shown, what is drawn, what is refused."""
+"""Fig. 2 of li2021vbs on tiny stores: the seed shown, the lines and refusals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def study():
 
 
 def beam_of_two(parent):
-    """Seeds of a beam without shifts, from their parents [seed, task, 2]."""
+    """Return a run of a beam without shifts, from parents [seed, task, 2]."""
     parent = np.array(parent)
     weight = np.broadcast_to(np.log([0.7, 0.3]), parent.shape)
     dims = ("seed", "task", "hypothesis")

@@ -1,4 +1,4 @@
-"""Examples of transformed images: which images, under which maps, with which labels."""
+"""Examples of transformed images: the images, their maps and their labels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.evaluation.scoring import stores
 
 
 def panels(figure):
-    """Axes [image, segment], as many columns as the stream has segments."""
+    """Return axes [image, segment], with a column for each segment of the stream."""
     return np.array(figure.get_axes()).reshape(-1, 3)
 
 

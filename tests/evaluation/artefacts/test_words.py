@@ -1,4 +1,4 @@
-"""Figures, tables and the verb for words, on a small study of planted words."""
+"""Figures, tables and the command for words, on a small study of planted words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLANTED = np.argwhere(stream()["changed"].values[0])
 
 
 def without_beams() -> StudyResults:
-    """The small study, without the learner that decides about changes."""
+    """Return the small study without the learner that decides about changes."""
     tree = study().scores.copy()
     tree["scores"].dataset = study().cube.sel(learner=["vcl", "independent"])
     return replace(study(), scores=tree)
@@ -60,9 +60,9 @@ def test_a_word_that_is_not_in_the_vocabulary_is_named():
 
 
 def made_by_hand() -> _words.WordHistory:
-    """Four periods, five words: 0 moves in period 2, 1 moves as far but is new there, 2 a little.
+    """Return histories: word 0 moves in period 2, 1 moves as far but is new there, 2 a little.
 
-    Words 3 and 4 stay; 4 is in no text before the last period.
+    There are four periods and five words. Words 3 and 4 stay; 4 occurs only in the last period.
     """
     angle = np.zeros((4, 5))
     angle[2:, 0] = angle[2:, 1] = np.pi / 2
@@ -183,7 +183,7 @@ BEAMS = {
 
 
 class Beams(StudyResults):
-    """As much of a study of BEAMS as the curves need."""
+    """The part of a study of BEAMS that the curves need."""
 
     learners = tuple(BEAMS)
 

@@ -1,4 +1,4 @@
-"""Everything committed that can be derived is up to date, and what is not is named."""
+"""Committed files that can be derived are up to date, and outdated ones are named."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _kind(artefact: str) -> str:
 
 @pytest.fixture
 def checkout(tmp_path, monkeypatch) -> Path:
-    """A small checkout with one published study, derived."""
+    """Return a small checkout with one published study, derived."""
     monkeypatch.setattr(reference, "text", lambda: "reference")
     monkeypatch.setattr(json_schema, "text", lambda: "{}")
     claim = {"name": "a", "work": "li2021vbs", "where": "5", "says": "So.", "metric": "f1"}

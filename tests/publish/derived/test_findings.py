@@ -1,4 +1,4 @@
-"""A sentence holds what its rows give, or says which of them disagrees."""
+"""A finding shows the numbers of its evidence, or names the evidence that disagrees."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CLAIMS = [
 
 @pytest.fixture
 def published(tmp_path: Path) -> PublishedResults:
-    """A study of three methods on two streams, its trials, costs and a ledger."""
+    """Return published results of three methods on two streams, with trials, costs and a ledger."""
     study = tmp_path / "mine/studies/one"
     study.mkdir(parents=True)
     noise = {"strong": (0, 1, 2, 3, 4), "even": (1, 3, 0, 4, 2), "weak": (2, 4, 1, 0, 3)}

@@ -1,4 +1,4 @@
-"""The overview of what is published: from its files alone, and no other than is committed."""
+"""Overview of published results: computed from their files alone, equal to the committed one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ METHODS = ("a", "b", "c")
 
 
 def study(folder: Path, name: str, tuned: bool = True) -> None:
-    """The scores of a published study, and the folder of its trials."""
+    """Write the scores of a published study, and the folder of its trials."""
     place = folder / "cpu" / "studies" / name
     place.mkdir(parents=True)
     rows = [
@@ -64,6 +64,6 @@ def test_without_a_table_nothing_has_run(tmp_path):
 
 
 def some_claims():
-    """A few: the figure of all takes seconds."""
+    """Return a few claims, because the figure of all takes seconds."""
     ours = list(claims.load(Library(OURS)).values())[:5]
     return [one.model_dump(exclude_none=True) for one in ours]

@@ -1,6 +1,6 @@
 """A headless browser: Chromium, and playwright and axe-playwright-python of envs/peers.txt.
 
-And pages that are made for no browser.
+Also pages that need no browser.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Serious = Callable[[Any], list[Any]]
 
 
 def without_bundle(patch: pytest.MonkeyPatch) -> None:
-    """Leaves out the charts' library: bundling it takes seconds, and test_browser has it."""
+    """Leave out the charts' library, because bundling takes seconds; test_browser has it."""
     patch.setattr(charts, "library", lambda: "window.vegaEmbed = null;")
 
 
@@ -41,7 +41,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def page(browser: Any) -> Iterator[Any]:
-    """A page that opens files; `told` has what its console says."""
+    """Yield a page that opens files; `told` collects the messages of its console."""
     opened = browser.new_page(viewport={"width": 1400, "height": 900})
     opened.told = []
     opened.on("console", lambda message: opened.told.append(message.text))
@@ -61,7 +61,7 @@ def _far(request: Any) -> bool:
 
 @pytest.fixture
 def serious() -> Serious:
-    """What axe finds on an open page that keeps people from using it: rules, and elements."""
+    """Return the accessibility problems that axe finds on an open page: rules and elements."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is missing")
 
     def found(page: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""A page of the site as tests read it: its elements in order, with their attributes and text."""
+"""Read a page of the site for tests: its elements in order, with attributes and text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ VOID = {"meta", "link", "img", "br", "input", "wbr", "hr"}
 
 @dataclass
 class Element:
-    """A tag with its attributes, what is inside, and all text below it."""
+    """A tag with its attributes, children, and all text below it."""
 
     tag: str
     attributes: dict[str, str]
@@ -23,7 +23,7 @@ class Element:
         return " ".join("".join(self.pieces).split())
 
     def all(self, tag: str, **attributes: str) -> list[Element]:
-        """Elements below with this tag and these attributes, in order."""
+        """Return the elements below with this tag and these attributes, in order."""
         wanted = {name.replace("_", "-").strip("-"): value for name, value in attributes.items()}
         found = []
         for child in self.children:
@@ -62,7 +62,7 @@ class _Reader(HTMLParser):
 
 
 def read(path: Path) -> Element:
-    """The page; AssertionError where an element is not closed in its place."""
+    """Return the page. Raises AssertionError if an element is not closed properly."""
     reader = _Reader()
     reader.feed(path.read_text(encoding="utf-8"))
     assert len(reader.open) == 1
@@ -70,5 +70,5 @@ def read(path: Path) -> Element:
 
 
 def everything(element: Element) -> list[Element]:
-    """All elements below, in order."""
+    """Yield all elements below, in order."""
     return [one for child in element.children for one in (child, *everything(child))]

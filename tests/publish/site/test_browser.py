@@ -1,4 +1,4 @@
-"""The whole published site in a headless browser: no error, links lead, choosers and sorting work.
+"""The whole published site in a headless browser: no errors, and links, choosers and sorting work.
 
 Needs Chromium, and playwright and axe-playwright-python of envs/peers.txt: `make test-peers`.
 """

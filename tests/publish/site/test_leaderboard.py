@@ -1,7 +1,7 @@
-"""Somebody's own method beside ours: their crate, checked, on the leaderboard of our site.
+"""A method of others beside ours: their crate, verified, on the leaderboard of our site.
 
-Somebody is examples/own_method, on two streams: one that is ours under another name, and one that
-is not.
+Their method is examples/own_method, on two streams: one equals ours under another name, the other
+does not.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def made(folder: Path, name: str, text: str) -> Path:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """With results/ours and config/ours.yaml, and somebody's crate."""
+    """Return a folder with results/ours, config/ours.yaml and the crate of others."""
     forget()
     folder = tmp_path_factory.mktemp("board")
     made(folder, "ours", OURS)
@@ -76,7 +76,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def site(folder: Path, target: Path, *more: str) -> html.Element:
-    """The leaderboard of our site with somebody's crate."""
+    """Return the leaderboard of our site with the crate of others."""
     options = ["--config", str(folder / "config/ours.yaml"), "--to", str(target), *more]
     results = str(folder / "results/ours")
     assert main.main(["site", results, *options, "--with", str(folder / "somebody")]) == 0
@@ -84,7 +84,7 @@ def site(folder: Path, target: Path, *more: str) -> html.Element:
 
 
 def lines(page: html.Element) -> dict[str, list[str]]:
-    """By method, its rank, where it is from and why it has no rank."""
+    """Return rank, source and reason for no rank, by method."""
     found = {}
     for row in page.all("tr"):
         if "data-label" in row.attributes:
@@ -149,7 +149,7 @@ def test_a_crate_with_one_other_byte_is_refused(
 def test_better_scores_with_new_checksums_do_not_come_out_again(
     folder: Path, tmp_path: Path
 ) -> None:
-    """Somebody raises the scores of a crate, and writes all checksums anew."""
+    """Forge a crate: raise its scores, and write all checksums again."""
     spoilt = Path(shutil.copytree(folder / "somebody", tmp_path / "somebody"))
     table = spoilt / "studies/mine/scores.csv"
     rows = pd.read_csv(table)

@@ -1,4 +1,4 @@
-"""The made pages: they are whole, they say what the files of results say, and all links lead."""
+"""Pages of the site: they are complete, agree with the files of results, and all links work."""
 
 from __future__ import annotations
 
@@ -278,7 +278,7 @@ def test_the_chart_has_every_score_and_the_looks_of_the_figures(found: collect.R
 
 
 def snippets(pages: dict[Path, html.Element]) -> dict[str, str]:
-    """The config on the page of each method that has one."""
+    """Return the example config on the page of each method that has one."""
     return {
         path.stem: "".join(code.pieces)
         for path, page in pages.items()
@@ -287,7 +287,7 @@ def snippets(pages: dict[Path, html.Element]) -> dict[str, str]:
 
 
 def settings_of(page: html.Element) -> list[tuple[str, dict[str, object]]]:
-    """The pipeline of a method's page: its components, each with its settings."""
+    """Return the pipeline on a method's page: its components, each with its settings."""
     found: list[tuple[str, dict[str, object]]] = []
     for line in "".join(page.all("pre")[0].pieces).splitlines():
         if setting := re.match(r"  (\w+): (.*?)  ", line):
