@@ -103,7 +103,9 @@ def figure(height: float, caption: str, budget: str = "") -> Figure:
     """
     canvas = Figure(figsize=(WIDTH, height))
     FigureCanvasAgg(canvas)
-    foot = canvas.text(LEFT, 0, _paragraphs(caption, budget), size=7.5, color=MUTED, va="bottom")
+    description = caption.removesuffix(budget).strip() if budget else ""
+    text = f"{description}\n{budget}" if description else caption
+    foot = canvas.text(LEFT, 0, text, size=7.5, color=MUTED, va="bottom")
     text_fitting.wrap(foot, (1 - 2 * LEFT) * canvas.bbox.width)
     margin = math.ceil(foot.get_window_extent().height) / DPI + 2 * FOOT_MARGIN if caption else 0.0
     canvas.set_size_inches(WIDTH, height + margin)
@@ -111,12 +113,6 @@ def figure(height: float, caption: str, budget: str = "") -> Figure:
     share = margin / (height + margin)
     canvas.set_layout_engine("constrained", rect=(0, share, 1, 1 - share))
     return canvas
-
-
-def _paragraphs(caption: str, budget: str) -> str:
-    """Return the caption with a line break before its budget, unless it begins with that."""
-    description = caption.removesuffix(budget).strip() if budget else ""
-    return f"{description}\n{budget}" if description else caption
 
 
 def method_style(study: StudyResults, learner: str) -> dict[str, Any]:

@@ -70,10 +70,11 @@ def write(crate: Path, plan: Config, library: Library, config: str) -> None:
     for entity in (*data, *context, *done.tools, *done.steps, *done.actions):
         _add(described, entity)
     created = [action for action in done.actions if action["@type"] == "CreateAction"]
+    ended = [origin.get("ended", "") for origin in result_files.origins(crate)]
     root = {
         "name": f"shiftbench: results of {Path(config).stem}",
         "description": _description(crate, cited),
-        "datePublished": _date(crate, cited),
+        "datePublished": max(ended) or str(cited["date-released"]),
         "license": {"@id": LICENCE},
         "author": references(authors),
         "publisher": references(authors),
@@ -241,9 +242,3 @@ def _description(crate: Path, cited: Entity) -> str:
         f"{cited['title']}. Results of {len(names)} studies ({', '.join(names)}), with the code,"
         " the config and the versions that made them."
     )
-
-
-def _date(crate: Path, cited: Entity) -> str:
-    """Return the end of the last job, or else the release date of this version of the software."""
-    ended = [origin.get("ended", "") for origin in result_files.origins(crate)]
-    return max(ended) or str(cited["date-released"])

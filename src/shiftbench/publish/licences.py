@@ -13,11 +13,7 @@ def is_open(licence: str) -> bool:
 
     As in raw_files.yaml, semicolons separate parts. A missing or unknown licence is not open.
     """
-    parts = [part.strip() for part in licence.split(";")]
-    return all(_is_open(part) for part in parts)
-
-
-def _is_open(part: str) -> bool:
     names = "|".join(re.escape(name) for name in OPEN)
     # A longer name, such as "CC BY-NC", is another licence; a version or a reason may follow.
-    return bool(re.match(rf"(?:{names})(?![\w-])", part)) or part.startswith("generated")
+    pattern = re.compile(rf"\s*(?:(?:{names})(?![\w-])|generated)")
+    return all(pattern.match(part) for part in licence.split(";"))

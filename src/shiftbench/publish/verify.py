@@ -58,7 +58,9 @@ def compare(ours: Path, reference: Path) -> list[Comparison]:
         )
     compared = [each for study in common for each in _of_study(ours, reference, study)]
     if all(result_files.OVERVIEW in result_files.parts(side) for side in (ours, reference)):
-        compared += _of_overview(ours, reference, worst(compared))
+        of_studies = worst(compared)
+        compared += _changed(ours, reference, result_files.OVERVIEW)
+        compared += _files(ours, reference, result_files.OVERVIEW, of_studies)
     return compared
 
 
@@ -120,12 +122,6 @@ def of_numbers(ours: Path, reference: Path, study: str) -> list[Comparison]:
     return list(_numbers(study, *map(_summary, summaries)))
 
 
-def _of_overview(ours: Path, reference: Path, of_studies: str) -> Iterator[Comparison]:
-    """Compare the files about all studies. of_studies: the worst verdict on these."""
-    yield from _changed(ours, reference, result_files.OVERVIEW)
-    yield from _files(ours, reference, result_files.OVERVIEW, of_studies)
-
-
 def _changed(ours: Path, reference: Path, study: str) -> Iterator[Comparison]:
     for side in (ours, reference):
         for path in result_files.changed(side, study):
@@ -133,7 +129,7 @@ def _changed(ours: Path, reference: Path, study: str) -> Iterator[Comparison]:
 
 
 def _files(ours: Path, reference: Path, study: str, of_numbers: str) -> Iterator[Comparison]:
-    """Compare every file but the summary. of_numbers: the worst verdict on the study's numbers."""
+    """Compare every file but the summary. of_numbers: their worst verdict."""
     mine, theirs = result_files.of_study(ours, study), result_files.of_study(reference, study)
     for name in sorted((mine.keys() | theirs.keys()) - {"summary.csv"}):
         verdict = _of_files(mine.get(name), theirs.get(name), of_numbers)

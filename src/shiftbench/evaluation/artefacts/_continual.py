@@ -78,6 +78,11 @@ def so_far(study: StudyResults, stream: str, learner: str) -> np.ndarray:
     return np.stack([values[:, t, : t + 1].mean(axis=1) for t in range(values.shape[1])], axis=1)
 
 
+def mean_over_seeds(values: np.ndarray) -> np.ndarray:
+    """Return the mean over the first axis, the seeds; NaN without seeds."""
+    return values.mean(axis=0) if len(values) else np.full(values.shape[1:], np.nan)
+
+
 def from_scratch(study: StudyResults) -> str:
     """Return a sentence for captions on learners that forget; empty if the study has none."""
     forgetful = [

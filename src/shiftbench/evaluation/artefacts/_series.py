@@ -7,6 +7,7 @@ import os
 import numpy as np
 import xarray as xr
 
+from shiftbench.config import provenance
 from shiftbench.evaluation.scoring.results import StudyResults
 
 
@@ -51,6 +52,12 @@ def unit(store: xr.Dataset) -> str:
     """Return the unit of `values`; empty if it is unknown."""
     unit = store["scale" if "scale" in store else "value"].attrs["units"]
     return "" if unit in ("1", "unknown") else unit
+
+
+def rows_learnt(store: xr.Dataset, tasks: int) -> int:
+    """Return the number of training rows in the first tasks."""
+    task = provenance.reader(store).task
+    return sum(int(task(store, [0], t).train.mask.sum()) for t in range(tasks))
 
 
 def plotted(store: xr.Dataset) -> tuple[np.ndarray, str]:

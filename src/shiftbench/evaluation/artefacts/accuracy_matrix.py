@@ -48,7 +48,8 @@ def caption(study: StudyResults) -> str:
 
 def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
     panels = _continual.panels(block, len(study.learners))
-    means = [_mean(_continual.matrix(study, stream, name)) for name in study.learners]
+    matrices = [_continual.matrix(study, stream, name) for name in study.learners]
+    means = [_continual.mean_over_seeds(values) for values in matrices]
     low, high = float(np.nanmin(means)), float(np.nanmax(means))
     norm = FuncNorm((_continual.to_scale, _continual.from_scale), low, high)
     for axes, name, values in zip(panels, study.learners, means, strict=True):
@@ -62,11 +63,6 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
     scale.set_ticks(ticks, labels=[f"{tick:g}" for tick in ticks])
     scale.set_label("accuracy (%)")
     scale.outline.set_visible(False)
-
-
-def _mean(values: np.ndarray) -> np.ndarray:
-    """Return the mean over seeds of A [seed, task, task]; NaN without seeds."""
-    return values.mean(axis=0) if len(values) else np.full(values.shape[1:], np.nan)
 
 
 def _draw_map(axes: Axes, values: np.ndarray, norm: FuncNorm) -> AxesImage:

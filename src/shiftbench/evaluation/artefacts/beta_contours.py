@@ -11,7 +11,6 @@ import itertools
 from typing import NamedTuple
 
 import numpy as np
-import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -20,6 +19,7 @@ from scipy.ndimage import gaussian_filter
 from shiftbench.config import provenance
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.artefacts import _series
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.methods.posteriors.beta_exact import Approximation
 
@@ -49,7 +49,8 @@ class _Pair(NamedTuple):
 def draw(study: StudyResults) -> Figure:
     """Draw one row of panels per stream and task. Raises UserError without a learner with draws."""
     learner = _sampler(study)
-    shown = [(stream, task) for stream in study.streams for task in _tasks(study, stream)]
+    last = {stream: store.sizes["task"] - 1 for stream, store in study.streams.items()}
+    shown = [(stream, task) for stream in study.streams for task in sorted({0, last[stream]})]
     width = max(len(_pairs(study, stream, learner)) for stream in study.streams)
     figure = figure_style.figure(2.9 * len(shown) + 0.3, caption(study), study.budget())
     panels = figure.subplots(len(shown), width, squeeze=False)
@@ -60,7 +61,7 @@ def draw(study: StudyResults) -> Figure:
         fit = Approximation.unpacked(run["info_fit"].values)
         for panel, pair in zip(row, _pairs(study, stream, learner), strict=False):
             _draw_pair(panel, draws, fit, pair)
-        rows = _rows(study.streams[stream], task)
+        rows = _series.rows_learnt(study.streams[stream], task + 1)
         figure_style.set_title(row[0], letter, f"{stream}, after {rows} rows")
         row[-1].set_title(_difference(draws, fit), loc="right", size=8, color=figure_style.MUTED)
     figure_style.shared_legend(figure, panels[0, 0])
@@ -91,17 +92,6 @@ def _sampler(study: StudyResults) -> str:
         if "info_draws" in study.run(stream, name):
             return name
     raise study.lacking("beta-contours", "a learner that publishes draws of its posterior")
-
-
-def _tasks(study: StudyResults, stream: str) -> list[int]:
-    """Return the first task and the last."""
-    return sorted({0, study.streams[stream].sizes["task"] - 1})
-
-
-def _rows(store: xr.Dataset, task: int) -> int:
-    """Return the number of rows seen after a task."""
-    rows = provenance.reader(store).task
-    return sum(int(rows(store, [0], t).train.mask.sum()) for t in range(task + 1))
 
 
 def _pairs(study: StudyResults, stream: str, learner: str) -> list[_Pair]:

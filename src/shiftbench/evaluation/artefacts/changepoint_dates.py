@@ -57,9 +57,10 @@ def shown(table: pd.DataFrame) -> pd.DataFrame:
 
 def caption(study: StudyResults) -> str:
     """Describe the columns, the number of runs and the reductions."""
-    units = {_unit(store) for store in study.streams.values()}
+    stores = study.streams.values()
+    units = {_series.unit(store) if "value" in store else "" for store in stores}
     unit = f" ({units.pop()})" if len(units) == 1 and "" not in units else ""
-    tables = any("value" not in store for store in study.streams.values())
+    tables = any("value" not in store for store in stores)
     size = (
         "root mean square difference of least-squares predictions from the segments before and"
         " after"
@@ -124,7 +125,3 @@ def _target(store: xr.Dataset) -> np.ndarray:
     if "target_sd" not in store:
         return target
     return store["target_mean"].values[0] + store["target_sd"].values[0] * target
-
-
-def _unit(store: xr.Dataset) -> str:
-    return _series.unit(store) if "value" in store else ""

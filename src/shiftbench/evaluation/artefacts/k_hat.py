@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from shiftbench.config import bibliography, provenance
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.artefacts import _series
 from shiftbench.evaluation.scoring.results import StudyResults
 
 FACTS = Facts(takes=("design",), from_learner=("closeness",))
@@ -65,7 +66,8 @@ def caption(study: StudyResults) -> str:
     runs = _runs(study)
     settings = [_settings(run) for run in runs.values()]
     priors = {tuple(each[key] for key in ("a0", "b0", "prior_variance")) for each in settings}
-    rows = {_rows(study.streams[stream]) for stream in runs}
+    stores = [study.streams[stream] for stream in runs]
+    rows = {_series.rows_learnt(store, store.sizes["task"] - 1) for store in stores}
     return (
         f"d autoregressions with a level and a lag each (p = 2d), {_one_of(rows)} rows; median "
         f"over data sets, bars from least to largest; {settings[0]['draws']} draws; prior a0, b0, "
@@ -100,12 +102,6 @@ def _settings(run: xr.Dataset) -> dict[str, Any]:
 
 def _betas(run: xr.Dataset) -> np.ndarray:
     return np.array(_settings(run)["betas"])
-
-
-def _rows(stream: xr.Dataset) -> int:
-    """Return the number of rows of all tasks but the last, which the posterior has learnt."""
-    task = provenance.reader(stream).task
-    return sum(int(task(stream, [0], t).train.mask.sum()) for t in range(stream.sizes["task"] - 1))
 
 
 def _one_of(values: Iterable[Any]) -> str:

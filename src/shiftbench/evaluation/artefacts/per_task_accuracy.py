@@ -54,10 +54,11 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
     for row, name in enumerate(study.learners):
         if name in paper:
             average.plot(paper[name], row, **_continual.PAPER, ms=4.5, zorder=4)
-    _draw_reference(panels, _reference(study, stream, ends))
-    means = np.concatenate([_mean(values) for values in ends.values()] + [[*paper.values()]])
+    means = {name: 100 * _continual.mean_over_seeds(values) for name, values in ends.items()}
+    _draw_reference(panels, study, stream, means)
+    values = np.concatenate([*means.values(), [*paper.values()]])
     for axes in panels:
-        _continual.scale(axes, "x", means, space=0.28)
+        _continual.scale(axes, "x", values, space=0.28)
     panels[0].set_yticks(range(len(ends)), [study.label(name) for name in ends])
     panels[0].set_ylim(len(ends) - 0.5, -0.5)
     block.supxlabel("accuracy (%), on the logarithm of the error", size=9)
@@ -75,12 +76,15 @@ def _draw_column(study: StudyResults, axes: Axes, scores: dict[str, np.ndarray])
     axes.tick_params(axis="y", length=0)
 
 
-def _reference(study: StudyResults, stream: str, ends: dict[str, np.ndarray]) -> np.ndarray | None:
-    """Return the mean over seeds [task] of the first learner that trains from scratch, if any."""
-    for name, values in ends.items():
-        if len(values) and _continual.forgets(study, stream, name):
-            return _mean(values)
-    return None
+def _draw_reference(
+    panels: np.ndarray, study: StudyResults, stream: str, means: dict[str, np.ndarray]
+) -> None:
+    """Draw the means [task] of the first learner that trains from scratch, if any."""
+    for name, mean in means.items():
+        if not np.isnan(mean).all() and _continual.forgets(study, stream, name):
+            for axes, value in zip(panels, [*mean, mean.mean()], strict=True):
+                axes.axvline(value, color=figure_style.MUTED, lw=0.8, ls=":", zorder=0)
+            return
 
 
 def _lines(study: StudyResults) -> str:
@@ -90,19 +94,5 @@ def _lines(study: StudyResults) -> str:
         for stream in study.streams
         for name in study.learners
     )
-    return (
-        "; vertical lines: the first learner that starts each task from scratch"
-        if has_lines
-        else ""
-    )
-
-
-def _draw_reference(panels: np.ndarray, reference: np.ndarray | None) -> None:
-    if reference is not None:
-        for axes, value in zip(panels, [*reference, reference.mean()], strict=True):
-            axes.axvline(value, color=figure_style.MUTED, lw=0.8, ls=":", zorder=0)
-
-
-def _mean(values: np.ndarray) -> np.ndarray:
-    """Return the mean over seeds of [seed, task] in percent; NaN without seeds."""
-    return 100 * values.mean(axis=0) if len(values) else np.full(values.shape[1], np.nan)
+    words = "; vertical lines: the first learner that starts each task from scratch"
+    return words if has_lines else ""

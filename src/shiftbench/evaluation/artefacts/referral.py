@@ -41,7 +41,12 @@ Sets = dict[str, list[list[PredictedRows]]]
 def draw(study: StudyResults) -> Figure:
     """Draw a row of panels per stream and set of rows, a panel per score and uncertainty."""
     of_stream = {stream: _sets(study, stream) for stream in study.streams}
-    rows = [(stream, name) for stream, sets in of_stream.items() for name in _names(sets)]
+    rows = dict.fromkeys(
+        (stream, name)
+        for stream, by_learner in of_stream.items()
+        for sets in by_learner.values()
+        for name in sets
+    )
     figure = figure_style.figure(HEIGHT * len(rows) + 0.5, caption(study), study.budget())
     panels = figure.subplots(len(rows), len(OF_TWO) * len(referral.BY), squeeze=False)
     letters = iter(figure_style.panel_letters(panels.size))
@@ -108,10 +113,6 @@ def _sets(study: StudyResults, stream: str) -> dict[str, Sets]:
         for learner, run in runs.items()
         if run.sizes["seed"]
     }
-
-
-def _names(of_learners: dict[str, Sets]) -> list[str]:
-    return list(dict.fromkeys(name for sets in of_learners.values() for name in sets))
 
 
 def _panels(of_learners: Mapping[str, list[list[PredictedRows]]]) -> list[tuple[str, str]]:

@@ -54,7 +54,7 @@ def shown(table: pd.DataFrame) -> pd.DataFrame:
                 for mean, low, high in ends
             ]
         elif pd.api.types.is_float_dtype(readable[name]):
-            readable[name] = [_short(value) for value in table[name]]
+            readable[name] = ["" if np.isnan(value) else f"{value:.3g}" for value in table[name]]
     return readable
 
 
@@ -86,9 +86,9 @@ def _rows(
             "lead_over_map_p": _rounded(over_map if name == cell.leader else np.nan),
             **minus.get(name, {}),
             **{
-                detection: _mean(study, cell, name, detection)
-                for detection in DETECTION
-                if detection in study.metrics
+                metric: _rounded(statistics.interval(study.score(cell.stream, name, metric)).mean)
+                for metric in DETECTION
+                if metric in study.metrics
             },
             "seeds": int((~np.isnan(scores)).sum()),
         }
@@ -124,11 +124,6 @@ def _minus_baseline(
     }
 
 
-def _mean(study: StudyResults, cell: StreamRanking, name: str, metric: str) -> float:
-    """Return the mean score over seeds; NaN if the metric does not apply."""
-    return _rounded(statistics.interval(study.score(cell.stream, name, metric)).mean)
-
-
 def _with_ends(name: str, of: Interval) -> dict[str, object]:
     columns = {name: of.mean, f"{name}_low": of.low, f"{name}_high": of.high}
     return {key: _rounded(value) for key, value in columns.items()}
@@ -136,7 +131,3 @@ def _with_ends(name: str, of: Interval) -> dict[str, object]:
 
 def _rounded(value: float) -> float:
     return round(value, DIGITS)
-
-
-def _short(value: float) -> str:
-    return "" if np.isnan(value) else f"{value:.3g}"

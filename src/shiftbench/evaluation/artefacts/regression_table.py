@@ -114,12 +114,9 @@ def _paper(study: StudyResults, metric: str, stream: str) -> dict[str, str]:
 
 def _paper_columns() -> dict[str, str]:
     """Return the names of the paper's columns by method, in its order."""
-    return {row.method: f"[{row.label}]" for row in _paper_rows()}
-
-
-def _paper_rows() -> list[paper_numbers.PaperRow]:
     tables = [table for table in paper_numbers.tables() if table.paper == PAPER]
-    return [row for table in tables for row in table.rows if row.metric in SCORES]
+    rows = [row for table in tables for row in table.rows if row.metric in SCORES]
+    return {row.method: f"[{row.label}]" for row in rows}
 
 
 def _printed(number: paper_numbers.PaperNumber | None) -> str:

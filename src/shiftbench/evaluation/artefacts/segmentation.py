@@ -72,15 +72,15 @@ def caption(study: StudyResults) -> str:
 
 def _learners_with_run_lengths(study: StudyResults) -> list[str]:
     """Return the learners with run lengths on every stream, which failed runs lack."""
-    learners = [name for name in study.learners if _has_run_lengths(study, name)]
+    runs = {name: [study.run(stream, name) for stream in study.streams] for name in study.learners}
+    learners = [
+        name
+        for name, of_streams in runs.items()
+        if all(run.sizes["seed"] and "info_run_length" in run for run in of_streams)
+    ]
     if not learners:
         raise study.lacking("segmentation", "a learner inside run-length that did not fail")
     return learners
-
-
-def _has_run_lengths(study: StudyResults, learner: str) -> bool:
-    runs = [study.run(stream, learner) for stream in study.streams]
-    return all(run.sizes["seed"] and "info_run_length" in run for run in runs)
 
 
 def _models(study: StudyResults, stream: str, learner: str) -> int:

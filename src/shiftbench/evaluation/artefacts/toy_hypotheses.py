@@ -192,6 +192,7 @@ def _draw_sizes(axes: Axes, study: StudyResults, beams: list[_Beam], metric: str
     """Draw a metric against the size of the beam, one line per kind of weights."""
     stream = next(iter(study.streams))
     kinds = list(dict.fromkeys(beam.weights for beam in beams))
+    sizes = sorted({beam.size for beam in beams})
     for number, kind in enumerate(kinds):
         of_kind = [beam for beam in beams if beam.weights == kind]
         scores = [study.score(stream, beam.learner, metric) for beam in of_kind]
@@ -199,7 +200,7 @@ def _draw_sizes(axes: Axes, study: StudyResults, beams: list[_Beam], metric: str
         band = figure_style.as_band(of_seeds)
         shift = 0.08 * (number - (len(kinds) - 1) / 2)
         axes.errorbar(
-            [_position(beam, beams) + shift for beam in of_kind],
+            [sizes.index(beam.size) + shift for beam in of_kind],
             band.mean,
             figure_style.error_bars(band),
             color=figure_style.PALETTE[2 + number],
@@ -212,10 +213,6 @@ def _draw_sizes(axes: Axes, study: StudyResults, beams: list[_Beam], metric: str
     if reference is not None:
         axes.axhline(reference, color=figure_style.MUTED, lw=0.9, ls=":", label="exact MAP")
     axes.set_ylabel(LABELS[metric])
-
-
-def _position(beam: _Beam, beams: list[_Beam]) -> int:
-    return sorted({other.size for other in beams}).index(beam.size)
 
 
 def _exact_f1(study: StudyResults, beams: list[_Beam]) -> float | None:

@@ -22,19 +22,15 @@ def collect(published: Path) -> pd.DataFrame:
     core_hours: processor time of all runs; trials: of the study's trials, or NaN; at_20_seeds: of
     both, if the runs had 20 seeds.
     """
-    rows = [row for path in _studies(published) for row in _row(path)]
+    studies = [path for path in sorted(published.glob("*/studies/*")) if path.is_dir()]
+    rows = [row for path in studies if not path.name.endswith(TRIALS) for row in _row(path)]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def shown(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the table for reading, with hours to three digits."""
-    hours = ["core_hours", "trials", "at_20_seeds"]
-    return rows.assign(
-        **{
-            name: rows[name].map(lambda value: "" if pd.isna(value) else f"{value:.3g}")
-            for name in hours
-        }
-    )
+    hours = rows[["core_hours", "trials", "at_20_seeds"]]
+    return rows.assign(**hours.map(lambda value: "" if pd.isna(value) else f"{value:.3g}"))
 
 
 def caption(rows: pd.DataFrame) -> str:
@@ -45,12 +41,6 @@ def caption(rows: pd.DataFrame) -> str:
         f" at_20_seeds: both, if the study had {SEEDS} seeds. Together {total:.1f}. Machines and"
         " versions stand in each study's provenance.json."
     )
-
-
-def _studies(published: Path) -> Iterator[Path]:
-    for path in sorted(published.glob("*/studies/*")):
-        if path.is_dir() and not path.name.endswith(TRIALS):
-            yield path
 
 
 def _row(study: Path) -> Iterator[dict[str, Any]]:

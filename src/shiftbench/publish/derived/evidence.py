@@ -272,10 +272,6 @@ def _trials(published: PublishedResults, row: Evidence) -> Answer:
     return Answer(str(next(iter(tried.values()))))
 
 
-def _costs(published: PublishedResults, row: Evidence) -> Answer:
-    return Answer(hours(published, str(row.costs)))
-
-
 KINDS: Mapping[str, Callable[[PublishedResults, Evidence], Answer]] = {
     "value": _value,
     "best": _best,
@@ -285,7 +281,7 @@ KINDS: Mapping[str, Callable[[PublishedResults, Evidence], Answer]] = {
     "paper": _paper,
     "claim": _claim,
     "trials": _trials,
-    "costs": _costs,
+    "costs": lambda published, row: Answer(hours(published, str(row.costs))),
 }
 """Function that computes and checks a row, by the key of its statement."""
 

@@ -40,7 +40,7 @@ def write(
         Write .svg and .png, besides .csv and .md.
     """
     tables = {
-        _config_and_study(path): path
+        (path.parents[3].name, path.parents[1].name): path
         for path in sorted(published.glob("*/studies/*/tables/claims.csv"))
     }
     files = ledger.write(published / "ledger", claims, tables, figures)
@@ -64,9 +64,3 @@ def tuned_scores(published: Path) -> pd.DataFrame:
     ]
     columns = ["study", "stream", "method", "metric", "score"]
     return pd.concat(map(pd.read_csv, tuned)) if tuned else pd.DataFrame(columns=columns)
-
-
-def _config_and_study(table: Path) -> tuple[str, str]:
-    """Return config and study of a table."""
-    study = table.parents[1]
-    return study.parents[1].name, study.name

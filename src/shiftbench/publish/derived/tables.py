@@ -77,16 +77,12 @@ def derive(study: Path, config: Config, target: Path) -> list[str]:
     names = [name for name in published if name in FROM_SCORES]
     of_study = cube(scores(study)) if names else xr.Dataset()
     for name in names:
-        spec = specs.artefact(config, study.name, name)
-        _derive(name, _results(study, spec, of_study), target / "tables" / name)
+        results_of = _results(study, specs.artefact(config, study.name, name), of_study)
+        module = components.load("artefacts", name)
+        table = module.tabulate(results_of)
+        readable = module.shown(table) if hasattr(module, "shown") else None
+        table_files.save(table, target / "tables" / name, module.caption(results_of), readable)
     return [f"tables/{name}.{kind}" for name in names for kind in ("csv", "md")]
-
-
-def _derive(name: str, study: StudyResults, stem: Path) -> None:
-    module = components.load("artefacts", name)
-    table = module.tabulate(study)
-    readable = module.shown(table) if hasattr(module, "shown") else None
-    table_files.save(table, stem, module.caption(study), readable)
 
 
 def _results(study: Path, spec: Mapping[str, Any], scores: xr.Dataset) -> StudyResults:

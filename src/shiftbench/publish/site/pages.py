@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -167,7 +167,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters["json"] = _json
     environment.globals["verdict_marks"] = VERDICT_MARKS
-    environment.globals["distinct"] = _distinct
+    environment.globals["distinct"] = lambda values: list(dict.fromkeys(filter(None, values)))
     return environment
 
 
@@ -175,8 +175,3 @@ def _json(value: Any) -> str:
     """Return JSON for a script element, which no text inside can end."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     return text.replace("<", "\\u003c")
-
-
-def _distinct(values: Iterable[str]) -> list[str]:
-    """Return the distinct texts in their order, without empty ones."""
-    return [value for value in dict.fromkeys(values) if value]

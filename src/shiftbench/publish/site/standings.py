@@ -70,7 +70,9 @@ class Standings(NamedTuple):
 
 def of(study: Study, library: Library) -> Standings:
     """Return the standings of a study."""
-    bounds = [name for name in study.learners if _is_bound(library, study.method(name))]
+    methods = library.methods
+    bound_methods = {name for name, method in methods.items() if method.data.get("bound")}
+    bounds = [name for name in study.learners if study.method(name) in bound_methods]
     metric = ranking.metric(study.metrics)
     if metric is None:
         return Standings(None, {}, bounds)
@@ -155,7 +157,3 @@ def _state(learner: str, cells: list[StreamRanking]) -> str:
     if any(lead.resolved for lead in leads):
         return BEHIND
     return UNKNOWN if all(np.isnan(lead.p) for lead in leads) else TIED
-
-
-def _is_bound(library: Library, method: str | None) -> bool:
-    return method in library.methods and bool(library.methods[method].data.get("bound"))
