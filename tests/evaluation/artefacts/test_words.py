@@ -74,7 +74,7 @@ def made_by_hand() -> _words.WordHistory:
     present = np.ones((4, 5), bool)
     present[:2, 1] = present[:3, 4] = present[1, 0] = False
     words = np.array(["gold", "radio", "the", "silver", "late"])
-    of_words = trajectories._parted(vectors, starts)
+    of_words = trajectories._segmented(vectors, starts)
     content = _words._is_content(words, xr.DataTree(), 0)
     return _words.WordHistory(words, ["1", "2", "3", "4"], of_words, present, content)
 

@@ -174,8 +174,8 @@ def test_better_scores_with_new_checksums_do_not_come_out_again(
     [
         ({"trials": 30}, "tuned with 30 trials; ours not"),
         ({"problem": "its run is another"}, "its run is another"),
-        ({"setting": {"protocol": "{}"}}, "another protocol"),
-        ({"setting": {"model": '["mlp", {}]'}}, "another network"),
+        ({"conditions": {"protocol": "{}"}}, "another protocol"),
+        ({"conditions": {"model": '["mlp", {}]'}}, "another network"),
         ({"scores": [0, 1]}, "no score of 2 of our 4 seeds"),
         ({"metrics": ["squared_error"]}, "its study has no log_predictive"),
     ],
@@ -193,8 +193,8 @@ def test_what_is_not_alike_has_no_rank_and_says_why(
     entry = leaderboard_entries.Entry("theirs", "s", "x", "better", own, scores, 0, "")
     (board,), _ = leaderboard.boards(found, known, [entry])
     assert [line.rank for line in board.lines] == [1, 2] and board.lines[0].label == "s/better"
-    if "setting" in change:
-        entry = entry._replace(setting=own._replace(**change["setting"]))
+    if "conditions" in change:
+        entry = entry._replace(conditions=own._replace(**change["conditions"]))
     elif "scores" in change:
         entry = entry._replace(scores=scores.loc[change["scores"]])
     elif "metrics" in change:
