@@ -108,17 +108,18 @@ def _entry(
     seed: int,
 ) -> Entry:
     study, stream, learner = place
-    spec, store = (
-        store_metadata.spec(runs[0]),
-        folder / crate.STREAMS / f"{stream}{store_metadata.SUFFIX}",
-    )
+    store = folder / crate.STREAMS / f"{stream}{store_metadata.SUFFIX}"
     code = store_metadata.spec(store)["code"] if store.exists() else ""
+    rows = pd.read_csv(result_files.study_folder(folder, study) / "scores.csv")
+    scores = rows[(rows["stream"] == stream) & (rows["learner"] == learner)]
+    trials = result_files.study_folder(folder, study + TRIALS)
+    choice = trials / "choices" / stream / f"{learner}.json"
     return Entry(
         folder.resolve().name,
         *place,
-        Conditions.of(spec, code),
-        _scores(folder, study, stream, learner),
-        _trials(folder, study, stream, learner),
+        Conditions.of(store_metadata.spec(runs[0]), code),
+        scores.pivot(index="seed", columns="metric", values="score"),
+        len(atomic_files.read_json(choice)["trials"]) if choice.exists() else 0,
         problem or _run_problem(folder, runs, sample, seed),
     )
 
@@ -145,20 +146,6 @@ def _score_problems(folder: Path) -> dict[str, str]:
         problem = f"its scores are not those of its runs: {again.note}"
         problems[study] = "" if again.verdict in SOUND else problem
     return problems
-
-
-def _scores(folder: Path, study: str, stream: str, learner: str) -> pd.DataFrame:
-    """Return scores [seed, metric] of a learner."""
-    rows = pd.read_csv(result_files.study_folder(folder, study) / "scores.csv")
-    of_learner = rows[(rows["stream"] == stream) & (rows["learner"] == learner)]
-    return of_learner.pivot(index="seed", columns="metric", values="score")
-
-
-def _trials(folder: Path, study: str, stream: str, learner: str) -> int:
-    """Return the number of settings tried for a learner."""
-    trials = result_files.study_folder(folder, study + TRIALS)
-    path = trials / "choices" / f"{stream}" / f"{learner}.json"
-    return len(atomic_files.read_json(path)["trials"]) if path.exists() else 0
 
 
 def _missing_components(folder: Path) -> str:

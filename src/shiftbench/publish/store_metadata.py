@@ -21,12 +21,8 @@ def attributes(path: Path) -> dict[str, Any]:
 
 def arrays(path: Path) -> dict[str, dict[str, Any]]:
     """Return zarr's metadata of each array, by its path in the store. Raises as `attributes`."""
-    nodes = sorted(_nodes(path).items())
-    return {
-        name.removesuffix(f"/{METADATA}"): node
-        for name, node in nodes
-        if node["node_type"] == "array"
-    }
+    nodes = [each for each in sorted(_nodes(path).items()) if each[1]["node_type"] == "array"]
+    return {name.removesuffix(f"/{METADATA}"): node for name, node in nodes}
 
 
 def spec(path: Path) -> dict[str, Any]:

@@ -132,23 +132,8 @@ def describe(
 ) -> str:
     """Return the segments of words with their neighbours, as text for people.
 
-    Parameters
-    ----------
-    study
-        Results on a stream of counts; its first stream is shown.
-    names
-        The words.
-    learner
-        Name of a learner of the study; by default the first that decides when words change.
-    seed
-        A seed of the run.
-    number
-        Number of neighbours of each segment.
-
-    Raises
-    ------
-    UserError
-        For an unknown learner, seed or word.
+    names: the words; learner: by default the first that decides when words change; number: of
+    neighbours of a segment. Raises UserError for an unknown learner, seed or word.
     """
     stream = next(iter(study.streams))
     learner = learner or deciding(study, stream, "words")

@@ -76,16 +76,13 @@ def caption(study: StudyResults) -> str:
 
 def _runs(study: StudyResults) -> dict[str, dict[str, xr.Dataset]]:
     """Return the runs that measure gradients at the start, by stream and learner."""
-    runs = study.offering("gradients_at_start")
-    if not runs:
-        raise study.lacking("gradient-noise", "a learner that measures gradients at the start")
-    return runs
+    if runs := study.offering("gradients_at_start"):
+        return runs
+    raise study.lacking("gradient-noise", "a learner that measures gradients at the start")
 
 
 def _settings(run: xr.Dataset) -> dict[str, Any]:
-    settings = provenance.offering(run, "gradients_at_start")
-    assert settings is not None
-    return settings
+    return provenance.offering(run, "gradients_at_start") or {}
 
 
 def _draw_curve(panel: Axes, run: xr.Dataset, field: str, style: dict[str, Any]) -> None:

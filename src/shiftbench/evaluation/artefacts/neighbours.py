@@ -47,10 +47,13 @@ def caption(study: StudyResults) -> str:
     metric = leading(study)
     unit = components.metric(metric).unit
     of_fraction = unit == "fraction"
+    # The interval of a difference has both bounds or none.
+    two = None not in statistics.bounds(metric)
+    interval = statistics.described(metric) if two else "95 % interval (Student t)"
     return (
         f"Learners by mean {metric}, best first; each minus the next, paired by seed"
         f"{', in percentage points' if of_fraction else f' ({unit})' if unit else ''}, with its "
-        f"{_interval_of_difference(metric)}. p: paired t test, Holm's method over the pairs of a "
+        f"{interval}. p: paired t test, Holm's method over the pairs of a "
         "stream; equivalent: posterior probability (Student t, reference prior) of a difference "
         f"below {'1 point' if of_fraction else '1 % of the mean over learners'}; smallest: the "
         "difference that these seeds resolve at 5 % with power 80 %; -: not known of one seed, or "
@@ -112,12 +115,6 @@ def _cells(pair: Comparison, p: float, factor: int) -> tuple[object, ...]:
 
 def _formatted(value: float, template: str) -> str:
     return "" if np.isnan(value) else template.format(value)
-
-
-def _interval_of_difference(metric: str) -> str:
-    """Name the interval of a difference, which has both bounds or none."""
-    two = None not in statistics.bounds(metric)
-    return statistics.described(metric) if two else "95 % interval (Student t)"
 
 
 def _without(study: StudyResults, metric: str) -> str:

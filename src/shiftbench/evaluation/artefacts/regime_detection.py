@@ -31,7 +31,8 @@ def draw(study: StudyResults) -> Figure:
 def caption(study: StudyResults) -> str:
     """Describe the numbers, the number of runs and the reductions."""
     metrics = _shown(study)
-    named = [f"{_title(name)}: {_summary(name)}" for name in metrics]
+    summaries = {name: components.summary("metrics", name).rstrip(".") for name in metrics}
+    named = [f"{_title(name)}: {text[0].lower()}{text[1:]}" for name, text in summaries.items()]
     return (
         f"{'; '.join(named)}. Mean over seeds, and its {statistics.described(*metrics)}; a seed "
         f"without a number, such as the precision of no shift, is left out. {study.budget()}"
@@ -59,11 +60,6 @@ def _score_by_stream(study: StudyResults, metric: str, name: str) -> Callable[[s
     """Return the function from a stream to a method's score there."""
     within = statistics.bounds(metric)
     return lambda stream: statistics.interval(study.score(stream, name, metric), within)
-
-
-def _summary(metric: str) -> str:
-    text = components.summary("metrics", metric).rstrip(".")
-    return text[0].lower() + text[1:]
 
 
 def _title(metric: str) -> str:

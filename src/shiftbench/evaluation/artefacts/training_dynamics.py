@@ -74,16 +74,13 @@ def caption(study: StudyResults) -> str:
 
 def _runs(study: StudyResults) -> dict[str, dict[str, xr.Dataset]]:
     """Return the runs that measure the noise of gradients, by stream and learner."""
-    runs = study.offering("gradients")
-    if not runs:
-        raise study.lacking("training-dynamics", "a learner with gradient_draws above 0")
-    return runs
+    if runs := study.offering("gradients"):
+        return runs
+    raise study.lacking("training-dynamics", "a learner with gradient_draws above 0")
 
 
 def _settings(run: xr.Dataset) -> dict[str, Any]:
-    settings = provenance.offering(run, "gradients")
-    assert settings is not None
-    return settings
+    return provenance.offering(run, "gradients") or {}
 
 
 def _draw_learner(

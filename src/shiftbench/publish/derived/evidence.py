@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -112,7 +112,8 @@ class PublishedResults:
         self.folder = folder
         self.scores = cache(self._scores)
         self.against = cache(self._against)
-        self.ledger = cache(lambda: _texts(folder / "ledger.csv"))
+        ledger = folder / "ledger.csv"
+        self.ledger = cache(lambda: pd.read_csv(ledger, dtype=str, keep_default_na=False))
         self.costs = cache(lambda: pd.read_csv(folder / "costs.csv"))
 
     def study_folder(self, study: str) -> Path:
@@ -327,7 +328,3 @@ def _describe(row: Evidence, stream: str, first: str, second: str, lead: Lead) -
         f"{row.metric} of {first} over {second} in {row.study} on {stream} is {ours}"
         f" {ours.interval} with corrected p = {lead.p:.2g}"
     )
-
-
-def _texts(path: Path) -> Any:
-    return pd.read_csv(path, dtype=str, keep_default_na=False)

@@ -40,16 +40,8 @@ def chart(study: Study, metric: str, styles: Mapping[str, MethodStyle]) -> dict[
     """Return data and Vega-Lite spec of a study's chart, or None without scores of seeds.
 
     `names` are those of streams, learners (their labels) and metrics; `rows` have the indices of
-    stream, learner and metric, the seed, and the score as displayed: fractions in percent.
-
-    Parameters
-    ----------
-    study
-        The study.
-    metric
-        The metric that the chart shows first.
-    styles
-        Colour and marker by learner.
+    stream, learner and metric, the seed, and the score as displayed: fractions in percent. metric:
+    the one that the chart shows first; styles: by learner.
     """
     scores = study.scores
     if scores is None or scores["score"].notna().sum() < FEWEST:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -193,7 +193,12 @@ def collect(results: Path, configs: Sequence[Path] = ()) -> Results:
         library,
         all_claims,
         ledger.collect(rows, tables),
-        [name for folder, plan in plans.items() for name in _unplanned(folder, plan)],
+        [
+            f"{plan.name}/{path.parent.name}"
+            for folder, plan in plans.items()
+            for path in sorted(folder.glob("studies/*/summary.csv"))
+            if path.parent.name.removesuffix(TRIALS) not in plan.config.studies
+        ],
         sorted({*results.glob("ranks.png"), *results.glob("overview/ranks.png")}),
     )
 
@@ -220,13 +225,6 @@ def _plan(name: str, configs: Sequence[Path]) -> SiteConfig:
         )
     composition = config_file.composed(file)
     return SiteConfig(name, path, config_file.planned(composition), composition)
-
-
-def _unplanned(folder: Path, plan: SiteConfig) -> Iterator[str]:
-    for path in sorted(folder.glob("studies/*/summary.csv")):
-        study = path.parent.name.removesuffix(TRIALS)
-        if study not in plan.config.studies:
-            yield f"{plan.name}/{path.parent.name}"
 
 
 def _origin(folder: Path) -> dict[str, Any]:

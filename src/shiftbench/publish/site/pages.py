@@ -47,23 +47,11 @@ VERDICT_MARKS = {
 def write(
     results: Path, site: Path, configs: Sequence[Path] = (), others: Sequence[Entry] = ()
 ) -> Results:
-    """Write the site of a folder of results; return its data.
+    """Write the site of a folder of results, replacing `site` as a whole; return its data.
 
-    Parameters
-    ----------
-    results
-        Folder of results of one config, or of several such folders.
-    site
-        Folder of the site, replaced as a whole.
-    configs
-        Files of configs other than `config/NAME.yaml`.
-    others
-        Entries of other people's crates, for the leaderboard.
-
-    Raises
-    ------
-    UserError
-        If `site` is not a site, or there are no results; nothing is written then.
+    configs: files of configs other than `config/NAME.yaml`; others: entries of other people's
+    crates, for the leaderboard. Raises UserError, and writes nothing, if `site` is not a site, or
+    without results.
     """
     if site.exists() and not (site / MARK).is_file() and (site.is_file() or any(site.iterdir())):
         raise UserError(f"{site}: exists and is not a site; name another folder with --to")

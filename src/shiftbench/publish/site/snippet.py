@@ -55,7 +55,9 @@ def of(name: str, results: Results) -> Snippet | None:
             study = _study(name, method["label"], candidate, metrics)
             wrong = _wrong_keys(study, candidate, method["pipeline"])
             if not wrong:
-                text = _text(study | {"streams": {candidate.stream: candidate.definition}})
+                streams = {"streams": {candidate.stream: candidate.definition}}
+                config = {"studies": {STUDY: study | streams}}
+                text = yaml.safe_dump(config, default_flow_style=None, sort_keys=False, width=WIDTH)
                 return Snippet(text, _other(name, method["pipeline"], candidate))
             if "methods" in wrong:  # another metric would not help
                 break
@@ -131,9 +133,3 @@ def _other(name: str, pipeline: list[Any], candidate: StreamInStudy) -> str:
             config = candidate.plan.path.as_posix()
             return f"shiftbench show {learner} --study {candidate.name} --config {config}"
     return ""
-
-
-def _text(study: dict[str, Any]) -> str:
-    """Return the config as people write it, with lists and settings in one line."""
-    config = {"studies": {STUDY: study}}
-    return yaml.safe_dump(config, default_flow_style=None, sort_keys=False, width=WIDTH)

@@ -70,8 +70,7 @@ class Standings(NamedTuple):
 
 def of(study: Study, library: Library) -> Standings:
     """Return the standings of a study."""
-    methods = library.methods
-    bound_methods = {name for name, method in methods.items() if method.data.get("bound")}
+    bound_methods = {name for name, each in library.methods.items() if each.data.get("bound")}
     bounds = [name for name in study.learners if study.method(name) in bound_methods]
     metric = ranking.metric(study.metrics)
     if metric is None:

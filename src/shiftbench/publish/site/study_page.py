@@ -79,7 +79,10 @@ def rows(study: Study, standings: Standings, results: Results) -> list[ScoreRow]
                     state=standing.state,
                     numbers=_score_cells(study, stream, learner),
                     verdicts=_verdicts(study, stream, learner, results),
-                    tuned=_changes(study.chosen(stream, learner)),
+                    tuned=", ".join(
+                        f"{key}: {json.dumps(value)}"
+                        for key, value in study.chosen(stream, learner).items()
+                    ),
                     status=_status(study, stream, learner),
                 )
             )
@@ -213,10 +216,6 @@ def _status(study: Study, stream: str, learner: str) -> str:
     )
 
 
-def _changes(settings: dict[str, Any]) -> str:
-    return ", ".join(f"{key}: {json.dumps(value)}" for key, value in settings.items())
-
-
 def _varied(study: Study) -> str:
     """Return what differs between seeds: declared by streams, and by the training of networks."""
     planned = study.planned
@@ -229,13 +228,9 @@ def _varied(study: Study) -> str:
     )
     words = [*settings, *(["initialisation", "order of minibatches"] if trains else [])]
     for name in planned.streams:
-        words += sorted(_of_stream(study, name))
+        stream = study.plan.config.streams[name]
+        words += sorted(components.facts("streams", stream.family).words("varies", stream.settings))
     return listed(dict.fromkeys(words)) if words else "nothing that streams or learners declare"
-
-
-def _of_stream(study: Study, name: str) -> frozenset[str]:
-    stream = study.plan.config.streams[name]
-    return components.facts("streams", stream.family).words("varies", stream.settings)
 
 
 def _cost(study: Study) -> str:
