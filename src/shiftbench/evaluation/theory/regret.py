@@ -2,8 +2,8 @@
 
 Source: cherief2019online, Theorems 1 (SVA) and 2 (SVB), with the constants of the ACML paper; the
 bounds of the online gradient algorithm (OGA) are the textbook ones. A learner declares its row of
-the tables as `theorem`: gradient (oga), gradient of the expected loss (oga-el), 1 (sva), 2 (svb), or
-2, strongly convex. Each bound has two forms. With the stream's gradients g_t:
+the tables as `theorem`: gradient (oga), gradient of the expected loss (oga-el), 1 (sva), 2 (svb),
+or 2, strongly convex. Each bound has two forms. With the stream's gradients g_t:
 
     oga     inf_u {sum l_t(u) + |u|^2 / (2 eta)}                     + eta / 2 sum |g_t|^2
     oga-el  inf_q {sum Lbar_t(q) + |q - q_1|^2 / (2 eta s^2)}        + eta s^2 / 2 sum |g_t|^2
