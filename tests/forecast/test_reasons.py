@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from shiftbench.config import config_file, digest, jobs, specs
+from shiftbench.config import config_file, digest, specs
 from shiftbench.forecast import digest_manifest
 from shiftbench.forecast.reasons import Reason, apart
 from tests.config.test_config_file import GOOD
@@ -66,14 +66,3 @@ def test_definitions_do_not_see_comments_and_tell_methods_apart(tmp_path, monkey
     file.write_text(text.replace("return 1", "return 2  # now").replace("A.", "The A."))
     after = digest.definitions("one")
     assert [name for name in before if before[name] != after[name]] == ["A.f"]
-
-
-def test_jobs_are_planned_after_those_that_they_need(tmp_path) -> None:
-    path = tmp_path / "some.yaml"
-    path.write_text(GOOD)
-    found = jobs.of_config(config_file.load(path), Path("results/some"), "some")
-    seen: set[str] = set()
-    for job in found:
-        assert not {file for file in job.inputs if file.startswith("results")} - seen
-        seen |= set(job.outputs)
-    assert [job.rule for job in found].count("run_learner") == 6

@@ -45,11 +45,13 @@ def imports(module: str, package: str) -> bool:
     return package in foreign(module)
 
 
+@functools.cache
 def foreign(*modules: str) -> frozenset[str]:
     """What the modules and their import closure import of other packages, by their names."""
     return frozenset().union(*(_imported(name)[1] for name in closure(*modules)))
 
 
+@functools.cache
 def closure(*modules: str) -> frozenset[str]:
     """The modules, and all of ours and of users' packages that they import, if indirectly."""
     seen: set[str] = set()
