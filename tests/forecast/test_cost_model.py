@@ -25,7 +25,7 @@ def test_combinators_that_repeat_what_is_inside_say_so() -> None:
 @pytest.mark.parametrize("name", WITH_WORK)
 def test_work_of_a_combinator_is_that_of_a_larger_problem(name: str) -> None:
     settings = dataclasses.asdict(components.settings("combinators", name)())
-    function = cost_model._work("combinators", name)
+    function = components.work("combinators", name)
     assert function
     inside = function(settings, PROBLEM)
     assert isinstance(inside, cost_model.Sizes)
@@ -33,7 +33,7 @@ def test_work_of_a_combinator_is_that_of_a_larger_problem(name: str) -> None:
 
 
 def test_learners_in_turn_multiply_the_steps_and_not_the_width() -> None:
-    work = cost_model._work("combinators", "beam")
+    work = components.work("combinators", "beam")
     assert work
     batched, in_turn = (
         work({"size": 3, "fits": fits}, PROBLEM) for fits in ("batched", "sequential")

@@ -16,7 +16,7 @@ import importlib.util
 import json
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -39,7 +39,7 @@ FOLDERS = {
     "artefacts": ("evaluation/artefacts",),
 }
 
-ALONE = ("Settings", "FACTS", "unsupported")
+ALONE = ("Settings", "FACTS", "unsupported", "work")
 """What of a component's file is executed without the rest of it."""
 OURS = "shiftbench"
 _packages: dict[str, Path] = {OURS: PACKAGE}
@@ -159,6 +159,11 @@ def unsupported(kind: str, name: str, settings: Mapping[str, Any]) -> list[str]:
     """Return why settings, all filled in, exclude each other, each with its remedy."""
     function = _alone(kind, name).get("unsupported") if kind != "metrics" else None
     return list(function(SimpleNamespace(**settings))) if function else []
+
+
+def work(kind: str, name: str) -> Callable[..., Any] | None:
+    """Return the function that says what the component does to the problem inside it, if any."""
+    return _alone(kind, name).get("work")
 
 
 def check(kind: str, name: str, values: Mapping[str, Any]) -> dict[str, Any]:

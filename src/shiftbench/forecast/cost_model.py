@@ -7,12 +7,9 @@ what it does to the problem inside it, by a plain function `work(settings, probl
 
 from __future__ import annotations
 
-import ast
-import functools
 import hashlib
 import json
 import math
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -72,8 +69,8 @@ def of_run(spec: Spec) -> float:
     *combinators, (_, settings) = spec["learner"]
     sizes = of_stream(spec["stream"])
     for name, given in combinators:
-        if function := _work("combinators", name):
-            sizes = function(given, sizes)
+        if work := components.work("combinators", name):
+            sizes = work(given, sizes)
     learners = (spec["seeds"][1] - spec["seeds"][0] + 1) * sizes.at_once
     width = multiplications(spec["model"], sizes) * _drawn(spec["model"], settings)
     if spec.get("instructions") == "native":
@@ -153,17 +150,6 @@ def _convolutions(settings: Spec, sizes: Sizes) -> float:
         channels, side = filters, max(1, side // 2)
     widths = [channels * side * side, *settings.get("hidden", ()), sizes.outputs]
     return total + sum(a * b for a, b in pairwise(widths))
-
-
-@functools.cache
-def _work(kind: str, name: str) -> Callable[[Spec, Sizes], Sizes] | None:
-    """The function `work` of a component, executed alone, so that nothing heavy is imported."""
-    for part in components.syntax_tree(components.path(kind, name)).body:
-        if isinstance(part, ast.FunctionDef) and part.name == "work":
-            namespace: dict[str, Any] = {}
-            exec(compile(ast.Module([part], []), name, "exec", dont_inherit=True), namespace)
-            return namespace["work"]
-    return None
 
 
 def _learning(settings: Spec, rows: int, networks: int, width: float) -> float:
