@@ -42,6 +42,6 @@ def cluster(options: argparse.Namespace) -> int:
 
 
 def _name(config: Path) -> str:
-    """Of the jobs of a config in this folder."""
+    """Return the name of the jobs of a config in this folder."""
     place = f"{Path.cwd()}\n{config.resolve()}"
     return f"shiftbench-{hashlib.sha256(place.encode()).hexdigest()[:8]}"

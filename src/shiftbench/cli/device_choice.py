@@ -1,4 +1,4 @@
-"""What a job computes on: the processor, or a GPU where its spec asks for one."""
+"""The choice of a job's device: the processor, or a GPU if its spec asks for one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shiftbench.core.errors import UserError
 
 
 def take(spec: dict[str, Any]) -> None:
-    """Lets the process compute on what a spec says. UserError where it asks in vain for a GPU."""
+    """Let the process compute on what a spec says. UserError if it asks for a GPU in vain."""
     device = spec.get("device", "cpu")
     devices.choose(device)
     if device == "cpu":

@@ -50,7 +50,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def job(options: argparse.Namespace) -> int:
-    """Makes the outputs of one job of the workflow from its spec."""
+    """Make the outputs of one job of the workflow from its spec."""
     packages = {folder.resolve().name: folder.resolve() for folder in options.components}
     spec = spec_files.read(options.spec, packages)
     if packages:
@@ -73,14 +73,14 @@ def job(options: argparse.Namespace) -> int:
 
 
 def fetch(options: argparse.Namespace) -> None:
-    """Gets one raw file of a data set."""
+    """Fetch one raw file of a data set."""
     from shiftbench.data.store import raw
 
     raw.fetch(options.dataset, options.file, options.output)
 
 
 def _stream(spec: Spec, options: argparse.Namespace) -> None:
-    """Builds the store of a stream from its raw files, or from the counts of its shards."""
+    """Build the store of a stream from its raw files, or from the counts of its shards."""
     from shiftbench.data.store import raw, scratch, zarr_zip
 
     (output,) = options.output
@@ -104,7 +104,7 @@ def _stream(spec: Spec, options: argparse.Namespace) -> None:
 
 
 def _words(spec: Spec, options: argparse.Namespace) -> None:
-    """Chooses the vocabulary of a stream that is counted in shards."""
+    """Choose the vocabulary of a stream that is counted in shards."""
     source = _source(spec, options)
     module, settings = _family(spec, options)
     words = module.vocabulary(settings, source)
@@ -113,7 +113,7 @@ def _words(spec: Spec, options: argparse.Namespace) -> None:
 
 
 def _part(spec: Spec, options: argparse.Namespace) -> None:
-    """Counts one shard of a stream."""
+    """Count one shard of a stream."""
     from shiftbench.config import shown_words
     from shiftbench.data.store import scratch, zarr_zip
 
@@ -127,7 +127,7 @@ def _part(spec: Spec, options: argparse.Namespace) -> None:
 
 
 def _choice(spec: Spec, options: argparse.Namespace) -> None:
-    """Chooses the best of a method's trials on a stream."""
+    """Choose the best of a method's trials on a stream."""
     from shiftbench.data.store import zarr_zip
     from shiftbench.evaluation.scoring import tuning_choice
 
@@ -137,7 +137,7 @@ def _choice(spec: Spec, options: argparse.Namespace) -> None:
 
 
 def _scores(spec: Spec, options: argparse.Namespace) -> None:
-    """Joins the runs of a study to its scores, as a cube and as a table, and its summary."""
+    """Join the runs of a study to its scores, as a cube and as a table, and its summary."""
     from threadpoolctl import threadpool_limits
 
     from shiftbench.data.store import completed_outputs, zarr_zip
@@ -161,7 +161,7 @@ def _scores(spec: Spec, options: argparse.Namespace) -> None:
 
 
 def _artefact(spec: Spec, options: argparse.Namespace) -> None:
-    """Makes one figure (STEM.svg and STEM.png) or table (STEM.csv and STEM.md)."""
+    """Make one figure (STEM.svg and STEM.png) or table (STEM.csv and STEM.md)."""
     from shiftbench.config import components
     from shiftbench.evaluation import figure_style, table_files
     from shiftbench.evaluation.scoring import results
@@ -181,7 +181,7 @@ def _artefact(spec: Spec, options: argparse.Namespace) -> None:
 
 
 def _ledger(spec: Spec, options: argparse.Namespace) -> None:
-    """Makes the ledger of all claims (STEM.csv, .md, .svg and .png) from the studies' tables."""
+    """Make the ledger of all claims (STEM.csv, .md, .svg and .png) from the studies' tables."""
     from shiftbench.evaluation.overview import ledger
 
     studies = [(spec["config"], study) for study in spec["studies"]]
@@ -189,7 +189,7 @@ def _ledger(spec: Spec, options: argparse.Namespace) -> None:
 
 
 def _ranks(spec: Spec, options: argparse.Namespace) -> None:
-    """Draws the ranks of methods (STEM.svg and STEM.png) over the studies that are tuned."""
+    """Draw the ranks of methods (STEM.svg and STEM.png) over the studies that are tuned."""
     import pandas as pd
 
     from shiftbench.evaluation import figure_style
@@ -211,7 +211,7 @@ KINDS: dict[str, Callable[[Spec, argparse.Namespace], None]] = {
     "ledger": _ledger,
     "ranks": _ranks,
 }
-"""What makes the outputs of a job, by the kind of its spec; training.KINDS has the others."""
+"""Functions that make the outputs of a job, by the kind of its spec; see training.KINDS too."""
 
 
 def _stem(options: argparse.Namespace) -> Path:
@@ -225,7 +225,7 @@ def _paths(options: argparse.Namespace) -> dict[str, str]:
 
 
 def _source(spec: Spec, options: argparse.Namespace) -> Path:
-    """Where the data of a stream lie: the user's file or folder, or that of a raw data set.
+    """Return where the data of a stream lie: the user's file, or the folder of a raw data set.
 
     UserError where a file is not the one that the spec was planned with.
     """

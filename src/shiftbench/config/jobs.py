@@ -32,7 +32,7 @@ FETCH = (
 """The shell command of the rule that fetches raw files."""
 
 LIGHT = Resources(1, 30, 2500)
-"""What jobs ask for that no study says anything about."""
+"""Resources of jobs about which no study says anything."""
 SMALL = Resources(1, 30, 500)
 LONG = Resources(1, 240, 2500)
 LONG_AND_LARGE = Resources(1, 240, 4000)
@@ -64,12 +64,12 @@ class Job:
 
     @cached_property
     def spec(self) -> specs.Spec:
-        """All that the result depends on."""
+        """Return all that the result depends on."""
         return self.make_spec()
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The rule with its wildcards: no two jobs of a config share it."""
+        """Return the rule with its wildcards: no two jobs of a config share it."""
         return (self.rule, *self.wildcards)
 
     def is_of(self, studies: set[str], streams: set[str]) -> bool:
@@ -84,12 +84,12 @@ class Job:
 
     @property
     def gpus(self) -> int:
-        """How many GPUs the job asks for."""
+        """Return how many GPUs the job asks for."""
         return int(self.spec.get("device") == "gpu")
 
     @property
     def command(self) -> str:
-        """The shell command of its rule."""
+        """Return the shell command of its rule."""
         return FETCH if self.rule == "fetch_raw_file" else COMMAND
 
 
@@ -103,7 +103,7 @@ def of_config(config: Config, results: Path | str, name: str, data: Path = RAW) 
 
 
 class _Plan:
-    """Makes the jobs of one config."""
+    """The jobs of one config, and where their files lie."""
 
     def __init__(self, config: Config, results: str, name: str, data: Path) -> None:
         self.config, self.results, self.name, self.data = config, results, name, data
@@ -401,5 +401,5 @@ def _paths(named: dict[str, Path]) -> tuple[str, ...]:
 
 
 def _cost(store: str) -> str:
-    """Where the cost of a run stands, beside its store."""
+    """Return where the cost of a run stands, beside its store."""
     return store.removesuffix(STORE) + ".cost.json"

@@ -1,4 +1,4 @@
-"""What a store says about itself: the spec it was made from, and the reader of its stream."""
+"""The origin of a store: the spec that it was made from, and the reader of its stream."""
 
 from __future__ import annotations
 

@@ -337,7 +337,7 @@ def _parts(pipeline: list[Any], model: list[Any] | None) -> list[str]:
 
 
 def _modules_of_model(learner: str, model: list[Any] | None) -> list[str]:
-    """What builds the model of a learner, or describes it to a learner that builds its own."""
+    """Return the module that builds the model of a learner, or describes it to the learner."""
     if not model:
         return []
     of_shapes = components.facts("learners", learner).model == "shapes"

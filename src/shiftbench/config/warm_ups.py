@@ -48,7 +48,7 @@ def worker(pipeline: Sequence[Sequence[Any]]) -> Worker | None:
 
 
 def shared(spec: dict[str, Any]) -> dict[str, Any] | None:
-    """What of the spec of a run decides its warm-up; None where the run does its own."""
+    """Return the part of a run's spec that decides its warm-up; None if the run does its own."""
     found = worker(spec["learner"])
     if found is None:
         return None

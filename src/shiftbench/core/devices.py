@@ -1,4 +1,4 @@
-"""Whether a process may use a GPU: only where its run asks for one.
+"""GPUs, which only processes see whose run asks for one.
 
 GPUs are hidden from all other processes before anything numerical is imported. So a run on the
 processor gives the same bytes on a machine that has a GPU, and leaves it to those that asked.
@@ -12,9 +12,9 @@ import ctypes
 import os
 
 VISIBLE, HIDDEN = "CUDA_VISIBLE_DEVICES", "-1"
-"""What tells CUDA which GPUs there are, and its value for none."""
+"""The variable that tells CUDA which GPUs there are, and its value for none."""
 BEFORE = "SHIFTBENCH_CUDA_VISIBLE_DEVICES"
-"""What the former was before it was hidden, empty for nothing: for jobs that ask for a GPU."""
+"""The variable with the value before GPUs were hidden, for jobs that ask for one."""
 
 SETTINGS = {
     # Products of float32 as such, and not of their first 10 binary digits.
@@ -30,7 +30,7 @@ _in_force = "cpu"
 
 
 def choose(kind: str) -> None:
-    """Hides GPUs from this process and those that it starts (cpu), or lets it have them (gpu).
+    """Hide GPUs from this process and those that it starts (cpu), or let it have them (gpu).
 
     Both before CUDA is at work, which importing TensorFlow does not yet set to work.
     """
@@ -50,12 +50,12 @@ def choose(kind: str) -> None:
 
 
 def in_force() -> str:
-    """What this process computes on: cpu or gpu."""
+    """Return what this process computes on: cpu or gpu."""
     return _in_force
 
 
 def record() -> dict[str, str]:
-    """What a job says of its device: cpu, or gpu with the name of the first that it sees."""
+    """Return the device of a job: cpu, or gpu with the name of the first that it sees."""
     found = names() if _in_force == "gpu" else []
     return {"device": _in_force} | ({"gpu": found[0]} if found else {})
 

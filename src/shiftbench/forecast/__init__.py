@@ -1,1 +1,1 @@
-"""What a workflow would do, why, and what that would cost, told before anything runs."""
+"""The forecast of a workflow: which jobs would run, why, and what they would cost."""

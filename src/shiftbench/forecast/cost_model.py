@@ -1,4 +1,4 @@
-"""How much work a run is, counted from its spec alone: tasks, rows, steps, hypotheses, weights.
+"""The work of a run, counted from its spec alone: tasks, rows, steps, hypotheses, weights.
 
 The unit is a multiplication of one weight with one row. A count says how the cost of a run grows
 when its spec changes; what a unit costs is learnt from records (estimate.py). A combinator says
@@ -18,22 +18,22 @@ from shiftbench.config.spec_files import Spec
 from shiftbench.data.store import raw
 
 FIXED = 5e6
-"""Of a step, or of an update that takes none: what it costs whatever its size. With this, small
-embedded studies predict best what large published ones took (perf/forecast.py)."""
+"""Work of a step, or of an update without steps, whatever its size. With this value, small embedded
+studies predict best what large published ones took (perf/forecast.py)."""
 PREDICTING = 1 / 3
-"""Of a row that is predicted, against one that is trained on, which is also differentiated."""
+"""Work of a row that is predicted, relative to one that is trained on, which is differentiated."""
 
 UNKNOWN = (1000, 10, 1)
 """Training rows, inputs and outputs, where neither settings nor the table of data sets say."""
 PERIODS, WORDS = 50, 2000
-"""Of texts, where settings do not say."""
+"""Periods and words of texts, where settings do not say."""
 BLOCK, CONTEXTS, DIMENSIONS = 64, 100, 20
 """Words that are fitted at once, contexts of each, and numbers that stand for it."""
 SAMPLED = 0.47
-"""Of a convolution whose weights are drawn once a minibatch, against Flipout, whose noise is
-multiplied beside the mean: 91 and 191 ms a step of li2021vbs' network (docs/paper-hours.md)."""
+"""Work of a convolution whose weights are drawn once a minibatch, relative to Flipout, whose noise
+is multiplied beside the mean: 91 and 191 ms a step of li2021vbs' network (docs/paper-hours.md)."""
 NATIVE = 1.8
-"""How many times as fast large networks train with all instructions of a processor."""
+"""Speed of large networks with all instructions of a processor, relative to portable ones."""
 
 
 class Sizes(NamedTuple):
@@ -65,7 +65,7 @@ def fingerprint(values: list[Any]) -> str:
 
 
 def of_run(spec: Spec) -> float:
-    """The work of a run: of all its seeds and tasks, and of a warm-up that it does not share."""
+    """Return the work of a run: all its seeds and tasks, and a warm-up that it does not share."""
     *combinators, (_, settings) = spec["learner"]
     sizes = of_stream(spec["stream"])
     for name, given in combinators:
@@ -81,7 +81,7 @@ def of_run(spec: Spec) -> float:
 
 
 def of_warm_up(spec: Spec) -> float:
-    """The work of a warm-up that several runs share."""
+    """Return the work of a warm-up that several runs share."""
     sizes = of_stream(spec["stream"])
     seeds = spec["seeds"][1] - spec["seeds"][0] + 1
     settings = spec["component"][2]
@@ -90,7 +90,7 @@ def of_warm_up(spec: Spec) -> float:
 
 
 def of_stream(source: Spec) -> Sizes:
-    """The sizes of a stream, from its settings, or else those of its data set."""
+    """Return the sizes of a stream, from its settings, or else those of its data set."""
     given = source["settings"]
     if "window" in given or "vocabulary_size" in given:
         return _of_words(given)
@@ -112,7 +112,7 @@ def of_stream(source: Spec) -> Sizes:
 
 
 def _of_words(given: Spec) -> Sizes:
-    """Of words by period: each block of words that is fitted at once counts as a task."""
+    """Return the sizes of words by period; each block of words that is fitted at once is a task."""
     planted = given.get("themes", 0) * given.get("words_per_theme", 0) + given.get(
         "common_words", 0
     )
@@ -124,7 +124,7 @@ def _of_words(given: Spec) -> Sizes:
 
 
 def multiplications(model: list[Any] | None, sizes: Sizes) -> float:
-    """Multiplications of a network for one row; of no network, those of a linear predictor."""
+    """Return the multiplications of a network for one row; without a network, those of a linear predictor."""
     if model is None:
         return float(sizes.inputs * sizes.outputs)
     settings = model[1]
@@ -135,13 +135,13 @@ def multiplications(model: list[Any] | None, sizes: Sizes) -> float:
 
 
 def _drawn(model: list[Any] | None, settings: Spec) -> float:
-    """What a draw of a network's weights costs, against one by Flipout."""
+    """Return the cost of a draw of a network's weights, relative to one by Flipout."""
     convolves = model is not None and "filters" in model[1]
     return SAMPLED if convolves and settings.get("estimator") == "sample" else 1.0
 
 
 def _convolutions(settings: Spec, sizes: Sizes) -> float:
-    """Of layers of 3x3 filters, two to each entry of `filters`, which halve both sides after."""
+    """Return the multiplications of 3x3 filters, two layers an entry, after which sides are halved."""
     channels = 3 if 3 * math.isqrt(sizes.inputs // 3) ** 2 == sizes.inputs else 1
     side = math.isqrt(sizes.inputs // channels)
     total = 0.0
@@ -153,7 +153,7 @@ def _convolutions(settings: Spec, sizes: Sizes) -> float:
 
 
 def _learning(settings: Spec, rows: int, networks: int, width: float) -> float:
-    """The work of an update on one task."""
+    """Return the work of an update on one task."""
     draws = settings.get("draws", 1)
     if "epochs" not in settings:
         newton = settings.get("method") == "newton"  # which takes iterations, and no steps
@@ -166,7 +166,7 @@ def _learning(settings: Spec, rows: int, networks: int, width: float) -> float:
 
 
 def _judging(settings: Spec, rows: int, tests: float, networks: int, width: float) -> float:
-    """The work of an ELBO after a task, and of the predictions for the tests of all so far."""
+    """Return the work of an ELBO after a task, and of predicting the tests of all tasks so far."""
     draws = max(settings.get("prediction_draws", 1), 1)
     judged = settings.get("elbo_draws", 0) * rows + draws * tests
     return PREDICTING * judged * networks * width

@@ -1,4 +1,4 @@
-"""What the digests in specs stand for, kept beside the results, so that a change has a name.
+"""A record of what the digests in specs stand for, by which `plan` can name a change.
 
 In results/CONFIG/code lies a file for each digest of code (module -> its own digest), for each
 environment (package -> versions), and in `modules` for each module as it was (definition -> its
@@ -19,7 +19,7 @@ FOLDER = "code"
 
 
 def write(results: Path) -> None:
-    """Keeps what all specs that were made so far in this process depend on."""
+    """Record what all specs depend on that were made so far in this process."""
     place = results / FOLDER
     for name, told in specs.behind().items():
         if _write(place / f"{name}.json", told):
@@ -31,7 +31,7 @@ def write(results: Path) -> None:
 
 
 def changed(results: Path, old: str, new: str) -> list[str]:
-    """Words for what differs between two digests, of which `new` is of a spec made here.
+    """Say what differs between two digests, of which `new` is of a spec made here.
 
     Nothing where the old one was not kept.
     """
@@ -46,7 +46,7 @@ def changed(results: Path, old: str, new: str) -> list[str]:
 
 
 def _of_module(results: Path, name: str, old: Any, new: Any) -> list[str]:
-    """Words for what differs in one module, or in one package."""
+    """Say what differs in one module, or in one package."""
     if isinstance(old or new, list):
         return [f"{name} {_versions(old)} -> {_versions(new)}"]
     if old is None or new is None:
@@ -64,7 +64,7 @@ def _versions(given: list[str] | None) -> str:
 
 
 def _write(path: Path, told: Mapping[str, Any]) -> bool:
-    """Writes a file at once, unless it is there."""
+    """Write a file at once, unless it is there; return whether it was written."""
     if path.exists():
         return False
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""What a run would cost, from what the nearest of earlier runs did cost.
+"""Estimates of what a run would cost, from the costs of the nearest earlier runs.
 
 Nearest is the run of the same settings; then one of the same components and model whose work is
-nearest, then one of the same learner. The cost grows with the work (work.py), at the rate of that
+nearest, then one of the same learner. The cost grows with the work (cost_model.py), at the rate of that
 run where the work is alike, and the farther it is, the more at the rate of all that is published.
 """
 
@@ -22,14 +22,14 @@ NEAR = 5
 UNKNOWN_RATE = 1e-10
 """Seconds a unit of work where nothing was ever recorded: what published studies took."""
 LEAST_SECONDS, LEAST_MEMORY = 0.1, 400 * 2**20
-"""Of any run, beside what its work costs."""
+"""Seconds and bytes of any run, beside what its work costs."""
 FAR = 100.0
 """Times as much work, at which a rate that was recorded tells about a third (1/e)."""
 GUESSES = ("learner", "nothing")
 
 
 class Estimate(NamedTuple):
-    """What a run would cost: processor and wall seconds, peak memory in bytes.
+    """The forecast cost of a run: processor and wall seconds, peak memory in bytes.
 
     basis: what it rests on: `same` settings, the same `pipeline` with others, the same `learner`
     in another pipeline, or `nothing`; `published`: see plan.costs. like: the study
@@ -44,7 +44,7 @@ class Estimate(NamedTuple):
 
     @property
     def guess(self) -> bool:
-        """Whether no run of these components is known."""
+        """Return whether no run of these components is known."""
         return self.basis in GUESSES
 
 
@@ -99,7 +99,7 @@ class Estimator:
 
 
 def factors(known: Iterable[Record], machine: str) -> dict[str, float]:
-    """How many times as long this machine takes as each other one, by runs that both have done.
+    """Return how much longer this machine takes than each other one, by runs that both have done.
 
     A machine without such runs is not in it. Of `machine`, "PROCESSOR, INSTRUCTIONS", the
     processor counts: instructions are a setting of the run.

@@ -26,7 +26,7 @@ from shiftbench.forecast.reasons import Reason
 RESULTS = Path("results")
 LEARNING = ("run_learner", "warm_up")
 LIGHT = Estimate(2.0, 2.0, 300 * 2**20, "light", "")
-"""Of a job that learns nothing: mostly the start of its process."""
+"""Cost of a job that learns nothing: mostly the start of its process."""
 
 
 class Planned(NamedTuple):
@@ -38,18 +38,18 @@ class Planned(NamedTuple):
 
     @property
     def attempts(self) -> int:
-        """How often it is started: at its time limit it saves its state, and goes on later."""
+        """Return how often it is started: at its time limit it saves its state, and goes on later."""
         limit = SHARE_OF_TIME_LIMIT * 60 * self.job.resources.minutes
         return max(1, math.ceil(self.cost.wall / limit))
 
     @property
     def over_limit(self) -> bool:
-        """Whether it would stop at its time limit."""
+        """Return whether it would stop at its time limit."""
         return self.attempts > 1
 
 
 class Plan(NamedTuple):
-    """What a config would run. jobs: of how many; broken: files that were changed by others."""
+    """The jobs that a config would run. jobs: number of all; broken: files that others changed."""
 
     config: Path
     jobs: int
@@ -57,7 +57,7 @@ class Plan(NamedTuple):
     broken: list[str]
 
     def studies(self) -> dict[str, list[Planned]]:
-        """What would run of each study that has something to run, in the config's order."""
+        """Return the jobs of each study that has some to run, in the config's order."""
         found: dict[str, list[Planned]] = {}
         for one in self.planned:
             if one.job.study:
@@ -66,7 +66,7 @@ class Plan(NamedTuple):
 
 
 def make(path: Path, known: Estimator | None = None) -> Plan:
-    """The plan of a config file whose results lie in results/NAME."""
+    """Return the plan of a config file whose results lie in results/NAME."""
     results = RESULTS / path.stem
     config = configs.load(path)
     every = jobs.of_config(config, results, path.stem)
@@ -78,7 +78,7 @@ def make(path: Path, known: Estimator | None = None) -> Plan:
 
 
 def whole(config: Config, known: Estimator, name: str = "") -> dict[str, float]:
-    """Processor seconds of all runs and warm-ups of each study, as if none had been done."""
+    """Return the processor seconds of all runs and warm-ups of each study, as if none had been done."""
     every = jobs.of_config(config, RESULTS / "none", name)
     cost = costs(every, known, name)
     found = dict.fromkeys(config.studies, 0.0)
@@ -89,7 +89,7 @@ def whole(config: Config, known: Estimator, name: str = "") -> dict[str, float]:
 
 
 def costs(every: list[Job], known: Estimator, name: str) -> dict[str, Estimate]:
-    """What each job of a config would cost, by its first output.
+    """Return the forecast cost of each job of a config, by its first output.
 
     Of a study of which nothing but guesses are known, and that was published under the name of
     this config, all runs together cost what they did then.
@@ -106,13 +106,13 @@ def costs(every: list[Job], known: Estimator, name: str) -> dict[str, Estimate]:
 
 
 def _shared(guess: Estimate, factor: float) -> Estimate:
-    """A guess that is known to be wrong by a factor in all of the study."""
+    """Correct a guess by the factor by which all guesses of its study are wrong."""
     cpu, wall = guess.cpu * factor, guess.wall * factor
     return guess._replace(cpu=cpu, wall=wall, basis="published", like="")
 
 
 def published(name: str, study: str, runs: int) -> float:
-    """Processor seconds of a study that was published with as many runs; 0 of others."""
+    """Return the processor seconds of a study, if it was published with as many runs; else 0."""
     try:
         path = RESULTS / "published" / name / "studies" / study / "provenance.json"
         told = json.loads(path.read_text(encoding="utf-8"))
@@ -122,34 +122,34 @@ def published(name: str, study: str, runs: int) -> float:
 
 
 def estimator() -> Estimator:
-    """Estimates from all results that lie here, and from those that are published."""
+    """Return an estimator from all results that lie here, and from published ones."""
     folders = [*RESULTS.glob("[!.]*"), *RESULTS.glob("published/*")]
     known = records.collect(path for path in sorted(folders) if path.is_dir())
     return Estimator(known, instructions.processor())
 
 
 def cost(job: Job, known: Estimator) -> Estimate:
-    """What a job would cost."""
+    """Return the forecast cost of a job."""
     return known.of(job.spec) if job.rule in LEARNING else LIGHT
 
 
 def core_seconds(planned: Iterable[Planned]) -> float:
-    """Processor seconds of some jobs."""
+    """Return the processor seconds of some jobs."""
     return sum(one.cost.cpu for one in planned)
 
 
 def gpu_seconds(planned: Iterable[Planned]) -> float:
-    """For how long jobs hold a GPU."""
+    """Return for how many seconds jobs hold a GPU."""
     return sum(one.cost.wall for one in planned if one.job.gpus)
 
 
 def wall_seconds(planned: Iterable[Planned], cores: int) -> float:
-    """Wall seconds of jobs on a machine."""
+    """Return the wall seconds of jobs on a machine."""
     return makespan(((one.cost.wall, one.job.resources.threads) for one in planned), cores)
 
 
 def makespan(jobs: Iterable[tuple[float, int]], cores: int) -> float:
-    """Seconds until all jobs are done, each given as (seconds, cores that it takes).
+    """Return the seconds until all jobs are done, each given as (seconds, cores that it takes).
 
     The longest job starts first.
     """
@@ -162,7 +162,7 @@ def makespan(jobs: Iterable[tuple[float, int]], cores: int) -> float:
 
 
 def of_method(plan: Plan, wanted: str) -> list[Planned]:
-    """What would run of STUDY/METHOD, or of STUDY. UserError where there is no such."""
+    """Return what would run of STUDY/METHOD, or of STUDY; UserError for an unknown name."""
     study, _, method = wanted.partition("/")
     config = configs.load(plan.config)
     refuse_unknown("study", study, config.studies)
@@ -173,7 +173,7 @@ def of_method(plan: Plan, wanted: str) -> list[Planned]:
 
 
 def at_budget(path: Path, budget: str, known: Estimator) -> Iterator[tuple[str, float, float]]:
-    """Each study of a config, with its processor seconds, and those at another budget.
+    """Yield each study of a config with its processor seconds, and those at another budget.
 
     Studies without that budget are left out. UserError where none has it.
     """

@@ -35,7 +35,7 @@ class Expected(NamedTuple):
 
 
 class Progress:
-    """Counts jobs that start and end. expected: by Snakemake's number of the job."""
+    """A count of the jobs that start and end. expected: by Snakemake's number of the job."""
 
     def __init__(
         self,
@@ -57,11 +57,11 @@ class Progress:
         self._half_life = max(HALF_LIFE * sum(job.seconds for job in expected.values()), 1.0)
 
     def start(self, job: int) -> None:
-        """Notes that a job runs."""
+        """Note that a job runs."""
         self._started[job] = self._clock()
 
     def finish(self, job: int) -> str | None:
-        """Counts a job as done; the study that is complete with it, if there is one."""
+        """Count a job as done; return the study that it completes, if it does."""
         if job not in self._open:
             return None
         study, seconds, _ = self._open.pop(job)
@@ -73,7 +73,7 @@ class Progress:
         return study if study and not self._of_study[study] else None
 
     def seconds_left(self) -> float:
-        """Wall seconds until all jobs are done."""
+        """Return the wall seconds until all jobs are done."""
         slower = self._measured / self._forecast
         rest = (
             (max(job.seconds * slower - self._since_start(number), 0.0), job.threads)
@@ -101,7 +101,7 @@ def of_jobs(jobs: Iterable[Any], config: Config, known: Estimator) -> dict[int, 
 
 
 def first_results(config: Config, folder: str) -> dict[str, str]:
-    """The path of the first figure of each study, or of its first table."""
+    """Return the path of the first figure of each study, or of its first table."""
     found = {}
     for study, plan in config.studies.items():
         figures = [name for name in plan.artefacts if is_figure(name)]

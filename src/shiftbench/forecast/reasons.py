@@ -2,7 +2,7 @@
 
 Snakemake runs a job whose output is missing and wanted, that was made with another spec, command
 or set of inputs, whose input has changed since, that was killed, or that reads what another job
-makes anew. A spec says what differs; kept digests (behind.py) say where in the code.
+makes again. A spec says what differs; kept digests (digest_manifest.py) say where in the code.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ KINDS = {
 
 
 class Reason(NamedTuple):
-    """Why a job runs: a kind of KINDS, and the words for what exactly."""
+    """A reason for a job to run: a kind of KINDS, and words for what exactly."""
 
     kind: str
     words: str
 
 
 def of_jobs(jobs: list[Job], results: Path) -> dict[str, list[Reason]]:
-    """The jobs that would run, by their first output, each with the reasons."""
+    """Return the jobs that would run, by their first output, each with the reasons."""
     by_output = {file: job for job in jobs for file in job.outputs}
     reading = defaultdict(list)
     for job in jobs:
@@ -66,7 +66,7 @@ def of_jobs(jobs: list[Job], results: Path) -> dict[str, list[Reason]]:
 
 
 def broken(jobs: Iterable[Job]) -> list[str]:
-    """Files that were changed since a job made them: who reads them would refuse to."""
+    """Return files that were changed since a job made them, which no job would read."""
     from shiftbench.data.store import checksum
 
     files = {file for job in jobs for file in job.outputs}
@@ -76,7 +76,7 @@ def broken(jobs: Iterable[Job]) -> list[str]:
 
 
 def _later_than_seal(file: str) -> bool:
-    """Whether a file is younger than its seal, which is written after it: else it is as it was."""
+    """Return whether a file is younger than its seal, which is written after it."""
     path = Path(file)
     try:
         return path.stat().st_mtime > path.with_name(f".{path.name}.sha256").stat().st_mtime
@@ -89,7 +89,7 @@ def _needed(job: Job, by_output: Mapping[str, Job]) -> Iterator[Job]:
 
 
 def _oldest(jobs: list[Job], reading: Mapping[str, list[Job]]) -> dict[str, float]:
-    """When the oldest output of each job was made, or else of the first that reads it."""
+    """Return when the oldest output of each job was made, or else of the first that reads it."""
     found: dict[str, float] = {}
     for job in reversed(jobs):
         after = (one for file in job.outputs for one in reading[file])
@@ -119,7 +119,7 @@ def _missing(job: Job, asked: Iterable[str]) -> Iterator[Reason]:
 
 
 def _changed(job: Job, oldest: Mapping[str, float], results: Path) -> Iterator[Reason]:
-    """Why a job runs that was run before, whether or not something asks for it."""
+    """Yield why a job runs again, whether or not something asks for it."""
     if stopped := [file for file in job.outputs if snakemake_metadata.is_incomplete(file)]:
         yield Reason("killed", f"{stopped[0]} was not finished")
     records = [record for file in job.outputs if (record := snakemake_metadata.of(file))]
@@ -136,7 +136,7 @@ def _changed(job: Job, oldest: Mapping[str, float], results: Path) -> Iterator[R
 
 
 def _of_record(job: Job, record: dict[str, Any], results: Path) -> Iterator[Reason]:
-    """What differs between what a job was planned with and what it is planned with now."""
+    """Yield what differs between the last and the present plan of a job."""
     if record.get("params") != [repr(job.spec)]:
         yield from apart(snakemake_metadata.spec(record), job.spec, results)
     if record.get("input") is not None and record["input"] != sorted(job.inputs):
@@ -150,7 +150,7 @@ def _of_record(job: Job, record: dict[str, Any], results: Path) -> Iterator[Reas
 
 
 def apart(old: dict[str, Any], new: dict[str, Any], results: Path) -> Iterator[Reason]:
-    """What differs between two specs, in words."""
+    """Yield what differs between two specs, in words."""
     if not old:
         yield Reason("config", "its spec is not known")
         return
@@ -179,7 +179,7 @@ def _change(place: str, old: Any, new: Any, kind: str) -> str:
 
 
 def _flat(value: Any, place: str = "") -> dict[str, Any]:
-    """The values of a spec by their place, settings of components as component.key."""
+    """Return the values of a spec by their place, settings of components as component.key."""
     if isinstance(value, Mapping):
         inner = {str(key): one for key, one in value.items() if not _is_digest(place, key)}
     elif isinstance(value, list) and value and all(_is_component(one) for one in value):

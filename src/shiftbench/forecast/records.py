@@ -1,4 +1,4 @@
-"""What earlier runs did cost, wherever results lie here: beside their stores, and published.
+"""Records of what earlier runs cost, beside their stores and in published tables.
 
 Beside a run lies NAME.cost.json, and its store tells the spec. Published studies have one row a
 run in `costs.csv`, which says the work of the run and not its spec.
@@ -22,11 +22,11 @@ KINDS = ("runs", "warm-ups")
 
 
 class Record(NamedTuple):
-    """What one run or warm-up did cost.
+    """The cost of one run or warm-up.
 
     study, method: whose it was. pipeline: names of its components, the model last; of a warm-up
     its worker alone. alike: what decides its cost beside the number of seeds, as text. work: see
-    work.py. cpu, wall: seconds; memory: peak, in bytes. machine: kind of processor and
+    cost_model.py. cpu, wall: seconds; memory: peak, in bytes. machine: kind of processor and
     instructions.
     """
 
@@ -46,7 +46,7 @@ FIELDS = Record._fields
 
 
 def collect(results: Iterable[Path]) -> list[Record]:
-    """The records of folders of results, and of published ones; what cannot be read is left out."""
+    """Return the records of folders of results and of published ones, where they can be read."""
     found: list[Record] = []
     for folder in results:
         found += of_study(folder, "*")
@@ -56,13 +56,13 @@ def collect(results: Iterable[Path]) -> list[Record]:
 
 
 def of_study(results: Path, study: str) -> list[Record]:
-    """The records of the runs and warm-ups of a study, or of all with `*`, in a folder."""
+    """Return the records of the runs and warm-ups of a study, or of all with `*`, in a folder."""
     places = [path for kind in KINDS for path in results.glob(f"{kind}/{study}/**/*{COST}")]
     return [one for path in sorted(places) for one in _of(path)]
 
 
 def write(path: Path, records: Iterable[Record]) -> None:
-    """A table of records, as it is published."""
+    """Write a table of records, as it is published."""
     with path.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(FIELDS)
@@ -70,7 +70,7 @@ def write(path: Path, records: Iterable[Record]) -> None:
 
 
 def of_spec(spec: Mapping[str, Any], cost: Mapping[str, Any]) -> Record:
-    """The record of a run or a warm-up with this spec."""
+    """Return the record of a run or a warm-up with this spec."""
     return Record(
         spec["study"],
         spec["stream"]["name"],
@@ -86,7 +86,7 @@ def of_spec(spec: Mapping[str, Any], cost: Mapping[str, Any]) -> Record:
 
 
 def pipeline(spec: Mapping[str, Any]) -> str:
-    """The names of the components of a run, the model and where it is computed last.
+    """Return the components of a run by name, the model and where it is computed last.
 
     Of a warm-up, `warm-up` and the component that does it.
     """
@@ -98,14 +98,14 @@ def pipeline(spec: Mapping[str, Any]) -> str:
 
 
 def alike(spec: Mapping[str, Any]) -> str:
-    """What decides what a run costs beside the number of its seeds: short, and equal if that is."""
+    """Return a short text, equal for runs that cost the same but for the number of seeds."""
     told = [spec.get("learner") or spec.get("component"), spec["model"], spec["instructions"]]
     source = spec["stream"]
     return cost_model.fingerprint([source["family"], source["settings"], *told, spec.get("device")])
 
 
 def amount(spec: Mapping[str, Any]) -> float:
-    """The work of a run or of a warm-up."""
+    """Return the work of a run or of a warm-up."""
     return (
         cost_model.of_warm_up(dict(spec)) if "component" in spec else cost_model.of_run(dict(spec))
     )

@@ -96,7 +96,7 @@ def as_data(plan: Plan, cores: int) -> dict[str, Any]:
 
 
 def budgets(compared: Iterable[tuple[str, float, float]], name: str) -> Iterator[str]:
-    """What studies would cost as they are and at another budget, all of their runs."""
+    """Yield a table of what all runs of studies would cost, as they are and at another budget."""
     rows = [(study, hours(here), hours(there)) for study, here, there in compared]
     yield from table([("study", "core-hours", f"at {name}"), *rows])
 
@@ -127,7 +127,7 @@ def table(rows: list[tuple[str, ...]]) -> Iterator[str]:
 
 
 def _why(planned: list[Planned]) -> Iterator[str]:
-    """How many jobs there are for each reason; those that only follow in one line."""
+    """Count the jobs for each reason; those that only follow share a line."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for one in planned:
         for reason in one.reasons:
@@ -142,7 +142,7 @@ def _why(planned: list[Planned]) -> Iterator[str]:
 
 
 def _group(reason: Reason, one: Planned) -> str:
-    """What counts as one reason: of jobs that are new their study, else the words."""
+    """Return what counts as one reason: the study of jobs that are new, else the words."""
     if reason.kind in ("new", "missing"):
         return one.job.study or one.job.rule.replace("_", " ")
     return reason.words

@@ -1,9 +1,9 @@
-"""What a job asks a cluster for: what runs of the same settings took, with a margin.
+"""Resources that a job asks a cluster for: what runs of the same settings took, with a margin.
 
 A limit that is near what a job needs lets it start sooner. Too near, it costs an attempt: so the
 second attempt has what the study says. Runs of other settings, and guesses, count for nothing.
 
-Every job of a cluster reads the rules anew while others are still running, and must ask for what
+Every job of a cluster reads the rules again while others are still running, and must ask for what
 it was started with. So the process that plans keeps what it asked for, and jobs read that.
 """
 
@@ -25,7 +25,7 @@ MEMORY_TIMES, LEAST_MEMORY_MB = 1.5, 1000
 
 
 class Asked:
-    """What jobs of a config ask for; `known` gives the records when they are first needed."""
+    """The requests of the jobs of a config; `known` gives the records when they are needed."""
 
     def __init__(self, known: Callable[[], Estimator] | None, results: Path) -> None:
         self._known, self._kept = known, results / FILE
@@ -43,7 +43,7 @@ class Asked:
         return self._of(name, spec, said)[1] if first else said.memory_mb * (attempt - 1)
 
     def keep(self) -> None:
-        """Writes what was asked for so far, where the jobs find it."""
+        """Write what was asked for so far, where the jobs find it."""
         if self._known is not None:
             atomic_files.write(self._kept, json.dumps(self._asked, indent=0, sort_keys=True) + "\n")
 

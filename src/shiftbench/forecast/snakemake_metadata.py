@@ -1,4 +1,4 @@
-"""What Snakemake has recorded of the files that jobs made: its `.snakemake`, read alone."""
+"""Snakemake's records of the files that jobs made, read without Snakemake."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LONGEST_NAME = 254
 
 
 def of(output: str) -> dict[str, Any]:
-    """What is recorded of a file that a job made; empty where nothing is."""
+    """Return what is recorded of a file that a job made; empty without a record."""
     try:
         found = json.loads(_place("metadata", output).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -30,12 +30,12 @@ def of(output: str) -> dict[str, Any]:
 
 
 def is_incomplete(output: str) -> bool:
-    """Whether a job that makes the file was killed before it ended."""
+    """Return whether a job that makes the file was killed before it ended."""
     return os.path.exists(output) and _place("incomplete", output).exists()
 
 
 def spec(record: dict[str, Any]) -> dict[str, Any]:
-    """The spec that a file was made with; empty where the record has none."""
+    """Return the spec that a file was made with; empty where the record has none."""
     for text in record.get("params") or ():
         if text.startswith("{"):
             return ast.literal_eval(text)
@@ -43,7 +43,7 @@ def spec(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_same(record: dict[str, Any], path: str) -> bool:
-    """Whether a file that a job read has the checksum that it had then."""
+    """Return whether a file that a job read has the checksum that it had then."""
     known = (record.get("input_checksums") or {}).get(path)
     if known is None or os.path.getsize(path) >= LARGEST:
         return False
@@ -56,7 +56,7 @@ def _sha256(path: str, changed: int) -> str:
 
 
 def _place(kind: str, path: str) -> Path:
-    """Where Snakemake records something of a file: its name in base64, in pieces if long."""
+    """Return where Snakemake records something of a file: its name in base64, in pieces if long."""
     name = urlsafe_b64encode(path.encode()).decode()
     pieces = [name[start : start + LONGEST_NAME] for start in range(0, len(name), LONGEST_NAME)]
     return Path(FOLDER, kind, *(f"@{piece}" for piece in pieces[:-1]), pieces[-1])
