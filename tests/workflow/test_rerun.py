@@ -146,7 +146,11 @@ def test_studies_are_run_in_the_order_of_the_config(finished: Path) -> None:
 
 def test_words_and_layout_plan_nothing(finished: Path, edit: Callable) -> None:
     edit("src/shiftbench/methods/learners/map.py", COMMENT)
-    edit("src/shiftbench/core/interface.py", COMMENT, ('"""The one', '"""This is the one'))
+    edit(
+        "src/shiftbench/core/interface.py",
+        COMMENT,
+        ('"""The interface', '"""This is the interface'),
+    )
     edit("config/mine.yaml", ("    seeds: 4\n", "    seeds: 4  # enough\n    minutes: 3\n"))
     assert _plan(finished) == set()
 

@@ -124,7 +124,7 @@ def _of_words(given: Spec) -> Sizes:
 
 
 def multiplications(model: list[Any] | None, sizes: Sizes) -> float:
-    """Return the multiplications of a network for one row; without a network, those of a linear predictor."""
+    """Return the multiplications of a network, or else of a linear predictor, for one row."""
     if model is None:
         return float(sizes.inputs * sizes.outputs)
     settings = model[1]
@@ -141,7 +141,7 @@ def _drawn(model: list[Any] | None, settings: Spec) -> float:
 
 
 def _convolutions(settings: Spec, sizes: Sizes) -> float:
-    """Return the multiplications of 3x3 filters, two layers an entry, after which sides are halved."""
+    """Return the multiplications of 3x3 filters, two layers an entry, which halve the sides."""
     channels = 3 if 3 * math.isqrt(sizes.inputs // 3) ** 2 == sizes.inputs else 1
     side = math.isqrt(sizes.inputs // channels)
     total = 0.0

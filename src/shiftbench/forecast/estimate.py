@@ -1,8 +1,9 @@
 """Estimates of what a run would cost, from the costs of the nearest earlier runs.
 
 Nearest is the run of the same settings; then one of the same components and model whose work is
-nearest, then one of the same learner. The cost grows with the work (cost_model.py), at the rate of that
-run where the work is alike, and the farther it is, the more at the rate of all that is published.
+nearest, then one of the same learner. The cost grows with the work (cost_model.py), at the rate of
+that run where the work is alike, and the farther it is, the more at the rate of all that is
+published.
 """
 
 from __future__ import annotations

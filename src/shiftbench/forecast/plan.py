@@ -38,7 +38,7 @@ class Planned(NamedTuple):
 
     @property
     def attempts(self) -> int:
-        """Return how often it is started: at its time limit it saves its state, and goes on later."""
+        """Return how often it is started, as it saves its state at its time limit and goes on."""
         limit = SHARE_OF_TIME_LIMIT * 60 * self.job.resources.minutes
         return max(1, math.ceil(self.cost.wall / limit))
 
@@ -78,7 +78,7 @@ def make(path: Path, known: Estimator | None = None) -> Plan:
 
 
 def whole(config: Config, known: Estimator, name: str = "") -> dict[str, float]:
-    """Return the processor seconds of all runs and warm-ups of each study, as if none had been done."""
+    """Return the processor seconds of each study, as if none of its runs had been done."""
     every = jobs.of_config(config, RESULTS / "none", name)
     cost = costs(every, known, name)
     found = dict.fromkeys(config.studies, 0.0)
