@@ -45,6 +45,7 @@ def stream(name="permuted-mnist", family="permuted-images", tasks=10, rows=60000
             "shift": (("realisation", "task"), np.ones((3, tasks), bool)),
             "size": (("realisation", "part", "split"), np.full((3, max(tasks, 1), 3), rows)),
             "image": (("y", "x", "channel"), np.zeros((1, 1, 1))),
+            "classes": (("realisation", "task", "place"), np.zeros((3, tasks, 2), int)),
         },
         attrs={"spec": json.dumps(spec), "title": "Images", "heads": 1, "classes": 10}
         | {"train_per_task": rows},

@@ -68,15 +68,15 @@ def run_length_argmax(run: xr.Dataset) -> np.ndarray | None:
 
 def compared(run: xr.Dataset, stream: xr.Dataset) -> list[Compared] | None:
     """Return inferred and true changepoints by seed; None where one of them is unknown."""
-    found = inferred(run)
-    if found is None or stream.attrs.get("truth") == "unknown":
+    flags = inferred(run)
+    if flags is None or stream.attrs.get("truth") == "unknown":
         return None
     if "annotation" not in stream:
         true = stream["shift"].values[run["realisation"].values.astype(int)]
-        return [Compared(one, mark[None]) for one, mark in zip(found, true, strict=True)]
+        return [Compared(found, mark[None]) for found, mark in zip(flags, true, strict=True)]
     point = stream["annotated_index"].values
     true = _at_points(stream["annotation"].values, point)
-    return [Compared(one, true) for one in _at_points(found, point)]
+    return [Compared(found, true) for found in _at_points(flags, point)]
 
 
 def scored(
