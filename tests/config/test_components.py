@@ -81,3 +81,10 @@ heavy = {"tensorflow", "xarray", "numpy", "matplotlib"} & set(sys.modules)
 assert not heavy, heavy
 """
     subprocess.check_call([sys.executable, "-c", code])
+
+
+def test_settings_of_base_classes_of_the_package_count() -> None:
+    fields = components.fields("streams", "transformed-image-file")
+    assert {"path", "rotation_sd", "test_share"} < fields.keys()
+    assert fields["validation"][2].startswith("Number of test images")
+    assert components.check("streams", "transformed-image-file", {"path": "a"})["tasks"] == 30

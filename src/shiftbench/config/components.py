@@ -182,24 +182,38 @@ def configured(kind: str, name: str, values: Mapping[str, Any]) -> Any:
 
 @functools.cache
 def fields(kind: str, name: str) -> dict[str, tuple[str, Any, str]]:
-    """Type as written, default (MISSING if required) and documentation of each setting."""
-    known = dataclasses.fields(settings(kind, name))
-    about = documented(_tree(kind, name), "Settings")
+    """Return type as written, default (MISSING if required) and text of each setting.
+
+    Required settings come first, those of base classes last.
+    """
+    defaults = {field.name: field.default for field in dataclasses.fields(settings(kind, name))}
+    texts = documented(_tree(kind, name), "Settings")
+    required = [key for key in texts if defaults[key] is dataclasses.MISSING]
     return {
-        field.name: (about[field.name][0], field.default, about[field.name][1]) for field in known
+        key: (texts[key][0], defaults[key], texts[key][1])
+        for key in dict.fromkeys([*required, *texts])
     }
 
 
 def documented(tree: ast.Module, name: str) -> dict[str, tuple[str, str]]:
-    """Return the type as written and the documentation of each field of a class of a module."""
-    (body,) = (
-        node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name
-    )
-    return {
+    """Return the type as written and the documentation of each field of a class of a module.
+
+    Fields of base classes, of this module or of others of this package, come last.
+    """
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name]
+    if not classes:
+        origin = standalone.imported(tree, name)
+        return documented(syntax_tree(origin), name) if origin else {}
+    body = classes[0].body
+    texts = {
         statement.target.id: (ast.unparse(statement.annotation), _text(following))
         for statement, following in zip(body, [*body[1:], ast.Pass()], strict=True)
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
     }
+    for base in classes[0].bases:
+        for key, text in documented(tree, ast.unparse(base)).items():
+            texts.setdefault(key, text)
+    return texts
 
 
 def defines(kind: str, name: str, function: str) -> bool:

@@ -20,6 +20,7 @@ from shiftbench.core.errors import UserError
 from shiftbench.core.facts import Facts
 from shiftbench.core.metric import Metric
 
+PACKAGE = Path(__file__).parents[1]
 REMEDY = (
     "declarations are read without the rest of the file; they are made of literals, constants of"
     " the file, Facts, Metric and functools.partial, and what dataclasses, typing and"
@@ -39,20 +40,23 @@ KNOWN: dict[str, Any] = {
 def read(tree: ast.Module, file: Path, wanted: Iterable[str]) -> dict[str, Any]:
     """Return the values of the names that a module declares, with the constants that they need.
 
+    A base class may be imported from a module of this package, which is read in the same way.
     Scores of metrics become None, since they need the rest of the module. UserError with the line
     where a declaration needs more than REMEDY says.
     """
     own = {name: node for node in tree.body if not _imports(node) for name in bound(node)}
+    inherited: dict[str, Any] = {}
     needed, waiting = set[str](), [*wanted]
     while waiting:
         name = waiting.pop()
         if name in own and name not in needed:
             needed.add(name)
+            inherited |= _bases(tree, own[name])
             if not isinstance(own[name], ast.FunctionDef):
                 node = _WithoutScore().visit(own[name])
                 waiting += [part.id for part in ast.walk(node) if isinstance(part, ast.Name)]
     body = [node for node in tree.body if bound(node) & needed and not _imports(node)]
-    namespace = {"__name__": str(file), **KNOWN}
+    namespace = {"__name__": str(file), **KNOWN, **inherited}
     try:
         exec(compile(ast.Module(body, []), str(file), "exec", dont_inherit=True), namespace)
     except Exception as error:
@@ -75,6 +79,16 @@ def metrics(tree: ast.Module, file: Path) -> list[Metric]:
     return rows
 
 
+def imported(tree: ast.Module, name: str) -> Path | None:
+    """Return the file of this package from which a module imports a name, None for others."""
+    for statement in tree.body:
+        if isinstance(statement, ast.ImportFrom) and name in bound(statement):
+            package, *inside = (statement.module or "").split(".")
+            file = PACKAGE.joinpath(*inside).with_suffix(".py")
+            return file if package == PACKAGE.name and file.is_file() else None
+    return None
+
+
 def bound(statement: ast.stmt) -> set[str]:
     """Return the names that a statement of a module binds."""
     match statement:
@@ -89,6 +103,16 @@ def bound(statement: ast.stmt) -> set[str]:
 
 def _imports(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Import | ast.ImportFrom)
+
+
+def _bases(tree: ast.Module, statement: ast.stmt) -> dict[str, Any]:
+    """Return the base classes of a class that are imported from this package."""
+    bases: dict[str, Any] = {}
+    for base in statement.bases if isinstance(statement, ast.ClassDef) else ():
+        name = ast.unparse(base)
+        if origin := imported(tree, name):
+            bases |= read(ast.parse(origin.read_text("utf-8")), origin, [name])
+    return bases
 
 
 class _WithoutScore(ast.NodeTransformer):

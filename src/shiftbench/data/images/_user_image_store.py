@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Literal, Protocol
+from typing import Annotated, Literal
 
 import numpy as np
 import xarray as xr
+from annotated_types import Ge, Gt, Lt
 
 from shiftbench.core import seeds
 from shiftbench.core.errors import UserError
@@ -20,30 +22,37 @@ from shiftbench.data.splits import SPLITS
 PURPOSES = {"train": "training", "validation": "validation", "test": "test"}
 
 
-class Settings(Protocol):
+@dataclass(frozen=True, kw_only=True)
+class UserImageSettings:
     """The settings that every stream of a user's images has."""
 
-    @property
-    def path(self) -> str: ...
-    @property
-    def size(self) -> int: ...
-    @property
-    def colour(self) -> Literal["kept", "grey"]: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def licence(self) -> str: ...
-    @property
-    def citation(self) -> str: ...
-    @property
-    def test_share(self) -> float: ...
-    @property
-    def validation(self) -> int: ...
-    @property
-    def judge_on(self) -> Literal["test", "validation"]: ...
+    path: str
+    """The folder or the .npz file, relative to the file that names it."""
+    size: Annotated[int, Ge(0)] = 0
+    """Height and width in pixels to which all images are resized; 0: images keep their size, which
+    must be the same for all."""
+    colour: Literal["kept", "grey"] = "kept"
+    """kept: colours, if there are any, stay. grey: they become grey."""
+    sha256: str = ""
+    """Checksum of the file, or of a folder: the checksum of the lines that sha256sum prints for its
+    files, sorted by name. Empty: unchecked."""
+    title: str = ""
+    """What the images are; empty: the name of the file or folder."""
+    licence: str = "not stated"
+    """Licence of the images, which the store carries."""
+    citation: str = "not stated"
+    """Whom to cite for the images."""
+    test_share: Annotated[float, Gt(0), Lt(1)] = 0.2
+    """Share of the images of each class (and task) that are for test, the same for all
+    realisations. Without effect on data with their own test images."""
+    validation: Annotated[int, Ge(0)] = 0
+    """Number of training images, of all tasks together, that are set apart for validation."""
+    judge_on: Literal["test", "validation"] = "test"
+    """Images on which learners are judged; validation is for tuning, which never sees test
+    images."""
 
 
-def source(settings: Settings) -> str:
+def source(settings: UserImageSettings) -> str:
     """Return the name of the folder or file of the images, for messages."""
     return Path(settings.path).resolve().name
 
@@ -53,7 +62,7 @@ def look(path: Path, by_task: bool) -> None:
     _reader(path).look(path, by_task)
 
 
-def read(settings: Settings, raw: Path, by_task: bool) -> tuple[Pictures, np.ndarray]:
+def read(settings: UserImageSettings, raw: Path, by_task: bool) -> tuple[Pictures, np.ndarray]:
     """Return the pictures with a split, training pictures first, and the position each had [image].
 
     Without a split of their own a share of each class (of each task) is for test. UserError if
@@ -79,7 +88,7 @@ def read(settings: Settings, raw: Path, by_task: bool) -> tuple[Pictures, np.nda
 
 
 def with_validation(
-    settings: Settings, pictures: Pictures, taken_from: str = "train"
+    settings: UserImageSettings, pictures: Pictures, taken_from: str = "train"
 ) -> np.ndarray:
     """Return the split of each image, a position in SPLITS, with validation drawn from another.
 
@@ -102,7 +111,7 @@ def with_validation(
 
 
 def base(
-    settings: Settings, pictures: Pictures, position: np.ndarray, split: np.ndarray
+    settings: UserImageSettings, pictures: Pictures, position: np.ndarray, split: np.ndarray
 ) -> xr.Dataset:
     """Return images, labels and splits, with the names of the classes.
 
@@ -131,7 +140,7 @@ def _cell(pictures: Pictures) -> np.ndarray:
 
 
 def _refuse_lacking(
-    settings: Settings, pictures: Pictures, cells: np.ndarray, split: str, key: str
+    settings: UserImageSettings, pictures: Pictures, cells: np.ndarray, split: str, key: str
 ) -> None:
     """Raise UserError for a class of a task that has images, but none among these cells."""
     for cell in np.setdiff1d(_cell(pictures), cells)[:1]:

@@ -13,7 +13,7 @@ before their names; or x_train, y_train, x_test and y_test.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -21,7 +21,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 import xarray as xr
-from annotated_types import Ge, Gt, Lt
+from annotated_types import Ge
 
 from shiftbench.core import seeds
 from shiftbench.core.errors import UserError
@@ -36,7 +36,7 @@ from shiftbench.data.images import (
     split_images,
 )
 from shiftbench.data.images._pictures import Pictures
-from shiftbench.data.images._user_image_store import source
+from shiftbench.data.images._user_image_store import UserImageSettings, source
 from shiftbench.data.splits import SPLITS
 
 FACTS = Facts(
@@ -68,27 +68,11 @@ TITLES = {
 }
 
 
-@dataclass(frozen=True)
-class Settings:
-    path: str
-    """The folder or the .npz file, relative to the file that names it."""
+@dataclass(frozen=True, kw_only=True)
+class Settings(UserImageSettings):
     protocol: Literal["plain", "tasks", "split", "permuted"] = "plain"
     """How the images become tasks: all in one, as you bring them, by classes, or by permutations of
     the pixels."""
-    size: Annotated[int, Ge(0)] = 0
-    """Height and width in pixels to which all images are resized; 0: images keep their size, which
-    must be the same for all."""
-    colour: Literal["kept", "grey"] = "kept"
-    """kept: colours, if there are any, stay. grey: they become grey."""
-    sha256: str = ""
-    """Checksum of the file, or of a folder: the checksum of the lines that sha256sum prints for its
-    files, sorted by name. Empty: unchecked."""
-    title: str = ""
-    """What the images are; empty: the name of the file or folder."""
-    licence: str = "not stated"
-    """Licence of the images, which the store carries."""
-    citation: str = "not stated"
-    """Whom to cite for the images."""
     realisations: Annotated[int, Ge(1)] = 5
     """Number of independent realisations (permutations, orders of the classes, choices of training
     images); seed s uses realisation s modulo this."""
@@ -109,24 +93,6 @@ class Settings:
     output for each class."""
     train_per_task: Annotated[int, Ge(0)] = 0
     """Largest number of training images of a task, of each class in proportion; 0: all."""
-    test_share: Annotated[float, Gt(0), Lt(1)] = 0.2
-    """Share of the images of each class (and task) that are for test, the same for all
-    realisations. Without effect on data with their own test images."""
-    validation: Annotated[int, Ge(0)] = 0
-    """Number of training images, of all tasks together, that are set apart for validation."""
-    judge_on: Literal["test", "validation"] = "test"
-    """Images on which learners are judged; validation is for tuning, which never sees test
-    images."""
-
-
-def unsupported(settings: Settings) -> Iterator[str]:
-    """Yield each reason why these settings exclude each other, with its remedy."""
-    if settings.protocol == "plain" and settings.heads == "multi":
-        yield "plain is one task with one head; take heads out"
-    if settings.protocol == "plain" and settings.tasks:
-        yield "plain is one task; take tasks out"
-    if settings.protocol == "permuted" and not settings.tasks:
-        yield "permutations go on for ever; set tasks to their number"
 
 
 def look(settings: Settings, path: Path) -> None:

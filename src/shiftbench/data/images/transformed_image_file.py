@@ -6,17 +6,18 @@ which are read as for image-file. Validation images are some of the test images.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import xarray as xr
-from annotated_types import Ge, Gt, Lt
+from annotated_types import Ge
 
 from shiftbench.core.errors import UserError
 from shiftbench.core.facts import Facts
 from shiftbench.data.images import _user_image_store, transformed_images
-from shiftbench.data.images.transformed_images import problem, task, view
+from shiftbench.data.images._user_image_store import UserImageSettings
+from shiftbench.data.images.transformed_images import Transformations, problem, task, view
 
 FACTS = Facts(
     gives={
@@ -32,57 +33,10 @@ FACTS = Facts(
 __all__ = ["Settings", "build", "look", "problem", "task", "view"]
 
 
-@dataclass(frozen=True)
-class Settings:
-    path: str
-    """The folder or the .npz file, relative to the file that names it."""
-    size: Annotated[int, Ge(0)] = 0
-    """Height and width in pixels to which all images are resized; 0: images keep their size, which
-    must be the same for all."""
-    colour: Literal["kept", "grey"] = "kept"
-    """kept: colours, if there are any, stay. grey: they become grey."""
-    sha256: str = ""
-    """Checksum of the file, or of a folder: the checksum of the lines that sha256sum prints for its
-    files, sorted by name. Empty: unchecked."""
-    title: str = ""
-    """What the images are; empty: the name of the file or folder."""
-    licence: str = "not stated"
-    """Licence of the images, which the store carries."""
-    citation: str = "not stated"
-    """Whom to cite for the images."""
-    realisations: Annotated[int, Ge(1)] = 5
-    """Number of independent realisations (maps and order of the training images); seed s uses
-    realisation s modulo this."""
-    first_realisation: Annotated[int, Ge(0)] = 0
-    """Number of the first realisation. Tuning starts beyond the judged realisations, so that it
-    sees none of their maps."""
-    tasks: Annotated[int, Ge(1)] = 30
-    """Number of tasks; the paper has 100."""
-    tasks_per_segment: Annotated[int, Ge(1)] = 3
-    """Number of tasks after which the map changes."""
-    train_per_task: Annotated[int, Ge(1)] = 400
-    """Number of training images of a task."""
-    rotation_sd: Annotated[float, Ge(0)] = 10.0
-    """Standard deviation of the rotation, in degrees."""
-    scale_sd: Annotated[float, Ge(0)] = 0.3
-    """Standard deviation of the scale factor, whose mean is 1."""
-    shift_beta: tuple[Annotated[float, Gt(0)], Annotated[float, Gt(0)]] = (1.0, 10.0)
-    """The two parameters of the Beta distribution of the displacement, a fraction of the image's
-    size."""
-    strength: Annotated[float, Ge(0)] = 1.0
-    """Factor of scale_sd, rotation_sd and the displacement."""
-    test_share: Annotated[float, Gt(0), Lt(1)] = 0.2
-    """Share of the images of each class that are for test, the same for all realisations. Without
-    effect on data with their own test images."""
+@dataclass(frozen=True, kw_only=True)
+class Settings(UserImageSettings, Transformations):
     validation: Annotated[int, Ge(0)] = 0
     """Number of test images, of each class in proportion, that serve for validation."""
-    judge_on: Literal["test", "validation"] = "test"
-    """Images on which learners are judged; validation is for tuning, which never sees test
-    images."""
-    warm_up: bool = True
-    """Whether a task -1 shows untransformed training images first, as in the paper."""
-    warm_up_size: Annotated[int, Ge(0)] = 0
-    """Number of training images in the warm-up, drawn once for all realisations; 0: all."""
 
 
 def look(settings: Settings, path: Path) -> None:
@@ -100,9 +54,7 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
     store = _user_image_store.base(settings, pictures, position, split)
     n_train = int((split == 0).sum())
     _refuse_more(settings, n_train)
-    shared = {field.name for field in fields(transformed_images.Settings)} & set(vars(settings))
-    protocol = transformed_images.Settings(**{name: getattr(settings, name) for name in shared})
-    return transformed_images.transformed(protocol, store, n_train)
+    return transformed_images.transformed(settings, store, n_train)
 
 
 def _refuse_more(settings: Settings, n_train: int) -> None:

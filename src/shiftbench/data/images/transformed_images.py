@@ -50,10 +50,10 @@ SMALLEST_SCALE = 0.1
 mirror the image, and at 0 it has no inverse. The authors do not guard against it."""
 
 
-@dataclass(frozen=True)
-class Settings:
-    dataset: Literal["digits", "mnist", "fashion-mnist", "cifar-10", "svhn"] = "digits"
-    """Name of the images in the table of raw data."""
+@dataclass(frozen=True, kw_only=True)
+class Transformations:
+    """The settings of maps that change every few tasks."""
+
     realisations: Annotated[int, Ge(1)] = 5
     """Number of independent realisations (maps and order of the training images); seed s uses
     realisation s modulo this."""
@@ -76,6 +76,16 @@ class Settings:
     strength: Annotated[float, Ge(0)] = 1.0
     """Factor of scale_sd, rotation_sd and the displacement. Streams that differ only in it have the
     same maps, stronger or weaker; 0: no map."""
+    warm_up: bool = True
+    """Whether a task -1 shows untransformed training images first, as in the paper."""
+    warm_up_size: Annotated[int, Ge(0)] = 0
+    """Number of training images in the warm-up, drawn once for all realisations; 0: all."""
+
+
+@dataclass(frozen=True)
+class Settings(Transformations):
+    dataset: Literal["digits", "mnist", "fashion-mnist", "cifar-10", "svhn"] = "digits"
+    """Name of the images in the table of raw data."""
     test_size: Annotated[int, Ge(10)] = 597
     """Number of images of digits, which have no official split, for validation and test; the same
     images for all realisations. Without effect on other data."""
@@ -84,10 +94,6 @@ class Settings:
     judge_on: Literal["test", "validation"] = "test"
     """Images on which learners are judged; validation is for tuning, which never sees test
     images."""
-    warm_up: bool = True
-    """Whether a task -1 shows untransformed training images first, as in the paper."""
-    warm_up_size: Annotated[int, Ge(0)] = 0
-    """Number of training images in the warm-up, drawn once for all realisations; 0: all."""
 
 
 def build(settings: Settings, raw: Path) -> xr.Dataset:
@@ -110,11 +116,8 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
     return transformed(settings, store, images.n_train)
 
 
-def transformed(settings: Settings, images: xr.Dataset, n_train: int) -> xr.Dataset:
-    """Return the store of images with the maps and the order of the first `n_train` in each task.
-
-    Only the settings of the transformations and of the warm-up have an effect.
-    """
+def transformed(settings: Transformations, images: xr.Dataset, n_train: int) -> xr.Dataset:
+    """Return the store of images with the maps, and the training images of each task."""
     store = images.assign_attrs(
         title=f"{images.attrs['title']}, under affine maps (li2021vbs, 4.2)",
         warm_up=int(settings.warm_up),
@@ -177,7 +180,7 @@ def _check_sizes(settings: Settings, images: Images) -> None:
             )
 
 
-def _tasks(settings: Settings, n_train: int) -> xr.Dataset:
+def _tasks(settings: Transformations, n_train: int) -> xr.Dataset:
     """Return what each realisation draws: its maps and the order of its training images."""
     numbers, tasks = np.arange(settings.realisations), np.arange(settings.tasks)
     numbers += settings.first_realisation
@@ -216,7 +219,7 @@ def _tasks(settings: Settings, n_train: int) -> xr.Dataset:
     )
 
 
-def _map(settings: Settings, realisation: int, segment: int) -> tuple[float, float, float]:
+def _map(settings: Transformations, realisation: int, segment: int) -> tuple[float, float, float]:
     """Draw scale, rotation (degrees) and translation (fraction) of one segment."""
     if segment == 0:
         return 1.0, 0.0, 0.0
@@ -229,7 +232,9 @@ def _map(settings: Settings, realisation: int, segment: int) -> tuple[float, flo
     return scale, rotation, settings.strength * translation
 
 
-def _order(settings: Settings, n_train: int, realisation: int, segments: range) -> np.ndarray:
+def _order(
+    settings: Transformations, n_train: int, realisation: int, segments: range
+) -> np.ndarray:
     """Draw the training images of each task [task, sample]."""
     shape = settings.tasks_per_segment, settings.train_per_task
     rows = []
@@ -240,7 +245,7 @@ def _order(settings: Settings, n_train: int, realisation: int, segments: range) 
     return np.concatenate(rows)[: settings.tasks].astype(np.min_scalar_type(n_train - 1))
 
 
-def _warm_up_index(settings: Settings, n_train: int) -> np.ndarray:
+def _warm_up_index(settings: Transformations, n_train: int) -> np.ndarray:
     index = np.arange(n_train)
     if settings.warm_up_size:
         random = seeds.generator(seeds.fold("transformed-images", "warm-up"))

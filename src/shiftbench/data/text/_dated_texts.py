@@ -8,12 +8,14 @@ No stage has more than a chunk of text in memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import xarray as xr
+from annotated_types import Ge, Le, Lt
 
 from shiftbench.core import seeds
 from shiftbench.core.errors import UserError
@@ -26,25 +28,37 @@ CHUNK = 2**22
 """Characters of text that are counted at a time."""
 
 
-class Settings(_vocabulary.Settings, Protocol):
-    """The settings that a stream of dated documents has."""
+@dataclass(frozen=True, kw_only=True)
+class DatedSettings:
+    """The settings that every stream of dated documents has."""
 
-    @property
-    def period_years(self) -> int: ...
-    @property
-    def first_year(self) -> int: ...
-    @property
-    def last_year(self) -> int: ...
-    @property
-    def case(self) -> Literal["kept", "lower"]: ...
-    @property
-    def window(self) -> int: ...
-    @property
-    def weighting(self) -> Literal["linear", "flat", "harmonic"]: ...
-    @property
-    def held_out(self) -> float: ...
-    @property
-    def shards(self) -> int: ...
+    period_years: Annotated[int, Ge(1)] = 1
+    """Number of years in a period."""
+    first_year: Annotated[int, Ge(0)] = 0
+    """First year of the first period; earlier documents are left out. 0: year of the first
+    document."""
+    last_year: Annotated[int, Ge(0)] = 0
+    """Last year; later documents are left out. 0: year of the last document."""
+    case: Literal["kept", "lower"] = "kept"
+    """kept: capital letters stay, as in the papers' vocabularies. lower: they become small."""
+    vocabulary_size: Annotated[int, Ge(0)] = 2000
+    """Number of words; 0: all that occur often enough. The papers have 10000 to 30000."""
+    minimum_count: Annotated[int, Ge(1)] = 1
+    """Smallest number of occurrences of a word of the vocabulary in training documents."""
+    ranking: Literal["relative", "total"] = "relative"
+    """Order of the words. relative: by the mean over documents of the relative frequency in the
+    document, as in the papers' vocabularies. total: by the total count."""
+    words: tuple[str, ...] = ()
+    """A given vocabulary; vocabulary_size, minimum_count and ranking then have no effect."""
+    window: Annotated[int, Ge(1)] = 4
+    """Largest distance at which two words count as a pair; the papers have 4."""
+    weighting: Literal["linear", "flat", "harmonic"] = "linear"
+    """Weight of a pair at distance d: (window + 1 - d) / window as in the papers, 1, or 1 / d."""
+    held_out: Annotated[float, Ge(0), Lt(1)] = 0.1
+    """Share of the documents of each period that are held out, rounded. Of two documents or more,
+    at least one is held out and at least one is not."""
+    shards: Annotated[int, Ge(1), Le(10_000)] = 1
+    """Number of jobs that share the counting; the result does not depend on it."""
 
 
 class Plan(NamedTuple):
@@ -80,7 +94,7 @@ def stages(
 ) -> Stages:
     """Return the functions of a family from its own two: how it plans, and its attributes."""
 
-    def build(settings: Settings, raw: Path) -> xr.DataTree:
+    def build(settings: DatedSettings, raw: Path) -> xr.DataTree:
         """Return the store, counted in this process. UserError if the texts are wrong."""
         plan = plan_of(settings, raw)
         return _shards.build(
@@ -90,18 +104,18 @@ def stages(
             partial(merge, settings),
         )
 
-    def vocabulary(settings: Settings, raw: Path) -> list[str]:
+    def vocabulary(settings: DatedSettings, raw: Path) -> list[str]:
         """Return the words that have a number, in that order; held-out documents do not count."""
         return _choose_words(settings, plan_of(settings, raw))
 
     def count_shard(
-        settings: Settings, raw: Path, words: Sequence[str], shard: int, scratch: Path
+        settings: DatedSettings, raw: Path, words: Sequence[str], shard: int, scratch: Path
     ) -> xr.Dataset:
         """Return the counts of one shard; some arrays are files in `scratch`, a new folder."""
         return _count_shard(settings, plan_of(settings, raw), words, shard, scratch)
 
     def merge(
-        settings: Settings, words: Sequence[str], partials: Sequence[xr.Dataset], scratch: Path
+        settings: DatedSettings, words: Sequence[str], partials: Sequence[xr.Dataset], scratch: Path
     ) -> xr.DataTree:
         """Return the store from the counts of all shards, in any order; it may use `scratch`."""
         weights = _counts.weights(settings.weighting, settings.window)
@@ -110,7 +124,7 @@ def stages(
     return Stages(build, vocabulary, count_shard, merge)
 
 
-def plan(settings: Settings, source: str, corpus: Corpus) -> Plan:
+def plan(settings: DatedSettings, source: str, corpus: Corpus) -> Plan:
     """Assign documents to periods and choose those held out; no text is read.
 
     source: name of the corpus, for messages and as a key of draws. UserError if a period has no
@@ -136,7 +150,7 @@ def plan(settings: Settings, source: str, corpus: Corpus) -> Plan:
     return Plan(source, corpus, period, held_out, first_year)
 
 
-def _held_out(settings: Settings, source: str, period: np.ndarray, periods: int) -> np.ndarray:
+def _held_out(settings: DatedSettings, source: str, period: np.ndarray, periods: int) -> np.ndarray:
     """Draw which documents are held out [D] bool."""
     held_out = np.zeros(len(period), bool)
     for t in range(periods):
@@ -148,7 +162,7 @@ def _held_out(settings: Settings, source: str, period: np.ndarray, periods: int)
     return held_out
 
 
-def _choose_words(settings: Settings, plan: Plan) -> list[str]:
+def _choose_words(settings: DatedSettings, plan: Plan) -> list[str]:
     """Return the vocabulary of the training documents.
 
     Memory: about 200 bytes for each different word of the corpus. UserError if the texts are wrong
@@ -163,7 +177,7 @@ def _choose_words(settings: Settings, plan: Plan) -> list[str]:
 
 
 def _count_shard(
-    settings: Settings, plan: Plan, words: Sequence[str], shard: int, scratch: Path
+    settings: DatedSettings, plan: Plan, words: Sequence[str], shard: int, scratch: Path
 ) -> xr.Dataset:
     """Count the documents of one shard, which are neighbours in the order of the corpus."""
     scratch.mkdir()
@@ -185,7 +199,7 @@ def _count_shard(
 
 
 def _chunks(
-    settings: Settings, plan: Plan, wanted: np.ndarray, first: int, last: int
+    settings: DatedSettings, plan: Plan, wanted: np.ndarray, first: int, last: int
 ) -> Iterator[Chunk]:
     """Yield the wanted documents from `first` to before `last`, some at a time."""
     numbers: list[int] = []
