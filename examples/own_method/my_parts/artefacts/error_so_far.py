@@ -1,4 +1,4 @@
-"""Mean squared error of the last rows, as it goes up at a change and down again."""
+"""Mean squared error of the last rows, which rises at a change and falls again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WINDOW = 10
 
 
 def draw(study: StudyResults) -> Figure:
-    """One panel a stream, one line a method."""
+    """Draw one panel per stream with a line per method."""
     figure = figure_style.figure(3.0, caption(study), study.budget())
     panels = figure.subplots(1, len(study.streams), squeeze=False)[0]
     for panel, stream in zip(panels, study.streams, strict=True):
@@ -23,14 +23,13 @@ def draw(study: StudyResults) -> Figure:
             errors = np.nanmean(study.by_task(stream, learner, "squared_error"), axis=0)
             means = np.convolve(errors, np.ones(WINDOW) / WINDOW, "valid")
             rows = np.arange(len(means)) + WINDOW
-            panel.plot(
-                rows, means, label=study.label(learner), **figure_style.method_style(study, learner), markevery=40
-            )
+            style = figure_style.method_style(study, learner)
+            panel.plot(rows, means, label=study.label(learner), **style, markevery=40)
         panel.set(title=stream, xlabel="row", ylabel="squared error", yscale="log")
         panel.legend()
     return figure
 
 
 def caption(study: StudyResults) -> str:
-    """What is shown, and on how many runs."""
+    """Describe the lines and the number of runs."""
     return f"Squared error of predictions, mean of the last {WINDOW} rows. {study.budget()}"
