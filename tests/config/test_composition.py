@@ -174,16 +174,19 @@ def test_errors_stand_where_they_were_written(load, tmp_path):
 
 def test_looks_are_the_methods_own_and_all_different(load):
     study = load("from: cpu\nstudies: [split-fashion-mnist]\n").studies["split-fashion-mnist"]
-    assert study.looks["vcl"] == ("orange", "^") and study.looks["ewc"] == ("red", "o")
-    assert study.looks["vcl-wide"][0] == "orange", "another marker"
-    assert len(set(study.looks.values())) == len(study.methods)
+    assert study.method_styles["vcl"] == ("orange", "^") and study.method_styles["ewc"] == (
+        "red",
+        "o",
+    )
+    assert study.method_styles["vcl-wide"][0] == "orange", "another marker"
+    assert len(set(study.method_styles.values())) == len(study.methods)
 
 
 def test_more_methods_than_looks_share_them(load):
     many = "".join(f"      m{number}: {{from: mean}}\n" for number in range(80))
     text = f"budget: quick\nstudies:\n  step:\n    from: step\n    methods:\n{many}"
     study = load(text).studies["step"]
-    assert len(study.looks) >= 80 and len(set(study.looks.values())) == 70
+    assert len(study.method_styles) >= 80 and len(set(study.method_styles.values())) == 70
 
 
 def test_figures_have_all_colours_and_markers():

@@ -272,20 +272,20 @@ class Study(Model):
         return getattr(self, key) if own is None else own
 
     @property
-    def looks(self) -> dict[str, tuple[str, str]]:
+    def method_styles(self) -> dict[str, tuple[str, str]]:
         """Colour and marker of each method: its own, or the next free ones, if there are any."""
         markers = get_args(Marker)
-        all_looks = [(colour, marker) for marker in markers for colour in get_args(Colour)]
+        all_styles = [(colour, marker) for marker in markers for colour in get_args(Colour)]
         claimed = {(method.colour, method.marker) for method in self.methods.values()}
-        looks: dict[str, tuple[str, str]] = {}
+        styles: dict[str, tuple[str, str]] = {}
         for name, method in self.methods.items():
             colour = method.colour
             own = [(colour, method.marker)] if colour and method.marker else []
             same_colour = [(colour, marker) for marker in markers] if colour else []
-            others = [look for look in (*same_colour, *all_looks) if look not in claimed]
-            free = (look for look in (*own, *others) if look not in looks.values())
-            looks[name] = next(free, all_looks[len(looks) % len(all_looks)])
-        return looks
+            others = [style for style in (*same_colour, *all_styles) if style not in claimed]
+            free = (style for style in (*own, *others) if style not in styles.values())
+            styles[name] = next(free, all_styles[len(styles) % len(all_styles)])
+        return styles
 
     @property
     def cells(self) -> dict[str, dict[str, Any]]:

@@ -233,7 +233,7 @@ def artefact(config: Config, study: str, name: str) -> Spec:
             "words": plan.words,
             "tuning": tuning.told(plan),
             "baseline": plan.baseline,
-            "looks": {method: list(look) for method, look in plan.looks.items()},
+            "looks": {method: list(style) for method, style in plan.method_styles.items()},
             "labels": {method: plan.label(method) for method in plan.methods},
         },
         *DRAWING,

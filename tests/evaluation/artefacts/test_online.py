@@ -35,8 +35,8 @@ def test_lines_end_at_the_score_and_start_after_the_burn_in(study):
 def test_lines_that_coincide_are_told_by_their_markers(study):
     (panel,) = average_cumulative_loss.draw(study).get_axes()
     lines = [line for line in panel.get_lines() if line.get_label() in study.learners]
-    looks = {(line.get_marker(), line.get_color()) for line in lines}
-    assert len(looks) == len(lines) == len({line.get_markevery()[0] for line in lines})
+    styles = {(line.get_marker(), line.get_color()) for line in lines}
+    assert len(styles) == len(lines) == len({line.get_markevery()[0] for line in lines})
 
 
 def test_the_dashed_line_is_the_best_fixed_predictor(study):

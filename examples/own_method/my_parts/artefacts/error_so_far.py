@@ -9,7 +9,7 @@ from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.scoring.results import StudyResults
 
-FACTS = Facts(uses=('squared_error',))
+FACTS = Facts(uses=("squared_error",))
 
 WINDOW = 10
 

@@ -57,5 +57,5 @@ def style(names: tuple[str, str] | None) -> MethodStyle:
 
 def of_study(planned: schema.Study, learners: list[str]) -> dict[str, MethodStyle]:
     """Return the style of every learner."""
-    names = planned.looks
+    names = planned.method_styles
     return {learner: style(names.get(learner)) for learner in learners}
