@@ -13,9 +13,6 @@ from typing import Any, Literal, get_args
 
 from shiftbench.core.suggestions import unknown
 
-Kind = Literal[
-    "image", "classes", "two-classes", "number", "value", "design", "designs", "counts", "word"
-]
 Prediction = Literal["categorical", "gaussian", "student-t", "score", "pairs"]
 StudyKey = Literal["axes", "baseline", "claims", "configurations", "predictions", "reference"]
 Condition = bool | Mapping[str, tuple] | tuple[Mapping[str, tuple], ...]
@@ -28,7 +25,7 @@ NOT = "not "
 class Facts:
     """The facts of one component. Which kinds of component have a fact stands in brackets."""
 
-    takes: Words | Mapping[Kind, Prediction] = ()
+    takes: str | tuple[str, ...] | Mapping[str, Condition | Prediction] = ()
     """Kinds of problem that it is for; of a learner, which needs them, with what it predicts of
     each [all but streams]."""
     gives: Words = ()

@@ -21,7 +21,7 @@ def unmoved(learner: Learner) -> Learner:
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         after, info = learner.observe(state, batch, seeds)
-        has_rows = batch.mask.any(axis=1)
+        has_rows = np.asarray(batch.mask.any(axis=1))
         if has_rows.all():
             return after, info
         after = {name: _where(has_rows, after[name], array) for name, array in state.items()}

@@ -209,7 +209,7 @@ def _predict_sequentially(
 def _split_hypotheses(state: State) -> list[State]:
     """Split a state into states of one hypothesis each."""
     slots = range(next(iter(state.values())).shape[1])
-    return [mapped(lambda a, k=k: a[:, k : k + 1], state) for k in slots]
+    return [{name: a[:, k : k + 1] for name, a in state.items()} for k in slots]
 
 
 def _fit_first_slot(

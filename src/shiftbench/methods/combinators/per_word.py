@@ -16,7 +16,7 @@ Of the warm-up: context, and pretraining_loss [S, 1] in nats per positive pair.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -113,12 +113,12 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         counts = _counts(settings, size, batch)
-        results: list[tuple[State, Info]] = []
+        states, infos = list[State](), list[Info]()
         for s, words, is_word, block in _blocks(settings, state):
             data = _word_batch(state["context"][s, 0], counts[s], words, is_word)
-            result = learner.observe(block, data, _word_seeds(seeds[s : s + 1], words))
-            results.append(tuple(mapped(lambda a, w=is_word: a[w], arrays) for arrays in result))
-        states, infos = zip(*results, strict=True)
+            after, info = learner.observe(block, data, _word_seeds(seeds[s : s + 1], words))
+            states.append({name: a[is_word] for name, a in after.items()})
+            infos.append({name: a[is_word] for name, a in info.items()})
         base, info = (_by_repetition(_concatenate(a), len(seeds)) for a in (states, infos))
         return _pack(base, state["context"]), mapped(_compact, info)
 
@@ -158,7 +158,7 @@ def _blocks(
     base = part(state, "base.")
     for s, vectors in enumerate(state["context"]):
         for words, is_word in blocks(vectors.shape[1], settings.block):
-            yield s, words, is_word, mapped(lambda a, s=s, w=words: a[s, 0, w], base)
+            yield s, words, is_word, {name: a[s, 0, words] for name, a in base.items()}
 
 
 def _word_batch(
@@ -185,7 +185,7 @@ def _by_repetition(words: State, repetitions: int) -> State:
     return mapped(lambda a: a.reshape(repetitions, 1, -1, *a.shape[1:]), words)
 
 
-def _concatenate(blocks: tuple[State, ...]) -> State:
+def _concatenate(blocks: Sequence[State]) -> State:
     """Concatenate the arrays of all blocks along their first axis."""
     return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 

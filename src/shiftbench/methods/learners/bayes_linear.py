@@ -172,7 +172,8 @@ def _broadened(settings: Settings, state: State, broadening: Broadening) -> Stat
     """Broaden the conjugate posterior of every hypothesis."""
     parameters = ("a", "b", "mean", "root")
     prior = settings.a0, settings.b0, settings.prior_mean, settings.prior_variance
-    broad = normal_inverse_gamma.broaden(*(state[name] for name in parameters), broadening, prior)
+    a, b, mean, root = (state[name] for name in parameters)
+    broad = normal_inverse_gamma.broaden(a, b, mean, root, broadening, prior)
     return state | dict(zip(parameters, broad, strict=True))
 
 

@@ -74,7 +74,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         score = linear.features("gibbs-grid", batch.inputs) @ theta.T
         y = linear.targets("gibbs-grid", batch, losses.CODES[kind])
-        log_weight, total = state["log_weight"], {}
+        log_weight, total = state["log_weight"], dict[str, np.ndarray]()
         for i in range(y.shape[1]):
             seen = batch.mask[:, i, None]
             cost = np.where(seen, loss.value(y[:, i, None], score[:, i]), 0.0)[:, None]

@@ -167,8 +167,9 @@ def _cross_entropy_gradients(
 ) -> tf.Tensor:
     """Return one draw's gradients in the means [S, 2, P]: of Eq. 44 and of the full density."""
     w = mean + sds * elbo.noise(draws, 1, seeds).eps[:, :, 0]
-    scale, densities = tf.fill(mean.shape, settings.prior_sd), ("published", "full")
+    scale, blocks = tf.fill(mean.shape, settings.prior_sd), draws.blocks or ()
+    densities: tuple[radial.PriorDensity, ...] = ("published", "full")
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(w)
-        losses = [-radial.log_density(w, prior_mean, scale, draws.blocks, d) for d in densities]
+        losses = [-radial.log_density(w, prior_mean, scale, blocks, d) for d in densities]
     return tf.concat([tape.gradient(loss, w) for loss in losses], 1)

@@ -223,13 +223,13 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         if settings.start == "maximum-likelihood" and not state["mean"].any():
             mean = pretrain(mean, tuple(batch), seeds).numpy()
         previous = MeanField(state["mean"], state["sd"])
-        task = FitData(previous, active, tuple(batch), judges and tuple(judges))
+        task = FitData(previous, active, (*batch,), judges and (*judges,))
         *results, best_epoch = fit(
             _prior(settings, bayesian, state), MeanField(mean, sd), task, seeds
         )
         mean, sd = (a.numpy() for a in results[:2])
         posterior = {"mean": mean, "sd": sd}
-        info = sampling.info(*results[2:], settings.kl_weight)
+        info = sampling.info(*results[2:], kl_weight=settings.kl_weight)
         if judges is not None:
             info["best_epoch"] = best_epoch.numpy()
         if settings.gradient_draws > 0:

@@ -134,13 +134,13 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
             raise LearnerError("slang: diverged; take a smaller alpha") from error
         new = {name: array.numpy() for name, array in results[0]._asdict().items()}
         return new | {"tasks": state["tasks"] + 1}, sampling.info(
-            *results[1:], 1 / settings.dataset_size_scale
+            *results[1:], kl_weight=1 / settings.dataset_size_scale
         )
 
     def broaden(state: State, broadening: Broadening) -> State:
-        parameters = (a.astype(np.float64) for a in _posterior(state))
+        mean, low_rank, diagonal = (a.astype(np.float64) for a in _posterior(state))
         prior = 0.0, settings.prior_sd**2
-        broad = _Gaussian(*low_rank_gaussian.broaden(*parameters, broadening, *prior))
+        broad = _Gaussian(*low_rank_gaussian.broaden(mean, low_rank, diagonal, broadening, *prior))
         return state | {name: a.astype(np.float32) for name, a in broad._asdict().items()}
 
     return Learner(init, predict, observe, broaden=broaden)

@@ -143,7 +143,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         results = fit(_Gaussian(state["mean"], state["precision"]), start, batch, seeds)
         mean, precision = (a.numpy() for a in results[:2])
         posterior = {"mean": mean, "precision": precision, "tasks": state["tasks"] + 1}
-        return posterior, sampling.info(*results[2:], 1 / settings.dataset_size_scale)
+        return posterior, sampling.info(*results[2:], kl_weight=1 / settings.dataset_size_scale)
 
     def broaden(state: State, broadening: Broadening) -> State:
         mean, variance = mean_field_gaussian.broaden(

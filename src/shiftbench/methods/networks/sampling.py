@@ -99,7 +99,7 @@ def expected_log_likelihood(
 
 
 def info(
-    log_likelihood: LogLikelihood, kl: tf.Tensor, steps: tf.Tensor, kl_weight: float = 1.0
+    log_likelihood: LogLikelihood, kl: tf.Tensor, steps: tf.Tensor, *, kl_weight: float = 1.0
 ) -> Info:
     """Return the Info of a variational learner, from the ELBO's terms and the number of steps.
 

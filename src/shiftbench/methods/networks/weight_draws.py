@@ -87,7 +87,7 @@ def _row_sizes(draws: Draws, n: int) -> list[int]:
 class Noise(NamedTuple):
     """The noise of K draws: eps [S, 1, K, P], None for local; rows [S, K, .] for each layer."""
 
-    eps: tf.Tensor | None
+    eps: tf.Tensor
     rows: list[tf.Tensor]
 
 
