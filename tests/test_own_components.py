@@ -96,25 +96,11 @@ studies:
       all-at-once: [joint, nearest-mean]
 """
 JOBS = """\
-import sys
-from shiftbench.cli.main import main
-from shiftbench.config import config_file
+from pathlib import Path
+from tests import job_calls
 
-for study, plan in config_file.load("mine.yaml").studies.items():
-    (stream,) = plan.streams
-    paths = {name: f"{study}/{name}.zarr.zip" for name in (stream, "scores", *plan.pipelines)}
-    verbs = [["stream", stream, "--raw", "raw", "--output", paths[stream]]]
-    for name in plan.pipelines:
-        files = ["--store", paths[stream], "--output", paths[name], "--cost", "cost.json"]
-        seeds = f"0-{plan.seeds - 1}"
-        files += ["--scratch", "scratch"]
-        verbs.append(["train", study, stream, name, "--seeds", seeds, *files])
-    made = ["--scores", paths["scores"], "--summary", f"{study}/summary.csv"]
-    made += ["--tidy", f"{study}/scores.csv", "--streams"]
-    runs = [paths[name] for name in plan.pipelines]
-    verbs.append(["summarise", study, *made, paths[stream], "--runs", *runs])
-    for verb in verbs:
-        assert main([*verb, "--config", "mine.yaml"]) == 0, verb
+rules = ("build_stream", "run_learner", "summarise_study")
+job_calls.make(Path("mine.yaml"), Path("results"), *rules)
 """
 
 
@@ -133,7 +119,7 @@ def project(tmp_path_factory) -> Path:
 
 
 def called(folder: Path, *arguments: str, status: int = 0) -> str:
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
     done = subprocess.run(
         [sys.executable, *arguments],
         cwd=folder, env=environment, text=True, capture_output=True, check=False,
@@ -188,11 +174,15 @@ def test_they_are_checked_listed_run_and_judged_like_ours(project) -> None:
     )
     assert "nearest-mean" in listed and "my-oga" not in listed
     called(project, "-c", JOBS)
-    regret = pd.read_csv(project / "regret" / "summary.csv").set_index(["learner", "metric"])
+    regret = pd.read_csv(project / "results/studies/regret/summary.csv").set_index(
+        ["learner", "metric"]
+    )
     assert regret["n"].eq(2).all()
     ours, mine = (regret.loc[name, ["mean", "sd", "n"]] for name in ("oga", "mine"))
     assert ours.equals(mine)
     # A pipeline has no paper's number, though one is called oga and the data are the paper's.
     assert regret[["published", "published_note"]].isna().all(axis=None)
-    classes = pd.read_csv(project / "classes" / "summary.csv").set_index(["learner", "metric"])
+    classes = pd.read_csv(project / "results/studies/classes/summary.csv").set_index(
+        ["learner", "metric"]
+    )
     assert classes.loc[("mine", "acc"), "mean"] > 0.3

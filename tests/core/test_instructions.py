@@ -119,8 +119,8 @@ def test_without_avx2_a_run_says_so_and_goes_on(monkeypatch, caplog) -> None:
 
 @pytest.mark.parametrize("kind", instructions.KINDS)
 def test_the_command_line_chooses_before_anything_is_imported(kind: str) -> None:
-    code = "import sys; from shiftbench import __main__, _instructions; "
+    code = "import sys; from shiftbench import __main__; from shiftbench.core import instructions; "
     code += f"__main__.main(['--stack', 'light', '--instructions', '{kind}', 'list', 'models']); "
-    code += "print(_instructions.in_force())"
+    code += "print(instructions.in_force())"
     wanted = kind if instructions.available() else "native"
     assert python(code).splitlines()[-1] == wanted

@@ -85,7 +85,7 @@ def test_the_ledger_is_made_of_the_studies_that_judge_a_claim(finished: Path) ->
     assert {TABLE, LEDGER} <= set(said)
     assert [job for job in said if "claims" in job and job not in (TABLE, LEDGER)] == []
     command = (finished / "results/mine/overview/ledger.png").read_text()
-    assert "--tables results/mine/studies/judging/tables/claims.csv --output" in command
+    assert "--input results/mine/studies/judging/tables/claims.csv --output" in command
     assert _snakemake(finished, "--dry-run") == set()
 
 
