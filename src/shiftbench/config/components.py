@@ -170,8 +170,9 @@ def check(kind: str, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """The settings with all defaults filled in; pydantic's ValidationError if they are wrong."""
     # Through JSON, where a list stands for a tuple and an integer for a real number, but
     # nothing else is converted.
-    checked = _adapter(kind, name).validate_json(json.dumps(values, default=str), strict=True)
-    return json.loads(json.dumps(dataclasses.asdict(checked)))
+    adapter = _adapter(kind, name)
+    checked = adapter.validate_json(json.dumps(values, default=str), strict=True)
+    return adapter.dump_python(checked, mode="json", warnings=False)
 
 
 def configured(kind: str, name: str, values: Mapping[str, Any]) -> Any:

@@ -62,7 +62,8 @@ class Composition:
             if not isinstance(parent, list if isinstance(next_key, int) else dict):
                 return
             origin = origin.inner.setdefault(key, _Origin())
-        parent[place[-1]] = copy.deepcopy(value.data if data is None else data)
+        data = value.data if data is None else data
+        parent[place[-1]] = copy.deepcopy(data) if isinstance(data, dict | list) else data
         origin.inner[place[-1]] = _Origin(value)
 
     def origin(self, place: KeyPath) -> tuple[Document, KeyPath]:

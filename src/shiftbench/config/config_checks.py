@@ -6,7 +6,6 @@ none in another.
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 from collections.abc import Iterable, Iterator
@@ -52,7 +51,7 @@ class Checked(NamedTuple):
 
 def check(data: dict[str, Any]) -> Checked:
     """Check a composed config."""
-    filled = copy.deepcopy(data)
+    filled = json.loads(as_json(data))  # a copy, faster than copy.deepcopy
     issues = list(component_checks.fill(filled))
     # Streams as written: trials may be on another family, which lacks some defaults of this one.
     streams = mapping(data.get("streams"))
