@@ -1,4 +1,4 @@
-"""What of a config does not fit together, found from what components declare, before any run.
+"""Refuse what does not fit together in a config, by the facts of its components, before any run.
 
 Pipelines have to fit streams (`fit_pipelines`); metrics and artefacts need something of the
 streams, of all predictions, and of what one learner offers. Every message has the reason and the
@@ -73,7 +73,7 @@ def problems(config: Config) -> Iterator[Problem]:
 
 
 def notes(config: Config) -> Iterator[str]:
-    """What of a config that fits stays empty all the same."""
+    """Yield a note for each metric of a config that fits and stays empty all the same."""
     trials = {name + TRIALS for name, study in config.studies.items() if study.tuning}
     for name, study in config.studies.items():
         if name not in trials:
@@ -95,7 +95,7 @@ def _notes(name: str, study: Study, config: Config) -> Iterator[str]:
 
 
 def _calibration_unknown(study: Study, config: Config, streams: Mapping[str, Given | None]) -> bool:
-    """Whether a study of a user's own real values could judge predictions by COVERAGE."""
+    """Return whether a study of a user's own real values could judge predictions by COVERAGE."""
     judge = any_part("metrics", COVERAGE)
     own = [now for key, now in streams.items() if now and config.streams[key].settings.get("path")]
     fitted = [
@@ -108,7 +108,7 @@ def _calibration_unknown(study: Study, config: Config, streams: Mapping[str, Giv
 
 
 def fitting(kind: str, stream: Given) -> list[str]:
-    """The components of a kind that can be used on a stream, with some settings of theirs."""
+    """Return the components of a kind that fit a stream with some settings of theirs."""
     if kind in ("learners", "combinators"):
         found = {part.name for pipeline in fitting_pipelines(stream) for part in pipeline}
         return [name for name in components.names(kind) if name in found]
@@ -120,7 +120,7 @@ def fitting(kind: str, stream: Given) -> list[str]:
 
 
 def described(kind: str, name: str) -> str:
-    """What a component declares that it fits, in a line; empty for nothing."""
+    """Return the facts of a component in a line; empty where it has none."""
     facts, lines = components.facts(kind, name), []
     for fact in dataclasses.fields(Facts):
         if fact.name in ("reveals", "model"):
@@ -254,7 +254,7 @@ def _judging(part: Part, peers: Peers) -> Iterator[str]:
 
 
 def _lacking(part: Part, needed: frozenset[str], peers: Peers) -> str:
-    """What no learner of the study offers, and who would."""
+    """Say which abilities no method of the study offers, and which components offer them."""
     offered = frozenset().union(*(fitted.offers for fitted in peers.variants.values()))
     words = sorted(needed - offered) or sorted(needed)
     found = [
@@ -286,7 +286,7 @@ def _absent(part: Part, study: Study) -> list[str]:
 
 
 def _usable(part: Part, stream: Given, fitted: Sequence[Fitted]) -> bool:
-    """Whether a metric or an artefact can be had of a stream with some learner."""
+    """Return whether a metric or an artefact fits a stream with some learner."""
     if misfit_of(part, stream) is not None:
         return False
     judges, needed = part.words("judges"), part.words("from_learner")

@@ -1,4 +1,4 @@
-"""Why something does not fit, and what to do about it, in words."""
+"""Reasons why something does not fit, and remedies, in words."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def silence(part: Part, fact: str) -> str:
 
 
 def reason_for(misfit: Misfit | Lack) -> str:
-    """Why a pipeline does not fit, and what to do."""
+    """Return the reason why a pipeline does not fit, with the remedy."""
     return why(misfit) if isinstance(misfit, Misfit) else _why_lacking(misfit)
 
 
@@ -43,7 +43,7 @@ def _why_lacking(lack: Lack) -> str:
 
 
 def _other_inside(lack: Lack) -> str:
-    """What to put into a combinator that lacks something."""
+    """Return the advice what to put into a combinator that lacks something."""
     part, _, needed, learner, now = lack
     if needed <= learner.words("offers"):
         return f"put {learner.label} directly inside {part.label}"
@@ -59,7 +59,7 @@ def _other_inside(lack: Lack) -> str:
 
 
 def why(misfit: Misfit) -> str:
-    """The reason of a misfit and the remedy."""
+    """Return the reason of a misfit, with the remedy."""
     part, now, fact, word = misfit
     if fact == "unsupported":
         return f"{part.label}: {word}"
@@ -79,7 +79,7 @@ def why(misfit: Misfit) -> str:
 
 
 def _other_kind(part: Part, takes: Iterable[str], now: Given) -> str:
-    """What to do about a component that takes other kinds of problem."""
+    """Return the remedy for a component that takes other kinds of problem."""
     if part.kind == "learners":
         for name in components.names("combinators"):
             between = any_part("combinators", name)
@@ -93,7 +93,7 @@ def _other_kind(part: Part, takes: Iterable[str], now: Given) -> str:
 
 
 def _learners_for(now: Given) -> list[str]:
-    """The learners that can be given this, with some settings of theirs."""
+    """Return the learners that fit what is given, with some settings of theirs."""
     names = components.names("learners")
     return [name for name in names if misfit_of(any_part("learners", name), now) is None]
 
@@ -106,7 +106,7 @@ def _owner(word: str, now: Given) -> Part:
 
 
 def _with_word(word: str, owner: Part) -> str:
-    """How to get a property: by a setting of its owner, or from another one."""
+    """Return how to get a property: by a setting of its owner, or from another component."""
     when = owner.facts.possible("gives").get(word)
     if when is not None:
         return f"set {spelled(when, owner)}"
@@ -123,7 +123,7 @@ def _with_word(word: str, owner: Part) -> str:
 
 
 def _without_word(word: str, part: Part, owner: Part) -> str:
-    """How to get rid of a property, or of who minds it."""
+    """Return how to get rid of a property, or of the component that refuses it."""
     own = part.facts.possible("refuses")[word]
     if own is not True:
         return f"set {_negated(own)} of {part.label}"
@@ -172,7 +172,7 @@ def it_or_them(items: Sequence[str]) -> str:
 
 
 def _take(names: Sequence[str], where: str = "") -> str:
-    """The advice to take one of these."""
+    """Return the advice to take one of these components."""
     if not names:
         return "no component fits; take another stream"
     more = ["another one"] if len(names) > MOST_NAMES else []
@@ -194,7 +194,7 @@ def spelled(when: Condition, part: Part | None = None) -> str:
 
 
 def _negated(when: Condition) -> str:
-    """A setting with which something no longer holds."""
+    """Return a setting with which a condition no longer holds."""
     if isinstance(when, bool):
         return "other settings"
     first = when if isinstance(when, Mapping) else when[0]
@@ -214,7 +214,7 @@ def _setting(key: str, values: tuple) -> str:
 
 
 def _value(value: Any) -> str:
-    """A value as it is written in a config."""
+    """Return a value as it is written in a config."""
     if isinstance(value, bool):
         return str(value).lower()
     return f"[{', '.join(map(_value, value))}]" if isinstance(value, tuple) else str(value) or '""'

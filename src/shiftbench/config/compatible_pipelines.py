@@ -1,4 +1,4 @@
-"""What a pipeline makes of a stream, from what its components declare.
+"""Fit pipelines to streams by the facts of their components.
 
 A stream gives a kind of problem and has some properties. A pipeline is read inwards: each
 combinator takes what it is given and hands it on, perhaps changed, to what is inside; the learner
@@ -29,7 +29,7 @@ class Part(NamedTuple):
 
     @property
     def facts(self) -> Facts:
-        """What the component says of itself."""
+        """The facts that the component declares."""
         return components.facts(self.kind, self.name)
 
     def words(self, fact: str) -> frozenset[str]:
@@ -52,7 +52,7 @@ class Part(NamedTuple):
 
 
 class Given(NamedTuple):
-    """What a component is given: a kind of problem, properties, and who they come from."""
+    """A kind of problem and properties that a component is given, and the givers of both."""
 
     kind: str
     giver: Part
@@ -111,7 +111,7 @@ def given(name: str, stream: Stream) -> Given | None:
 
 
 def fit_pipeline(parts: Sequence[Part] | None, model: Part | None, stream: Given) -> Fitted | None:
-    """A pipeline on a stream; None where a part of it has another error."""
+    """Return how a pipeline fits a stream; None where a component of it has another error."""
     if parts is None:
         return None
     now = stream
@@ -129,7 +129,7 @@ def fit_pipeline(parts: Sequence[Part] | None, model: Part | None, stream: Given
 
 
 def _inside(part: Part, now: Given) -> Given:
-    """What a combinator hands on to what is inside, which may refuse what the combinator does."""
+    """Return what a combinator gives to what is inside it, which may refuse some of that."""
     own = dict.fromkeys((part.words("gives") | _always_offered(part)) - KINDS.keys(), part)
     for kind in part.kinds():
         return Given(kind, part, own)
@@ -144,7 +144,7 @@ def _always_offered(part: Part) -> frozenset[str]:
 
 
 def _outwards(parts: Sequence[Part], prediction: str, now: Given) -> Fitted:
-    """What a pipeline offers; or the first combinator, from the inmost, that lacks something.
+    """Return what a pipeline offers, or the inmost combinator that lacks something.
 
     now: what its learner is given.
     """
@@ -162,7 +162,7 @@ def _outwards(parts: Sequence[Part], prediction: str, now: Given) -> Fitted:
 
 
 def misfit_of(part: Part, now: Given) -> Misfit | None:
-    """Why a component cannot be given this; None if it can."""
+    """Return why a component does not fit what it is given; None if it does."""
     for fact, words in (
         ("unsupported", part.wrong()),
         ("takes", () if _takes(part, now.kind) else (now.kind,)),
@@ -194,7 +194,7 @@ def fitting_pipelines(stream: Given) -> dict[tuple[Part, ...], Fitted]:
 
 
 def parts_of(pipeline: Sequence[Component]) -> tuple[Part, ...] | None:
-    """The components of a pipeline; None where one has another error."""
+    """Return the components of a pipeline; None where one has another error."""
     *outer, inmost = pipeline or [("", {})]
     kinds = [*[("combinators", one) for one in outer], ("learners", inmost)]
     parts = [part_of(kind, one, f'"{one[0]}"') for kind, one in kinds]
@@ -206,7 +206,7 @@ def part_of_model(study: Study) -> Part | None:
 
 
 def part_of(kind: str, component: Component, label: str) -> Part | None:
-    """A component with all its settings; None for an unknown name or wrong settings."""
+    """Return a component with all its settings; None for an unknown name or wrong settings."""
     name, settings = component
     if name not in components.names(kind):
         return None
@@ -217,7 +217,7 @@ def part_of(kind: str, component: Component, label: str) -> Part | None:
 
 
 def any_part(kind: str, name: str) -> Part:
-    """A component with some settings."""
+    """Return a component with any settings."""
     return Part(kind, name, None, f'"{name}"')
 
 
@@ -226,7 +226,7 @@ def known_part(kind: str, name: str) -> Part | None:
 
 
 def _any_model(learner: Part, stream: Given) -> Part | None:
-    """The model with which a learner has the most of what it needs on a stream."""
+    """Return the model that gives a learner most of what it requires on a stream."""
     if not _trains(learner):
         return None
     models = [any_part("models", name) for name in components.names("models")]

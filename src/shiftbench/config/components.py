@@ -40,30 +40,30 @@ FOLDERS = {
 }
 
 ALONE = ("Settings", "FACTS", "unsupported", "work")
-"""What of a component's file is executed without the rest of it."""
+"""Names of a component's file that are executed without the rest of it."""
 OURS = "shiftbench"
 _packages: dict[str, Path] = {OURS: PACKAGE}
 
 
 def packages() -> dict[str, Path]:
-    """The packages that components are found in, ours and those of users, with their folders."""
+    """Return the packages with components, ours and those of users, with their folders."""
     return dict(_packages)
 
 
 def add(package: str, folder: Path) -> None:
-    """Finds the components of a user's package too, from now on."""
+    """Add the components of a user's package."""
     _packages[package] = folder
     _clear()
 
 
 def remove(package: str) -> None:
-    """Finds the components of a user's package no longer."""
+    """Remove the components of a user's package."""
     del _packages[package]
     _clear()
 
 
 def files(kind: str, package: str) -> dict[str, Path]:
-    """The components of a kind in one package, in the spelling of the config, with their files."""
+    """Return the components of a kind in one package, as a config spells them, with their files."""
     folders = FOLDERS[kind] if package == OURS else (kind,)
     found = (file for one in folders for file in (_packages[package] / one).glob("[!_]*.py"))
     return dict(sorted((name, file) for file in found for name in names_in(kind, file)))
@@ -84,32 +84,32 @@ def names_in(kind: str, file: Path) -> list[str]:
 
 
 def names(kind: str) -> list[str]:
-    """The components of a kind, sorted, in the spelling of the config."""
+    """Return the components of a kind, sorted, as a config spells them."""
     return list(_files(kind))
 
 
 def path(kind: str, name: str) -> Path:
-    """The file of a component. UserError for a name that does not exist."""
+    """Return the file of a component. UserError for a name that does not exist."""
     if name not in _files(kind):
         raise UserError(f"there is no {name!r} among the {kind}: {', '.join(names(kind))}")
     return _files(kind)[name][1]
 
 
 def package_of(kind: str, name: str) -> str:
-    """The package that a component lies in. UserError for a name that does not exist."""
+    """Return the package of a component. UserError for a name that does not exist."""
     path(kind, name)
     return _files(kind)[name][0]
 
 
 def module_name(kind: str, name: str) -> str:
-    """The dotted name under which the component would be imported."""
+    """Return the dotted name under which the component would be imported."""
     package = package_of(kind, name)
     inside = path(kind, name).relative_to(_packages[package])
     return ".".join([package, *inside.with_suffix("").parts])
 
 
 def load(kind: str, name: str) -> ModuleType:
-    """Imports a component. UserError where a user's own cannot be imported."""
+    """Import a component. UserError where a user's own cannot be imported."""
     package, module = package_of(kind, name), module_name(kind, name)
     if package == OURS:
         return importlib.import_module(module)
@@ -134,7 +134,7 @@ def load_metric(name: str) -> Metric:
 
 
 def summary(kind: str, name: str) -> str:
-    """The first line of the component's docstring."""
+    """Return the first line of the component's docstring, or what a metric is about."""
     if kind == "metrics":
         return metric(name).about
     return (ast.get_docstring(_tree(kind, name)) or "").partition("\n")[0]
@@ -167,7 +167,7 @@ def work(kind: str, name: str) -> Callable[..., Any] | None:
 
 
 def check(kind: str, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings with all defaults filled in; pydantic's ValidationError if they are wrong."""
+    """Fill in all defaults of settings; pydantic's ValidationError if they are wrong."""
     # Through JSON, where a list stands for a tuple and an integer for a real number, but
     # nothing else is converted.
     adapter = _adapter(kind, name)
@@ -176,7 +176,7 @@ def check(kind: str, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def configured(kind: str, name: str, values: Mapping[str, Any]) -> Any:
-    """The Settings of the imported component with these values, as its `build` takes them."""
+    """Return the Settings of the imported component with these values, for its `build`."""
     checked = _adapter(kind, name).validate_json(json.dumps(values), strict=True)
     return load(kind, name).Settings(**vars(checked))
 
@@ -228,7 +228,7 @@ def artefact_kind(name: str) -> str:
 
 
 def syntax_tree(file: Path) -> ast.Module:
-    """The syntax tree of a Python file. UserError if it is missing or no Python."""
+    """Return the syntax tree of a Python file. UserError if it is missing or no Python."""
     try:
         return ast.parse(file.read_text(encoding="utf-8"))
     except OSError:
@@ -249,7 +249,7 @@ def _clear() -> None:
 
 @functools.cache
 def _files(kind: str) -> dict[str, tuple[str, Path]]:
-    """Package and file of each component of a kind, sorted by name."""
+    """Return package and file of each component of a kind, sorted by name."""
     found = {
         name: (package, file)
         for package in _packages
@@ -259,7 +259,7 @@ def _files(kind: str) -> dict[str, tuple[str, Path]]:
 
 
 def _import_package(package: str, folder: Path) -> None:
-    """Imports a user's package from its folder, whatever else of this name a search would find."""
+    """Import a user's package from its folder, whatever else of this name a search would find."""
     if package in sys.modules:
         return
     start = folder / "__init__.py"
@@ -274,7 +274,7 @@ def _import_package(package: str, folder: Path) -> None:
 
 
 def _line_in(folder: Path, error: Exception) -> str:
-    """File and line of a folder in which an error arose; empty if that was elsewhere."""
+    """Return file and line of a folder in which an error arose; empty if that was elsewhere."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}, line {error.lineno}"
     frames = traceback.extract_tb(error.__traceback__)
@@ -294,7 +294,7 @@ def _tree(kind: str, name: str) -> ast.Module:
 
 @functools.cache
 def _alone(kind: str, name: str) -> dict[str, Any]:
-    """Return what stands in ALONE, executed without the rest of the component."""
+    """Execute the names in ALONE without the rest of the component, and return their values."""
     found = standalone.read(_tree(kind, name), path(kind, name), ALONE)
     if "Settings" in found:
         config = ConfigDict(extra="forbid", allow_inf_nan=False)

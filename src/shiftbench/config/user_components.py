@@ -27,13 +27,13 @@ FUNCTIONS = {
     "metrics": (),
     "artefacts": ("caption",),
 }
-"""What a component of a kind must define."""
+"""Functions that a component of a kind must define."""
 NEEDED = {"streams": "gives", "learners": "takes"}
 """Facts without which nothing could be said of a component."""
 
 
 def use(folder: Path) -> list[str]:
-    """Lets the parts of a folder count; or what is wrong with them, and then none counts."""
+    """Add the components of a folder, or return what is wrong with them and add none."""
     folder = folder.resolve()
     if components.packages().get(folder.name) == folder:
         return []
@@ -47,7 +47,7 @@ def use(folder: Path) -> list[str]:
 
 
 def problems(package: str) -> list[str]:
-    """What is wrong with the components of a package, each with its file."""
+    """Return what is wrong with the components of a package, each with its file."""
     return [
         text
         for kind in components.FOLDERS
@@ -57,7 +57,7 @@ def problems(package: str) -> list[str]:
 
 
 def functions(kind: str, name: str) -> list[str]:
-    """The functions that a component must have."""
+    """Return the functions that a component must have."""
     needed = [*FUNCTIONS[kind]]
     if kind == "models" and not components.defines(kind, name, "describe"):
         needed.append("build")
@@ -67,7 +67,7 @@ def functions(kind: str, name: str) -> list[str]:
 
 
 def absent(kind: str, name: str) -> list[str]:
-    """Packages that a part imports whatever happens, and that are not installed."""
+    """Return the packages that a component always imports and that are not installed."""
     package = components.package_of(kind, name)
     if package == components.OURS:
         return []
@@ -82,7 +82,7 @@ def absent(kind: str, name: str) -> list[str]:
 
 
 def _of_folder(folder: Path) -> Iterator[str]:
-    """What is wrong with a folder and the names in it."""
+    """Yield what is wrong with a folder and the names in it."""
     package = folder.name
     if not folder.is_dir():
         yield f"there is no folder {folder}; a path is relative to the file that it is written in"
@@ -110,7 +110,7 @@ def _of_folder(folder: Path) -> Iterator[str]:
 
 
 def _of_name(kind: str, file: Path) -> Iterator[str]:
-    """What is wrong with the name of a part."""
+    """Yield what is wrong with the name of a component."""
     if not file.stem.isidentifier() or file.stem != file.stem.lower():
         good = "".join(c if c.isalnum() and c.isascii() else "_" for c in file.stem.lower())
         yield f"{file}: this name cannot be imported; rename it, as in {good}.py"
@@ -121,7 +121,7 @@ def _of_name(kind: str, file: Path) -> Iterator[str]:
 
 
 def _taken(package: str, folder: Path) -> str:
-    """What else is imported by the name of a package; empty for nothing."""
+    """Return what else is imported by the name of a package; empty for nothing."""
     if package in sys.stdlib_module_names:
         return "a module of Python"
     spec = _spec(package)
@@ -140,7 +140,7 @@ def _spec(package: str) -> Any:
 
 
 def _of_component(kind: str, name: str) -> Iterator[str]:
-    """What is wrong with a component, as far as its syntax tree tells."""
+    """Yield what is wrong with a component, as far as can be seen without an import."""
     file = components.path(kind, name)
     try:
         components.syntax_tree(file)
