@@ -37,7 +37,7 @@ SPREADS = ["sd", "ci_low", "ci_high"]
 FACTS = ["n", "published", "status"]
 
 
-class Comparison(NamedTuple):
+class ComparedItem(NamedTuple):
     """One number or file: its place in the study, ours, the reference's, and the verdict."""
 
     study: str
@@ -47,7 +47,7 @@ class Comparison(NamedTuple):
     verdict: str
 
 
-def compare(ours: Path, reference: Path) -> list[Comparison]:
+def compare(ours: Path, reference: Path) -> list[ComparedItem]:
     """Compare all studies that both folders have. Raises UserError without a common study."""
     of_reference = result_files.studies(reference)
     common = [name for name in result_files.studies(ours) if name in of_reference]
@@ -64,12 +64,12 @@ def compare(ours: Path, reference: Path) -> list[Comparison]:
     return compared
 
 
-def worst(compared: list[Comparison]) -> str:
+def worst(compared: list[ComparedItem]) -> str:
     """Return the worst verdict."""
     return max((each.verdict for each in compared), key=VERDICTS.index, default=VERDICTS[0])
 
 
-def lines(compared: list[Comparison], ours: Path, reference: Path) -> list[str]:
+def lines(compared: list[ComparedItem], ours: Path, reference: Path) -> list[str]:
     """Return one line per study: its worst verdict, the counts of verdicts, and known reasons."""
     studies = list(dict.fromkeys(each.study for each in compared))
     width = max(map(len, studies), default=0)
@@ -80,7 +80,7 @@ def lines(compared: list[Comparison], ours: Path, reference: Path) -> list[str]:
     ]
 
 
-def table(compared: list[Comparison]) -> str:
+def table(compared: list[ComparedItem]) -> str:
     """Return all that is not identical, as a table in Markdown; empty if everything is."""
     rows = [each for each in compared if each.verdict != "identical"]
     if not rows:
@@ -107,14 +107,14 @@ def at_revision(folder: Path, revision: str) -> Iterator[Path]:
         yield Path(scratch) / folder
 
 
-def _of_study(ours: Path, reference: Path, study: str) -> Iterator[Comparison]:
+def _of_study(ours: Path, reference: Path, study: str) -> Iterator[ComparedItem]:
     yield from _changed(ours, reference, study)
     numbers = of_numbers(ours, reference, study)
     yield from numbers
     yield from _files(ours, reference, study, worst(numbers))
 
 
-def of_numbers(ours: Path, reference: Path, study: str) -> list[Comparison]:
+def of_numbers(ours: Path, reference: Path, study: str) -> list[ComparedItem]:
     """Compare the summaries of a study. Raises UserError if a file is not a summary."""
     summaries = [
         result_files.study_folder(side, study) / "summary.csv" for side in (ours, reference)
@@ -122,18 +122,18 @@ def of_numbers(ours: Path, reference: Path, study: str) -> list[Comparison]:
     return list(_numbers(study, *map(_summary, summaries)))
 
 
-def _changed(ours: Path, reference: Path, study: str) -> Iterator[Comparison]:
+def _changed(ours: Path, reference: Path, study: str) -> Iterator[ComparedItem]:
     for side in (ours, reference):
         for path in result_files.changed(side, study):
-            yield Comparison(study, str(path), "changed after it was made", "", "different")
+            yield ComparedItem(study, str(path), "changed after it was made", "", "different")
 
 
-def _files(ours: Path, reference: Path, study: str, of_numbers: str) -> Iterator[Comparison]:
+def _files(ours: Path, reference: Path, study: str, of_numbers: str) -> Iterator[ComparedItem]:
     """Compare every file but the summary. of_numbers: their worst verdict."""
     mine, theirs = result_files.of_study(ours, study), result_files.of_study(reference, study)
     for name in sorted((mine.keys() | theirs.keys()) - {"summary.csv"}):
         verdict = _of_files(mine.get(name), theirs.get(name), of_numbers)
-        yield Comparison(study, name, *_present(name, mine, theirs), verdict)
+        yield ComparedItem(study, name, *_present(name, mine, theirs), verdict)
 
 
 def _summary(path: Path) -> pd.DataFrame:
@@ -146,14 +146,16 @@ def _summary(path: Path) -> pd.DataFrame:
         raise UserError(f"{path}: not a summary of this workflow ({error})") from None
 
 
-def _numbers(study: str, ours: pd.DataFrame, reference: pd.DataFrame) -> Iterator[Comparison]:
+def _numbers(study: str, ours: pd.DataFrame, reference: pd.DataFrame) -> Iterator[ComparedItem]:
     for key in ours.index.union(reference.index, sort=False):
         place = "/".join(map(str, key))
         if key not in ours.index or key not in reference.index:
-            yield Comparison(study, place, *_present(key, ours.index, reference.index), "different")
+            yield ComparedItem(
+                study, place, *_present(key, ours.index, reference.index), "different"
+            )
         else:
             mine, theirs = ours.loc[key], reference.loc[key]
-            yield Comparison(
+            yield ComparedItem(
                 study, place, _row_text(mine), _row_text(theirs), _of_rows(mine, theirs)
             )
 
@@ -223,7 +225,7 @@ def _gpus(results: Path, study: str) -> str:
     return " and ".join(result_files.gpus(results, study).get("gpus", ["processors alone"]))
 
 
-def _counted(compared: list[Comparison]) -> str:
+def _counted(compared: list[ComparedItem]) -> str:
     counts = {name: sum(each.verdict == name for each in compared) for name in VERDICTS}
     words = [f"{number} {name}" for name, number in counts.items() if number]
     return f"of {len(compared)} numbers and files {', '.join(words)}"

@@ -213,7 +213,7 @@ def test_a_line_joins_beams_that_differ_in_the_log_odds_alone():
 
 def test_points_of_equal_rates_stand_aside_and_lines_do_not():
     def curve(*rates):
-        return [rate_distortion._Point(rate, None) for rate in rates]
+        return [rate_distortion._DatingPoint(rate, None) for rate in rates]
 
     line, *points = rate_distortion._moved_apart([curve(1, 140), curve(140), curve(139), curve(20)])
     assert line == curve(1, 140) and points[2] == curve(20)

@@ -22,7 +22,7 @@ FACTS = Facts(uses=("accuracy",))
 METRIC = "accuracy"
 
 
-class _Line(NamedTuple):
+class _TableLine(NamedTuple):
     """One line of the table. method: None for a learner that the paper does not have."""
 
     learner: str
@@ -72,20 +72,20 @@ def _paper() -> paper_numbers.PaperTable:
     )
 
 
-def _lines(study: StudyResults) -> list[_Line]:
+def _lines(study: StudyResults) -> list[_TableLine]:
     """Return the paper's rows that the study has, then its other learners."""
     standing = {method: learner for learner, method in study.methods.items()}
     printed = [
-        _Line(standing[row.method], row.method, row.metric, row.label)
+        _TableLine(standing[row.method], row.method, row.metric, row.label)
         for row in _paper().rows
         if row.method in standing and row.metric in study.metrics
     ]
     listed = {line.learner for line in printed}
     others = [name for name in study.learners if name not in listed]
-    return printed + [_Line(name, None, METRIC, study.label(name)) for name in others]
+    return printed + [_TableLine(name, None, METRIC, study.label(name)) for name in others]
 
 
-def _row(study: StudyResults, stream: str, line: _Line) -> dict[str, object]:
+def _row(study: StudyResults, stream: str, line: _TableLine) -> dict[str, object]:
     score = study.score(stream, line.learner, line.metric)
     within = statistics.bounds(line.metric)
     of_seeds = statistics.interval(score, within).times(100)
@@ -112,7 +112,7 @@ def _row(study: StudyResults, stream: str, line: _Line) -> dict[str, object]:
     }
 
 
-def _spread(study: StudyResults, stream: str, line: _Line) -> float:
+def _spread(study: StudyResults, stream: str, line: _TableLine) -> float:
     """Return the three-stage standard deviation, mean over the seeds that did not fail."""
     run = study.run(stream, line.learner)
     by_task = run["score"].sel(metric=line.metric).transpose("seed", "task").values

@@ -33,7 +33,7 @@ NEAR = 0.1
 PANELS = {"dating_error": "each held-out document", "dating_error_of_periods": "each period's text"}
 
 
-class _Point(NamedTuple):
+class _DatingPoint(NamedTuple):
     rate: float
     error: statistics.Interval
 
@@ -145,18 +145,20 @@ def _without_log_odds(study: StudyResults, stream: str, learner: str) -> str:
     return json.dumps(kept, sort_keys=True)
 
 
-def _points(study: StudyResults, stream: str, metric: str, learners: Sequence[str]) -> list[_Point]:
+def _points(
+    study: StudyResults, stream: str, metric: str, learners: Sequence[str]
+) -> list[_DatingPoint]:
     """Return the points of a curve, in order of their rate."""
     points = []
     for learner in learners:
         score = study.score(stream, learner, metric)
         error = statistics.interval(score, statistics.bounds(metric))
         rate = float(np.nanmean(study.score(stream, learner, RATE)))
-        points.append(_Point(rate, error))
+        points.append(_DatingPoint(rate, error))
     return sorted(points, key=lambda point: point.rate)
 
 
-def _moved_apart(curves: list[list[_Point]]) -> list[list[_Point]]:
+def _moved_apart(curves: list[list[_DatingPoint]]) -> list[list[_DatingPoint]]:
     """Return the curves, with single points of nearly equal rates moved beside each other."""
     singles = [index for index, points in enumerate(curves) if len(points) == 1]
     moved = list(curves)
@@ -168,7 +170,7 @@ def _moved_apart(curves: list[list[_Point]]) -> list[list[_Point]]:
     return moved
 
 
-def _draw_curve(axes: Axes, name: str, points: list[_Point], style: dict[str, Any]) -> None:
+def _draw_curve(axes: Axes, name: str, points: list[_DatingPoint], style: dict[str, Any]) -> None:
     errors = figure_style.as_band(point.error for point in points)
     axes.errorbar(
         [point.rate for point in points],

@@ -21,7 +21,7 @@ from shiftbench.evaluation.scoring.statistics import Interval
 FACTS = Facts(from_learner=("truncation",), uses=("accuracy", "nll"))
 
 
-class _Point(NamedTuple):
+class _TruncationPoint(NamedTuple):
     """Score of a learner: its draws per step, and where its noise is cut (None: nowhere)."""
 
     draws: int
@@ -59,7 +59,7 @@ def caption(study: StudyResults) -> str:
     )
 
 
-def _points(study: StudyResults, stream: str, metric: str) -> list[_Point]:
+def _points(study: StudyResults, stream: str, metric: str) -> list[_TruncationPoint]:
     """Return the points of truncated runs, and of runs that draw from whole normals."""
     points = []
     for name in study.learners:
@@ -69,13 +69,15 @@ def _points(study: StudyResults, stream: str, metric: str) -> list[_Point]:
         if cut is None and settings.get("family") != "gaussian":
             continue
         score = statistics.interval(study.score(stream, name, metric), statistics.bounds(metric))
-        points.append(_Point(settings["draws"], cut["truncation"] if cut else None, score))
+        points.append(
+            _TruncationPoint(settings["draws"], cut["truncation"] if cut else None, score)
+        )
     if all(point.cut is None for point in points):
         raise study.lacking("truncation", "a learner whose noise is cut off")
     return points
 
 
-def _draw_curves(panel: Axes, points: list[_Point]) -> None:
+def _draw_curves(panel: Axes, points: list[_TruncationPoint]) -> None:
     """Draw the curves, shifted so that bars do not cover each other."""
     cuts = sorted({point.cut for point in points if point.cut is not None})
     for line, draws in enumerate(sorted({point.draws for point in points})):

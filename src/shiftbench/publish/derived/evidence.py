@@ -147,7 +147,7 @@ class PublishedResults:
 
     def _against(
         self, study: str, metric: str, streams: str, other: str
-    ) -> dict[tuple[str, str], Lead]:
+    ) -> dict[tuple[str, str], PairedLead]:
         """Compare all methods with one, by stream and name; p by Holm's method over all."""
         row = Evidence(study=study, metric=metric, streams=streams)
         comparisons = {
@@ -158,7 +158,7 @@ class PublishedResults:
         }
         p = comparison.corrected([each.p for each in comparisons.values()])
         return {
-            key: Lead(each.difference, float(corrected))
+            key: PairedLead(each.difference, float(corrected))
             for (key, each), corrected in zip(comparisons.items(), p, strict=True)
         }
 
@@ -166,7 +166,7 @@ class PublishedResults:
         return tables.by_metric(tables.cube(tables.scores(self.study_folder(study))))
 
 
-class Lead(NamedTuple):
+class PairedLead(NamedTuple):
     """Lead of one method over another on a stream, and the corrected p."""
 
     difference: Interval
@@ -180,7 +180,7 @@ class Lead(NamedTuple):
 
 def _leads_by_stream(
     published: PublishedResults, row: Evidence, first: str, second: str
-) -> dict[str, Lead]:
+) -> dict[str, PairedLead]:
     """Return the lead of one method over the other, by stream."""
     for scores in published.by_stream(row).values():
         _scores_of(scores, first, row)
@@ -322,7 +322,7 @@ def _number(value: float, row: Evidence) -> str:
     return f"{100 * value:z.1f}" if of_fraction else f"{value:z.3g}"
 
 
-def _describe(row: Evidence, stream: str, first: str, second: str, lead: Lead) -> str:
+def _describe(row: Evidence, stream: str, first: str, second: str, lead: PairedLead) -> str:
     ours = _interval(lead.difference, row)
     return (
         f"{row.metric} of {first} over {second} in {row.study} on {stream} is {ours}"

@@ -14,7 +14,7 @@ from shiftbench.config import components
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.scoring import ranking
 from shiftbench.publish.site import numbers
-from shiftbench.publish.site.collect import Study
+from shiftbench.publish.site.collect import SiteStudy
 from shiftbench.publish.site.standings import Standings
 
 COLOURS = 256
@@ -45,7 +45,7 @@ class SiteFigure(NamedTuple):
     source: str
 
 
-def figures(study: Study, standings: Standings, site: Path) -> list[SiteFigure]:
+def figures(study: SiteStudy, standings: Standings, site: Path) -> list[SiteFigure]:
     """Copy the figures of a study to the site, in the order of its config."""
     order = {name: number for number, name in enumerate(study.planned.artefacts)}
     paths = sorted(
@@ -84,7 +84,7 @@ def figure(path: Path, site: Path, folder: str, alt: str) -> SiteFigure:
     )
 
 
-def downloads(study: Study, site: Path) -> list[str]:
+def downloads(study: SiteStudy, site: Path) -> list[str]:
     """Copy the tables of numbers of a study to the site; return their addresses from its root."""
     target = site / "data" / study.place
     target.mkdir(parents=True, exist_ok=True)
@@ -102,7 +102,7 @@ def _download(table: Path, folder: Path) -> str:
     return packed.name
 
 
-def _alternative(study: Study, standings: Standings, artefact: str) -> str:
+def _alternative(study: SiteStudy, standings: Standings, artefact: str) -> str:
     """Return the alternative text of a figure: its summary, and the leading numbers."""
     exists = artefact in components.names("artefacts")
     summary = components.summary("artefacts", artefact) if exists else artefact
@@ -110,7 +110,7 @@ def _alternative(study: Study, standings: Standings, artefact: str) -> str:
     return ". ".join(sentences) + ". All numbers are in the tables of this page."
 
 
-def _leaders(study: Study, standings: Standings) -> Iterable[str]:
+def _leaders(study: SiteStudy, standings: Standings) -> Iterable[str]:
     metric = standings.metric
     cells = [cell for cell in standings.cells.values() if cell.scores][:1]
     if metric is None or not cells:

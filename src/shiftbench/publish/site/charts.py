@@ -14,7 +14,7 @@ import numpy as np
 import vl_convert
 
 from shiftbench.publish.site import numbers
-from shiftbench.publish.site.collect import Study
+from shiftbench.publish.site.collect import SiteStudy
 from shiftbench.publish.site.method_styles import SHAPES, MethodStyle
 
 DIGITS = 6
@@ -36,7 +36,9 @@ def library() -> str:
     return f"{LICENCES}(() => {{{bundle}}})();\n"
 
 
-def chart(study: Study, metric: str, styles: Mapping[str, MethodStyle]) -> dict[str, Any] | None:
+def chart(
+    study: SiteStudy, metric: str, styles: Mapping[str, MethodStyle]
+) -> dict[str, Any] | None:
     """Return data and Vega-Lite spec of a study's chart, or None without scores of seeds.
 
     `names` are those of streams, learners (their labels) and metrics; `rows` have the indices of

@@ -42,7 +42,7 @@ class SiteConfig:
 
 
 @dataclass(frozen=True)
-class Study:
+class SiteStudy:
     """A study with results. folder: with its files."""
 
     plan: SiteConfig
@@ -149,7 +149,7 @@ class Results:
     """
 
     plans: Sequence[SiteConfig]
-    studies: Sequence[Study]
+    studies: Sequence[SiteStudy]
     library: Library
     claims: Mapping[str, Claim]
     ledger: pd.DataFrame
@@ -173,7 +173,7 @@ def collect(results: Path, configs: Sequence[Path] = ()) -> Results:
     folders = _folders(results)
     plans = {folder: _plan(folder.name, configs) for folder in folders}
     studies = [
-        Study(plan, name, folder / "studies" / name)
+        SiteStudy(plan, name, folder / "studies" / name)
         for folder, plan in plans.items()
         for name in plan.config.studies
         if not name.endswith(TRIALS) and (folder / "studies" / name / "summary.csv").exists()

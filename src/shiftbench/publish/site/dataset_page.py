@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from shiftbench.data.store import raw
-from shiftbench.publish.site.collect import Results, Study
+from shiftbench.publish.site.collect import Results, SiteStudy
 
 
-def used(results: Results) -> dict[str, list[tuple[Study, str]]]:
+def used(results: Results) -> dict[str, list[tuple[SiteStudy, str]]]:
     """Return studies and streams by data set, in the order of the table of raw files."""
-    uses: dict[str, list[tuple[Study, str]]] = {}
+    uses: dict[str, list[tuple[SiteStudy, str]]] = {}
     for study in results.studies:
         for stream in study.planned.streams:
             name = study.plan.config.streams[stream].settings.get("dataset")

@@ -15,7 +15,7 @@ from shiftbench.config import specs
 from shiftbench.evaluation.scoring import ranking, statistics
 from shiftbench.publish.leaderboard_entries import Conditions, Entry
 from shiftbench.publish.site import numbers
-from shiftbench.publish.site.collect import Results, Study
+from shiftbench.publish.site.collect import Results, SiteStudy
 from shiftbench.publish.site.standings import BOUND, Standings
 
 OURS = ""
@@ -39,7 +39,7 @@ class Line(NamedTuple):
 class Board(NamedTuple):
     """A stream of one of our studies on which others have results, best first."""
 
-    study: Study
+    study: SiteStudy
     stream: str
     metric: str
     lines: list[Line]
@@ -63,7 +63,7 @@ def boards(
     return made, [one for one in entries if id(one) not in placed]
 
 
-def _settings(study: Study, stream: str) -> set[Conditions]:
+def _settings(study: SiteStudy, stream: str) -> set[Conditions]:
     """What our methods were given there."""
     plan = study.plan.config
     if stream not in study.planned.streams:
@@ -74,7 +74,7 @@ def _settings(study: Study, stream: str) -> set[Conditions]:
 
 
 def _board(
-    study: Study,
+    study: SiteStudy,
     stream: str,
     metric: str,
     standings: Standings,
@@ -124,14 +124,14 @@ def _line(
 
 
 def _reason(
-    study: Study, metric: str, ours: set[Conditions], seeds: list[int], entry: Entry
+    study: SiteStudy, metric: str, ours: set[Conditions], seeds: list[int], entry: Entry
 ) -> str:
     """Why an entry has no rank beside ours; empty where it has one."""
     return entry.problem or next(_unlike(study, metric, ours, seeds, entry), "")
 
 
 def _unlike(
-    study: Study, metric: str, ours: set[Conditions], seeds: list[int], entry: Entry
+    study: SiteStudy, metric: str, ours: set[Conditions], seeds: list[int], entry: Entry
 ) -> Iterator[str]:
     if entry.conditions.protocol not in {one.protocol for one in ours}:
         yield "another protocol: it is told other things of the stream than ours are"
@@ -156,7 +156,7 @@ def _scores(entry: Entry, metric: str, seeds: list[int]) -> np.ndarray:
     return (shared if len(shared) else known).to_numpy(float)
 
 
-def _seeds(study: Study, stream: str, metric: str) -> list[int]:
+def _seeds(study: SiteStudy, stream: str, metric: str) -> list[int]:
     """The seeds of which any of ours has a score."""
     if study.scores is None:
         return []
@@ -164,5 +164,5 @@ def _seeds(study: Study, stream: str, metric: str) -> list[int]:
     return sorted(rows.loc[rows["score"].notna(), "seed"].unique().tolist())
 
 
-def _trials(study: Study) -> int:
+def _trials(study: SiteStudy) -> int:
     return study.planned.tuning.trials if study.planned.tuning else 0

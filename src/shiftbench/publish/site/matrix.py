@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shiftbench.publish.site.collect import Results, Study
+from shiftbench.publish.site.collect import Results, SiteStudy
 from shiftbench.publish.site.standings import Standing, Standings
 
 
@@ -18,7 +18,7 @@ class MatrixCell(NamedTuple):
     learners of the same method with other settings.
     """
 
-    study: Study
+    study: SiteStudy
     learner: str
     standing: Standing
     coverage: str
@@ -29,7 +29,7 @@ class StudyGroup(NamedTuple):
     """Studies of a config that share methods, directly or through others. rows: cells by method."""
 
     config: str
-    studies: list[Study]
+    studies: list[SiteStudy]
     rows: dict[str, dict[str, MatrixCell]]
 
 
@@ -87,7 +87,7 @@ def _connected(
     return groups
 
 
-def _cell(study: Study, learners: list[str], standings: Standings) -> MatrixCell:
+def _cell(study: SiteStudy, learners: list[str], standings: Standings) -> MatrixCell:
     of_learners = {name: standings.of_learner(name) for name in learners}
     # A learner without a rank comes last.
     best = min(learners, key=lambda name: (np.isnan(of_learners[name].rank), of_learners[name]))
@@ -95,7 +95,7 @@ def _cell(study: Study, learners: list[str], standings: Standings) -> MatrixCell
     return MatrixCell(study, best, of_learners[best], coverage, len(learners) - 1)
 
 
-def _coverage(study: Study, learner: str, standings: Standings) -> str:
+def _coverage(study: SiteStudy, learner: str, standings: Standings) -> str:
     """Return the seeds with a score, of those planned, in words: the fewest over streams."""
     table = study.summary
     rows = table[(table["learner"] == learner) & (table["metric"] == standings.metric)]

@@ -9,14 +9,14 @@ from shiftbench.config import bibliography, catalogue
 from shiftbench.config.schema import Method
 from shiftbench.config.schema import Study as Planned
 from shiftbench.publish.site import method_styles, numbers, snippet
-from shiftbench.publish.site.collect import Results, Study
+from shiftbench.publish.site.collect import Results, SiteStudy
 from shiftbench.publish.site.standings import Standing, Standings
 
 
 class MethodResult(NamedTuple):
     """Result of the method in a study, on one stream, by the study's leading metric."""
 
-    study: Study
+    study: SiteStudy
     stream: str
     learner: str
     label: str
@@ -48,7 +48,7 @@ def of(name: str, results: Results, ranked: Mapping[str, Standings]) -> dict[str
     }
 
 
-def _results(study: Study, name: str, standings: Standings) -> list[MethodResult]:
+def _results(study: SiteStudy, name: str, standings: Standings) -> list[MethodResult]:
     planned: Planned = study.planned
     metric = standings.metric or study.metrics[0]
     results = []

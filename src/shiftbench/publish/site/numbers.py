@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from shiftbench.config import components
-from shiftbench.publish.site.collect import Row, Study
+from shiftbench.publish.site.collect import Row, SiteStudy
 
 
 def unit(metric: str) -> str:
@@ -29,12 +29,12 @@ def with_interval(metric: str, row: Row) -> str:
     return f"{text(metric, row['mean'])} [{', '.join(ends)}]"
 
 
-def row_text(study: Study, stream: str, learner: str, metric: str) -> str:
+def row_text(study: SiteStudy, stream: str, learner: str, metric: str) -> str:
     """Return `with_interval` of a learner of a study; empty if it has no such row."""
     of_learner = row(study, stream, learner, metric)
     return "" if of_learner is None else with_interval(metric, of_learner)
 
 
-def row(study: Study, stream: str, learner: str, metric: str) -> Row | None:
+def row(study: SiteStudy, stream: str, learner: str, metric: str) -> Row | None:
     """Return the row of the summary, or None if there is none."""
     return study.rows.get((stream, learner, metric))

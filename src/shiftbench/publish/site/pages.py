@@ -27,7 +27,7 @@ from shiftbench.publish.site import (
     standings,
     study_page,
 )
-from shiftbench.publish.site.collect import Results, Study
+from shiftbench.publish.site.collect import Results, SiteStudy
 from shiftbench.publish.site.standings import Standings
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -119,7 +119,7 @@ def _start(
     }
 
 
-def _study(study: Study, ranked: Standings, results: Results, site: Path) -> dict[str, Any]:
+def _study(study: SiteStudy, ranked: Standings, results: Results, site: Path) -> dict[str, Any]:
     judged = results.ledger
     judged = judged[(judged["config"] == study.plan.name) & (judged["study"] == study.name)]
     rows = study_page.rows(study, ranked, results)

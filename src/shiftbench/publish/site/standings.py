@@ -16,7 +16,7 @@ from shiftbench.config.library import Library
 from shiftbench.evaluation.scoring import ranking
 from shiftbench.evaluation.scoring.ranking import StreamRanking
 from shiftbench.publish.site import numbers
-from shiftbench.publish.site.collect import Study
+from shiftbench.publish.site.collect import SiteStudy
 
 NAMED = 3
 """Largest number of tied learners that a sentence names."""
@@ -68,7 +68,7 @@ class Standings(NamedTuple):
         return Standing(float(np.mean(ranks)), most, _state(learner, having))
 
 
-def of(study: Study, library: Library) -> Standings:
+def of(study: SiteStudy, library: Library) -> Standings:
     """Return the standings of a study."""
     bound_methods = {name for name, each in library.methods.items() if each.data.get("bound")}
     bounds = [name for name in study.learners if study.method(name) in bound_methods]
@@ -83,7 +83,7 @@ def of(study: Study, library: Library) -> Standings:
     return Standings(metric, cells, bounds)
 
 
-def finding(study: Study, standings: Standings) -> str:
+def finding(study: SiteStudy, standings: Standings) -> str:
     """Return the result of a study in one sentence, from the scores alone."""
     cells = [cell for cell in standings.cells.values() if cell.scores]
     if standings.metric is None or not cells:
@@ -100,7 +100,7 @@ def finding(study: Study, standings: Standings) -> str:
     return f"{sentence}{f' ({note})' if note else ''}."
 
 
-def _on_one(study: Study, metric: str, cell: StreamRanking) -> str:
+def _on_one(study: SiteStudy, metric: str, cell: StreamRanking) -> str:
     best = cell.leader
     assert best is not None
     number = numbers.row_text(study, cell.stream, best, metric)
@@ -113,7 +113,7 @@ def _on_one(study: Study, metric: str, cell: StreamRanking) -> str:
     return f"{opening}, {_resolved(study, cell)}"
 
 
-def _resolved(study: Study, cell: StreamRanking) -> str:
+def _resolved(study: SiteStudy, cell: StreamRanking) -> str:
     """Return the words on the methods that the seeds resolve from the leader of a stream."""
     seeds = min(int((~np.isnan(values)).sum()) for values in cell.scores.values())
     if study.scores is None:
@@ -129,7 +129,7 @@ def _resolved(study: Study, cell: StreamRanking) -> str:
     return f"and the {seeds} seeds tell it from all but {names}"
 
 
-def _over_streams(study: Study, metric: str, cells: list[StreamRanking]) -> str:
+def _over_streams(study: SiteStudy, metric: str, cells: list[StreamRanking]) -> str:
     best = Counter(study.label(cell.leader) for cell in cells if cell.leader)
     (first, times), *others = best.most_common()
     if not any(cell.leads for cell in cells):

@@ -14,7 +14,7 @@ from shiftbench.config.compatibility_words import listed
 from shiftbench.config.schema import Study as Planned
 from shiftbench.evaluation.scoring import ranking
 from shiftbench.publish.site import method_styles, numbers
-from shiftbench.publish.site.collect import Results, Study
+from shiftbench.publish.site.collect import Results, SiteStudy
 from shiftbench.publish.site.standings import Standings
 
 SHOWN_ELSEWHERE = ("claims", "score-table")
@@ -57,7 +57,7 @@ class PublishedTable(NamedTuple):
     caption: str
 
 
-def rows(study: Study, standings: Standings, results: Results) -> list[ScoreRow]:
+def rows(study: SiteStudy, standings: Standings, results: Results) -> list[ScoreRow]:
     """Return a row for each stream and learner, best first."""
     styles = method_styles.of_study(study.planned, study.learners)
     table, seen = [], set()
@@ -89,7 +89,7 @@ def rows(study: Study, standings: Standings, results: Results) -> list[ScoreRow]
     return table
 
 
-def metrics(study: Study, standings: Standings) -> list[dict[str, str]]:
+def metrics(study: SiteStudy, standings: Standings) -> list[dict[str, str]]:
     """Describe each metric, the leading one first."""
     up = {True: "higher is better", False: "lower is better", None: ""}
     return [
@@ -110,7 +110,7 @@ def papers(rows: Iterable[ScoreRow]) -> set[str]:
     }
 
 
-def facts(study: Study) -> dict[str, str]:
+def facts(study: SiteStudy) -> dict[str, str]:
     """Return facts by their names: reductions, seeds, origin of settings, cost; no empty ones."""
     planned = study.planned
     texts = {
@@ -125,12 +125,12 @@ def facts(study: Study) -> dict[str, str]:
     return {name: text.strip().rstrip(".") + "." for name, text in texts.items() if text.strip()}
 
 
-def command(study: Study) -> str:
+def command(study: SiteStudy) -> str:
     """Return the command that runs the study again."""
     return catalogue.command(study.name, study.plan.path)
 
 
-def settings(study: Study) -> dict[str, str]:
+def settings(study: SiteStudy) -> dict[str, str]:
     """Return all settings of each method, by label, with the file and line of its definition."""
     return {
         study.label(name): catalogue.study_method(study.plan.composition, study.name, name)
@@ -139,7 +139,7 @@ def settings(study: Study) -> dict[str, str]:
     }
 
 
-def streams(study: Study) -> list[dict[str, Any]]:
+def streams(study: SiteStudy) -> list[dict[str, Any]]:
     """Describe each planned stream: its family, data set and settings."""
     described = []
     for name in study.planned.streams:
@@ -157,7 +157,7 @@ def streams(study: Study) -> list[dict[str, Any]]:
     return described
 
 
-def tables(study: Study) -> Iterator[PublishedTable]:
+def tables(study: SiteStudy) -> Iterator[PublishedTable]:
     """Yield the study's tables, as published."""
     for path in sorted((study.folder / "tables").glob("*.csv")):
         if path.stem not in SHOWN_ELSEWHERE:
@@ -176,7 +176,7 @@ def caption(markdown: Path) -> str:
     return " ".join(line for line in lines if not line.startswith("|")).strip()
 
 
-def _ordered(study: Study, standings: Standings, stream: str) -> list[str]:
+def _ordered(study: SiteStudy, standings: Standings, stream: str) -> list[str]:
     """Return ranked learners, best first, then the others in the study's order."""
     with_results = set(study.summary.loc[study.summary["stream"] == stream, "learner"])
     cell = standings.cells.get(stream)
@@ -184,7 +184,7 @@ def _ordered(study: Study, standings: Standings, stream: str) -> list[str]:
     return [*ranked, *(name for name in study.learners if name in with_results - set(ranked))]
 
 
-def _score_cells(study: Study, stream: str, learner: str) -> dict[str, ScoreCell]:
+def _score_cells(study: SiteStudy, stream: str, learner: str) -> dict[str, ScoreCell]:
     cells = {}
     for metric in study.metrics:
         row = numbers.row(study, stream, learner, metric)
@@ -195,7 +195,7 @@ def _score_cells(study: Study, stream: str, learner: str) -> dict[str, ScoreCell
     return cells
 
 
-def _verdicts(study: Study, stream: str, learner: str, results: Results) -> dict[str, int]:
+def _verdicts(study: SiteStudy, stream: str, learner: str, results: Results) -> dict[str, int]:
     """Return the number of claims about a learner on the stream, by verdict."""
     method = study.planned.standing.get(learner)
     rows = results.ledger
@@ -210,13 +210,13 @@ def _verdicts(study: Study, stream: str, learner: str, results: Results) -> dict
     )
 
 
-def _status(study: Study, stream: str, learner: str) -> str:
+def _status(study: SiteStudy, stream: str, learner: str) -> str:
     return next(
         row["status"] for place, row in study.rows.items() if place[:2] == (stream, learner)
     )
 
 
-def _varied(study: Study) -> str:
+def _varied(study: SiteStudy) -> str:
     """Return what differs between seeds: declared by streams, and by the training of networks."""
     planned = study.planned
     if planned.seeds == 1:
@@ -233,7 +233,7 @@ def _varied(study: Study) -> str:
     return listed(dict.fromkeys(words)) if words else "nothing that streams or learners declare"
 
 
-def _cost(study: Study) -> str:
+def _cost(study: SiteStudy) -> str:
     hours, trials = study.origin.get("core_hours"), study.trial_hours
     if hours is None:
         return "not recorded"
@@ -241,7 +241,7 @@ def _cost(study: Study) -> str:
     return f"{hours:.3g} core-hours{more}"
 
 
-def _made_by(study: Study) -> str:
+def _made_by(study: SiteStudy) -> str:
     origin = study.origin
     parts = [
         f"commit {origin['commit']}" if origin.get("commit") else "",
@@ -253,7 +253,7 @@ def _made_by(study: Study) -> str:
     return "; ".join(filter(None, parts))
 
 
-def _changed(study: Study) -> str:
+def _changed(study: SiteStudy) -> str:
     """Return what the config has changed since the results; empty if nothing."""
     planned: Planned = study.planned
     pairs = {
