@@ -1,4 +1,4 @@
-"""Wheels carry, inside the package, what it needs of the checkout (see src/shiftbench/core/checkout.py)."""
+"""Build wheels that carry the files of the checkout that the package needs (core/checkout.py)."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> int:
 
 
 def entry() -> None:
-    """The command `shiftbench`."""
+    """Return the command `shiftbench`."""
     sys.exit(main(sys.argv[1:]))
 
 

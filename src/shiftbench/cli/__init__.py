@@ -1,1 +1,1 @@
-"""What the command line can do: the jobs of the rules, and what people ask for."""
+"""Commands of people, and the jobs of the workflow's rules."""

@@ -14,7 +14,7 @@ PROFILE = checkout.HOME / "profiles" / "slurm"
 
 
 def cluster(options: argparse.Namespace) -> int:
-    """Runs the workflow on a Slurm cluster, until it is done; takes over jobs in the queue."""
+    """Run the workflow on a Slurm cluster, until it is done; takes over jobs in the queue."""
     from shiftbench.config import config_file, jobs
     from shiftbench.runtime.cluster import limits, supervisor
 

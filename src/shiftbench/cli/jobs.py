@@ -220,7 +220,7 @@ def _stem(options: argparse.Namespace) -> Path:
 
 
 def _paths(options: argparse.Namespace) -> dict[str, str]:
-    """The paths of the user's files, by the setting that names them."""
+    """Return the paths of the user's files, by the setting that names them."""
     return {key: path for key, _, path in (text.partition("=") for text in options.files)}
 
 
@@ -245,7 +245,7 @@ def _source(spec: Spec, options: argparse.Namespace) -> Path:
 
 
 def _family(spec: Spec, options: argparse.Namespace, shards: int = 0) -> tuple[ModuleType, Any]:
-    """The module of a stream's family, and the stream's settings.
+    """Return the module of a stream's family, and the stream's settings.
 
     A spec has of the user's files only the names, and of shards nothing.
     """

@@ -15,7 +15,7 @@ from shiftbench.core.errors import UserError
 
 
 def main(arguments: list[str]) -> int:
-    """Runs one verb. 0 if all is well, 1 for a defect, 2 for what the user can mend."""
+    """Run one verb; return 0 for success, 1 for a defect, 2 for an error of the user."""
     # The default of 700 has Python look for cycles for a third of the time that a config's
     # loading takes, and a tenth of that of tracing.
     gc.set_threshold(100_000, 10, 10)
@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _parsed(arguments: list[str]) -> argparse.Namespace:
-    """The options of a verb. UserError for an unknown verb, and for more than a config of `run`."""
+    """Return the options of a verb; UserError for an unknown verb or extra arguments of `run`."""
     if arguments[:1] == [jobs.VERB]:
         return jobs.parser().parse_args(arguments[1:])
     from shiftbench.cli import parser
@@ -59,7 +59,7 @@ def _parsed(arguments: list[str]) -> argparse.Namespace:
 
 
 def _is_outdated(error: Exception) -> bool:
-    """Whether the environment lacks what the lock has, as after a pull that changed it."""
+    """Return whether the environment lacks packages of the lock, as after a pull."""
     from shiftbench.config import environment  # of no use to verbs that start quickly
 
     return isinstance(error, ModuleNotFoundError) and environment.locked(error.name or "")

@@ -25,7 +25,7 @@ def schema(_: argparse.Namespace) -> None:
 
 
 def derive(options: argparse.Namespace) -> None:
-    """Derives everything committed that needs no training, in place; with --check, compares."""
+    """Derive everything committed that needs no training, in place; with --check, compares."""
     root = Path(".")
     if not (root / "results" / "published").is_dir():
         raise UserError("derive: there is no results/published here; run it in a checkout")

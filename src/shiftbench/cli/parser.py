@@ -62,7 +62,7 @@ class _Help(argparse.HelpFormatter):
 
 
 def parsed(arguments: list[str]) -> argparse.Namespace:
-    """The options; what follows "--" after `run` is for snakemake.
+    """Return the options; what follows "--" after `run` is for snakemake.
 
     UserError for an unknown verb, and for more than a config after `run`.
     """
@@ -99,7 +99,7 @@ def make() -> tuple[argparse.ArgumentParser, argparse._SubParsersAction]:
 
 
 def _add_planning(verbs: argparse._SubParsersAction) -> None:
-    """Running configs, and looking at configs, methods and components."""
+    """Add the commands for running configs, and looking at configs, methods and components."""
     starting = _add(verbs, "quickstart", quickstart.quickstart)
     starting.add_argument("folder", type=Path, nargs="?", default=Path("quickstart"))
     running = _add(verbs, "run", run.run)
@@ -135,7 +135,7 @@ def _add_jobs(verbs: argparse._SubParsersAction) -> None:
 
 
 def _add_results(verbs: argparse._SubParsersAction) -> None:
-    """Looking at results, and publishing them."""
+    """Add the commands for looking at results, and publishing them."""
     looking = _add(verbs, "words", user.words)
     looking.add_argument("words", nargs="+", metavar="word")
     looking.add_argument("--study", required=True)

@@ -28,7 +28,7 @@ def ignore() -> None:
 
 
 def end(output: Path, scratch: Path, reason: str) -> int:
-    """The exit status of a run that was stopped and is saved; none if Slurm requeues its job."""
+    """Return the exit status of a stopped, saved run; never return if Slurm requeues its job."""
     ignore()  # the state is saved
     if not restart_guard.has_advanced(scratch):
         log.warning("%s: stopped again, %s, and no further than before", output, reason)

@@ -103,12 +103,12 @@ def _learn(spec: Spec, options: argparse.Namespace, scratch: Path) -> int:
 
 
 def _choices(options: argparse.Namespace) -> list[Path]:
-    """The file with the settings that tuning chose; empty for other runs."""
+    """Return the file with the settings that tuning chose; empty for other runs."""
     return [path for path in options.input[1:] if path.suffix == ".json"]
 
 
 def _now() -> str:
-    """The time, to the second, in UTC as ISO 8601 writes it."""
+    """Return the time, to the second, in UTC as ISO 8601 writes it."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

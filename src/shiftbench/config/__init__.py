@@ -1,1 +1,1 @@
-"""What is to be done, known before anything runs: config, components, specs. No TensorFlow."""
+"""Configs, components, specs and the plan: all that is known before anything runs."""

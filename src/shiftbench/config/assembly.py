@@ -129,7 +129,7 @@ class _StudyAssembly:
                     self.composition.put(("streams", cell.name, key), value)
 
     def _put_methods(self, layers: list[YamlValue], settings: list[YamlValue]) -> None:
-        """Put the study's methods: those of the library with changes, or pipelines of its own.
+        """Put the study's methods: methods of the library with changes, or its own pipelines.
 
         layers: values of `methods`; settings: values of `settings`, which are for all methods.
         """

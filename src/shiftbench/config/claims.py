@@ -150,7 +150,7 @@ def _issue(value: YamlValue, message: str, *inner: str | int) -> FileIssue:
 
 
 def _of_claim(name: str, claim: YamlValue, library: Library) -> Iterator[FileIssue]:
-    """Check a claim: its form, and the names in it."""
+    """Yield what is wrong with a claim: its form, and the names in it."""
     try:
         NAME.validate_python(name)
     except ValidationError as error:

@@ -23,6 +23,7 @@ MOST_NAMES = 5
 
 
 def silence(part: Part, fact: str) -> str:
+    """Say that a component does not declare a fact, and where to declare it."""
     file = components.path(part.kind, part.name).name
     declare = f"declare `FACTS = Facts({fact}=...)` in {part.kind}/{file}"
     return f'"{part.name}" does not say what it {fact}; {declare}'
@@ -139,13 +140,13 @@ def _without_word(word: str, part: Part, owner: Part) -> str:
 
 
 def _had(owner: Part, word: str) -> Condition:
-    """When its owner has a property, or offers what another part minds."""
+    """Return the condition under which a component gives or offers a word; True for always."""
     given, offered = owner.facts.possible("gives"), owner.facts.possible("offers")
     return {**offered, **given}.get(word, True)
 
 
 def _between(kind: str) -> list[str]:
-    """Combinators that make another kind of problem of this one."""
+    """Return combinators that make another kind of problem of this one."""
     names = components.names("combinators")
     return [
         f'"{name}"'
@@ -156,6 +157,7 @@ def _between(kind: str) -> list[str]:
 
 
 def other_metric(part: Part, prediction: str, peers: Peers) -> str:
+    """Advise to take a metric out, and which metrics judge the prediction instead."""
     metrics = (any_part("metrics", name) for name in components.names("metrics"))
     found = [
         one.name
@@ -168,6 +170,7 @@ def other_metric(part: Part, prediction: str, peers: Peers) -> str:
 
 
 def it_or_them(items: Sequence[str]) -> str:
+    """Return the pronoun for one or several items."""
     return "it" if len(items) == 1 else "them"
 
 
@@ -180,7 +183,7 @@ def _take(names: Sequence[str], where: str = "") -> str:
 
 
 def spelled(when: Condition, part: Part | None = None) -> str:
-    """Settings with which something holds, as a person would write them; unmet ones of a part."""
+    """Return the settings of a condition as a person writes them; of a component, unmet ones."""
     if isinstance(when, bool):
         return "any settings"
     first = when if isinstance(when, Mapping) else when[0]

@@ -1,4 +1,4 @@
-"""The vocabulary in which components declare what they fit, and how its words are told.
+"""Phrases for the words with which components declare what they fit.
 
 CONSTANTS: what a component may declare, and which kind of component does. The other tables are
 the words themselves; a user's own component may add words, which are told as they are written.

@@ -202,6 +202,7 @@ def parts_of(pipeline: Sequence[Component]) -> tuple[Part, ...] | None:
 
 
 def part_of_model(study: Study) -> Part | None:
+    """Return the model of a study with all its settings; None without a valid model."""
     return study.model and part_of("models", study.model, f'model "{study.model[0]}"')
 
 
@@ -222,6 +223,7 @@ def any_part(kind: str, name: str) -> Part:
 
 
 def known_part(kind: str, name: str) -> Part | None:
+    """Return a component with any settings; None for an unknown name."""
     return any_part(kind, name) if name in components.names(kind) else None
 
 

@@ -29,7 +29,7 @@ def composed(path: str | Path) -> Composition:
 
 
 def checked(document: Document, label: str) -> Composition:
-    """Compose and check a config file, or a document that stands for one.
+    """Return the composition of a config document, checked; ConfigError with all errors.
 
     label: what error messages call it. Raises ConfigError with all errors.
     """

@@ -1,4 +1,4 @@
-"""Fingerprints of code: of a module and of everything of ours, or of its user, that it imports.
+"""Digests of code: a module with all modules of this package or of its user that it imports.
 
 Comments, docstrings and layout do not count, so that they rerun no job. A YAML file with
 the name of a module (published.yaml beside published.py) counts as part of it.
@@ -26,12 +26,12 @@ def code(*modules: str) -> str:
 
 
 def contents(*modules: str) -> dict[str, str]:
-    """Of what `code` is the digest of: each module of the closure, with its own short digest."""
+    """Return the modules behind a digest of `code`, each with its own short digest."""
     return {name: _content(name)[:SHORT] for name in sorted(closure(*modules))}
 
 
 def files(*modules: str) -> list[str]:
-    """The files of the modules and their import closure, each as PACKAGE/PLACE/IN/IT.py."""
+    """Return the files of the modules and their import closure, each as PACKAGE/PLACE/IN/IT.py."""
     found = []
     for module in closure(*modules):
         package = module.partition(".")[0]
@@ -41,19 +41,19 @@ def files(*modules: str) -> list[str]:
 
 
 def imports(module: str, package: str) -> bool:
-    """Whether a module, or anything in its import closure, imports `package`."""
+    """Return whether a module, or any module that it imports, imports `package`."""
     return package in foreign(module)
 
 
 @functools.cache
 def foreign(*modules: str) -> frozenset[str]:
-    """What the modules and their import closure import of other packages, by their names."""
+    """Return the names of the other packages that the modules and their imports import."""
     return frozenset().union(*(_imported(name)[1] for name in closure(*modules)))
 
 
 @functools.cache
 def closure(*modules: str) -> frozenset[str]:
-    """The modules, and all of ours and of users' packages that they import, if indirectly."""
+    """Return the modules and all that they import, directly or not, of this or users' packages."""
     seen: set[str] = set()
     waiting = list(modules)
     while waiting:
@@ -65,7 +65,7 @@ def closure(*modules: str) -> frozenset[str]:
 
 
 def definitions(module: str) -> dict[str, str]:
-    """A short digest of each definition of a module, by its qualified name.
+    """Return a short digest of each definition of a module, by its qualified name.
 
     What stands outside of functions and classes counts under the names that it sets, imports
     under "imports", anything else, and a YAML file beside it, under "the module".
@@ -83,7 +83,7 @@ def definitions(module: str) -> dict[str, str]:
 
 
 def _defined(body: list[ast.stmt], within: str = "") -> Iterator[tuple[str, ast.stmt]]:
-    """The statements of a module by what they define, those of a class each for itself."""
+    """Yield the statements of a module by what they define; each statement of a class by itself."""
     for node in body:
         match node:
             case ast.ClassDef(name=name, body=inner):
@@ -117,7 +117,7 @@ def _content(module: str) -> str:
 
 
 class _Bare(ast.NodeTransformer):
-    """Drops docstrings, those of attributes and metrics too, and the version of the package."""
+    """Remove docstrings (also of attributes and metrics) and the version of the package."""
 
     def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
         is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
@@ -133,7 +133,7 @@ class _Bare(ast.NodeTransformer):
 
 @functools.cache
 def _imported(module: str) -> tuple[frozenset[str], frozenset[str]]:
-    """What a module itself imports: modules of ours and of users, and other packages."""
+    """Return the imports of one module: modules of this or users' packages; other packages."""
     names = set(_names(module, _without_typing(_tree(module))))
     own = {part for name in names for part in _parts(name) if _is_module(part)}
     parents = {module.rpartition(".")[0]} - {""}
@@ -153,7 +153,7 @@ def _names(module: str, nodes: Iterable[ast.AST]) -> Iterator[str]:
 
 
 def _package(module: str, level: int) -> str:
-    """The package that `level` leading dots mean inside a module."""
+    """Return the package that `level` leading dots mean inside a module."""
     if level == 0:
         return ""
     parts = module.split(".")
@@ -191,14 +191,14 @@ def _file(module: str) -> Path:
 
 
 def _path(module: str) -> Path:
-    """Where a module lies, without what its file's name ends with."""
+    """Return the path of a module without its suffix."""
     package, _, inside = module.partition(".")
     folder = SOURCE / PACKAGE if package == PACKAGE else components.packages()[package]
     return folder / inside.replace(".", "/")
 
 
 def _tree(module: str) -> ast.Module:
-    """The syntax tree of a module; of a user's folder without __init__.py an empty one."""
+    """Return the syntax tree of a module; of a user's folder without __init__.py an empty one."""
     file = _file(module)
     if file.name == "__init__.py" and not file.exists() and module.partition(".")[0] != PACKAGE:
         return ast.Module([], [])

@@ -54,7 +54,7 @@ def cuda() -> dict[str, list[str]]:
 
 @functools.cache
 def _installed(name: str) -> list[str]:
-    """The versions of what is imported by a name; none where it is not installed."""
+    """Return the versions of what is imported by a name; none where it is not installed."""
     packages = importlib.metadata.packages_distributions().get(name, [])
     return sorted({importlib.metadata.version(one) for one in packages})
 
@@ -78,12 +78,12 @@ def _versions(imported: frozenset[str]) -> dict[str, list[str]]:
 
 
 def package(imported: str) -> str:
-    """The name by which the lock has a package that is imported by this one."""
+    """Return the name by which the lock has a package that is imported by this one."""
     return OTHER_NAMES.get(imported, imported.replace("_", "-").lower())
 
 
 def locked(module: str) -> bool:
-    """Whether the lock has the package of a module."""
+    """Return whether the lock has the package of a module."""
     return LOCK.exists() and package(module.partition(".")[0]) in _lock().versions
 
 

@@ -128,7 +128,7 @@ class _Plan:
         yield from self.overview()
 
     def fetch(self, file: str) -> Job | None:
-        """The job that fetches a raw file; None for a file that is put in place by hand."""
+        """Return the job that fetches a raw file; None for a file that is put in place by hand."""
         path = Path(file)
         inside = path.relative_to(RAW).parts if path.is_relative_to(RAW) else ()
         if len(inside) < 2 or not raw.table()[inside[0]].files:
@@ -148,7 +148,7 @@ class _Plan:
         )
 
     def stream(self, name: str) -> Iterator[Job]:
-        """The job that builds a stream; of one that is counted in shards, all its jobs."""
+        """Yield the job that builds a stream; of one that is counted in shards, all its jobs."""
         settings, store = self.config.streams[name].settings, self.store_of_stream(name)
         named, files = user_files.named(settings), self.raw_files(name)
         paths = _paths(named)
@@ -192,7 +192,7 @@ class _Plan:
         )
 
     def warm_ups(self, study: str) -> Iterator[Job]:
-        """The warm-ups that runs of a study share."""
+        """Yield the warm-ups that runs of a study share."""
         plan = self.config.studies[study]
         for stream in plan.streams:
             for name, methods in specs.sharing(self.config, study, stream).items():
@@ -211,7 +211,7 @@ class _Plan:
                     )
 
     def runs(self, study: str) -> Iterator[Job]:
-        """The runs of a study."""
+        """Yield the runs of a study."""
         plan = self.config.studies[study]
         for stream in plan.streams:
             shared = specs.sharing(self.config, study, stream)
@@ -240,7 +240,7 @@ class _Plan:
                     )
 
     def scores(self, study: str) -> Job:
-        """The job that summarises a study."""
+        """Return the job that summarises a study."""
         plan = self.config.studies[study]
         runs = (
             self.run(study, stream, method, block)
@@ -264,7 +264,7 @@ class _Plan:
         )
 
     def choices(self, study: str) -> Iterator[Job]:
-        """The choices of settings of a tuned study, from the scores of its trials."""
+        """Yield the choices of settings of a tuned study, from the scores of its trials."""
         plan = self.config.studies[study]
         for stream in plan.streams if plan.tuning else ():
             for method in plan.methods:
@@ -282,7 +282,7 @@ class _Plan:
                 )
 
     def artefacts(self, study: str) -> Iterator[Job]:
-        """The figures and tables of a study."""
+        """Yield the figures and tables of a study."""
         plan = self.config.studies[study]
         first = next(filter(is_figure, plan.artefacts), next(iter(plan.artefacts), None))
         inputs = (
@@ -309,7 +309,7 @@ class _Plan:
             )
 
     def overview(self) -> Iterator[Job]:
-        """The ledger, where a study judges a claim; ranks, where several studies are tuned."""
+        """Yield the ledger if a study judges a claim, and ranks if several studies are tuned."""
         folder = f"{self.results}/overview"
         if judging := specs.judging(self.config):
             outputs = tuple(f"{folder}/ledger.{kind}" for kind in ("csv", "md", "svg", "png"))
@@ -333,7 +333,7 @@ class _Plan:
             )
 
     def raw_files(self, stream: str) -> tuple[str, ...]:
-        """The user's files, or the raw files of a stream's data set.
+        """Return the user's files, or the raw files of a stream's data set.
 
         Of data that cannot be fetched, those that are there.
         """
@@ -350,7 +350,7 @@ class _Plan:
         return tuple(f"{RAW / dataset}/{name}" for name in raw.table()[dataset].files or there)
 
     def shown_words(self, stream: str, studies: list[str]) -> tuple[str, ...]:
-        """The option with the words that figures of the studies show of a stream.
+        """Return the option with the words that figures of the studies show of a stream.
 
         A study shows the words of its first stream.
         """
@@ -363,7 +363,7 @@ class _Plan:
         return ("--shown-words", *words) if words else ()
 
     def highest(self, streams: set[str]) -> int:
-        """The priority of the first study on one of the streams."""
+        """Return the priority of the first study on one of the streams."""
         studies = self.config.studies.items()
         return max(
             (self.priority[study] for study, plan in studies if streams & set(plan.streams)),
@@ -395,7 +395,7 @@ def is_figure(artefact: str) -> bool:
 
 
 def _paths(named: dict[str, Path]) -> tuple[str, ...]:
-    """The option with the paths of the user's files, of which a spec has only the names."""
+    """Return the option with the paths of the user's files, of which a spec has only the names."""
     paths = [f"{key}={path}" for key, path in named.items()]
     return ("--files", *paths) if paths else ()
 

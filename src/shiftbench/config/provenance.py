@@ -11,12 +11,12 @@ from shiftbench.config import components, spec_files
 
 
 def spec(store: xr.Dataset | xr.DataTree) -> dict[str, Any]:
-    """The spec in the attributes of a run or stream store."""
+    """Return the spec in the attributes of a run or stream store."""
     return spec_files.parsed(store.attrs["spec"])
 
 
 def offering(run: xr.Dataset, word: str) -> dict[str, Any] | None:
-    """Settings of the outermost component of the run's learner that declares to offer this.
+    """Return settings of the outermost component of the run's learner that declares to offer this.
 
     None if none does. So a component is told by what it declares, whatever it is called.
     """
@@ -30,10 +30,10 @@ def offering(run: xr.Dataset, word: str) -> dict[str, Any] | None:
 
 
 def dataset(stream: xr.Dataset) -> str | None:
-    """The raw data set that a stream was made from; None for a generated stream."""
+    """Return the raw data set that a stream was made from; None for a generated stream."""
     return spec(stream)["settings"].get("dataset")
 
 
 def reader(stream: xr.Dataset) -> ModuleType:
-    """The module of the stream's family, with `task` and `problem`."""
+    """Return the module of the stream's family, with `task` and `problem`."""
     return components.load("streams", spec(stream)["family"])

@@ -80,7 +80,7 @@ def read(file: Path, packages: Mapping[str, Path]) -> Spec:
 
 
 def _refuse_other_code(spec: Spec, modules: list[str]) -> None:
-    """UserError unless the code means the same as when the spec was planned, as with a comment."""
+    """Raise UserError if the code differs from the planned code by more than comments."""
     from shiftbench.config import specs
 
     now = specs.of_code(*modules)
@@ -96,7 +96,7 @@ def _code(folder: Path, spec: Spec) -> Path:
 
 
 def _sha256(files: Iterable[str], packages: Mapping[str, Path]) -> str:
-    """The checksum of files of code, of the YAML files beside them, and of the lock."""
+    """Return the checksum of files of code, of the YAML files beside them, and of the lock."""
     digest = hashlib.sha256()
     for name in files:
         package, _, inside = name.partition("/")

@@ -53,7 +53,7 @@ DRAWING = tuple(
 
 
 def raw_file(dataset: str, file: str) -> Spec:
-    """The spec of fetching a raw file: its content, wherever it comes from."""
+    """Return the spec of fetching a raw file: its content, wherever it comes from."""
     return {
         "kind": "raw",
         "dataset": dataset,
@@ -63,23 +63,23 @@ def raw_file(dataset: str, file: str) -> Spec:
 
 
 def stream(config: Config, name: str) -> Spec:
-    """The spec of building a stream."""
+    """Return the spec of building a stream."""
     return _of_stream(config, name, {"kind": "stream"})
 
 
 def words(config: Config, name: str) -> Spec:
-    """The spec of choosing the vocabulary of a stream that is counted in shards."""
+    """Return the spec of choosing the vocabulary of a stream that is counted in shards."""
     return _of_stream(config, name, {"kind": "words"})
 
 
 def part(config: Config, name: str, shard: int) -> Spec:
-    """The spec of counting one shard of a stream."""
+    """Return the spec of counting one shard of a stream."""
     shards = config.streams[name].settings["shards"]
     return _of_stream(config, name, {"kind": "part", "shard": shard, "shards": shards})
 
 
 def run(config: Config, study: str, stream: str, method: str, seeds: tuple[int, int]) -> Spec:
-    """The spec of running one method on one stream with one block of seeds."""
+    """Return the spec of running one method on one stream with one block of seeds."""
     plan = config.studies[study]
     metrics = [name for name in plan.metrics if stage(name) != "run"]
     point = random_settings.point(study, plan, method, seeds[0])
@@ -107,7 +107,7 @@ def run(config: Config, study: str, stream: str, method: str, seeds: tuple[int, 
 
 
 def modules_of_run(spec: Spec) -> list[str]:
-    """The modules whose code, with all that they import, decides what a run gives."""
+    """Return the modules whose code, with all that they import, decides what a run gives."""
     return [
         HARNESS,
         components.module_name("streams", spec["stream"]["family"]),
@@ -117,7 +117,7 @@ def modules_of_run(spec: Spec) -> list[str]:
 
 
 def warm_up(config: Config, study: str, stream: str, name: str, seeds: tuple[int, int]) -> Spec:
-    """The spec of a warm-up that runs of a study share on a stream.
+    """Return the spec of a warm-up that runs of a study share on a stream.
 
     UserError where they share none of this name.
     """
@@ -148,12 +148,12 @@ def warm_up(config: Config, study: str, stream: str, name: str, seeds: tuple[int
 
 
 def warm_ups_of(config: Config, study: str, stream: str) -> dict[str, str]:
-    """The names of the warm-ups that runs of a study share on a stream; a method of each."""
+    """Return the names of the warm-ups that runs of a study share on a stream; a method of each."""
     return {name: methods[-1] for name, methods in sharing(config, study, stream).items()}
 
 
 def sharing(config: Config, study: str, stream: str) -> dict[str, list[str]]:
-    """The names of the warm-ups that runs of a study share on a stream, with all who do."""
+    """Return the names of the warm-ups that runs of a study share on a stream, with all who do."""
     shared: dict[str, list[str]] = {}
     for method in config.studies[study].methods:
         if name := warm_up_name(config, study, stream, method):
@@ -162,7 +162,7 @@ def sharing(config: Config, study: str, stream: str) -> dict[str, list[str]]:
 
 
 def warm_up_name(config: Config, study: str, stream: str, method: str) -> str | None:
-    """The name of the warm-up that a run shares with others; None where it learns by itself.
+    """Return the name of the warm-up that a run shares with others; None where it learns by itself.
 
     That is so without a warm-up, where tuning finds the settings only later, and where each seed
     has its own.
@@ -179,7 +179,7 @@ def warm_up_name(config: Config, study: str, stream: str, method: str) -> str | 
 
 
 def choice(config: Config, study: str, stream: str, learner: str) -> Spec:
-    """The spec of choosing the best of a learner's trials on a stream."""
+    """Return the spec of choosing the best of a learner's trials on a stream."""
     plan = config.studies[study]
     assert plan.tuning is not None
     metric = plan.tuning.metric
@@ -198,7 +198,7 @@ def choice(config: Config, study: str, stream: str, learner: str) -> Spec:
 
 
 def with_choice(spec: Spec, point: dict[str, Any]) -> Spec:
-    """The spec of a tuned run when the settings of the best trial are known."""
+    """Return the spec of a tuned run when the settings of the best trial are known."""
     pipeline = [(name, settings) for name, settings in spec["learner"]]
     learner = [list(item) for item in tuning.applied(pipeline, point)]
     changed = {key: value for key, value in spec.items() if key != "digest"}
@@ -206,18 +206,18 @@ def with_choice(spec: Spec, point: dict[str, Any]) -> Spec:
 
 
 def scores(config: Config, study: str) -> Spec:
-    """The spec of summarising a study."""
+    """Return the spec of summarising a study."""
     spec = _of_study(config, study, "scores")
     return _sealed(spec, *modules_of_scores(spec))
 
 
 def modules_of_scores(spec: Spec) -> list[str]:
-    """The modules whose code, with all that they import, decides the scores of a study."""
+    """Return the modules whose code, with all that they import, decides the scores of a study."""
     return [*SUMMARISE, *(components.module_name("metrics", name) for name in spec["metrics"])]
 
 
 def artefact(config: Config, study: str, name: str) -> Spec:
-    """The spec of making one figure or table of a study."""
+    """Return the spec of making one figure or table of a study."""
     plan = config.studies[study]
     of_claims = "claims" in components.facts("artefacts", name).study
     return _sealed(
@@ -242,7 +242,7 @@ def artefact(config: Config, study: str, name: str) -> Spec:
 
 
 def ledger(config: Config, name: str) -> Spec:
-    """The spec of the ledger of a config, by name: all claims, and the studies that judge some."""
+    """Return the spec of a config's ledger: all claims, and the studies that judge some."""
     return _sealed(
         {
             "kind": "ledger",
@@ -256,7 +256,7 @@ def ledger(config: Config, name: str) -> Spec:
 
 
 def ranks(config: Config) -> Spec:
-    """The spec of the ranks of methods, over the studies that tune all of theirs alike."""
+    """Return the spec of the ranks of methods over the tuned studies."""
     labels = {
         name: method.label
         for study in ranked(config)
@@ -268,13 +268,13 @@ def ranks(config: Config) -> Spec:
 
 
 def _bounds(config: Config) -> list[str]:
-    """The methods of ranked studies that are given what the others are not."""
+    """Return the methods of ranked studies that are given what the others are not."""
     methods = [one for name in ranked(config) for one in config.studies[name].methods.values()]
     return sorted({str(method.method) for method in methods if method.bound})
 
 
 def ranked(config: Config) -> list[str]:
-    """The studies whose methods can be ranked, if they are enough and share enough; else none."""
+    """Return the studies whose methods are ranked; none if they are few or share few methods."""
     judged = {
         name: one for name, one in config.studies.items() if one.tuning and "acc" in one.metrics
     }
@@ -287,12 +287,12 @@ def ranked(config: Config) -> list[str]:
 
 
 def judging(config: Config) -> list[str]:
-    """The studies that judge a claim."""
+    """Return the studies that judge a claim."""
     return [study for study in config.studies if claims.of_study(config, study)]
 
 
 def stage(metric: str) -> str:
-    """When a metric is taken: before, after or run."""
+    """Return when a metric is computed: before, after or run."""
     return components.metric(metric).stage
 
 
@@ -329,7 +329,7 @@ def write(spec: Spec, folder: Path) -> Path:
 
 
 def _parts(pipeline: list[Any], model: list[Any] | None) -> list[str]:
-    """The modules of the combinators, the learner and the model of a run."""
+    """Return the modules of the combinators, the learner and the model of a run."""
     *combinators, (learner, _) = pipeline
     modules = [components.module_name("combinators", name) for name, _ in combinators]
     modules.append(components.module_name("learners", learner))
@@ -375,7 +375,7 @@ def _of_study(config: Config, study: str, kind: str) -> Spec:
 
 
 def _claims(config: Config, study: str) -> list[Spec]:
-    """The claims that a study judges, each with the streams on which."""
+    """Return the claims that a study judges, each with the streams on which."""
     return [
         config.claims[name].model_dump(exclude_none=True) | {"streams": streams}
         for name, streams in claims.of_study(config, study).items()
@@ -383,7 +383,7 @@ def _claims(config: Config, study: str) -> list[Spec]:
 
 
 def _of_stream(config: Config, name: str, kind: Spec) -> Spec:
-    """The spec of a job that makes a stream, or a part of it."""
+    """Return the spec of a job that makes a stream, or a part of it."""
     family = components.module_name("streams", config.streams[name].family)
     return _sealed(kind | {"stream": name} | _source(config, name), family)
 
@@ -402,7 +402,7 @@ def _source(config: Config, name: str) -> Spec:
 
 
 def _on(device: str, spec: Spec) -> Spec:
-    """The spec of a run or warm-up on a device; on a GPU with the versions of its libraries."""
+    """Return the spec of a run or warm-up on a device; on a GPU with its libraries' versions."""
     if device == "cpu":
         return spec
     cuda = {"cuda": environment.cuda()} if spec["stack"] == "tensorflow" else {}
@@ -410,5 +410,5 @@ def _on(device: str, spec: Spec) -> Spec:
 
 
 def _sealed(spec: Spec, *modules: str) -> Spec:
-    """A spec with what its job runs: the code of the modules, and the packages they need."""
+    """Return a spec with what its job runs: the code of the modules, and the packages they need."""
     return spec_files.signed(spec | of_code(*modules))

@@ -1,4 +1,4 @@
-"""Which runs share a warm-up: data from before a stream, from which several methods learn alike.
+"""Warm-ups that several runs share: data from before a stream, learnt in the same way.
 
 Of a pipeline one component does the work of a warm-up, and what is around it asks that one to
 `begin`: the learner, or a combinator that lets what is inside it wait. Combinators say which, in
@@ -32,7 +32,7 @@ class Worker(NamedTuple):
 
 
 def worker(pipeline: Sequence[Sequence[Any]]) -> Worker | None:
-    """The worker of a pipeline, outermost first; None where every run does its own warm-up."""
+    """Return the component that does a pipeline's warm-up; None if every run does its own."""
     for place, (name, settings) in enumerate(pipeline):
         kind = "learners" if place == len(pipeline) - 1 else "combinators"
         if components.facts(kind, name).reveals:
@@ -62,6 +62,6 @@ def shared(spec: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def name(component: Sequence[Any], model: Sequence[Any] | None) -> str:
-    """The name of a warm-up, the same whatever else a study compares."""
+    """Return the name of a warm-up, the same whatever else a study compares."""
     decides = json.dumps([component, model], sort_keys=True)
     return f"{component[1]}-{hashlib.sha256(decides.encode()).hexdigest()[:8]}"

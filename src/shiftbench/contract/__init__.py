@@ -1,4 +1,4 @@
-"""What every component promises, as tests: over ours in tests/, over a user's by the verb `test`.
+"""Contract tests of components: ours run them in tests/, users run them with the verb `test`.
 
 Not imported by anything that runs: pytest is needed here alone.
 """

@@ -1,4 +1,4 @@
-"""What every learner and combinator promises; the first line of each test says it to a user."""
+"""Contract of learners and combinators; the first line of each test is shown to users."""
 
 from __future__ import annotations
 
@@ -38,11 +38,12 @@ PREDICTED = {
 
 @pytest.fixture(scope="module", params=CASES, ids=lambda case: "-".join(case))
 def case(request):
-    """One for all tests of a learner: it is pure, and tracing is what takes time here."""
+    """Share one learner among its tests: it is pure, and tracing takes the time here."""
     return PARTS.case(*request.param)
 
 
 def batch_of(problem: Problem, seed: int = 0) -> Batch:
+    """Return a batch of a problem, drawn with a seed."""
     return PARTS.batch(problem, seed)
 
 
@@ -58,6 +59,7 @@ def after(learner: Learner, problem: Problem, tasks: int, state=None, first: int
 
 
 def same(one: dict, two: dict) -> bool:
+    """Return whether two states or infos have the same arrays."""
     return one.keys() == two.keys() and all(np.array_equal(one[k], two[k]) for k in one)
 
 

@@ -1,4 +1,4 @@
-"""What every model promises; the first line of each test says it to a user."""
+"""Contract of models; the first line of each test is shown to users."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PARTS = Parts()
 
 
 def on_problem(name: str, function: str) -> tuple[Any, Problem]:
-    """What a function of the model makes with its defaults, on a problem that it takes."""
+    """Call a function of the model with default settings, on a problem that it takes."""
     if not components.defines(KIND, name, function):
         pytest.skip(f"no function {function}")
     module = components.load(KIND, name)

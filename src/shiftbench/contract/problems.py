@@ -32,7 +32,7 @@ S = 2
 
 @dataclass(frozen=True)
 class Parts:
-    """How large the problems are, and what is tried on them.
+    """Sizes of the problems, and the components that are tried on them.
 
     features: of classes, and of a word's contexts. regressors: of a series, of `points` rows a
     task. words: how many occur in counts of pairs; rows: of classes and counts in a task.

@@ -36,7 +36,7 @@ def failed(package: str) -> bool:
 
 
 class _Seen:
-    """What pytest tells: of each part how many tests it passed, and what it does not keep."""
+    """Results of pytest: the number of passed tests of each component, and its failures."""
 
     def __init__(self) -> None:
         self.passed: dict[tuple[str, str], int] = {}
@@ -72,7 +72,7 @@ def _part(item: Any) -> tuple[str, str]:
 
 
 def _told(item: Any, error: BaseException) -> str:
-    """What is not kept, and what was raised if that was no assertion, with its line."""
+    """Return the broken promise, and the error with its line if it was no assertion."""
     if isinstance(error, UserError):
         return str(error)
     folder = components.path(*_part(item)).parents[1]

@@ -1,4 +1,4 @@
-"""What every metric and artefact promises; the first line of each test says it to a user."""
+"""Contract of metrics and artefacts; the first line of each test is shown to users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose components are tried: ours, or those of one user's package."""
+"""Selection of the package whose components are tested: this one or a user's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every stream promises; the first line of each test says it to a user."""
+"""Contract of streams; the first line of each test is shown to users."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ every_stream = pytest.mark.parametrize("name", STREAMS)
 
 @functools.cache
 def built(name: str, realisations: int) -> xr.Dataset | xr.DataTree:
+    """Return the store of a stream with few realisations."""
     stream = components.load("streams", name)
     fields = {"realisations": realisations} | OTHERWISE.get(name, {})
     raw = RAW.get(name, lambda: Path("no-raw-files-for-the-default"))()
@@ -55,6 +56,7 @@ def late(store: xr.Dataset | xr.DataTree) -> int:
 
 
 def tasks(name: str) -> list[Task]:
+    """Return the tasks of three realisations, the warm-up first."""
     store, stream = built(name, 3), components.load("streams", name)
     first = -store.attrs["warm_up"]
     return [stream.task(store, [2, 0], t) for t in range(first, store.sizes["task"])]
@@ -68,6 +70,7 @@ def looked_back(name: str) -> list[Batch]:
 
 
 def batches(name: str) -> list[Batch]:
+    """Return all batches of a stream, with the test data of earlier tasks."""
     own = [batch for task in tasks(name) for batch in task if batch is not None]
     return own + looked_back(name)
 

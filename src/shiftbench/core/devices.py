@@ -1,4 +1,4 @@
-"""GPUs, which only processes see whose run asks for one.
+"""GPUs, which are visible only to processes whose run asks for one.
 
 GPUs are hidden from all other processes before anything numerical is imported. So a run on the
 processor gives the same bytes on a machine that has a GPU, and leaves it to those that asked.
@@ -32,7 +32,7 @@ _in_force = "cpu"
 def choose(kind: str) -> None:
     """Hide GPUs from this process and those that it starts (cpu), or let it have them (gpu).
 
-    Both before CUDA is at work, which importing TensorFlow does not yet set to work.
+    To be called before CUDA starts; importing TensorFlow does not start it.
     """
     global _in_force
     _in_force = kind

@@ -1,4 +1,4 @@
-"""What a component says of itself in `FACTS`, read alone from its file as its Settings are.
+"""Facts that a component declares in `FACTS`, which are read without the rest of its file.
 
 Words of a fact hold always, or with some settings: {word: condition}. A condition is True, or
 the values that settings take, {"setting": (values), "not other": (values)}, of which all must

@@ -92,7 +92,7 @@ class LoopMonitor:
         return number, self.states.get(number) or LoopState(0, 0, arrays)
 
     def poll(self, number: int, state: LoopState) -> None:
-        """Save the state of a loop if it is time to. Raises Interrupted if the task must stop."""
+        """Save the state of loop `number` of the task if due; raise Interrupted to stop it."""
         must_stop = bool(self._stop_reason())
         if not must_stop and time.monotonic() < self._due:
             return

@@ -63,13 +63,13 @@ class Estimator:
         }
 
     def of(self, spec: Mapping[str, Any]) -> Estimate:
-        """The estimate of a run or a warm-up."""
+        """Return the estimate of a run or a warm-up."""
         return self._of(
             records.alike(spec), records.pipeline(spec), records.amount(spec), spec["study"]
         )
 
     def of_record(self, one: Record) -> Estimate:
-        """The estimate of a run that is known, as if it were not yet done."""
+        """Return the estimate of a run that is known, as if it were not yet done."""
         return self._of(one.alike, one.pipeline, one.work, one.study)
 
     @cache  # noqa: B019  # an estimator lives as long as its process
@@ -124,7 +124,7 @@ def _apart(one: float, other: float) -> float:
 
 
 def _learner(pipeline: str) -> str:
-    """The learner and the model of a pipeline; of a warm-up, that it is one, too."""
+    """Return the learner and the model of a pipeline; of a warm-up, that it is one, too."""
     parts = pipeline.split("/")
     return "/".join(parts[-3:] if parts[0] == "warm-up" else parts[-2:])
 

@@ -193,7 +193,7 @@ def at_budget(path: Path, budget: str, known: Estimator) -> Iterator[tuple[str, 
 
 
 def _sources(path: Path) -> Iterator[tuple[str, str]]:
-    """The studies that a config takes from the library, by their names there."""
+    """Yield the studies that a config takes from the library, by their names there."""
     for entry in read(path).data.get("studies", ()):
         if isinstance(entry, str):
             yield entry, entry

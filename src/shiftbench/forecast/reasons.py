@@ -1,4 +1,4 @@
-"""Which jobs would run, and why: what Snakemake would say, with what is behind it.
+"""Jobs that would run, with the reason: Snakemake's, and the change behind it.
 
 Snakemake runs a job whose output is missing and wanted, that was made with another spec, command
 or set of inputs, whose input has changed since, that was killed, or that reads what another job

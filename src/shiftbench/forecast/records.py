@@ -112,7 +112,7 @@ def amount(spec: Mapping[str, Any]) -> float:
 
 
 def _of(path: Path) -> Iterator[Record]:
-    """The record of a run that is finished; none where its store is not there, or an old one."""
+    """Yield the record of a finished run; nothing if its store is missing or old."""
     store = path.with_name(path.name.removesuffix(COST) + STORE)
     try:
         yield of_spec(_spec(store), json.loads(path.read_text(encoding="utf-8")))
@@ -121,7 +121,7 @@ def _of(path: Path) -> Iterator[Record]:
 
 
 def _spec(store: Path) -> dict[str, Any]:
-    """The spec in the attributes of a store, of which nothing else is read."""
+    """Return the spec in the attributes of a store, of which nothing else is read."""
     with zipfile.ZipFile(store) as archive:
         return spec_files.parsed(json.loads(archive.read("zarr.json"))["attributes"]["spec"])
 

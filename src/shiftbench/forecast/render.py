@@ -29,7 +29,7 @@ BASES = {
 
 
 def lines(plan: Plan, cores: int) -> Iterator[str]:
-    """The plan in short: why, each study, what is worth a look, and all together."""
+    """Yield the plan in short: why, each study, what is worth a look, and all together."""
     runs = [one for one in plan.planned if one.job.rule in LEARNING]
     yield f"{plan.config}: {len(plan.planned):,} of {plan.jobs:,} jobs would run, {len(runs):,} of them runs or warm-ups"  # noqa: E501
     if not plan.planned:
@@ -64,7 +64,7 @@ def in_full(planned: Iterable[Planned]) -> Iterator[str]:
 
 
 def as_data(plan: Plan, cores: int) -> dict[str, Any]:
-    """The plan as JSON has it."""
+    """Return the plan as JSON has it."""
     return {
         "config": str(plan.config),
         "jobs_in_all": plan.jobs,
@@ -108,7 +108,7 @@ def hours(seconds: float) -> str:
 
 
 def span(seconds: float) -> str:
-    """A time in the unit that suits it."""
+    """Return a time in the unit that suits it."""
     for unit, size in (("days", 86400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.3g} {unit}"
@@ -185,7 +185,7 @@ def _worth_a_look(plan: Plan) -> Iterator[str]:
 
 
 def _of_gpus(runs: list[Planned]) -> str:
-    """The hours of GPUs, if a run asks for one."""
+    """Return the hours of GPUs, if a run asks for one."""
     seconds = gpu_seconds(runs)
     return f" {hours(seconds)} GPU-hours;" if seconds else ""
 

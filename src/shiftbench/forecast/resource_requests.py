@@ -34,11 +34,11 @@ class Asked:
             self._asked = json.loads(self._kept.read_text(encoding="utf-8"))
 
     def minutes(self, name: str, spec: Mapping[str, Any], said: Resources, attempt: int) -> int:
-        """The time limit of a job: near what it took before, then what is said of it."""
+        """Return the time limit of a job: near what it took before, then the study's."""
         return self._of(name, spec, said)[0] if attempt == 1 else said.minutes
 
     def memory_mb(self, name: str, spec: Mapping[str, Any], said: Resources, attempt: int) -> int:
-        """The memory: near what it took before, then what is said, then more at each attempt."""
+        """Return the memory: what it took before, then the study's, then more at each attempt."""
         first = attempt == 1
         return self._of(name, spec, said)[1] if first else said.memory_mb * (attempt - 1)
 

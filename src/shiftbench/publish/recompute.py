@@ -1,4 +1,4 @@
-"""What a crate says, computed again: runs from their specs and streams, scores from all runs.
+"""Recompute a crate: runs from their specs and streams, scores from all runs.
 
 Arrays of runs are `identical` to the last bit; `rounding`, apart by less than verify.ROUNDING of
 the largest number of the array; or `different`. Numbers of summaries have the verdicts of verify.
@@ -41,14 +41,14 @@ class Again(NamedTuple):
 
 
 def small(folder: Path) -> list[Path]:
-    """The runs of a crate that can be computed again here: small, and with their stream."""
+    """Return the runs of a crate that can be computed again here: small, and with their stream."""
     return [
         path for path in store_metadata.below(folder / result_files.RUNS) if is_small(folder, path)
     ]
 
 
 def is_small(folder: Path, run: Path) -> bool:
-    """Whether a run of a crate can be computed again here: small, and with its stream."""
+    """Return whether a run of a crate is small and has its stream, so that it can run here."""
     spec = store_metadata.spec(run)
     cost = atomic_files.read_json(
         run.with_name(run.name.removesuffix(store_metadata.SUFFIX) + result_files.COST)
@@ -68,7 +68,7 @@ def sample(runs: list[Path], number: int, seed: int) -> list[Path]:
 
 
 def again(folder: Path, run: Path) -> Again:
-    """Computes one run again, and compares. UserError where a signal ends that."""
+    """Compute one run again, and compares. UserError where a signal ends that."""
     spec = store_metadata.spec(run)
     stream = zarr_zip.read_any(_stream(folder, spec["stream"]["name"]))
     with TemporaryDirectory() as scratch:
@@ -92,14 +92,14 @@ def again(folder: Path, run: Path) -> Again:
 
 
 def with_scores(folder: Path) -> list[str]:
-    """The studies of a crate whose scores can be computed again: all it takes is there."""
+    """Return the studies of a crate whose scores can be computed again: all it takes is there."""
     return [
         study for study in result_files.studies(folder) if _has_all(folder, _scores(folder, study))
     ]
 
 
 def scores_again(folder: Path, study: str) -> Again:
-    """Computes the scores and the summary of a study again, of all its runs, and compares."""
+    """Compute the scores and the summary of a study again, of all its runs, and compares."""
     spec = _scores(folder, study)
     streams = {name: zarr_zip.read_any(_stream(folder, name)) for name in spec["streams"]}
     runs = [
@@ -122,7 +122,7 @@ def scores_again(folder: Path, study: str) -> Again:
 
 
 def compare(ours: xr.Dataset, theirs: xr.Dataset) -> dict[str, str]:
-    """The verdict on each array, by its name; an array that one side lacks is different."""
+    """Return the verdict on each array, by its name; an array that one side lacks is different."""
     names = sorted({str(name) for side in (ours, theirs) for name in side.variables})
     return {
         name: _compared(ours[name].values, theirs[name].values)
@@ -149,7 +149,7 @@ def _stream(folder: Path, name: str) -> Path:
 
 
 def _scores(folder: Path, study: str) -> specs.Spec:
-    """The spec of the scores of a study; empty where it was published before it was recorded."""
+    """Return the spec of a study's scores; empty if it was published before specs were recorded."""
     origin = atomic_files.read_json(
         result_files.study_folder(folder, study) / result_files.PROVENANCE
     )
@@ -157,18 +157,18 @@ def _scores(folder: Path, study: str) -> specs.Spec:
 
 
 def _rows(table: Path) -> list[str]:
-    """The rows of a table in an order of their own: a spec has forgotten that of the config."""
+    """Sort the rows of a table: a spec does not keep the order of the config."""
     return sorted(table.read_text(encoding="utf-8").splitlines())
 
 
 def _has_all(folder: Path, spec: specs.Spec) -> bool:
-    """Whether the runs of a study, and all its streams, are in the crate."""
+    """Return whether all runs and streams of a study are in the crate."""
     streams = [_stream(folder, name) for name in spec.get("streams", [])]
     runs = folder / result_files.RUNS / spec.get("study", "")
     return bool(spec) and runs.is_dir() and all(path.exists() for path in streams)
 
 
 def _other_code(spec: specs.Spec, *modules: str) -> list[str]:
-    """Words for code that is another here than that of a spec."""
+    """Say that the code here differs from the code of a spec."""
     same = digest.code(*modules) == spec["code"]
     return [] if same else ["the code here is not the code that made it"]

@@ -1,1 +1,1 @@
-"""What is kept on disk: zarr stores, raw files with checksums, checkpoints."""
+"""Files on disk: zarr stores, raw files with checksums, checkpoints."""

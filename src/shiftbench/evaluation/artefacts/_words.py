@@ -38,7 +38,7 @@ class WordHistory(NamedTuple):
 
     @property
     def seen(self) -> np.ndarray:
-        """Whether a word has occurred in a period or an earlier one [T, W]."""
+        """Return whether each word has occurred in a period or an earlier one [T, W]."""
         return np.logical_or.accumulate(self.present)
 
     @property

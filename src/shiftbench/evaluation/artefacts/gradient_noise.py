@@ -86,7 +86,7 @@ def _settings(run: xr.Dataset) -> dict[str, Any]:
 
 
 def _draw_curve(panel: Axes, run: xr.Dataset, field: str, style: dict[str, Any]) -> None:
-    """Draw the mean over seeds and tasks, with its spread, against the weights' width."""
+    """Draw the mean over tasks and seeds, with its spread, against the sd of the weights."""
     values = run[f"info_{field}"].transpose("seed", "task", "hypothesis").mean("task").values
     band = statistics.band(values, POSITIVE)
     sds = np.array(_settings(run)["sds"])

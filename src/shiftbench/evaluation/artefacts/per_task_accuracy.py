@@ -88,7 +88,7 @@ def _draw_reference(
 
 
 def _lines(study: StudyResults) -> str:
-    """Return the words on the vertical lines; empty if there are none."""
+    """Return the caption's clause on the vertical lines; empty if there are none."""
     has_lines = any(
         _continual.forgets(study, stream, name) and len(study.run(stream, name)["seed"])
         for stream in study.streams

@@ -250,7 +250,7 @@ def _failures(run: Run, now: Position, state: State, scores: dict[str, np.ndarra
 
 
 class _NotFinite(NamedTuple):
-    """Which seeds [S] have values that are not finite, and the name of the first array."""
+    """Seeds [S] whose values are not all finite, and the name of the first such array."""
 
     any: np.ndarray
     where: list[str]

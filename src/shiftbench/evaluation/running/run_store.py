@@ -39,7 +39,7 @@ def dataset(run: Run, position: Position) -> xr.Dataset:
 
 
 def _scores(run: Run, stacked: dict[str, np.ndarray]) -> np.ndarray:
-    """Return the scores [metric, S, task]."""
+    """Return the scores of the run's metrics [metric, S, task]; NaN where one was not recorded."""
     empty = np.full((len(run.numbers), run.problem.n_tasks), np.nan)
     scores = [stacked.get(SCORE + metric.name, empty) for metric in run.metrics]
     return np.array(scores).reshape(-1, *empty.shape)

@@ -68,7 +68,7 @@ def learn(spec: dict, problem: Problem, batch: Batch) -> Warmed:
 def beginning(
     spec: dict, stream: xr.Dataset | xr.DataTree, problem: Problem, warmed: Warmed | None
 ) -> Begin | None:
-    """Return the function that replaces a run's warm-up by a shared one; None without a shared one.
+    """Return the function that replaces a run's warm-up by a shared one; None if it shares none.
 
     spec: the spec of the run. warmed: the warm-up, if a job did it. The function raises
     LearnerError where the warm-up failed.

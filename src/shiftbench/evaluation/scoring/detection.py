@@ -1,4 +1,4 @@
-"""Which true shifts a history finds, with what delay, and its false alarms.
+"""True shifts that a history detects, their delays, and its false alarms.
 
 A history has found a true shift if it places a shift of its own at its task or later, but before
 the next true shift (or the end). The first such is the find, its delay the number of tasks from

@@ -46,7 +46,7 @@ def inferred(run: xr.Dataset) -> np.ndarray | None:
 
 
 def changepoints(run: xr.Dataset) -> list[np.ndarray] | None:
-    """Return the same as task numbers, one array a seed."""
+    """Return the inferred changepoints as task numbers, one array a seed; None without any."""
     flags = inferred(run)
     return None if flags is None else [np.flatnonzero(of_seed) for of_seed in flags]
 

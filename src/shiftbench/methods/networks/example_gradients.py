@@ -30,7 +30,7 @@ class Signal(NamedTuple):
 
 
 def signals(model: Model, linear: Linear, rows: Minibatch) -> tuple[tf.Tensor, list[Signal]]:
-    """Return the log likelihood of the rows [S, H K], and the signal of each layer."""
+    """Return the log likelihood [S, H K], summed over rows; each layer's inputs and gradients."""
     recorded: dict[Layer, tuple[tf.Tensor, tf.Tensor]] = {}
 
     def recording(layer: Layer, x: tf.Tensor) -> tf.Tensor:

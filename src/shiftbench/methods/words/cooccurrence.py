@@ -25,7 +25,7 @@ class Cooccurrence(NamedTuple):
 
     @property
     def transposed(self) -> Cooccurrence:
-        """The same counts with contexts as words."""
+        """Swap words and contexts of the counts."""
         return Cooccurrence(self.positives.T.tocsr(), self.share, self.mass)
 
     def dense(self, words: np.ndarray) -> np.ndarray:

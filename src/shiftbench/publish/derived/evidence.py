@@ -174,7 +174,7 @@ class PairedLead(NamedTuple):
 
     @property
     def resolved(self) -> bool:
-        """Whether the first method is significantly better."""
+        """Return whether the first method is significantly better."""
         return self.p < ALPHA and self.difference.mean > 0
 
 

@@ -23,8 +23,11 @@ OURS = ""
 
 
 class Line(NamedTuple):
-    """A method on a stream. source: the crate it is from; rank: 0 of one that has none, and why;
-    trials: of settings; seeds: with a score."""
+    """A row of a board: a method on a stream.
+
+    source: the crate of an entry, empty for our methods. rank: 0 without one; reason: why.
+    trials: of settings. seeds: with a score.
+    """
 
     source: str
     label: str
@@ -48,7 +51,7 @@ class Board(NamedTuple):
 def boards(
     results: Results, known: Mapping[str, Standings], entries: Sequence[Entry]
 ) -> tuple[list[Board], list[Entry]]:
-    """A board for each stream of ours that others have, and the entries that stand on none."""
+    """Return a board for each stream that entries share with our studies, and the other entries."""
     made, placed = [], set()
     for study in results.studies:
         metric = known[study.place].metric
@@ -64,7 +67,7 @@ def boards(
 
 
 def _settings(study: SiteStudy, stream: str) -> set[Conditions]:
-    """What our methods were given there."""
+    """Return the information that our methods were given in a study."""
     plan = study.plan.config
     if stream not in study.planned.streams:
         return set()
@@ -126,7 +129,7 @@ def _line(
 def _reason(
     study: SiteStudy, metric: str, ours: set[Conditions], seeds: list[int], entry: Entry
 ) -> str:
-    """Why an entry has no rank beside ours; empty where it has one."""
+    """Return why an entry has no rank beside our methods; empty if it has one."""
     return entry.problem or next(_unlike(study, metric, ours, seeds, entry), "")
 
 
@@ -148,7 +151,7 @@ def _unlike(
 
 
 def _scores(entry: Entry, metric: str, seeds: list[int]) -> np.ndarray:
-    """Of our seeds, or of all that it has where these are others."""
+    """Return the scores of an entry on our seeds, or on all its seeds if it has others."""
     if metric not in entry.scores:
         return np.array([np.nan])
     known = entry.scores[metric].dropna()
@@ -157,7 +160,7 @@ def _scores(entry: Entry, metric: str, seeds: list[int]) -> np.ndarray:
 
 
 def _seeds(study: SiteStudy, stream: str, metric: str) -> list[int]:
-    """The seeds of which any of ours has a score."""
+    """Return the seeds for which any of our methods has a score."""
     if study.scores is None:
         return []
     rows = study.scores[(study.scores["stream"] == stream) & (study.scores["metric"] == metric)]

@@ -9,7 +9,7 @@ from shiftbench.publish.site.collect import Row, SiteStudy
 
 
 def unit(metric: str) -> str:
-    """The unit of a metric as shown; empty where it has none."""
+    """Return the unit of a metric as shown; empty where it has none."""
     found = components.metric(metric).unit
     return "%" if found == "fraction" else found
 
