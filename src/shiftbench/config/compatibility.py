@@ -1,9 +1,9 @@
-"""Refuse what does not fit together in a config, by the facts of its components, before any run.
+"""Misfits of a config, found from what components declare, before anything runs.
 
-Pipelines have to fit streams (`fit_pipelines`); metrics and artefacts need something of the
-streams, of all predictions, and of what one learner offers. Every message has the reason and the
-remedy (`fit_reasons`). Places are as in `yaml_lines`. What has another error, such as an unknown
-name, is left to `config_checks`. The words: `fit_words`.
+Pipelines have to fit streams (`compatible_pipelines`). Metrics and artefacts need something of the
+streams, of all predictions, and of what at least one method offers. Every message has the reason
+and the remedy (`compatibility_reasons`). Other errors, such as an unknown name, are left to
+`config_checks`. The phrases for the words are in `compatibility_words`.
 """
 
 from __future__ import annotations
@@ -154,21 +154,21 @@ def _undeclared(place: Place, name: str, stream: Stream) -> Iterator[Problem]:
 
 
 def _study(place: Place, study: Study, streams: Mapping[str, Given]) -> Iterator[Problem]:
-    variants = {}
-    for (variant, pipeline), (name, stream) in product(study.pipelines.items(), streams.items()):
+    methods = {}
+    for (method, pipeline), (name, stream) in product(study.pipelines.items(), streams.items()):
         fitted = fit_pipeline(parts_of(pipeline), part_of_model(study), stream)
         if fitted is None:
             continue
         if fitted.misfit is None:
-            variants[name, variant] = fitted
+            methods[name, method] = fitted
         else:
             position, misfit = fitted.misfit
-            yield (*place, "methods", variant, "pipeline", position), reason_for(misfit)
+            yield (*place, "methods", method, "pipeline", position), reason_for(misfit)
     for position in range(len(study.words)):
         if (first := streams.get(study.streams[0])) and first.kind != "counts":
             words = f"words are those of counts, and {first.giver.label} gives {told([first.kind])}"
             yield (*place, "words", position), f"{words}; take them out"
-    peers = Peers(streams, variants)
+    peers = Peers(streams, methods)
     yield from _keeping(place, study, peers)
     for kind in ("metrics", "artefacts"):
         for position, name in enumerate(getattr(study, kind)):
@@ -179,7 +179,7 @@ def _study(place: Place, study: Study, streams: Mapping[str, Given]) -> Iterator
 
 def _keeping(place: Place, study: Study, peers: Peers) -> Iterator[Problem]:
     """Learners whose predictions cannot be kept, since they are not of classes."""
-    found = {name: fit.prediction for (_, name), fit in peers.variants.items()}
+    found = {name: fit.prediction for (_, name), fit in peers.methods.items()}
     other = [name for name, prediction in found.items() if prediction != "categorical"]
     if study.keeps and other:
         names = listed(f'"{name}"' for name in other)
@@ -198,12 +198,12 @@ def _tuning(place: Place, study: Study, config: Config) -> Iterator[Problem]:
     found = {name: given(name, stream) for name, stream in changed.items()}
     streams = {name: one for name, one in found.items() if one}
     model = part_of_model(study)
-    variants: dict[tuple[str, str], Fitted] = {}
+    methods: dict[tuple[str, str], Fitted] = {}
     for (learner, pipeline), (name, stream) in product(study.pipelines.items(), streams.items()):
         fitted = fit_pipeline(parts_of(pipeline), model, stream)
         if fitted is None or fitted.misfit:
             continue
-        variants[name, learner] = fitted
+        methods[name, learner] = fitted
         for key, values in tuning.space(study, learner).items():
             if key.partition(".")[0] not in dict(pipeline):
                 continue
@@ -213,7 +213,7 @@ def _tuning(place: Place, study: Study, config: Config) -> Iterator[Problem]:
                 yield (*place, "methods", learner, key), reason_for(misfit)
     metric = known_part("metrics", study.tuning.metric)
     for learner in study.pipelines:
-        own = {key: one for key, one in variants.items() if key[1] == learner}
+        own = {key: one for key, one in methods.items() if key[1] == learner}
         for text in _judging(metric, Peers(streams, own)) if metric else ():
             yield (*place, "metric"), text
 
@@ -221,16 +221,16 @@ def _tuning(place: Place, study: Study, config: Config) -> Iterator[Problem]:
 def _configurations(name: str, study: Study, streams: Mapping[str, Given]) -> Iterator[Problem]:
     """Misfits of configurations, of methods that fit as they are; each reason once."""
     model, seen = part_of_model(study), set[str]()
-    for (variant, pipeline), stream in product(study.pipelines.items(), streams.values()):
+    for (method, pipeline), stream in product(study.pipelines.items(), streams.values()):
         fitted = fit_pipeline(parts_of(pipeline), model, stream)
         if fitted is None or fitted.misfit:
             continue
         for seed in range(study.seeds):
-            parts = parts_of(random_settings.pipeline(name, study, variant, seed))
+            parts = parts_of(random_settings.pipeline(name, study, method, seed))
             tried = fit_pipeline(parts, model, stream)
             text = reason_for(tried.misfit[1]) if tried and tried.misfit else ""
             if text not in {*seen, ""}:
-                yield ("studies", name, "configurations"), f"{variant}, seed {seed}: {text}"
+                yield ("studies", name, "configurations"), f"{method}, seed {seed}: {text}"
             seen.add(text)
 
 
@@ -238,24 +238,24 @@ def _judging(part: Part, peers: Peers) -> Iterator[str]:
     """Yield why a metric or an artefact cannot be had of these streams and methods."""
     wrong = [why(misfit) for now in peers.streams.values() if (misfit := misfit_of(part, now))]
     yield from wrong
-    if wrong or not peers.variants:
+    if wrong or not peers.methods:
         return
     judges, needed = part.words("judges"), part.words("from_learner")
     other: dict[str, list[str]] = {}
-    for (_, variant), fitted in peers.variants.items():
+    for (_, method), fitted in peers.methods.items():
         if judges and fitted.prediction not in judges:
-            other.setdefault(fitted.prediction, []).append(variant)
-    for prediction, variants in other.items():
-        names = listed(f'"{name}"' for name in dict.fromkeys(variants))
+            other.setdefault(fitted.prediction, []).append(method)
+    for prediction, methods in other.items():
+        names = listed(f'"{name}"' for name in dict.fromkeys(methods))
         text = f"{part.label} judges {told(sorted(judges), 'or')}, and {names} predict"
         yield f"{text} {told([prediction])}; {other_metric(part, prediction, peers)}"
-    if needed and not any(needed <= fitted.offers for fitted in peers.variants.values()):
+    if needed and not any(needed <= fitted.offers for fitted in peers.methods.values()):
         yield f"{part.label} needs a learner with {_lacking(part, needed, peers)}"
 
 
 def _lacking(part: Part, needed: frozenset[str], peers: Peers) -> str:
     """Say which abilities no method of the study offers, and which components offer them."""
-    offered = frozenset().union(*(fitted.offers for fitted in peers.variants.values()))
+    offered = frozenset().union(*(fitted.offers for fitted in peers.methods.values()))
     words = sorted(needed - offered) or sorted(needed)
     found = [
         f'"{name}"{"" if when is True else f" ({spelled(when)})"}'

@@ -95,10 +95,10 @@ class Fitted(NamedTuple):
 
 
 class Peers(NamedTuple):
-    """Who metrics and artefacts are about: the variants on each stream, fitted."""
+    """Who metrics and artefacts are about: the methods on each stream, fitted."""
 
     streams: Mapping[str, Given]
-    variants: Mapping[tuple[str, str], Fitted]
+    methods: Mapping[tuple[str, str], Fitted]
 
 
 def given(name: str, stream: Stream) -> Given | None:

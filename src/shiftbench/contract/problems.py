@@ -87,7 +87,7 @@ class Parts:
         return Problem("word", (self.features,), 2, self.rows, 3)
 
     def problem(self, kind: str, heads: bool = False) -> Problem:
-        """The problem of a kind, as `fit_words.KINDS` names it."""
+        """Return the problem of a kind, one of `core.facts.KINDS`."""
         of_kind = {
             "classes": self.headed if heads else self.classes,
             "two-classes": self.two_classes,
