@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> int:
 
 
 def entry() -> None:
-    """Return the command `shiftbench`."""
+    """Run the command `shiftbench`."""
     sys.exit(main(sys.argv[1:]))
 
 

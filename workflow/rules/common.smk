@@ -1,4 +1,4 @@
-"""What the rules share: the config, checked as a whole; the plan of its jobs; helper functions.
+"""Code that the rules share: the checked config, the list of its jobs, and helper functions.
 
 No TensorFlow here: on a cluster every job reads these files.
 """
@@ -48,12 +48,12 @@ MODULE = workflow.modifier.namespace
 
 
 def place(path):
-    """Where a path of ours is that is in none of the rules, below the prefix of the module."""
+    """Return a path that stands in no rule, with the prefix of the module if we are one."""
     return workflow.pathvars.apply(workflow.modifier.modify_path(path))
 
 
 def chosen_config():
-    """The one config file: of a module what the parent gives, else that of the command line."""
+    """Return the config file: as a module the file that the parent gives, else --configfile."""
     if MODULE:
         return Path(place(f"<results>/{MODULE}/{MODULE}.yaml"))
     if workflow.config_settings.config:
@@ -92,7 +92,7 @@ if not workflow.output_settings.dryrun:
 
 
 def package():
-    """The command that calls the package that planned a job, wherever it is started."""
+    """Return the command that calls this package, from any folder."""
     in_image = (
         DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method
     )
@@ -137,7 +137,7 @@ RESULTS = Path(place("<bench>"))
 
 @cache
 def requests():
-    """What jobs ask a cluster for; the forecast is imported when it is first needed."""
+    """Return the requests of jobs on a cluster; the forecast is imported on first use."""
     from shiftbench.forecast import plan, resource_requests
 
     known = cache(plan.estimator) if IS_MAIN else None
@@ -145,7 +145,7 @@ def requests():
 
 
 class Call:
-    """How a job is called, which is no part of what it makes.
+    """The call of a job, on which its result does not depend.
 
     Snakemake keeps no record of a param of this type, so that nothing runs again when a checkout
     has moved.
@@ -156,7 +156,7 @@ class Call:
 
     @cached_property
     def call(self):
-        """The command up to the files; writes the file of the spec, as a job will read it.
+        """Return the command up to the files, and write the spec file that the job will read.
 
         It is asked for by the main process before the job runs, and again on a node that starts
         Snakemake, where the folder of the results may be another one.
@@ -192,7 +192,7 @@ wildcard_constraints:
 
 
 def say_what_is_to_do():
-    """Gives the logger plugin of `shiftbench run` what it shows progress with."""
+    """Give the logger plugin of `shiftbench run` the forecast that it shows progress with."""
     from shiftbench.forecast import plan, progress
 
     expected = progress.of_jobs(
@@ -208,7 +208,7 @@ def say_what_is_to_do():
 
 
 def planned(wildcards, rule):
-    """The job of a rule with these wildcards."""
+    """Return the job of a rule with these wildcards."""
     try:
         return JOBS[rule, *wildcards]
     except KeyError:
@@ -218,12 +218,12 @@ def planned(wildcards, rule):
 
 
 def of_job(rule, field):
-    """A function from wildcards to what the plan says of a job."""
+    """Return a function from wildcards to a field of the job."""
     return lambda wildcards: getattr(planned(wildcards, rule), field)
 
 
 def inputs(rule):
-    """A function from wildcards to what a job reads; no prefix of a module moves user's files."""
+    """Return a function from wildcards to the inputs; no module prefix moves user's files."""
 
     def listed(wildcards):
         job = planned(wildcards, rule)
@@ -233,16 +233,15 @@ def inputs(rule):
 
 
 def called(rule):
-    """A function from wildcards to how a job is called."""
+    """Return a function from wildcards to the call of the job."""
     return lambda wildcards: Call(planned(wildcards, rule))
 
 
 def asked(rule, key):
-    """A function from wildcards to what a job asks for: minutes, or memory_mb.
+    """Return a function from wildcards to the minutes or memory_mb that a job asks for.
 
-    What learns asks for what such jobs took before. A limit near what a job needs is for those
-    who start a job again that has reached it: where there are no retries, it asks for what is
-    said of it.
+    With retries a training job asks for what such jobs took before, since a limit that is too
+    low only costs a retry. Without retries it asks for what the study says.
     """
 
     def ask(wildcards, attempt):
@@ -256,14 +255,14 @@ def asked(rule, key):
 
 
 def resource(rule, key):
-    """A function from wildcards to what the plan says that a job needs."""
+    """Return a function from wildcards to a resource of the job."""
     return lambda wildcards: getattr(planned(wildcards, rule).resources, key)
 
 
 def wanted(*studies):
-    """All that is made of some studies, and of their trials where they are tuned.
+    """Return all outputs of some studies, and of the trials of tuned ones.
 
-    Stores are asked for by name. Snakemake does not miss a file in the middle while what is made
+    Stores are listed by name. Snakemake does not miss a file in the middle while what is made
     from it is there: after a rerun that was killed when the old store was gone already, or in a
     fresh clone, which has the published summaries, figures and tables.
     """
@@ -278,13 +277,13 @@ def all_results():
 
 
 def wildcard_of(*rules):
-    """A pattern of the last wildcard of the jobs of some rules."""
+    """Return a pattern of the last wildcard of the jobs of some rules."""
     values = {job.wildcards[-1] for job in JOBS.values() if job.rule in rules}
     return "|".join(sorted(values)) or "(?!)"
 
 
 def fetched_datasets():
-    """A pattern of the data sets that can be fetched; others are put in place by hand."""
+    """Return a pattern of the data sets that can be fetched; others are put there by hand."""
     return "|".join(name for name, dataset in raw.table().items() if dataset.files)
 
 
