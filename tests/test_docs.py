@@ -118,9 +118,15 @@ def anchors(document: str) -> set[str]:
 @pytest.fixture
 def checkout(tmp_path) -> Path:
     """A copy of the repository with this environment, with quick configs and few tests."""
-    made = (".git", ".venv*", ".snakemake", "data", "results", "__pycache__", ".*cache")
+    patterns = (".git", ".venv*", ".snakemake", "__pycache__", ".*cache")
+    ignored = shutil.ignore_patterns(*patterns)
+
+    def left_out(folder: str, names: list[str]) -> set[str]:
+        top = {"tests", "data", "results"} if Path(folder) == ROOT else set()
+        return top | ignored(folder, names)
+
     copy = tmp_path / "shiftbench"
-    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns("tests", *made))
+    shutil.copytree(ROOT, copy, ignore=left_out)
     (copy / "tests").mkdir()
     shutil.copy(ROOT / "tests" / "core" / "test_seeds.py", copy / "tests")
     (copy / ".venv").symlink_to(sys.prefix)
