@@ -195,9 +195,7 @@ def say_what_is_to_do():
     """Give the logger plugin of `shiftbench run` the forecast that it shows progress with."""
     from shiftbench.forecast import plan, progress
 
-    expected = progress.of_jobs(
-        workflow.dag.needrun_jobs(), CONFIG, plan.estimator()
-    )
+    expected = progress.of_jobs(workflow.dag.needrun_jobs(), CONFIG, plan.estimator())
     cores = workflow.resource_settings.cores or os.cpu_count()
     first = progress.first_results(CONFIG, RESULTS)
     made = progress.Progress(expected, cores, first)
@@ -269,7 +267,12 @@ def wanted(*studies):
     names = {name + end for name in studies for end in ("", jobs.TRIALS)}
     plans = [plan for name, plan in CONFIG.studies.items() if name in names]
     streams = {stream for plan in plans for stream in plan.streams}
-    return [file for job in JOBS.values() if job.is_of(names, streams) for file in job.wanted]
+    return [
+        file
+        for job in JOBS.values()
+        if job.is_of(names, streams)
+        for file in job.wanted
+    ]
 
 
 def all_results():
