@@ -47,7 +47,7 @@ test-long: $(STAMP) ## Run the tests that take long by nature
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "long and not faults" $(ARGS)
 
 test-peers: $(PEERS) ## Run the tests that need a browser, validators or an S3 server
-	@.venv-peers/bin/python -m pytest -q -n 2 --dist worksteal -m peers tests/site tests/publishing \
+	@.venv-peers/bin/python -m pytest -q -n 2 --dist worksteal -m peers tests/publish \
 		$(ARGS)
 
 test-cluster: $(STAMP) ## Run the tests on a Slurm of two nodes, which apt installs
