@@ -1,8 +1,8 @@
 """Stores of one file: a labelled data set as zarr inside a zip, equal content in equal bytes.
 
-xarray writes a zarr (format 3) folder, which is packed into a zip with sorted names and a fixed
-date. So Snakemake sees one output and may compare it by checksum. A store is read into memory as a
-whole; the checksums inside the zip reveal a damaged file.
+xarray writes a zarr (format 3), which is packed into a zip with sorted names and a fixed date.
+So Snakemake sees one output and may compare it by checksum. A store is written and read as a whole,
+in memory; the checksums inside the zip reveal a damaged file.
 """
 
 from __future__ import annotations
@@ -38,10 +38,11 @@ def write(dataset: xr.Dataset | xr.DataTree, path: Path) -> None:
     Equal content gives equal bytes: the order of variables and of attributes has no effect.
     """
     path = Path(path)
+    pieces: dict[str, Buffer] = {}
+    for group, content in _groups(dataset).items():
+        _write_group(content, MemoryStore(pieces), group)
     with scratch.beside(path) as folder:
-        for group, content in _groups(dataset).items():
-            _write_group(content, folder / "store", group)
-        _pack(folder / "store", folder / "packed")
+        _pack(pieces, folder / "packed")
         os.replace(folder / "packed", path)
 
 
@@ -119,10 +120,10 @@ def _groups(dataset: xr.Dataset | xr.DataTree) -> dict[str, xr.Dataset]:
     return {node.path: node.to_dataset(inherit=False) for node in dataset.subtree}
 
 
-def _write_group(dataset: xr.Dataset, folder: Path, group: str) -> None:
+def _write_group(dataset: xr.Dataset, store: MemoryStore, group: str) -> None:
     prepared = _sorted_attributes(_zarr_text(dataset.drop_encoding()))
     prepared.to_zarr(
-        folder,
+        store,
         mode="w-",
         group=group.strip("/") or None,
         encoding={str(name): _encoding(array) for name, array in prepared.variables.items()},
@@ -180,16 +181,14 @@ def _in_order(value: Any) -> Any:
     return value
 
 
-def _pack(folder: Path, target: Path) -> None:
-    """Zip the files of `folder` in the order of their names, with a fixed date."""
-    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+def _pack(pieces: Mapping[str, Buffer], target: Path) -> None:
+    """Zip the pieces of a store in the order of their names, with a fixed date."""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:
-        for name in names:
-            if (folder / name).is_file():
-                entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
-                entry.create_system = 3
-                entry.external_attr = 0o644 << 16
-                archive.writestr(entry, (folder / name).read_bytes())
+        for name in sorted(pieces):
+            entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+            entry.create_system = 3
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, pieces[name].to_bytes())
     with target.open("rb+") as packed:
         os.fsync(packed.fileno())
 
