@@ -7,10 +7,11 @@ import pytest
 from scipy.special import softmax
 from scipy.stats import entropy
 
+from shiftbench.core import seeds
 from shiftbench.core.interface import Problem
 from shiftbench.methods.models import linear
 from shiftbench.methods.models._model import point
-from shiftbench.methods.networks import sampling
+from shiftbench.methods.networks import random, sampling
 from shiftbench.methods.networks.backend import tf
 
 PROBLEM = Problem("classification", (2,), n_outputs=3, n_train=5, n_tasks=1)
@@ -43,3 +44,12 @@ def test_classes_without_probability_add_nothing():
     size = linear.build(linear.Settings(), PROBLEM).size
     prediction, _ = predicted(np.full((1, size), 1e4) * np.arange(size))
     assert np.isfinite(prediction.entropy).all() and prediction.entropy == pytest.approx(0)
+
+
+@pytest.mark.parametrize(("number", "others"), [(8, 5), (11, 6), (2, 1), (5, 2**20)])
+def test_signs_are_those_of_the_normal_draws_that_follow(number, others):
+    keys = seeds.block([0, 1], "signs")
+    whole = random.normals(keys, [number + others])
+    first, signs = random.normals_and_signs(keys, number, others)
+    np.testing.assert_array_equal(first, whole[:, :number])
+    np.testing.assert_array_equal(signs, np.sign(whole[:, number:]))

@@ -13,7 +13,7 @@ from shiftbench.methods.models._model import Linear
 from shiftbench.methods.networks import mean_field, parameter_layout, sampling, weight_draws
 from shiftbench.methods.networks.backend import tf
 from shiftbench.methods.networks.mean_field import MeanField
-from shiftbench.methods.networks.random import fold_in, normals
+from shiftbench.methods.networks.random import fold_in, normals, normals_and_signs
 from shiftbench.methods.networks.training import Minibatch
 from shiftbench.methods.networks.weight_draws import Draws, Noise
 from shiftbench.methods.posteriors import radial
@@ -39,8 +39,12 @@ def noise_of_steps(draws: Draws, rows: int, seeds: tf.Tensor) -> Callable[[tf.Te
 
 def noise(draws: Draws, rows: int, seeds: tf.Tensor) -> Noise:
     """Return the noise of one draw, not from a table."""
-    numbers = normals(fold_in(seeds, 0), [1, weight_draws.numbers_needed(draws, rows)])
-    return weight_draws.noise(draws, numbers, rows)
+    count, keys = weight_draws.numbers_needed(draws, rows), fold_in(seeds, 0)
+    if draws.estimator == "flipout" and draws.blocks is None:
+        size = draws.model.size
+        numbers, signs = normals_and_signs(keys, size, count - size)
+        return weight_draws.noise(draws, numbers[:, tf.newaxis], rows, signs[:, tf.newaxis])
+    return weight_draws.noise(draws, normals(keys, [1, count]), rows)
 
 
 def drawn(draws: Draws, mean: tf.Tensor, sd: tf.Tensor, seeds: tf.Tensor, rows: int) -> Linear:

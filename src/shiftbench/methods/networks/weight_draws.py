@@ -91,13 +91,19 @@ class Noise(NamedTuple):
     rows: list[tf.Tensor]
 
 
-def noise(draws: Draws, numbers: tf.Tensor, n: int) -> Noise:
-    """Return the noise from standard normal numbers [S, K, numbers_needed]."""
+def noise(draws: Draws, numbers: tf.Tensor, n: int, signs: tf.Tensor | None = None) -> Noise:
+    """Return the noise from standard normal numbers [S, K, numbers_needed].
+
+    signs: of the rows, for flipout; the numbers then are those of the parameters only.
+    """
     model, rows = draws.model, _row_sizes(draws, n)
     if draws.estimator == "local":
         return Noise(None, tf.split(numbers, rows, -1))
-    rest = [] if draws.blocks is None else [radial.n_tensors(draws.blocks)]
-    eps, *rest = tf.split(numbers, [model.size, *rows, *rest], -1)
+    if signs is not None:
+        eps, rest = numbers, tf.split(signs, rows, -1)
+    else:
+        radii = [] if draws.blocks is None else [radial.n_tensors(draws.blocks)]
+        eps, *rest = tf.split(numbers, [model.size, *rows, *radii], -1)
     if draws.blocks is not None:
         eps = radial.noise(eps, rest.pop(), draws.blocks)
     if draws.truncation is not None:
