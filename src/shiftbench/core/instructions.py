@@ -35,7 +35,9 @@ PINS = {
     "NUMBA_CPU_FEATURES": "",
 }
 """Environment variables of portable instructions, by the libraries that read them."""
-XLA, XLA_PIN = "XLA_FLAGS", "--xla_cpu_max_isa=AVX2"
+XLA = "XLA_FLAGS"
+# The second turns off the library YNNPACK, whose products and sums take the widest instructions.
+XLA_PINS = ("--xla_cpu_max_isa=AVX2", "--xla_cpu_experimental_ynn_fusion_type=")
 """The same for graphs that TensorFlow compiles; the variable may hold flags of others too."""
 
 _in_force: str | None = None
@@ -56,8 +58,8 @@ def choose(kind: str) -> None:
             os.environ[name] = value
         elif os.environ.get(name) == value:
             del os.environ[name]
-    others = [flag for flag in os.environ.get(XLA, "").split() if flag != XLA_PIN]
-    flags = " ".join([*others, XLA_PIN] if pinned else others)
+    others = [flag for flag in os.environ.get(XLA, "").split() if flag not in XLA_PINS]
+    flags = " ".join([*others, *XLA_PINS] if pinned else others)
     if flags or XLA in os.environ:
         os.environ[XLA] = flags
 
@@ -91,7 +93,7 @@ def processor() -> str:
 
 def _is_pinned() -> bool:
     pinned = all(os.environ.get(name) == value for name, value in PINS.items())
-    return pinned and XLA_PIN in os.environ.get(XLA, "").split()
+    return pinned and set(XLA_PINS) <= set(os.environ.get(XLA, "").split())
 
 
 def _of_processor(key: str) -> str:
