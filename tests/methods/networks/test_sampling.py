@@ -12,7 +12,8 @@ from shiftbench.core.interface import Problem
 from shiftbench.methods.models import linear
 from shiftbench.methods.models._model import point
 from shiftbench.methods.networks import random, sampling
-from shiftbench.methods.networks.backend import tf
+from shiftbench.methods.networks.backend import graph, tf
+from shiftbench.methods.networks.random import fold_in, normals
 
 PROBLEM = Problem("classification", (2,), n_outputs=3, n_train=5, n_tasks=1)
 INPUTS = np.random.default_rng(0).normal(size=(1, 5, 2)).astype(np.float32)
@@ -53,3 +54,38 @@ def test_signs_are_those_of_the_normal_draws_that_follow(number, others):
     first, signs = random.normals_and_signs(keys, number, others)
     np.testing.assert_array_equal(first, whole[:, :number])
     np.testing.assert_array_equal(signs, np.sign(whole[:, number:]))
+
+
+@pytest.mark.parametrize("draws", [1, 3])
+@pytest.mark.parametrize("rows", [5, 12_000], ids=["one piece", "two pieces"])
+def test_a_network_is_traced_once(draws, rows):
+    """However many draws and pieces of the data there are: tracing costs more than the numbers."""
+    model, traced = linear.build(linear.Settings(), PROBLEM), []
+    draw = sampling.gaussian(tf.zeros([1, 2, model.size]), tf.ones([1, 2, model.size]))
+
+    def forward(linear_maps, inputs):
+        traced.append(1)
+        return model.forward(linear_maps, inputs)
+
+    counted = model._replace(forward=forward)
+    data = np.zeros((1, rows, 2), np.float32), np.zeros((1, rows), int), np.ones((1, rows), bool)
+    seeds = np.ones((1, 2), np.int32)
+    graph(lambda: sampling.expected_log_likelihood(counted, draw, data, draws, seeds).mean)()
+    assert len(traced) == 1
+    graph(lambda: sampling.predictive_moments(counted, draw, draws, seeds, data[0]))()
+    assert len(traced) == 2
+
+
+@pytest.mark.parametrize("draws", [1, 2, 5])
+def test_sums_from_the_first_draw(draws):
+    """Against NumPy: the first value, and the sums over draws of offsets and of their squares."""
+    seeds = np.arange(6, dtype=np.int32).reshape(3, 2)
+
+    def value(draw_seeds):
+        return 1e3 + normals(draw_seeds, [2])
+
+    values = np.stack([value(fold_in(seeds, i)) for i in range(draws)]).astype(float)
+    first, offsets, squares = graph(lambda: sampling.from_first(value, tf.square, draws, seeds))()
+    np.testing.assert_array_equal(first, values[0])
+    np.testing.assert_allclose(offsets, (values - values[0]).sum(axis=0), atol=1e-3)
+    np.testing.assert_allclose(squares, ((values - values[0]) ** 2).sum(axis=0), atol=1e-3)

@@ -44,12 +44,35 @@ def repeat(
     start: int = 0,
     step: int = 1,
 ) -> Any:
-    """Return the nest of tensors after state = body(i, state) for i in range(start, stop, step)."""
+    """Return the nest of tensors after state = body(i, state) for i in range(start, stop, step).
+
+    A single step is no loop, which takes longer to trace.
+    """
+    first = tf.constant(start)
+    if isinstance(stop, int) and len(range(start, stop, step)) == 1:
+        return body(first, state)
 
     def advance(i: tf.Tensor, now: Any) -> tuple[tf.Tensor, Any]:
         return i + step, body(i, now)
 
-    return tf.while_loop(lambda i, _: i < stop, advance, (tf.constant(start), state))[1]
+    return tf.while_loop(lambda i, _: i < stop, advance, (first, state))[1]
 
 
-__all__ = ["fused", "graph", "repeat", "tf"]
+def traced(function: Callable[[tf.Tensor], tf.Tensor]) -> Callable[[tf.Tensor], tf.Tensor]:
+    """Return a function of an integer that is traced once, here, wherever it is called.
+
+    `output_shapes` of it is the shape of its result. It may use tensors of the graph around it.
+    """
+    return tf.function(function, autograph=False).get_concrete_function(tf.TensorSpec([], tf.int32))
+
+
+def summed(term: Callable[[tf.Tensor], tf.Tensor], stop: int, step: int = 1) -> tf.Tensor:
+    """Return term(0) + term(step) + ..., with arguments below stop, added in this order."""
+    if stop <= step:
+        return term(tf.constant(0))
+    once = traced(term)
+    zeros = tf.zeros(once.output_shapes)
+    return repeat(lambda i, sums: sums + once(i), zeros, stop, step=step)
+
+
+__all__ = ["fused", "graph", "repeat", "summed", "tf", "traced"]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from shiftbench.methods.networks import elbo
-from shiftbench.methods.networks.backend import repeat, tf
-from shiftbench.methods.networks.random import fold_in
+from shiftbench.methods.networks import elbo, sampling
+from shiftbench.methods.networks.backend import tf
 from shiftbench.methods.networks.training import Data, Minibatch, shuffled, take
 from shiftbench.methods.networks.weight_draws import Draws
 
@@ -19,16 +18,12 @@ def over_draws(
     It is the root of the mean variance over parameters. Needs two draws or more; they are computed
     one at a time, for memory.
     """
-    # Relative to the first draw: squares of the sums themselves would lose the differences.
-    first = gradient(fold_in(seeds, 0))
 
-    def add(i: tf.Tensor, sums: tuple[tf.Tensor, tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
-        offset = gradient(fold_in(seeds, i)) - first
-        return sums[0] + offset, sums[1] + tf.reduce_sum(tf.square(offset), -1)
+    def squared(offset: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_sum(tf.square(offset), -1)
 
-    zeros = tf.zeros_like(first), tf.zeros(first.shape[:2])
-    offsets, squares = repeat(add, zeros, draws, start=1)
-    total = squares - tf.reduce_sum(tf.square(offsets), -1) / draws
+    first, offsets, squares = sampling.from_first(gradient, squared, draws, seeds)
+    total = squares - squared(offsets) / draws
     return tf.sqrt(tf.maximum(total, 0.0) / ((draws - 1) * first.shape[-1]))
 
 

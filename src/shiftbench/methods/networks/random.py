@@ -2,6 +2,9 @@
 
 Hypotheses of one repetition share their draws (common random numbers). So no difference in noise
 blurs the comparison of two hypotheses, and a draw costs the same for one hypothesis as for a beam.
+
+The operations are those of TensorFlow's first version: one for each seed, where tf.random makes
+three and their constants, which take longer to trace and give the same numbers.
 """
 
 from __future__ import annotations
@@ -15,18 +18,22 @@ PHILOX = 1
 
 
 def fold_in(seeds: tf.Tensor, data: tf.Tensor | int) -> tf.Tensor:
-    """Return the seeds [S, 2], each folded with a number such as a step."""
-    return _each(lambda seed: tf.random.experimental.stateless_fold_in(seed, data), seeds)
+    """Return the seeds [S, 2], each folded with a number such as a step.
+
+    As tf.random.experimental.stateless_fold_in.
+    """
+    first = _each(tf.raw_ops.StatelessRandomUniformFullInt, seeds, [], dtype=tf.int32)
+    return tf.stack([first, tf.fill([seeds.shape[0]], data)], axis=1)
 
 
 def normals(seeds: tf.Tensor, shape: Sequence[int]) -> tf.Tensor:
-    """Return standard normal draws [S, *shape]."""
-    return _each(lambda seed: tf.random.stateless_normal(shape, seed), seeds)
+    """Return standard normal draws [S, *shape], as tf.random.stateless_normal."""
+    return _each(tf.raw_ops.StatelessRandomNormal, seeds, shape)
 
 
 def uniforms(seeds: tf.Tensor, shape: Sequence[int]) -> tf.Tensor:
-    """Return uniform draws [S, *shape] from [0, 1)."""
-    return _each(lambda seed: tf.random.stateless_uniform(shape, seed), seeds)
+    """Return uniform draws [S, *shape] from [0, 1), as tf.random.stateless_uniform."""
+    return _each(tf.raw_ops.StatelessRandomUniform, seeds, shape)
 
 
 def normals_and_signs(seeds: tf.Tensor, number: int, others: int) -> tuple[tf.Tensor, tf.Tensor]:
@@ -67,5 +74,14 @@ def _signs(words: tf.Tensor) -> tf.Tensor:
     return tf.reshape(tf.where(turns == 0, 0.0, signs), words.shape)
 
 
-def _each(draw: Callable[[tf.Tensor], tf.Tensor], seeds: tf.Tensor) -> tf.Tensor:
-    return tf.stack([draw(seed) for seed in tf.unstack(seeds)])
+def integers(seeds: tf.Tensor, stop: int) -> tf.Tensor:
+    """Return integers [S] from 0 up to `stop`, without it, as tf.random.stateless_uniform."""
+    limits = {"minval": tf.constant(0), "maxval": tf.constant(stop)}
+    return _each(tf.raw_ops.StatelessRandomUniformInt, seeds, [], **limits)
+
+
+def _each(
+    draw: Callable[..., tf.Tensor], seeds: tf.Tensor, shape: Sequence[int], **keywords: tf.Tensor
+) -> tf.Tensor:
+    size = tf.constant(shape, tf.int32)
+    return tf.stack([draw(shape=size, seed=seed, **keywords) for seed in tf.unstack(seeds)])

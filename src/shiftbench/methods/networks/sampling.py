@@ -9,8 +9,8 @@ import numpy as np
 
 from shiftbench.core.interface import Categorical, Gaussian, Info, Predictive
 from shiftbench.methods.models._model import Linear, Model, log_likelihood_of, mean_and_sd, point
-from shiftbench.methods.networks.backend import repeat, tf
-from shiftbench.methods.networks.random import fold_in, normals
+from shiftbench.methods.networks.backend import repeat, summed, tf, traced
+from shiftbench.methods.networks.random import fold_in, integers, normals
 from shiftbench.methods.networks.training import Data, Minibatch, total
 
 TABLE = 2**20
@@ -44,12 +44,10 @@ def table(seeds: tf.Tensor, size: int) -> tf.Tensor:
 
 def excerpt(numbers: tf.Tensor, seeds: tf.Tensor, size: int) -> tf.Tensor:
     """Return `size` successive numbers [S, size] from a random place of each table [S, T]."""
-    parts = []
-    for row, seed in zip(tf.unstack(numbers), tf.unstack(seeds), strict=True):
-        last = (numbers.shape[1] - size) // ALIGNED + 1
-        place = ALIGNED * tf.random.stateless_uniform([], seed, 0, last, tf.int32)
-        parts.append(tf.slice(row, [place], [size]))
-    return tf.stack(parts)
+    places = ALIGNED * integers(seeds, (numbers.shape[1] - size) // ALIGNED + 1)
+    rows, begins = tf.unstack(numbers), tf.unstack(places[:, tf.newaxis])
+    length = tf.constant([size])
+    return tf.stack([tf.slice(*row, length) for row in zip(rows, begins, strict=True)])
 
 
 def gaussian(mean: tf.Tensor, sd: tf.Tensor) -> Draw:
@@ -63,8 +61,7 @@ def gaussian(mean: tf.Tensor, sd: tf.Tensor) -> Draw:
 
 def average(function: Callable[[tf.Tensor], tf.Tensor], draws: int, seeds: tf.Tensor) -> tf.Tensor:
     """Return the mean over draws of function(seeds of a draw); one draw at a time, for memory."""
-    first = function(fold_in(seeds, 0))
-    return repeat(lambda i, sums: sums + function(fold_in(seeds, i)), first, draws, start=1) / draws
+    return summed(lambda i: function(fold_in(seeds, i)), draws) / draws
 
 
 def expected_log_likelihood(
@@ -85,17 +82,32 @@ def expected_log_likelihood(
 
         return total(piece, data, size)
 
-    first = of_draw(fold_in(seeds, 0))
-
-    def add(i: tf.Tensor, sums: tuple[tf.Tensor, tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
-        # Relative to the first draw: squares of the sums themselves would lose the differences.
-        offset = of_draw(fold_in(seeds, i)) - first
-        return sums[0] + offset, sums[1] + tf.square(offset)
-
-    zero = tf.zeros_like(first)
-    offsets, squares = repeat(add, (zero, zero), draws, start=1)
+    first, offsets, squares = from_first(of_draw, tf.square, draws, seeds)
     variance = (squares - tf.square(offsets) / draws) / (draws - 1 if draws > 1 else np.nan)
     return LogLikelihood(first + offsets / draws, tf.sqrt(tf.maximum(variance, 0.0) / draws))
+
+
+def from_first(
+    function: Callable[[tf.Tensor], tf.Tensor],
+    square: Callable[[tf.Tensor], tf.Tensor],
+    draws: int,
+    seeds: tf.Tensor,
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Return function(seeds of the first draw), and two sums over all draws.
+
+    The sums are of the offsets from the first draw, and of square(offset): squares of the values
+    themselves would lose the differences.
+    """
+    once = traced(lambda i: function(fold_in(seeds, i)))
+    value = tf.zeros(once.output_shapes)
+
+    def add(i: tf.Tensor, now: tuple[tf.Tensor, ...]) -> tuple[tf.Tensor, ...]:
+        value = once(i)
+        first = tf.where(i > 0, now[0], value)
+        offset = value - first
+        return first, now[1] + offset, now[2] + square(offset)
+
+    return repeat(add, (value, value, square(value)), draws)
 
 
 def info(

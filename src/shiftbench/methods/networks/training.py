@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from shiftbench.methods.networks.backend import repeat, tf
+from shiftbench.methods.networks.backend import summed, tf
 from shiftbench.methods.networks.optimisers import (
     Adam,
     Descent,
@@ -126,12 +126,12 @@ def total(function: Callable[[Minibatch], tf.Tensor], data: Data, size: int = 50
     s, n = data[2].shape
     size = min(size, n)
 
-    def piece(first: tf.Tensor | int) -> tf.Tensor:
+    def piece(first: tf.Tensor) -> tf.Tensor:
         index = first + tf.range(size)
         rows = take(*data, tf.tile(tf.minimum(index, n - 1)[tf.newaxis], [s, 1]))
         return function(rows._replace(mask=rows.mask * tf.cast(index < n, tf.float32)))
 
-    return repeat(lambda first, sums: sums + piece(first), piece(0), n, start=size, step=size)
+    return summed(piece, n, size)
 
 
 def minimise(
