@@ -40,6 +40,9 @@ def main(arguments):
             print("out", os.getcwd(), os.environ["COLOUR"], sys.stdin.read())
             print("err", os.getppid(), file=sys.stderr)
             return 0
+        case ["clusters"]:
+            print(os.environ["SHIFTBENCH_CLUSTERS"])
+            return 0
         case ["wait", path]:
             signal.signal(signal.SIGTERM, lambda *_: os._exit(7))
             open(path, "w").write(str(os.getpid()))
@@ -48,9 +51,9 @@ def main(arguments):
 """
 DOORS = (
     "__init__", "__main__", "core/__init__", "core/compiled_cache", "core/devices",
-    "core/errors", "core/instructions", "runtime/__init__", "runtime/crash_report",
-    "runtime/forkserver_client", "runtime/graceful_stop", "runtime/parent_death",
-    "runtime/signals", "cli/__init__", "cli/forkserver",
+    "core/errors", "core/instructions", "core/shared_clusters", "runtime/__init__",
+    "runtime/crash_report", "runtime/forkserver_client", "runtime/graceful_stop",
+    "runtime/parent_death", "runtime/signals", "cli/__init__", "cli/forkserver",
 )  # fmt: skip
 
 PATIENCE_SECONDS = 300
@@ -121,6 +124,13 @@ def test_streams_folder_and_environment_are_those_of_the_client(environment, tmp
 def test_job_runs_in_a_fork_of_one_server(environment) -> None:
     parents = {_run(environment, "tell", input="").stderr for _ in range(2)}
     assert len(parents) == 1
+
+
+def test_jobs_share_a_folder_of_compiled_code(environment) -> None:
+    """It ends with the server, whatever folder the client's environment names."""
+    named = environment | {"SHIFTBENCH_CLUSTERS": "/elsewhere"}
+    folder = environment[forkserver_client.VARIABLE]
+    assert _run(named, "clusters").stdout == f"{folder}\n"
 
 
 def test_defect_shows_its_traceback(environment) -> None:

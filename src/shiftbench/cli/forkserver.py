@@ -24,6 +24,8 @@ import traceback
 from contextlib import suppress
 from typing import NoReturn
 
+from shiftbench.core import shared_clusters
+from shiftbench.runtime import forkserver_client
 from shiftbench.runtime.forkserver_client import LENGTH
 from shiftbench.runtime.parent_death import die_with_parent
 from shiftbench.runtime.signals import exit_status
@@ -211,6 +213,7 @@ def _work(job: list, streams: list[int]) -> NoReturn:
         os.chdir(folder)
         os.environ.clear()
         os.environ.update(environment)
+        os.environ[shared_clusters.VARIABLE] = environment[forkserver_client.VARIABLE]
         from shiftbench.cli.main import main
 
         status = main(arguments)

@@ -17,6 +17,8 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from shiftbench.core import shared_clusters
+
 
 @functools.cache
 def _tensorflow() -> ModuleType:
@@ -24,6 +26,7 @@ def _tensorflow() -> ModuleType:
     import tensorflow
 
     threads = int(os.environ.get("SHIFTBENCH_THREADS", "1"))
+    shared_clusters.use(threads)
     tensorflow.config.threading.set_intra_op_parallelism_threads(threads)
     tensorflow.config.threading.set_inter_op_parallelism_threads(1)
     tensorflow.config.experimental.enable_op_determinism()

@@ -49,7 +49,8 @@ def run(command: list[str]) -> int:
         if server:
             server.stdin.close()  # type: ignore[union-attr]  # this ends the server
             server.wait()
-        shutil.rmtree(folder)
+        # A child that was killed may still be writing there (core/shared_clusters.py).
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def request(stack: str, arguments: list[str]) -> int | None:

@@ -58,10 +58,10 @@ def repeat(
     return tf.while_loop(lambda i, _: i < stop, advance, (first, state))[1]
 
 
-def traced(function: Callable[[tf.Tensor], tf.Tensor]) -> Callable[[tf.Tensor], tf.Tensor]:
+def traced(function: Callable[[tf.Tensor], tf.Tensor]) -> Any:
     """Return a function of an integer that is traced once, here, wherever it is called.
 
-    `output_shapes` of it is the shape of its result. It may use tensors of the graph around it.
+    Its `output_shapes` is the shape of a result. It may use tensors of the graph around it.
     """
     return tf.function(function, autograph=False).get_concrete_function(tf.TensorSpec([], tf.int32))
 
