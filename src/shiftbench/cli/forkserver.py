@@ -46,13 +46,14 @@ def serve(light: int, tensorflow: int) -> None:
 
 def _preload_light() -> None:
     """Import what jobs import, but nothing of shiftbench, whose files may change meanwhile."""
+    import annotated_types
     import matplotlib.backends.backend_agg
     import matplotlib.backends.backend_svg
     import matplotlib.figure
     import numba
     import pandas
     import psutil
-    import pydantic
+    import pydantic.type_adapter
     import scipy.optimize
     import scipy.stats
     import seaborn
