@@ -11,7 +11,12 @@ import pytest
 # Its asserts are those of tests, and should tell the values.
 pytest.register_assert_rewrite("shiftbench.contract")
 
-LONGEST = ("test_every_command_of_the_readme", "test_all_compiled_code_side_by_side")
+LONGEST = (
+    "test_every_command_of_the_docs",
+    "test_all_compiled_code_side_by_side",
+    "test_every_command_of_the_readme",
+    "test_a_machine_without_a_network_installs_from_the_wheelhouse",
+)
 """Minutes each, for which one process would wait for another at the end."""
 
 

@@ -1,14 +1,13 @@
 """Jobs that stop for ever at a named point, in processes of their own, so that a test can
 kill them there.
 
-The processes are forks of a server that has the slow imports behind it, all but TensorFlow,
-by the standard library's multiprocessing.
+The processes are forks of a server that has the slow imports behind it, all but TensorFlow (see
+forked.py).
 """
 
 from __future__ import annotations
 
 import itertools
-import multiprocessing
 import os
 import signal
 import sys
@@ -20,6 +19,7 @@ from typing import Any
 
 from shiftbench.cli import main
 from tests import interrupting
+from tests.forked import processes
 
 PATIENCE_SECONDS = 300
 """For what happens sooner or later on any machine."""
@@ -34,13 +34,10 @@ WATCHED = (
 )  # fmt: skip
 """The modules at whose lines a signal is sent."""
 
-_processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(["numba", "pydantic", "xarray", "zarr"])
-
 
 def run(arguments: list[str]) -> None:
     """Runs a verb to its good end, with a checkpoint after every task."""
-    process = _processes.Process(target=_work, args=(arguments, "", None))
+    process = processes.Process(target=_work, args=(arguments, "", None))
     process.start()
     process.join(PATIENCE_SECONDS)
     assert process.exitcode == 0
@@ -48,8 +45,8 @@ def run(arguments: list[str]) -> None:
 
 def kill_at(point: str, arguments: list[str]) -> None:
     """Runs a verb until it is at a point (see POINTS), and kills it there."""
-    ours, theirs = _processes.Pipe(duplex=False)
-    process = _processes.Process(target=_work, args=(arguments, point, theirs))
+    ours, theirs = processes.Pipe(duplex=False)
+    process = processes.Process(target=_work, args=(arguments, point, theirs))
     process.start()
     theirs.close()
     assert ours.poll(PATIENCE_SECONDS)
@@ -61,7 +58,7 @@ def kill_at(point: str, arguments: list[str]) -> None:
 
 def stop_when(reached: Callable[[], bool], arguments: list[str]) -> tuple[int, float]:
     """Runs a verb until something is so, then tells it to stop; its exit status, and how soon."""
-    process = _processes.Process(target=_work, args=(arguments, "", None))
+    process = processes.Process(target=_work, args=(arguments, "", None))
     process.start()
     given_up = time.monotonic() + PATIENCE_SECONDS
     while not reached() and time.monotonic() < given_up:
@@ -78,8 +75,8 @@ def signal_at(target: int, arguments: list[str]) -> tuple[str, int]:
 
     The line, empty if the verb has not so many of them, and its exit status.
     """
-    ours, theirs = _processes.Pipe(duplex=False)
-    process = _processes.Process(target=_interrupted, args=(arguments, target, theirs))
+    ours, theirs = processes.Pipe(duplex=False)
+    process = processes.Process(target=_interrupted, args=(arguments, target, theirs))
     process.start()
     theirs.close()
     process.join(PATIENCE_SECONDS)

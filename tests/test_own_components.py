@@ -11,6 +11,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from tests import forked
+
 ROOT = Path(__file__).parents[1]
 NEAREST_MEAN = '''\
 """Classes by the nearest mean of their rows so far, in probabilities of a fixed width.
@@ -118,18 +120,14 @@ def project(tmp_path_factory) -> Path:
     return folder
 
 
-def called(folder: Path, *arguments: str, status: int = 0) -> str:
-    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=folder, env=environment, text=True, capture_output=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == status, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+def called(folder: Path, module: str, *arguments: str, status: int = 0) -> str:
+    done = forked.python(module, *arguments, cwd=folder, source=ROOT / "src")
+    assert done.returncode == status, done.stdout[-3000:]
     return done.stdout
 
 
 def test_they_pass_the_contract(project) -> None:
-    said = called(project, "-m", "shiftbench", "test", "parts_of_mine").splitlines()
+    said = called(project, "shiftbench", "test", "parts_of_mine").splitlines()
     assert [line.split(" (")[0] for line in said] == [
         "keeps  learners my-oga", "keeps  learners nearest-mean",
     ]  # fmt: skip
@@ -160,7 +158,7 @@ def test_what_they_do_not_keep_is_said_in_words_with_the_file(tmp_path) -> None:
     for name, (old, new) in BROKEN.items():
         assert old in NEAREST_MEAN
         (learners / f"{name}.py").write_text(NEAREST_MEAN.replace(old, new))
-    said = called(tmp_path, "-m", "shiftbench", "test", "broken_parts", status=1)
+    said = called(tmp_path, "shiftbench", "test", "broken_parts", status=1)
     of_part = {part.split()[1]: part for part in said.split("FAILS")[1:]}
     assert of_part.keys() == BROKEN.keys()
     for name, words in SAID.items():
@@ -170,10 +168,12 @@ def test_what_they_do_not_keep_is_said_in_words_with_the_file(tmp_path) -> None:
 
 def test_they_are_checked_listed_run_and_judged_like_ours(project) -> None:
     listed = called(
-        project, "-m", "shiftbench", "list", "learners", "--for", "digits", "--config", "mine.yaml"
+        project, "shiftbench", "list", "learners", "--for", "digits", "--config", "mine.yaml"
     )
     assert "nearest-mean" in listed and "my-oga" not in listed
-    called(project, "-c", JOBS)
+    jobs = [sys.executable, "-c", JOBS]
+    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+    subprocess.run(jobs, cwd=project, env=environment, check=True)
     regret = pd.read_csv(project / "results/studies/regret/summary.csv").set_index(
         ["learner", "metric"]
     )

@@ -1,20 +1,53 @@
-"""Copies of the repository in which a workflow may run."""
+"""Copies of the repository in which a workflow may run; Snakemake on them."""
 
 from __future__ import annotations
 
+import re
 import shutil
+import subprocess
 from pathlib import Path
 
+from tests import forked
+
 ROOT = Path(__file__).parents[2]
+# In the place of __main__.py: makes the files of a job.
+FAKE = """
+import sys
+from pathlib import Path
+arguments = sys.argv[1:]
+made = arguments[arguments.index("--output") + 1 :]
+for path in made[: [text.startswith("--") for text in made].index(True)]:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(" ".join(arguments))
+"""
 
 
 def repository(folder: Path, config: str) -> Path:
     """What a workflow needs of the repository, with config/mine.yaml; nothing has run in it."""
     for name in ("src", "workflow", "profiles", "envs"):
-        ignored = shutil.ignore_patterns("__pycache__", "*.sif")
+        # Compiled files too, less those that another process is just writing.
+        ignored = shutil.ignore_patterns("compiled-*", "*.pyc.*", "*.sif")
         shutil.copytree(ROOT / name, folder / name, ignore=ignored)
     for name in ("Snakefile", "Makefile"):
         shutil.copy(ROOT / name, folder)
     (folder / "config").mkdir()
     (folder / "config/mine.yaml").write_text(config)
     return folder
+
+
+def faked(folder: Path, config: str, more: str = "") -> Path:
+    """Such a copy whose jobs only make their files, and do what `more` says."""
+    repository(folder, config)
+    (folder / "src/shiftbench/__main__.py").write_text(FAKE + more)
+    return folder
+
+
+def snakemake(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Snakemake on one core in a copy, with its own code and its config."""
+    options = ("--cores", "1", "--configfile", "config/mine.yaml")
+    return forked.python("snakemake", *arguments, *options, cwd=folder, source=folder / "src")
+
+
+def jobs(said: str) -> list[str]:
+    """The messages of the jobs that Snakemake tells of."""
+    return re.findall(r"^Job \d+: (.*)$", said, re.MULTILINE)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import forked
 from tests.workflow import copies
 
 CONFIG = """\
@@ -44,12 +45,9 @@ def test_every_command_of_the_page_is_run_by_a_test() -> None:
 def run(folder: Path, *arguments: str) -> None:
     """Snakemake on the config of the folder; what it says of steps of ten seconds takes one."""
     config = ["--configfile", "config/mine.yaml", "--latency-wait", "5"]
-    done = subprocess.run(
-        [sys.executable, "-m", "snakemake", *arguments, *config,
-         "--seconds-between-status-checks", "1"],
-        cwd=folder, env=os.environ | {"PYTHONPATH": str(folder / "src")},
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
+    quick = ["--seconds-between-status-checks", "1"]
+    source = folder / "src"
+    done = forked.python("snakemake", *arguments, *config, *quick, cwd=folder, source=source)
     assert done.returncode == 0, done.stdout
 
 

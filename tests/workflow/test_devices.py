@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from types import SimpleNamespace
 
 from snakemake_executor_plugin_slurm.utils import set_gres_string
 
+from tests import forked
 from tests.workflow import copies
 
 CONFIG = """\
@@ -33,12 +31,9 @@ def test_slurm_is_asked_for_a_gpu_for_the_runs_that_want_one(tmp_path) -> None:
     rules = folder / "workflow/rules/run.smk"
     # What has a message is shown without its resources.
     rules.write_text(re.sub(r" +message:\n.*\n", "", rules.read_text()))
-    done = subprocess.run(
-        [sys.executable, "-m", "snakemake", "--profile", "profiles/slurm", "--dry-run",
-         "--configfile", "config/mine.yaml", "--quiet", "host"],
-        cwd=folder, env=os.environ | {"PYTHONPATH": str(folder / "src")},
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
+    options = ("--profile", "profiles/slurm", "--dry-run", "--quiet", "host")
+    arguments = (*options, "--configfile", "config/mine.yaml")
+    done = forked.python("snakemake", *arguments, cwd=folder, source=folder / "src")
     assert done.returncode == 0, done.stdout
     shown = re.findall(
         r"output: \S*?((?:runs|warm-ups)/\S+).*?resources: (.*?)\n", done.stdout, re.DOTALL

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from tests import forked
+
 ROOT = Path(__file__).parents[2]
 
 
-def called(folder: Path, *arguments: str, status: int = 0) -> str:
-    """What a command of Python's says, in a copy of a project."""
-    done = subprocess.run(
-        [sys.executable, "-m", *arguments],
-        cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-    )  # fmt: skip
+def called(folder: Path, module: str, *arguments: str, status: int = 0) -> str:
+    """What `python -m MODULE` says, in a copy of a project."""
+    done = forked.python(module, *arguments, cwd=folder, source=ROOT / "src")
     assert done.returncode == status, done.stdout[-3000:]
     return done.stdout
 

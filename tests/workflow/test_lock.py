@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import platform
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests import forked
 
 ROOT = Path(__file__).parents[2]
 CONFIG = """\
@@ -36,11 +36,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def snakemake(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "snakemake", STORE, "--snakefile", ROOT / "Snakefile",
-         "--cores", "1", "--configfile", "mine.yaml", *arguments],
-        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300,
-    )  # fmt: skip
+    options = ("--snakefile", ROOT / "Snakefile", "--cores", "1", "--configfile", "mine.yaml")
+    done = forked.python("snakemake", STORE, *options, *arguments, cwd=folder)
     assert done.returncode == 0, done.stdout
     return done.stdout
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
 import pytest
 
+from tests import forked
 from tests.workflow import copies
-from tests.workflow.test_rerun import FAKE, LIMIT, _jobs
 
 MINE = """\
 streams:
@@ -62,19 +61,14 @@ TOY = {
 
 
 def _snakemake(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
-    environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
-    return subprocess.run(
-        [sys.executable, "-m", "snakemake", "--cores", "1", *arguments],
-        cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        text=True, timeout=LIMIT,
-    )  # fmt: skip
+    return forked.python("snakemake", "--cores", "1", *arguments, cwd=folder)
 
 
 def _plan(folder: Path, *arguments: str) -> set[str]:
     """The messages of the jobs that would run."""
     done = _snakemake(folder, "--dry-run", *arguments)
     assert done.returncode == 0, done.stdout
-    return {job for job in _jobs(done.stdout) if not job.endswith(" done")}
+    return {job for job in copies.jobs(done.stdout) if not job.endswith(" done")}
 
 
 def _files(folder: Path) -> set[str]:
@@ -86,10 +80,9 @@ def _files(folder: Path) -> set[str]:
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the repository whose jobs only make their files."""
-    folder = copies.repository(tmp_path_factory.mktemp("copy") / "it's a checkout", MINE)
+    folder = copies.faked(tmp_path_factory.mktemp("copy") / "it's a checkout", MINE)
     shutil.copy(copies.ROOT / "config/embedded.yaml", folder / "config")
     source = folder / "src/shiftbench"
-    (source / "__main__.py").write_text(FAKE)
     settings = "class Settings:\n"
     toy = (source / "data/series/toy_step.py").read_text()
     with_path = toy.replace(settings, f"{settings}    path: str\n")

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.workflow import copies
-from tests.workflow.test_rerun import FAKE
-
-LIMIT = 1200
-"""Seconds that no call takes; they only end a hang."""
 
 CONFIG = """\
 seeds_per_job: 2
@@ -46,25 +38,19 @@ steps-are-found:
 
 def _snakemake(folder: Path, *arguments: str) -> set[str]:
     """The messages of the jobs that Snakemake plans or runs."""
-    done = subprocess.run(
-        [sys.executable, "-m", "snakemake", *arguments, "--cores", "1",
-         "--configfile", "config/mine.yaml"],
-        cwd=folder, env=os.environ | {"PYTHONPATH": str(folder / "src")},
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT,
-    )  # fmt: skip
+    done = copies.snakemake(folder, *arguments)
     assert done.returncode == 0, done.stdout
-    return set(re.findall(r"^Job \d+: (.*)$", done.stdout, re.MULTILINE))
+    return set(copies.jobs(done.stdout))
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the repository in which the workflow has run; `said`: the jobs that ran."""
-    folder = copies.repository(tmp_path_factory.mktemp("copy") / "repository", CONFIG)
+    folder = copies.faked(tmp_path_factory.mktemp("copy") / "repository", CONFIG)
     methods = (copies.ROOT / "config/methods/li2021vbs.yaml").read_text()
     for name, text in (("claims", CLAIMS), ("methods", methods)):
         (folder / "config" / name).mkdir()
         (folder / "config" / name / "li2021vbs.yaml").write_text(text)
-    (folder / "src/shiftbench/__main__.py").write_text(FAKE)
     (folder / "said").write_text("\n".join(_snakemake(folder)))
     return folder
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +10,7 @@ import pytest
 from PIL import Image
 
 from shiftbench.cli import main
-from tests import own_words
+from tests import forked, own_words
 from tests.workflow.copies import ROOT
 
 CONFIG = """\
@@ -54,12 +51,8 @@ def pictures(folder: Path) -> None:
 
 
 def snakemake(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "snakemake", "--snakefile", ROOT / "Snakefile", "--cores", "1",
-         "--configfile", "mine.yaml", *arguments],
-        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
-    )  # fmt: skip
+    options = ("--snakefile", ROOT / "Snakefile", "--cores", "1", "--configfile", "mine.yaml")
+    done = forked.python("snakemake", *options, *arguments, cwd=folder, source=ROOT / "src")
     assert done.returncode == 0, done.stdout
     return done.stdout
 

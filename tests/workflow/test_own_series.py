@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import os
-import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +13,10 @@ import pytest
 from shiftbench.cli import user
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.scoring import results, segmentation
+from tests import forked
+from tests.workflow import copies
 from tests.workflow.copies import ROOT
 
-LIMIT = 600
-"""Seconds that no call takes; they only end a hang."""
 MARKS = '{"ann": [45, 90], "bob": [44]}'
 
 
@@ -34,17 +30,15 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 
 def snakemake(*arguments: str) -> str:
-    command = [sys.executable, "-m", "snakemake", "-s", str(ROOT / "Snakefile")]
-    command += ["--configfile", "changes.yaml", "--cores", "2", *arguments]
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LIMIT)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    return done.stdout + done.stderr
+    options = ("-s", ROOT / "Snakefile", "--configfile", "changes.yaml", "--cores", "2")
+    done = forked.python("snakemake", *options, *arguments, cwd=Path.cwd(), source=ROOT / "src")
+    assert done.returncode == 0, done.stdout[-3000:]
+    return done.stdout
 
 
 def planned() -> list[str]:
     """The messages of the jobs of a dry run, without those of targets."""
-    return re.findall(r"^Job \d+: (.*)", snakemake("--dry-run"), re.MULTILINE)
+    return copies.jobs(snakemake("--dry-run"))
 
 
 def changepoints() -> dict[str, list[int]]:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +11,7 @@ import pytest
 
 from shiftbench.cli import main
 from shiftbench.evaluation.artefacts import changepoint_dates
-from tests import own_data
+from tests import forked, own_data
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "table"
@@ -30,12 +27,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def snakemake(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "snakemake", "--snakefile", ROOT / "Snakefile", "--cores", "1",
-         "--configfile", "changes.yaml", *arguments],
-        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-    )  # fmt: skip
+    options = ("--snakefile", ROOT / "Snakefile", "--cores", "1", "--configfile", "changes.yaml")
+    done = forked.python("snakemake", *options, *arguments, cwd=folder, source=ROOT / "src")
     assert done.returncode == 0, done.stdout
     return done.stdout
 

@@ -6,36 +6,32 @@ On a copy of the repository whose jobs only make their files, as in test_rerun.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.workflow.test_rerun import CODE, COMMENT, _snakemake, edit, finished  # noqa: F401
+from tests import forked
+from tests.workflow import copies
+from tests.workflow.conftest import COMMENT
 
-LIMIT = 600
-"""Seconds that no call takes; they only end a hang."""
+# As `python -m shiftbench` is another program in the copy.
+PROGRAM = "import sys; from shiftbench.cli.main import main; sys.exit(main(sys.argv[1:]))"
 
 
 def _planned(folder: Path) -> list[dict]:
     """The jobs of `shiftbench plan`, as the copy's own code tells them."""
-    call = "import sys; from shiftbench.cli.main import main; sys.exit(main(sys.argv[1:]))"
-    done = subprocess.run(
-        [sys.executable, "-c", call, "plan", "config/mine.yaml", "--json"],
-        cwd=folder, env=os.environ | {"PYTHONPATH": str(folder / "src")},
-        capture_output=True, text=True, timeout=LIMIT,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    (folder / "program.py").write_text(PROGRAM)
+    arguments = ("plan", "config/mine.yaml", "--json")
+    done = forked.python("program", *arguments, cwd=folder, source=folder / "src")
+    assert done.returncode == 0, done.stdout
     return json.loads(done.stdout)["jobs"]
 
 
 def _dry(folder: Path) -> Counter[str]:
     """How many jobs of each rule Snakemake would run."""
-    done = _snakemake(folder, "--dry-run", "--quiet", "reason")
+    done = copies.snakemake(folder, "--dry-run", "--quiet", "reason")
     assert done.returncode == 0, done.stdout
     lines = done.stdout.partition("-------  -------\n")[2] or done.stdout.partition("--\n")[2]
     rows = [line.split() for line in lines.partition("\n\n")[0].splitlines()]
@@ -44,7 +40,7 @@ def _dry(folder: Path) -> Counter[str]:
 
 
 @pytest.fixture(scope="module")
-def ours(finished: Path) -> Path:  # noqa: F811
+def ours(finished: Path) -> Path:
     """The copy in which the workflow has run."""
     assert not _planned(finished)
     return finished
@@ -54,13 +50,13 @@ def _said(planned: list[dict]) -> set[str]:
     return {f"{one['kind']}: {one['words']}" for job in planned for one in job["reasons"]}
 
 
-def test_a_comment_runs_nothing(ours: Path, edit: Callable) -> None:  # noqa: F811
+def test_a_comment_runs_nothing(ours: Path, edit: Callable) -> None:
     edit("src/shiftbench/methods/learners/map.py", COMMENT)
     assert _planned(ours) == []
     assert not _dry(ours)
 
 
-def test_a_function_a_method_and_seeds(ours: Path, edit: Callable) -> None:  # noqa: F811
+def test_a_function_a_method_and_seeds(ours: Path, edit: Callable) -> None:
     edit(
         "src/shiftbench/methods/learners/map.py",
         ("\ndef build(", "\ndef added():\n    return 1\n\n\ndef build("),
@@ -80,7 +76,7 @@ def test_a_function_a_method_and_seeds(ours: Path, edit: Callable) -> None:  # n
 
 
 @pytest.mark.long
-def test_a_stream_a_package_and_a_store_that_is_gone(ours: Path, edit: Callable) -> None:  # noqa: F811
+def test_a_stream_a_package_and_a_store_that_is_gone(ours: Path, edit: Callable) -> None:
     gone = ours / "results/mine/runs/image-study/images/vcl/0-1.zarr.zip"
     content = gone.read_text()
     gone.unlink()
@@ -99,7 +95,10 @@ def test_a_stream_a_package_and_a_store_that_is_gone(ours: Path, edit: Callable)
 @pytest.mark.long
 def test_a_store_that_another_has_changed(ours: Path) -> None:
     stream = ours / "results/mine/streams/images.zarr.zip"
-    stream.write_text(stream.read_text() + "changed")
+    content = stream.read_text()
+    stream.write_text(content + "changed")
     planned = _planned(ours)
-    assert Counter(job["rule"] for job in planned) == _dry(ours)
+    dry = _dry(ours)
+    stream.write_text(content)
+    assert Counter(job["rule"] for job in planned) == dry
     assert f"input: {stream.relative_to(ours)} is another" in _said(planned)

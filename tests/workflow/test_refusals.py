@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests import forked
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,11 +20,8 @@ ROOT = Path(__file__).parents[2]
 )
 def test_refusal(tmp_path: Path, arguments: list[str], words: str) -> None:
     (tmp_path / "bad.yaml").write_text("streems: {}\n")
-    done = subprocess.run(
-        [sys.executable, "-m", "snakemake", "--snakefile", ROOT / "Snakefile", "--cores", "1",
-         "--dry-run", *arguments],
-        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-    )  # fmt: skip
+    options = ("--snakefile", ROOT / "Snakefile", "--cores", "1", "--dry-run")
+    done = forked.python("snakemake", *options, *arguments, cwd=tmp_path)
     assert done.returncode == 1
     assert words in done.stdout
     assert "Traceback" not in done.stdout

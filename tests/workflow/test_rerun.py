@@ -5,59 +5,12 @@ The jobs of the copy only make their files; plans depend on specs, which are the
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from tests.workflow import copies
-
-LIMIT = 1200
-"""Seconds that no call takes; they only end a hang."""
-
-CONFIG = """\
-seeds_per_job: 2
-streams:
-  steps: {family: toy-step, points: 12}
-  images: {family: transformed-images, dataset: digits}
-studies:
-  toy-study:
-    title: Steps
-    streams: [steps]
-    seeds: 4
-    metrics: [jump_f1, log_predictive]
-    artefacts: [score-table]
-    methods:
-      plain: [gaussian-mean]
-      search: [beam, gaussian-mean]
-  image-study:
-    title: Images
-    streams: [images]
-    model: mlp
-    seeds: 2
-    metrics: [accuracy]
-    baseline: vcl
-    artefacts: [score-table, relative-accuracy]
-    methods:
-      vcl: [mfvi]
-      lp: [map]
-      independent: [reset, map]
-"""
-
-# In the place of __main__.py: makes the files of a job.
-FAKE = """
-import sys
-from pathlib import Path
-arguments = sys.argv[1:]
-made = arguments[arguments.index("--output") + 1 :]
-for path in made[: [text.startswith("--") for text in made].index(True)]:
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text(" ".join(arguments))
-"""
+from tests.workflow.conftest import CODE, COMMENT
 
 TOY_AFTER_RUNS = {
     "Summarising toy-study",
@@ -74,57 +27,14 @@ IMAGES_AFTER_RUNS = {
 }
 
 
-def _snakemake(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", "snakemake", *arguments, "--cores", "1",
-         "--configfile", "config/mine.yaml"],
-        cwd=folder, env=os.environ | {"PYTHONPATH": str(folder / "src")},
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT,
-    )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the repository in which the workflow has run."""
-    folder = copies.repository(tmp_path_factory.mktemp("copy") / "repository", CONFIG)
-    (folder / "src/shiftbench/__main__.py").write_text(FAKE)
-    done = _snakemake(folder)
-    assert done.returncode == 0, done.stdout
-    (folder / "said").write_text(done.stdout)
-    return folder
-
-
-@pytest.fixture
-def edit(finished: Path):
-    """Replaces text in a file of the copy, until the test is over."""
-    originals: dict[Path, str] = {}
-
-    def replace(name: str, *replacements: tuple[str, str]) -> None:
-        path = finished / name
-        text = originals.setdefault(path, path.read_text())
-        for old, new in replacements:
-            assert old in text
-            text = text.replace(old, new)
-        path.write_text(text)
-
-    yield replace
-    for path, text in originals.items():
-        path.write_text(text)
-
-
 def _plan(folder: Path, *targets: str) -> set[str]:
     """The jobs that would run for the targets, or for all, by their messages."""
     targets = targets or ("all", "toy-study", "image-study")
-    done = _snakemake(folder, "--dry-run", *targets)
+    done = copies.snakemake(folder, "--dry-run", *targets)
     assert done.returncode == 0, done.stdout
-    jobs = _jobs(done.stdout)
+    jobs = copies.jobs(done.stdout)
     assert jobs or "Nothing to be done" in done.stdout
     return set(jobs)
-
-
-def _jobs(said: str) -> list[str]:
-    """The messages of the jobs that Snakemake tells of."""
-    return re.findall(r"^Job \d+: (.*)$", said, re.MULTILINE)
 
 
 def _nameless(plan: set[str]) -> set[str]:
@@ -132,13 +42,8 @@ def _nameless(plan: set[str]) -> set[str]:
     return {re.sub("-[0-9a-f]{8} on ", " on ", job) for job in plan}
 
 
-START = "from __future__ import annotations\n"
-CODE = (START, f"{START}EXTRA = 1\n")
-COMMENT = (START, f"{START}# A comment.\n\n")
-
-
 def test_studies_are_run_in_the_order_of_the_config(finished: Path) -> None:
-    *jobs, last = _jobs((finished / "said").read_text())
+    *jobs, last = copies.jobs((finished / "said").read_text())
     assert last == "All studies are done"
     of_toys = ["toy-study" in job or job == "Building stream steps" for job in jobs]
     assert of_toys == [True] * 7 + [False] * 9

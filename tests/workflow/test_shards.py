@@ -11,9 +11,9 @@ import pytest
 import xarray as xr
 
 from shiftbench.data.store import zarr_zip
+from tests import forked
 from tests.data.text.test_running_text import congress
 from tests.workflow.copies import ROOT
-from tests.workflow.test_rerun import LIMIT
 
 CONFIG = """\
 streams:
@@ -42,7 +42,7 @@ def workflow(folder: Path, *arguments: str) -> str:
          sys.executable, "-m", "snakemake", "--snakefile", ROOT / "Snakefile", *STORES, *arguments,
          "--cores", "2", "--configfile", "config/mine.yaml"],
         cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=forked.LIMIT_SECONDS,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
     return done.stdout

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.workflow import copies
-from tests.workflow.test_rerun import FAKE, _snakemake
 
 CONFIG = """\
 streams:
@@ -40,14 +39,12 @@ if "/choices/" in made[0]:
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = copies.repository(tmp_path_factory.mktemp("copy") / "repository", CONFIG)
-    (folder / "src/shiftbench/__main__.py").write_text(FAKE + CHOICE)
-    return folder
+    return copies.faked(tmp_path_factory.mktemp("copy") / "repository", CONFIG, CHOICE)
 
 
 def runs(folder: Path, *targets: str) -> set[str]:
     """The learners that run now, and what is chosen."""
-    done = _snakemake(folder, "--keep-going", *targets)
+    done = copies.snakemake(folder, "--keep-going", *targets)
     assert done.returncode == 0, done.stdout
     lines = [line.partition(": ")[2] for line in done.stdout.splitlines() if line[:4] == "Job "]
     kept = [line for line in lines if line.startswith(("Running", "Choosing"))]
