@@ -39,7 +39,7 @@ def test_the_log_density_is_scipys(d, df):
     scale = scale_of(d)
     for residual in np.random.default_rng(1).normal(scale=(0.1, 3.0, 1e6), size=(d, 3)).T:
         quadratic = residual @ np.linalg.solve(scale, residual)
-        actual = student_t.log_density(df, d, np.linalg.slogdet(scale)[1], quadratic)
+        actual = student_t.log_density(df, d, np.linalg.slogdet(scale)[1], quadratic / df)
         expected = stats.multivariate_t(np.zeros(d), scale, df).logpdf(residual)
         assert actual == pytest.approx(expected, rel=1e-11, abs=1e-12)
 
@@ -83,19 +83,19 @@ def test_the_integral_of_a_scale_matrix_in_the_plane():
 def test_the_score_is_equation_8(d):
     log_det, df, beta = np.linalg.slogdet(scale_of(d))[1], 6.0, 0.15
     for quadratic in (0.0, 2.5, 1e24):
-        f = np.exp(student_t.log_density(df, d, log_det, quadratic))
+        f = np.exp(student_t.log_density(df, d, log_det, quadratic / df))
         expected = f**beta / beta - integral(beta, df, d, log_det) / (1 + beta)
-        actual = student_t.score(beta, df, d, log_det, quadratic)
+        actual = student_t.score(beta, df, d, log_det, quadratic / df)
         assert actual == pytest.approx(expected, rel=1e-8)
 
 
 @pytest.mark.parametrize("quadratic", [0.0, 2.5, 40.0])
 def test_the_score_tends_to_the_log_density(quadratic):
     """Up to the constant 1 / beta - 1, with an error of the order of beta."""
-    exact = student_t.score(0.0, 6.0, 3, 0.7, quadratic)
-    assert exact == student_t.log_density(6.0, 3, 0.7, quadratic)
+    exact = student_t.score(0.0, 6.0, 3, 0.7, quadratic / 6)
+    assert exact == student_t.log_density(6.0, 3, 0.7, quadratic / 6)
     errors = [
-        abs(student_t.score(beta, 6.0, 3, 0.7, quadratic) - (1 / beta - 1) - exact)
+        abs(student_t.score(beta, 6.0, 3, 0.7, quadratic / 6) - (1 / beta - 1) - exact)
         for beta in (1e-4, 1e-5)
     ]
     assert errors[0] < 0.02 and errors[1] == pytest.approx(errors[0] / 10, rel=0.01)

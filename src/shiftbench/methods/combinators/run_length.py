@@ -220,23 +220,27 @@ class _Slots(NamedTuple):
 @njit(cache=True, error_model="numpy")
 def _filter_rows(step, constants, scratch, data, fresh, odds, slots, order):
     """Run the recursion over all rows, in place; order becomes the kept slots, best first."""
+    keep, size = order.shape[1], slots.log_joint.shape[1]
+    evidence = np.empty(size)
     for s in range(data.y.shape[0]):
-        keep, started = order.shape[1], False
         packed, length, joint = slots.packed[s], slots.run_length[s], slots.log_joint[s]
         own = _Slots(packed, length, slots.model[s], joint, slots.map_log_joint[s])
+        started = False
         for i in range(data.y.shape[1]):
             if not data.seen[s, i]:
                 continue
             if started:
                 _start_segments(fresh[s], odds, own)
             started = True
-            for k in range(len(joint)):
-                if joint[k] > -np.inf:
-                    log_evidence = step(packed[k], data.x[s, i], data.y[s, i], constants, scratch)
-                    joint[k] += log_evidence
-                    own.map_log_joint[k] += log_evidence
+            for k in range(size):
+                evidence[k] = 0.0 if joint[k] > -np.inf else -np.inf
+            step(packed, data.x[s, i], data.y[s, i], constants, scratch, evidence)
+            for k in range(size):
+                joint[k] += evidence[k]
+                own.map_log_joint[k] += evidence[k]
                 length[k] += 1
             _prune(keep, joint, own.map_log_joint)
+            _normalise(joint, own.map_log_joint)
         if started:
             order[s] = np.argsort(-joint, kind="mergesort")[:keep]
         else:
@@ -245,38 +249,48 @@ def _filter_rows(step, constants, scratch, data, fresh, odds, slots, order):
 
 @njit(cache=True, error_model="numpy")
 def _start_segments(fresh, odds, slots):
-    """Put a fresh learner of each model into empty slots, in place."""
-    joint = slots.log_joint
-    largest = joint.max()
-    total = largest + math.log(np.exp(joint - largest).sum())
-    best = slots.map_log_joint.max()
-    share = math.log(len(fresh))
+    """Put a fresh learner of each model into empty slots, in place; the joints sum to 1."""
+    joint, best = slots.log_joint, slots.map_log_joint
+    share, top = odds - math.log(len(fresh)), -np.inf
+    for k in range(len(best)):
+        top = max(top, best[k])
     k = 0
     for m in range(len(fresh)):
         while joint[k] > -np.inf:
             k += 1
-        slots.packed[k] = fresh[m]
+        for j in range(fresh.shape[1]):
+            slots.packed[k, j] = fresh[m, j]
         slots.run_length[k], slots.model[k] = -1, m
-        joint[k], slots.map_log_joint[k] = total + odds - share, best + odds - share
+        joint[k], best[k] = share, top + share
         k += 1
 
 
 @njit(cache=True, error_model="numpy")
 def _prune(keep, joint, best):
-    """Empty the slots with the smallest joint until `keep` are left; normalise the others."""
-    for _ in range(len(joint) - keep):
-        smallest = -1
-        for k in range(len(joint)):
-            if joint[k] > -np.inf and (smallest < 0 or joint[k] <= joint[smallest]):
-                smallest = k
-        if np.isneginf(joint).sum() >= len(joint) - keep:
-            break
-        joint[smallest] = best[smallest] = -np.inf
-    largest = joint.max()
-    total = largest + math.log(np.exp(joint - largest).sum())
+    """Empty the slots with the smallest joint until `keep` are left."""
+    held = 0
     for k in range(len(joint)):
-        joint[k] -= total
-        best[k] -= total
+        held += joint[k] > -np.inf
+    for _ in range(held - keep):
+        smallest, least = -1, np.inf
+        for k in range(len(joint)):
+            if -np.inf < joint[k] <= least:
+                smallest, least = k, joint[k]
+        joint[smallest] = best[smallest] = -np.inf
+
+
+@njit(cache=True, error_model="numpy")
+def _normalise(joint, best):
+    """Subtract from both the log of the sum of all joints."""
+    largest, total = -np.inf, 0.0
+    for k in range(len(joint)):
+        largest = max(largest, joint[k])
+    for k in range(len(joint)):
+        total += math.exp(joint[k] - largest)
+    shift = largest + math.log(total)
+    for k in range(len(joint)):
+        joint[k] -= shift
+        best[k] -= shift
 
 
 def _normalised(log_joint: np.ndarray) -> np.ndarray:

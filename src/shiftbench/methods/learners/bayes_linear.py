@@ -49,7 +49,7 @@ from shiftbench.core.interface import (
 )
 from shiftbench.methods.online import row_values
 from shiftbench.methods.online.learnable_betas import RobustLearner
-from shiftbench.methods.online.rows import STEP, CompiledRows, learn, pack, unpack
+from shiftbench.methods.online.rows import STEP, CompiledRows, borrowed, learn, pack, unpack
 from shiftbench.methods.posteriors import beta_posterior, normal_inverse_gamma, student_t, svrg
 
 FACTS = Facts(
@@ -244,12 +244,13 @@ def _posterior(state: State) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nda
 
 
 @njit(cache=True, error_model="numpy")
-def _refit(numbers, design, y, constants, d, p, window, beta):
+def _refit(numbers, design, y, constants, d, p):
     """Write the row into the window and update the beta posterior, in place.
 
     A fit starts from the previous fit or, while there are few rows, from the conjugate posterior if
     that has the larger ELBO: the first fits can be poor local optima.
     """
+    window, beta = int(constants[2]), constants[BETA_P]
     start = MEAN_START + p + p * p
     fit = numbers[start : start + 2 + p + p * p]
     start += 2 + p + p * p
@@ -258,7 +259,7 @@ def _refit(numbers, design, y, constants, d, p, window, beta):
     window_y = numbers[start + window * d * p : end].reshape(window, d)
     svrg_state = numbers[end:]
     slot = int(numbers[1] - 1) % window
-    window_x[slot], window_y[slot] = design, y
+    window_x[slot], window_y[slot] = design.reshape(d, p), y
     rows = min(int(numbers[1]), window)
     prior, tolerance = constants[6:], constants[5]
     x, targets = window_x[:rows], window_y[:rows]
@@ -277,32 +278,38 @@ def _refit(numbers, design, y, constants, d, p, window, beta):
         svrg.step(svrg_state, fit, prior, beta, x, targets, window)
 
 
-@cfunc(STEP, cache=True, error_model="numpy")
-def _step(numbers, x, y, constants, scratch):
-    """Update one hypothesis with a row, in place, and return the row's log evidence."""
-    d, p = int(constants[0]), int(constants[1])
-    window, beta_p, beta_rlm = int(constants[2]), constants[3], constants[4]
-    start = int(numbers[0]) * d * p
-    design, end = x[start : start + d * p].reshape(d, p), MEAN_START + p + p * p
-    work, a, b = scratch[: 2 * p], numbers[2], numbers[3]
+@njit(cache=True, error_model="numpy")
+def _learn_fit(numbers, design, y, constants, d, p, scratch):
+    """Update the beta posterior with a row; return the row's log evidence by the fit before it."""
+    end = MEAN_START + p + p * p
+    fit, copy = numbers[end : end + 2 + p + p * p], scratch[2 * p :]
+    a, b, copy[:] = fit[0], fit[1], fit[2:]
     log_det, quadratic = normal_inverse_gamma.learn(
-        design,
-        y,
-        numbers[MEAN_START : MEAN_START + p],
-        numbers[MEAN_START + p : end].reshape(p, p),
-        work,
+        design, y, b / a, copy[:p], copy[p:], scratch[: 2 * p]
     )
-    numbers[1] += 1
-    numbers[2] += 0.5 * d
-    numbers[3] += 0.5 * quadratic
-    if beta_p > 0:
-        # The evidence is that of the fit before the row; `learn` runs on a copy of it.
-        fit, copy = numbers[end : end + 2 + p + p * p], scratch[2 * p :]
-        copy[:] = fit[2:]
-        log_det, quadratic = normal_inverse_gamma.learn(
-            design, y, copy[:p], copy[p:].reshape(p, p), work
-        )
-        a, b = fit[0], fit[1]
-        _refit(numbers, design, y, constants, d, p, window, beta_p)
-    log_det += d * math.log(b / a)
-    return student_t.score(beta_rlm, 2 * a, d, log_det, quadratic * a / b)
+    _refit(numbers, design, y, constants, d, p)
+    return student_t.score(constants[4], 2 * a, d, log_det, 0.5 * quadratic / b)
+
+
+@cfunc(STEP, cache=True, error_model="numpy")
+def _step(numbers, x, y, constants, scratch, evidence):
+    """Update the hypotheses with a row, in place, and add the row's log evidence."""
+    numbers, x, y, scratch = borrowed(numbers), borrowed(x), borrowed(y), borrowed(scratch)
+    d, p = int(constants[0]), int(constants[1])
+    beta_p, beta_rlm = constants[BETA_P], constants[4]
+    end = MEAN_START + p + p * p
+    for h in range(len(numbers)):
+        if evidence[h] > -np.inf:
+            start = int(numbers[h, 0]) * d * p
+            design, a, b = x[start : start + d * p], numbers[h, 2], numbers[h, 3]
+            mean, root = numbers[h, MEAN_START : MEAN_START + p], numbers[h, MEAN_START + p : end]
+            log_det, quadratic = normal_inverse_gamma.learn(
+                design, y, b / a, mean, root, scratch[: 2 * p]
+            )
+            numbers[h, 1] += 1
+            numbers[h, 2] += 0.5 * d
+            numbers[h, 3] += 0.5 * quadratic
+            if beta_p > 0:
+                evidence[h] += _learn_fit(numbers[h], design, y, constants, d, p, scratch)
+            else:
+                evidence[h] += student_t.score(beta_rlm, 2 * a, d, log_det, 0.5 * quadratic / b)

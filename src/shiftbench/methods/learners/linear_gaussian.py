@@ -34,7 +34,15 @@ from shiftbench.core.interface import (
     State,
 )
 from shiftbench.methods.online import row_values
-from shiftbench.methods.online.rows import STEP, CompiledRows, RowLearner, learn, pack, unpack
+from shiftbench.methods.online.rows import (
+    STEP,
+    CompiledRows,
+    RowLearner,
+    borrowed,
+    learn,
+    pack,
+    unpack,
+)
 from shiftbench.methods.posteriors import full_gaussian, normal_inverse_gamma
 
 FACTS = Facts(
@@ -44,7 +52,6 @@ FACTS = Facts(
 LARGEST_ROOT = 1e10
 """Bound of the root's entries, in noise standard deviations; there rounding errors are 1e-6 of what
 a row tells."""
-LOG_2_PI = math.log(2 * math.pi)
 
 
 @dataclass(frozen=True)
@@ -129,18 +136,20 @@ def _checked_rows(batch: Batch, bias: bool) -> tuple[np.ndarray, np.ndarray]:
 
 
 @cfunc(STEP, cache=True, error_model="numpy")
-def _step(numbers, x, y, constants, scratch):
-    """Update one hypothesis with a row, in place, and return the target's log density."""
+def _step(numbers, x, y, constants, scratch, evidence):
+    """Update the hypotheses with a row, in place, and add the target's log density."""
+    numbers, scratch = borrowed(numbers), borrowed(scratch)
     p, noise_sd = len(x), constants[0]
     # In units of the noise, as `learn` has unit variance.
+    regressors, target, work = scratch[:p], scratch[p : p + 1], scratch[p + 1 :]
     for j in range(p):
-        scratch[j] = x[j] / noise_sd
-    scratch[p] = y[0] / noise_sd
-    log_det, quadratic = normal_inverse_gamma.learn(
-        scratch[:p].reshape(1, p),
-        scratch[p : p + 1],
-        numbers[:p],
-        numbers[p:].reshape(p, p),
-        scratch[p + 1 :],
-    )
-    return -0.5 * (LOG_2_PI + 2 * math.log(noise_sd) + log_det + quadratic)
+        regressors[j] = x[j] / noise_sd
+    target[0] = y[0] / noise_sd
+    scale = 2 * math.pi * noise_sd**2
+    for h in range(len(numbers)):
+        if evidence[h] > -math.inf:
+            mean, root = numbers[h, :p], numbers[h, p:]
+            log_det, quadratic = normal_inverse_gamma.learn(
+                regressors, target, scale, mean, root, work
+            )
+            evidence[h] -= 0.5 * (log_det + quadratic)

@@ -1,8 +1,8 @@
 """Learners with a compiled update for a row, for compiled loops over rows.
 
 A `RowLearner` is a `Learner` like any other. A combinator that knows the type, such as
-`run_length`, may loop over the rows of a batch itself, a hypothesis at a time, without a Python
-call for each row. A hypothesis is then a row of numbers.
+`run_length`, may loop over the rows of a batch itself, without a Python call for each row. A
+hypothesis is then a row of numbers.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic, overload
 
 from shiftbench.core.interface import Batch, Learner, State
 
 ROW = types.float64[::1]
-STEP = types.float64(ROW, ROW, ROW, ROW, ROW)
-"""(numbers, inputs, targets, constants, scratch) -> log evidence; changes numbers and scratch."""
+STEP = types.void(types.float64[:, ::1], ROW, ROW, ROW, ROW, ROW)
+"""(numbers, inputs, targets, constants, scratch, evidence); changes numbers, scratch, evidence."""
 
 
 class CompiledRows(NamedTuple):
@@ -27,8 +29,9 @@ class CompiledRows(NamedTuple):
 
     check: batch -> inputs [S, n, flat] and targets [S, n, d]; raises LearnerError for invalid ones.
     pack, unpack: state -> [S, H, P] float64, and back.
-    step: a `numba.cfunc` of the type STEP: (numbers [P] of a hypothesis, flat inputs of a row,
-        targets, constants, scratch) -> log evidence of the row; updates the numbers by it.
+    step: a `numba.cfunc` of the type STEP: (numbers [H, P], flat inputs of a row, targets,
+        constants, scratch, evidence [H]) updates the numbers of all hypotheses by a row, and adds
+        its log evidence to `evidence`; a hypothesis at -inf there is left as it is.
     scratch: the size of the working array.
     """
 
@@ -84,11 +87,38 @@ def unpack(layout: Mapping[str, tuple[int, ...]], packed: np.ndarray) -> State:
     }
 
 
+def borrowed(array: np.ndarray) -> np.ndarray:
+    """Return the array, in compiled code as a view that is not counted as a reference.
+
+    Its slices are not counted either. Counting each slice of a hypothesis takes several times as
+    long as a step with few regressors. The array must live as long as the view, as the arguments of
+    a function do while it runs.
+    """
+    return array
+
+
+@intrinsic
+def _without_owner(context, array):
+    """Return a copy of the array's header with no owner, which numba then does not count."""
+
+    def code(target, builder, signature, arguments):
+        header = cgutils.create_struct_proxy(array)(target, builder, arguments[0])
+        header.meminfo = cgutils.get_null_value(header.meminfo.type)
+        return header._getvalue()
+
+    return array(array), code
+
+
+@overload(borrowed)
+def _compiled_borrowed(array):
+    """Give numba the compiled form of `borrowed`."""
+    return lambda array: _without_owner(array)
+
+
 @njit(cache=True, error_model="numpy")
 def _each_row(step, x, y, seen, packed, constants, scratch, evidence):
     """Run the loop of `learn`, in place."""
     for s in range(y.shape[0]):
         for i in range(y.shape[1]):
             if seen[s, i]:
-                for h in range(packed.shape[1]):
-                    evidence[s, h] += step(packed[s, h], x[s, i], y[s, i], constants[s], scratch)
+                step(packed[s], x[s, i], y[s, i], constants[s], scratch, evidence[s])

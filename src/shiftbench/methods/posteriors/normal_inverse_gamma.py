@@ -17,35 +17,46 @@ from shiftbench.core.interface import Broadening, LearnerError, StudentT
 from shiftbench.methods.posteriors import full_gaussian
 
 
-@njit(cache=True, error_model="numpy")
-def learn(x, y, mean, root, work):
-    """Update mean [p] and root [p, p] by the row x [d, p], y [d]; work: 2 p numbers.
+@njit(cache=True, error_model="numpy", forceinline=True)
+def learn(x, y, scale, mean, root, work):
+    """Update mean [p] and root [p p] by the row x [d p], y [d]; matrices flat; work: 2 p numbers.
 
-    Returns log |R| for R = I + X L L' X' and e' R^-1 e for the residual e = y - X m, both before
-    the update, which the row's prediction needs; a grows by d / 2 and b by e' R^-1 e / 2. The d
-    targets are learnt in turn: with variance s and residual e of a target given the previous ones,
-    the results are the sums of log s and of e^2 / s.
+    Returns log |scale R| for R = I + X L L' X' and e' R^-1 e for the residual e = y - X m, both
+    before the update, which the row's prediction needs; a grows by d / 2 and b by e' R^-1 e / 2.
+    The d targets are learnt in turn: with variance s and residual e of a target given the previous
+    ones, the results are the sums of log(scale s) and of e^2 / s.
     """
     log_det = quadratic = 0.0
     p = len(mean)
+    if p == 1:
+        for j in range(len(y)):
+            error = y[j] - x[j] * mean[0]
+            v = root[0] * x[j]
+            spread = 1.0 + v * v
+            gain = error / spread
+            mean[0] += root[0] * v * gain
+            root[0] /= math.sqrt(spread)
+            log_det += math.log(scale * spread)
+            quadratic += error * gain
+        return log_det, quadratic
     v, gain = work[:p], work[p : 2 * p]
     for j in range(len(y)):
         error = y[j]
         v[:] = 0.0
         for i in range(p):
-            if x[j, i] != 0.0:
-                error -= x[j, i] * mean[i]
+            if x[j * p + i] != 0.0:
+                error -= x[j * p + i] * mean[i]
                 for k in range(i + 1):
-                    v[k] += root[i, k] * x[j, i]
+                    v[k] += root[i * p + k] * x[j * p + i]
         spread = _contract(root, v, gain)
         for i in range(p):
             mean[i] += gain[i] * (error / spread)
-        log_det += math.log(spread)
+        log_det += math.log(scale * spread)
         quadratic += error * (error / spread)
     return log_det, quadratic
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def _contract(root, v, gain):
     """Set root to L C with C C' = I - v v' / s, C lower triangular; return s = 1 + v'v.
 
@@ -53,16 +64,17 @@ def _contract(root, v, gain):
     s_k+1 / s_k, and below it C has -v_j v_k / sqrt(s_k s_k+1): no differences, so no cancellation.
     """
     gain[:] = 0.0
-    after = 1.0
-    for k in range(len(v) - 1, -1, -1):
-        s = after + v[k] * v[k]
-        stay, turn = math.sqrt(after / s), v[k] / math.sqrt(s) / math.sqrt(after)
-        for i in range(k, len(v)):
-            before = root[i, k]
-            root[i, k] = before * stay - gain[i] * turn
-            gain[i] += before * v[k]
-        after = s
-    return after
+    p = len(v)
+    s = width = 1.0
+    for k in range(p - 1, -1, -1):
+        s += v[k] * v[k]
+        before, width = width, math.sqrt(s)
+        stay, turn = before / width, v[k] / (width * before)
+        for i in range(k, p):
+            entry = root[i * p + k]
+            root[i * p + k] = entry * stay - gain[i] * turn
+            gain[i] += entry * v[k]
+    return s
 
 
 def scale(x: np.ndarray, root: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
