@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import integrate, stats
-from scipy.special import gamma
+from scipy.special import gamma, gammaln
 
 from shiftbench.methods.posteriors import student_t
 
@@ -42,6 +42,21 @@ def test_the_log_density_is_scipys(d, df):
         actual = student_t.log_density(df, d, np.linalg.slogdet(scale)[1], quadratic / df)
         expected = stats.multivariate_t(np.zeros(d), scale, df).logpdf(residual)
         assert actual == pytest.approx(expected, rel=1e-11, abs=1e-12)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 8, 29, 301, 600])
+@pytest.mark.parametrize("df", [1e-6, 0.3, 1.0, 3.7, 19.9, 20.0, 20.1, 100.0, 2000.0])
+def test_the_constant_is_that_of_log_gammas(d, df):
+    expected = gammaln((df + d) / 2) - gammaln(df / 2) - d / 2 * np.log(df * np.pi)
+    assert student_t.log_constant(df, d) == pytest.approx(expected, rel=1e-13, abs=1e-11)
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_the_constant_tends_to_that_of_a_gaussian(d):
+    """With an error of d (d - 2) / (4 df); log gammas of 1e12 would be 2e-4 off."""
+    for df in (1e8, 1e12):
+        gap = student_t.log_constant(df, d) + d / 2 * np.log(2 * np.pi)
+        assert gap == pytest.approx(d * (d - 2) / (4 * df), abs=1e-14)
 
 
 @pytest.mark.parametrize("d", [1, 2, 5])
