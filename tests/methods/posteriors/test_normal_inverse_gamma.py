@@ -60,6 +60,15 @@ def test_rows_in_turn_equal_all_rows_at_once(d, p):
     assert a == a0 + flat.size / 2 and b == pytest.approx(b0 + ends / 2)
 
 
+def test_numbers_are_learnt_as_matrices_of_one_entry():
+    x, y = data(1, 1, 20)
+    mean, root = np.array([0.3]), np.array([1.4])
+    for design, target in zip(x.ravel(), y.ravel(), strict=True):
+        row = design, target, 1.7, mean[0], root[0]
+        results = row_learnt(np.array([design]), np.array([target]), 1.7, mean, root)
+        assert normal_inverse_gamma.learn_scalar(*row) == (mean[0], root[0], *results)
+
+
 def test_the_order_of_rows_does_not_matter():
     x, y = data(3, 4)
     start = np.zeros(4), np.eye(4), 1.0, 1.0

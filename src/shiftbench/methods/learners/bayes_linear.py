@@ -297,15 +297,22 @@ def _step(numbers, x, y, constants, scratch, evidence):
     numbers, x, y, scratch = borrowed(numbers), borrowed(x), borrowed(y), borrowed(scratch)
     d, p = int(constants[0]), int(constants[1])
     beta_p, beta_rlm = constants[BETA_P], constants[4]
-    end = MEAN_START + p + p * p
+    split, end = MEAN_START + p, MEAN_START + p + p * p
     for h in range(len(numbers)):
         if evidence[h] > -np.inf:
-            start = int(numbers[h, 0]) * d * p
-            design, a, b = x[start : start + d * p], numbers[h, 2], numbers[h, 3]
-            mean, root = numbers[h, MEAN_START : MEAN_START + p], numbers[h, MEAN_START + p : end]
-            log_det, quadratic = normal_inverse_gamma.learn(
-                design, y, b / a, mean, root, scratch[: 2 * p]
-            )
+            start, a, b = int(numbers[h, 0]) * d * p, numbers[h, 2], numbers[h, 3]
+            design = x[start : start + d * p]
+            if d * p == 1:
+                mean, root = numbers[h, MEAN_START], numbers[h, split]
+                mean, root, log_det, quadratic = normal_inverse_gamma.learn_scalar(
+                    x[start], y[0], b / a, mean, root
+                )
+                numbers[h, MEAN_START], numbers[h, split] = mean, root
+            else:
+                means, roots = numbers[h, MEAN_START:split], numbers[h, split:end]
+                log_det, quadratic = normal_inverse_gamma.learn(
+                    design, y, b / a, means, roots, scratch[: 2 * p]
+                )
             numbers[h, 1] += 1
             numbers[h, 2] += 0.5 * d
             numbers[h, 3] += 0.5 * quadratic

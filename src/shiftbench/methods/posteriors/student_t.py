@@ -39,12 +39,14 @@ def log_constant(df: float, d: int) -> float:
     if d % 2 == 1:
         z = a + d // 2
         if z < LARGE:
-            below, above = 1.0, 1.0
-            for _ in range(LARGE):
-                below *= z
-                above *= z + 0.5
-                z += 1.0
+            # Factors in pairs: (z + j) (z + 9 - j) = z (z + 9) + j (9 - j).
+            first, second = z * (z + LARGE - 1), (z + 0.5) * (z + LARGE - 0.5)
+            below = above = 1.0
+            for j in range(LARGE // 2):
+                below *= first + j * (LARGE - 1 - j)
+                above *= second + j * (LARGE - 1 - j)
             ratio *= below / above
+            z += LARGE
         if z > a:
             ratio *= math.sqrt(z / a)
         logarithm -= _half_step(z)
