@@ -10,13 +10,13 @@ import hashlib
 import importlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 from numba.extending import is_jitted
@@ -106,15 +106,17 @@ def digest(part: str) -> str:
 def signatures() -> dict[str, list[str]]:
     """The signatures that this process knows of each compiled function of the package."""
     found = {}
-    files = [f for name in compiled_cache.FOLDERS for f in sorted((PACKAGE / name).rglob("*.py"))]
-    for file in files:
-        if "from numba import" in file.read_text(encoding="utf-8"):
-            dotted = ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts)
-            module = importlib.import_module(dotted)
-            for name, function in vars(module).items():
-                if is_jitted(function) and function.__module__ == module.__name__:
-                    found[f"{module.__name__}.{name}"] = [str(s) for s in function.signatures]
+    for module in modules():
+        for name, function in vars(module).items():
+            if is_jitted(function) and function.__module__ == module.__name__:
+                found[f"{module.__name__}.{name}"] = [str(s) for s in function.signatures]
     return found
+
+
+def modules() -> list[ModuleType]:
+    """The modules with compiled functions."""
+    places = [file.relative_to(PACKAGE.parent) for file in compiled_cache.sources()]
+    return [importlib.import_module(".".join(file.with_suffix("").parts)) for file in places]
 
 
 def command(turn: int) -> list[str]:
@@ -123,17 +125,14 @@ def command(turn: int) -> list[str]:
     return ["-m", "tests.compiled_code", *[*PARTS][turn:], *[*PARTS][:turn]]
 
 
-def without_cache(folder: Path) -> Path:
-    """A copy of the sources that has nothing compiled; what to put into PYTHONPATH."""
-    shutil.copytree(
-        PACKAGE, folder / "src" / "shiftbench", ignore=shutil.ignore_patterns("compiled-*")
-    )
-    return folder / "src"
+def side_by_side(
+    cache: Path, commands: Iterable[Sequence[str]], source: Path = PACKAGE.parent
+) -> list[tuple[int, str]]:
+    """Exit status and output of Python with each of these arguments, all started at once.
 
-
-def side_by_side(source: Path, commands: Iterable[Sequence[str]]) -> list[tuple[int, str]]:
-    """Exit status and output of Python with each of these arguments, all started at once."""
-    environment = os.environ | {"PYTHONPATH": str(source)}
+    cache: the folder for what they compile. source: the folder that the package is in.
+    """
+    environment = os.environ | {"PYTHONPATH": str(source), "XDG_CACHE_HOME": str(cache)}
     processes = [
         subprocess.Popen(
             [sys.executable, *arguments],

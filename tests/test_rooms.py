@@ -133,4 +133,5 @@ def test_what_does_not_learn_has_no_use_for_tensorflow(package) -> None:
 def test_compiled_code_is_cached_by_all_its_sources(package) -> None:
     """numba's cache is keyed by the files of some packages; no other one may compile."""
     compiled = [name for name in _modules(package) if "numba" in digest._imported(name)[1]]
-    assert package in compiled_cache.FOLDERS or compiled in ([], ["shiftbench.cli.forkserver"])
+    allowed = {"shiftbench.cli.forkserver", "shiftbench.core.compiled_cache"}
+    assert package in compiled_cache.FOLDERS or allowed.issuperset(compiled)

@@ -3,7 +3,6 @@
 import os
 
 from shiftbench.core import instructions
-from shiftbench.core.compiled_cache import keep_by_source
 
 __version__ = "0.1.0"
 
@@ -13,7 +12,6 @@ for _name, _value in {
     "TF_USE_LEGACY_KERAS": "1",  # tensorflow-probability needs Keras 2
     "TF_CPP_MIN_LOG_LEVEL": "3",  # else every job complains that there is no GPU
     "TF_ENABLE_ONEDNN_OPTS": "1",  # else off on AMD: convolutions take a third longer
+    "NUMBA_CACHE_LOCATOR_CLASSES": "shiftbench.core.compiled_cache.Locator",
 }.items():
     os.environ.setdefault(_name, _value)
-
-keep_by_source()

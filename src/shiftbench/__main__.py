@@ -12,7 +12,6 @@ import os
 import sys
 
 from shiftbench.core import devices, instructions
-from shiftbench.core.compiled_cache import keep_by_source
 from shiftbench.runtime import forkserver_client, parent_death
 
 KNOWN = {"--stack": forkserver_client.STACKS, "--instructions": instructions.KINDS}
@@ -34,7 +33,6 @@ def main(arguments: list[str]) -> int:
     devices.choose("cpu")
     if options["--instructions"] == "native":
         instructions.choose("native")
-        keep_by_source()
     elif options["--stack"]:
         status = forkserver_client.request(options["--stack"], arguments)
         if status is not None:
