@@ -294,7 +294,7 @@ def read_caption(png: Path) -> str:
 def _freeze(canvas: Figure) -> None:
     """Lay a figure out once, to six digits: the solver's last bits differ between runs."""
     text_fitting.lay_out(canvas)
-    canvas.set_layout_engine("none")
+    canvas.set_layout_engine(None)  # for "none", Matplotlib would draw twice before each file
     _round_blocks(canvas, 6)
     for axes in canvas.get_axes():
         axes.set_position(Bbox(axes.get_position(original=True).get_points().round(6)))

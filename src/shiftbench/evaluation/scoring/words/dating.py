@@ -103,7 +103,21 @@ def _add_word(
     score[here] += each[:, vectors.segment[:, word] - first]
 
 
+_kept: list[tuple[xr.DataTree, dict[int, Texts]]] = []
+"""The stream that was read last, with its documents by realisation: all learners share them."""
+
+
 def _texts(stream: xr.DataTree, realisation: int) -> Texts:
+    """Return the held-out documents of a stream, which is read once."""
+    if not _kept or _kept[0][0] is not stream:
+        _kept[:] = [(stream, {})]
+    read = _kept[0][1]
+    if realisation not in read:
+        read[realisation] = _read_texts(stream, realisation)
+    return read[realisation]
+
+
+def _read_texts(stream: xr.DataTree, realisation: int) -> Texts:
     size = stream.sizes["word"]
     documents = list(provenance.reader(stream).held_out_documents(stream, realisation))
     row, column, count = (
