@@ -222,7 +222,7 @@ def test_signal_that_follows_the_job_at_once_is_not_lost(environment, tmp_path) 
     """It ends the job before its handler is there, or the handler acts."""
     for attempt in range(10):
         arguments = ["wait", str(tmp_path / str(attempt))]
-        job = json.dumps([arguments, os.getcwd(), environment]).encode()
+        job = forkserver_client.packed(arguments, os.getcwd(), environment)
         with socket.socket(socket.AF_UNIX) as client:
             client.settimeout(PATIENCE_SECONDS)
             client.connect(f"{environment[forkserver_client.VARIABLE]}/light")

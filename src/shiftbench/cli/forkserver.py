@@ -13,7 +13,6 @@ mask and unblocks them when it can act on them; earlier signals are held until t
 from __future__ import annotations
 
 import gc
-import json
 import os
 import select
 import selectors
@@ -26,11 +25,13 @@ from typing import NoReturn
 
 from shiftbench.core import shared_clusters
 from shiftbench.runtime import forkserver_client
-from shiftbench.runtime.forkserver_client import LENGTH
+from shiftbench.runtime.forkserver_client import LENGTH, unpacked
 from shiftbench.runtime.parent_death import die_with_parent
 from shiftbench.runtime.signals import exit_status
 
 STDIN, STDERR = 0, 2
+Job = tuple[list[str], str, dict[str, str]]
+"""The arguments, the folder and the environment of a job."""
 HELD = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
 """Signals meant for jobs, which the server blocks."""
 
@@ -182,8 +183,8 @@ def _send(child: int, number: int) -> None:
         os.killpg(child, number)
 
 
-def _receive(connection: socket.socket) -> tuple[list, list[int]]:
-    """Receive a job, as [arguments, folder, environment], and the client's standard streams.
+def _receive(connection: socket.socket) -> tuple[Job, list[int]]:
+    """Receive a job and the client's standard streams.
 
     Raises OSError or ValueError if the client died meanwhile.
     """
@@ -195,14 +196,14 @@ def _receive(connection: socket.socket) -> tuple[list, list[int]]:
             if not chunk:
                 raise ValueError("the job is incomplete")
             body += chunk
-        return json.loads(body), streams
+        return unpacked(body), streams
     except (OSError, ValueError):
         for descriptor in streams:
             os.close(descriptor)
         raise
 
 
-def _work(job: list, streams: list[int]) -> NoReturn:
+def _work(job: Job, streams: list[int]) -> NoReturn:
     """Become, in a child, the process that the client stands for."""
     status = 1
     try:

@@ -12,10 +12,8 @@ This module imports little, because every process imports it.
 from __future__ import annotations
 
 import os
-import platform
 import sys
 from contextlib import suppress
-from pathlib import Path
 
 from shiftbench.core.errors import UserError
 
@@ -82,13 +80,17 @@ def in_force() -> str:
 
 def available() -> bool:
     """Return whether this processor has the portable instructions."""
-    x86 = platform.machine().lower() in ("x86_64", "amd64")
+    x86 = os.uname().machine.lower() in ("x86_64", "amd64")
     return x86 and {"avx2", "fma"} <= set(_of_processor("flags").split())
 
 
 def processor() -> str:
     """Return the name of the processor."""
-    return _of_processor("model name") or platform.processor() or platform.machine()
+    if name := _of_processor("model name"):
+        return name
+    import platform  # here, since every process passes above
+
+    return platform.processor() or platform.machine()
 
 
 def _is_pinned() -> bool:
@@ -98,7 +100,7 @@ def _is_pinned() -> bool:
 
 def _of_processor(key: str) -> str:
     """Return a field of the first processor in Linux's /proc/cpuinfo; empty on other systems."""
-    with suppress(OSError), Path("/proc/cpuinfo").open() as lines:
+    with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as lines:
         for line in lines:
             if line.startswith(key):
                 return line.partition(":")[2].strip()

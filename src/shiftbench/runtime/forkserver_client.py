@@ -3,26 +3,25 @@
 `python -m shiftbench warm -- COMMAND` runs COMMAND with SHIFTBENCH_WARM set to a folder with a
 socket for each stack. A job started below COMMAND sends its arguments, environment and standard
 streams to the server of its stack (cli/forkserver.py), which imports the stack on the first
-request. Without a server a job runs in its own process. Imports only the standard library, since
-every job imports it.
+request. Without a server a job runs in its own process. Imports little of the standard library,
+since every job passes here: what only `run` needs is imported there.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import select
-import shutil
 import signal
 import socket
-import subprocess
 import sys
-import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
 
-from shiftbench.runtime import crash_report
 from shiftbench.runtime.signals import Signals
+
+TYPE_CHECKING = False  # that of typing takes longer to import than all of this module
+if TYPE_CHECKING:
+    import subprocess
 
 VARIABLE = "SHIFTBENCH_WARM"
 """Environment variable: the folder with the sockets of the servers."""
@@ -37,14 +36,18 @@ LENGTH = 8
 
 def run(command: list[str]) -> int:
     """Run a command with fork servers; return its exit status (see `graceful_stop.run`)."""
-    from shiftbench.runtime import graceful_stop  # here, since jobs do not need psutil
+    import shutil
+    import tempfile
+
+    from shiftbench.runtime import graceful_stop
 
     signals = Signals(*graceful_stop.SIGNALS, signal.SIGCHLD)
-    folder = Path(tempfile.mkdtemp(prefix="shiftbench-"))
-    (folder / IDENTITY).write_text(_identity())
+    folder = tempfile.mkdtemp(prefix="shiftbench-")
+    with open(f"{folder}/{IDENTITY}", "w", encoding="utf-8") as file:
+        file.write(_identity())
     server = _start_server(folder)
     try:
-        return graceful_stop.run(command, os.environ | {VARIABLE: str(folder)}, signals)
+        return graceful_stop.run(command, os.environ | {VARIABLE: folder}, signals)
     finally:
         if server:
             server.stdin.close()  # type: ignore[union-attr]  # this ends the server
@@ -64,8 +67,8 @@ def request(stack: str, arguments: list[str]) -> int | None:
     folder = os.environ.get(VARIABLE)
     if not folder:
         return None
-    with suppress(OSError):
-        if Path(folder, IDENTITY).read_text() != _identity():
+    with suppress(OSError), open(f"{folder}/{IDENTITY}", encoding="utf-8") as file:
+        if file.read() != _identity():
             return None
     connection = socket.socket(socket.AF_UNIX)
     try:
@@ -75,7 +78,7 @@ def request(stack: str, arguments: list[str]) -> int | None:
     status = b""
     with connection, suppress(ConnectionError):
         signals = Signals(*PASSED_ON)
-        job = json.dumps([arguments, os.getcwd(), dict(os.environ)]).encode()
+        job = packed(arguments, os.getcwd(), os.environ)
         socket.send_fds(connection, [len(job).to_bytes(LENGTH, "big")], [0, 1, 2])
         connection.sendall(job)
         status = _status(connection, signals)
@@ -83,13 +86,28 @@ def request(stack: str, arguments: list[str]) -> int | None:
         print("the fork server ended; start the workflow again", file=sys.stderr)
         return 1
     if status[0] > 128:
+        from shiftbench.runtime import crash_report
+
         crash_report.write(arguments, status[0] - 128)
     return status[0]
 
 
+def packed(arguments: list[str], folder: str, environment: Mapping[str, str]) -> bytes:
+    """Return a job as bytes: texts of which none has a zero in it, with zeros between them."""
+    variables = [f"{name}={value}" for name, value in environment.items()]
+    return os.fsencode("\0".join([str(len(arguments)), *arguments, folder, *variables]))
+
+
+def unpacked(job: bytes) -> tuple[list[str], str, dict[str, str]]:
+    """Return the arguments, the folder and the environment of a packed job."""
+    number, *texts = os.fsdecode(job).split("\0")
+    arguments, (folder, *variables) = texts[: int(number)], texts[int(number) :]
+    return arguments, folder, dict(text.split("=", 1) for text in variables)
+
+
 def _identity() -> str:
     """Return the paths of the running package and of its environment."""
-    return f"{Path(__file__).resolve().parents[1]}\n{sys.prefix}"
+    return f"{os.path.dirname(os.path.dirname(os.path.realpath(__file__)))}\n{sys.prefix}"
 
 
 def _status(connection: socket.socket, signals: Signals) -> bytes:
@@ -102,8 +120,10 @@ def _status(connection: socket.socket, signals: Signals) -> bytes:
             connection.sendall(bytes(signals.take()))
 
 
-def _start_server(folder: Path) -> subprocess.Popen | None:
+def _start_server(folder: str) -> subprocess.Popen | None:
     """Start a server that has imported nothing yet; return None if its sockets cannot be made."""
+    import subprocess
+
     listeners = [socket.socket(socket.AF_UNIX) for _ in STACKS]
     try:
         for listener, stack in zip(listeners, STACKS, strict=True):

@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
 """From linux/prctl.h."""
@@ -35,7 +34,8 @@ def signals_of_make(numbers: Iterable[int]) -> list[int]:
     if "MAKELEVEL" not in os.environ:
         return []
     try:
-        status = Path(f"/proc/{os.getppid()}/status").read_text()
+        with open(f"/proc/{os.getppid()}/status", encoding="utf-8") as file:
+            status = file.read()
     except OSError:
         return []
     fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)

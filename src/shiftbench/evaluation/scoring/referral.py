@@ -57,13 +57,10 @@ def brier(rows: PredictedRows) -> float:
 
     For two classes, the squared distance of the second one alone. NaN without rows.
     """
-    from sklearn.metrics import brier_score_loss
-
     if not len(rows.target):
         return np.nan
-    labels = range(rows.probability.shape[1])
-    pair = (rows.target, rows.probability)
-    return float(brier_score_loss(*pair, labels=labels, scale_by_half=True))
+    truth = np.eye(rows.probability.shape[1], dtype=rows.probability.dtype)[rows.target]
+    return float(((truth - rows.probability) ** 2).sum(axis=1).mean() / 2)
 
 
 def calibration_error(rows: PredictedRows) -> float:
