@@ -93,8 +93,9 @@ wheelhouse: $(STAMP) ## Download all packages, to install them where there is no
 
 peers: $(PEERS) ## Install packages that we compare with into .venv-peers
 
-clean: ## Remove .venv and caches; data and results stay
+clean: ## Remove .venv and caches, compiled code of all checkouts too; data and results stay
 	rm -rf .venv .venv-peers .pytest_cache .mypy_cache .ruff_cache .snakemake
+	rm -rf "$${XDG_CACHE_HOME:-$$HOME/.cache}/shiftbench"
 	find $(PYTHON_FILES) -name __pycache__ -prune -exec rm -rf {} +
 
 # uv, which installs the rest in seconds, is taken from the same lock, with its hashes.
@@ -114,6 +115,7 @@ $(STAMP): $(LOCKS)
 	@$(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python $(FROM) \
 		--require-hashes $(LOCKS)
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --offline -e .
+	@$(BIN)/python -m compileall -q src
 	@touch $@
 
 $(PEERS): $(STAMP) envs/peers.txt envs/publish.in envs/test.in

@@ -40,8 +40,8 @@ def path(folder: Path, spec: Spec) -> Path:
     return folder / f"{spec['digest']}.json"
 
 
-def write(folder: Path, spec: Spec, modules: Iterable[str], files: Iterable[str]) -> None:
-    """Write a spec that was planned here, unless it is there.
+def code(modules: Iterable[str], files: Iterable[str]) -> dict[str, Any]:
+    """Return what a job compares the code with.
 
     modules: that the digest of its code is about. files: in which that code is, each as the name
     of its package and the place in it.
@@ -49,11 +49,12 @@ def write(folder: Path, spec: Spec, modules: Iterable[str], files: Iterable[str]
     from shiftbench.config import components
 
     files = sorted(files)
-    code = {
-        "modules": list(modules),
-        "files": files,
-        "sha256": _sha256(files, components.packages()),
-    }
+    sha256 = _sha256(files, components.packages())
+    return {"modules": list(modules), "files": files, "sha256": sha256}
+
+
+def write(folder: Path, spec: Spec, code: Mapping[str, Any]) -> None:
+    """Write a spec that was planned here, and its `code`, unless they are there."""
     _keep(_code(folder, spec), code)
     _keep(path(folder, spec), spec)  # in the order of the config, which tables keep
 

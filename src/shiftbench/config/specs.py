@@ -323,9 +323,14 @@ def behind() -> dict[str, dict[str, Any]]:
 
 def write(spec: Spec, folder: Path) -> Path:
     """Write the file of a spec that was made in this process, for its job; return where it is."""
-    modules = _modules[spec["code"]]
-    spec_files.write(folder, spec, modules, digest.files(*modules))
+    spec_files.write(folder, spec, _as_read(_modules[spec["code"]]))
     return spec_files.path(folder, spec)
+
+
+@functools.cache
+def _as_read(modules: tuple[str, ...]) -> dict[str, Any]:
+    """Return what jobs compare the code of modules with, which many of them share."""
+    return spec_files.code(modules, digest.files(*modules))
 
 
 def _parts(pipeline: list[Any], model: list[Any] | None) -> list[str]:
