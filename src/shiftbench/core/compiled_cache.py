@@ -106,7 +106,8 @@ def _can_be_used(folder: Path) -> bool:
 @cache
 def _name(kind: str) -> str:
     """Return the name of the folder for these sources, versions and instructions."""
-    versions = (numba.__version__, llvmlite.__version__, np.__version__, numba.config.USING_SVML)
+    intel = getattr(numba.config, "USING_SVML", False)  # another library of exp and log
+    versions = (numba.__version__, llvmlite.__version__, np.__version__, intel)
     processor = instructions.processor() if kind == "native" else ""
     digest = hashlib.sha256(repr((sys.version, versions, processor)).encode())
     for file in sources():
