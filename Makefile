@@ -14,12 +14,13 @@ CUDA := $(filter-out 0,$(GPU))
 LOCKS := envs/requirements.lock $(if $(CUDA),envs/requirements-gpu.lock)
 STAMP := .venv/.installed$(if $(CUDA),-gpu)
 PEERS := .venv-peers/.installed
+PERF := .venv-perf/.installed
 # Where the folder is there, nothing is asked of a network.
 FROM := $(if $(wildcard wheelhouse),--no-index --find-links wheelhouse)
 RESULTS := "results/$$(basename "$${CONFIG%.*}")"
 PYTHON_FILES := src tests perf
 
-.PHONY: help setup check run report cluster test test-long test-peers test-cluster lint format derived lock wheelhouse peers clean
+.PHONY: help setup check run report cluster test test-long test-peers test-cluster lint format derived lock wheelhouse peers perf-peers perf clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -91,10 +92,15 @@ wheelhouse: $(STAMP) ## Download all packages, to install them where there is no
 	@mv wheelhouse.new wheelhouse
 	@echo "wheelhouse: beside the Makefile of a copy of this folder, \`make\` installs from it"
 
-peers: $(PEERS) ## Install packages that we compare with into .venv-peers
+peers: $(PEERS) ## Install packages that judge what we publish into .venv-peers
+
+perf-peers: $(PERF) ## Install packages that we compare our speed with into .venv-perf
+
+perf: $(PERF) ## Print the table of our speed beside that of others
+	@$(BIN)/python -m perf $(ARGS)
 
 clean: ## Remove .venv and caches, compiled code of all checkouts too; data and results stay
-	rm -rf .venv .venv-peers .pytest_cache .mypy_cache .ruff_cache .snakemake
+	rm -rf .venv .venv-peers .venv-perf .pytest_cache .mypy_cache .ruff_cache .snakemake
 	rm -rf "$${XDG_CACHE_HOME:-$$HOME/.cache}/shiftbench"
 	find $(PYTHON_FILES) -name __pycache__ -prune -exec rm -rf {} +
 
@@ -126,4 +132,9 @@ $(PEERS): $(STAMP) envs/peers.txt envs/publish.in envs/test.in
 		-r envs/publish.in -r envs/test.in
 	@$(BIN)/uv pip install --quiet --python .venv-peers/bin/python --no-deps \
 		--no-build-isolation --offline -e .
+	@touch $@
+
+$(PERF): $(STAMP) envs/perf.txt
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-perf
+	@$(BIN)/uv pip install --quiet --python .venv-perf/bin/python -r envs/perf.txt
 	@touch $@

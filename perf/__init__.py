@@ -1,3 +1,4 @@
-"""Speed against what a user would take instead; on the instructions that jobs have."""
+"""Speed against what a user would take instead: `python -m perf` prints one table.
 
-import shiftbench  # noqa: F401  (before NumPy, see shiftbench/core/instructions.py)
+`peers` is run by .venv-perf, which has no shiftbench; so nothing here or there imports it.
+"""

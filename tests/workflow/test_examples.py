@@ -89,7 +89,7 @@ def test_a_learner_in_torch_is_refused_where_torch_is_not(tmp_path: Path) -> Non
 
 def test_a_learner_in_torch_keeps_the_contract_and_learns(tmp_path: Path) -> None:
     if not find_spec("torch"):
-        pytest.skip("torch is not installed here; see envs/peers.txt")
+        pytest.skip("torch is not installed here")
     folder = copied("torch_learner", tmp_path)
     said = called(folder, "shiftbench", "test", "torch_parts")
     assert "keeps  learners torch-mlp" in said

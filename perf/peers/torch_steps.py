@@ -1,4 +1,4 @@
-"""Training steps in PyTorch for continual.py: plain ones, written for speed, and bayesian-torch's.
+"""Training steps in PyTorch: plain ones, written for speed, and bayesian-torch's.
 
 By hand where autograd costs more. An instance of a step holds its parameters.
 """
@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from bayesian_torch.models.dnn_to_bnn import dnn_to_bnn, get_kl_loss
 from torch import Tensor, nn
 
-from perf.continual_shared import DRAWS, RATE, Network
+from perf.problems import RATE, Case
 
 TABLE = 5 * 2**20
 
@@ -35,7 +35,7 @@ def from_table() -> Normals:
     return normals
 
 
-def shapes(network: Network) -> list[torch.Size]:
+def shapes(network: Case) -> list[torch.Size]:
     """Of the weights and biases of each layer, in our order; a convolution's as PyTorch's."""
     found = []
     for layer in network.layers:
@@ -54,14 +54,16 @@ def pieces(flat: Tensor, of: list[torch.Size]) -> list[Tensor]:
 # Plain PyTorch ------------------------------------------------------------------------------
 
 
-def weight_draws(mean: Tensor, sd: Tensor, eps: Tensor, of: list[torch.Size]) -> list[Tensor]:
+def weight_draws(
+    draws: int, mean: Tensor, sd: Tensor, eps: Tensor, of: list[torch.Size]
+) -> list[Tensor]:
     """K draws of each piece [K, ...]; those of the first weights side by side [fan_in, K, .]."""
     found = []
-    sizes = [DRAWS * shape.numel() for shape in of]
+    sizes = [draws * shape.numel() for shape in of]
     for m, s, e in zip(pieces(mean, of), pieces(sd, of), eps.split(sizes), strict=True):
         axis = 1 if not found else 0
         shape = list(m.shape)
-        shape.insert(axis, DRAWS)
+        shape.insert(axis, draws)
         found.append(torch.addcmul(m.unsqueeze(axis), s.unsqueeze(axis), e.view(shape)))
     return found
 
@@ -98,18 +100,18 @@ def moments(x: Tensor, delta: Tensor, squares: Tensor) -> tuple[Tensor, Tensor]:
     return first, second
 
 
-def vogn_step(network: Network, count: int, normals: Normals, rate: float = RATE) -> Step:
-    """A step of VOGN, from a prior of mean 0 and precision 1."""
-    of = shapes(network)
-    mean = 0.03 * torch.randn(network.size)
-    precision = torch.full_like(mean, 20.0 * count)
-    prior_mean, prior_precision = torch.zeros_like(mean), torch.ones_like(mean)
+def vogn_step(
+    network: Case, mean: Tensor, precision: Tensor, normals: Normals, rate: float = RATE
+) -> Step:
+    """A step of VOGN, which changes mean and precision; the prior is N(mean, 1)."""
+    of, draws = shapes(network), network.draws
+    prior_mean, prior_precision = mean.clone(), torch.ones_like(mean)
 
     def step(x: Tensor, y: Tensor) -> None:
-        eps = normals(DRAWS * network.size)
-        parts = weight_draws(mean, precision.rsqrt(), eps, of)
+        eps = normals(draws * network.size)
+        parts = weight_draws(draws, mean, precision.rsqrt(), eps, of)
         gradients, squares = vogn_sums(parts, x, y)
-        scale = count / (DRAWS * len(y))
+        scale = network.rows / (draws * len(y))
         precision.lerp_(torch.add(prior_precision, squares, alpha=scale), rate)
         pull = torch.addcmul(scale * gradients, prior_precision, mean - prior_mean)
         mean.addcdiv_(pull, precision, value=-rate)
@@ -121,7 +123,7 @@ Forward = Callable[[Tensor, Tensor, Tensor], Tensor]
 """Mean and sd [P], x -> logits of all draws, [K n, classes]."""
 
 
-def mfvi_step(network: Network, count: int, forward: Forward) -> Step:
+def mfvi_step(network: Case, count: int, forward: Forward) -> Step:
     """Adam on the negative ELBO over (mean, rho); the divergence's gradient in closed form."""
     both = torch.cat([0.1 * torch.randn(network.size), torch.full((network.size,), -3.0)])
     both.requires_grad_()
@@ -144,32 +146,33 @@ def mfvi_step(network: Network, count: int, forward: Forward) -> Step:
     return step
 
 
-def local(network: Network, normals: Normals, mean: Tensor, sd: Tensor, x: Tensor) -> Tensor:
+def local(network: Case, normals: Normals, mean: Tensor, sd: Tensor, x: Tensor) -> Tensor:
     """Local reparameterisation: each row and draw has its own noise."""
-    of, n = shapes(network), len(x)
+    of, n, draws = shapes(network), len(x), network.draws
     means, variances = pieces(mean, of), pieces(sd.square(), of)
-    eps = normals(DRAWS * n * sum(shape.numel() for shape in of[1::2]))
-    numbers = eps.split([DRAWS * n * shape.numel() for shape in of[1::2]])
+    eps = normals(draws * n * sum(shape.numel() for shape in of[1::2]))
+    numbers = eps.split([draws * n * shape.numel() for shape in of[1::2]])
     for i, number in enumerate(numbers):
         centre = torch.addmm(means[2 * i + 1], x, means[2 * i])
         variance = torch.addmm(variances[2 * i + 1] + 1e-12, x * x, variances[2 * i])
         # The first layer's x is the same for all draws.
-        number = number.view(DRAWS, n, -1) if i == 0 else number.view_as(centre)
+        number = number.view(draws, n, -1) if i == 0 else number.view_as(centre)
         x = (centre + variance.sqrt() * number).flatten(0, -2)
         x = x.relu() if i < len(numbers) - 1 else x
     return x
 
 
-def sampled(network: Network, normals: Normals, mean: Tensor, sd: Tensor, x: Tensor) -> Tensor:
+def sampled(network: Case, normals: Normals, mean: Tensor, sd: Tensor, x: Tensor) -> Tensor:
     """Weight draws that all rows share."""
-    parts = weight_draws(mean, sd, normals(DRAWS * network.size), shapes(network))
+    eps = normals(network.draws * network.size)
+    parts = weight_draws(network.draws, mean, sd, eps, shapes(network))
     out = first_layer(x, *parts[:2])
     for weights, biases in zip(parts[2::2], parts[3::2], strict=True):
         out = torch.baddbmm(biases[:, None], out.relu(), weights)
     return out.flatten(0, 1)
 
 
-def flipped(network: Network, mean: Tensor, sd: Tensor, x: Tensor) -> Tensor:
+def flipped(network: Case, mean: Tensor, sd: Tensor, x: Tensor) -> Tensor:
     """Flipout, one draw: each row flips the signs of one perturbation, a channel at a time."""
     of = shapes(network)
     means, noisy = pieces(mean, of), pieces(sd * torch.randn(network.size), of)
@@ -192,7 +195,7 @@ def signs(x: Tensor, width: int) -> Tensor:
 
 
 def map_step(
-    network: Network, x: Tensor, precision: Tensor | None, path: Tensor | None, rate: float = RATE
+    network: Case, x: Tensor, precision: Tensor | None, path: Tensor | None, rate: float = RATE
 ) -> Step:
     """Adam; with a precision EWC's penalty around x as given, with a path SI's. Changes x, path."""
     of, anchor = shapes(network), x.detach().clone()
@@ -220,7 +223,7 @@ def map_step(
 # bayesian-torch -----------------------------------------------------------------------------
 
 
-def package_step(network: Network, kind: str, number: int, count: int) -> Step:
+def package_step(network: Case, kind: str, number: int, count: int) -> Step:
     """With as many forward passes as draws; kind: Reparameterization or Flipout."""
     layers: list[nn.Module] = []
     for i, layer in enumerate(network.layers):

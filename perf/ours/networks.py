@@ -1,0 +1,152 @@
+"""Training steps of networks, through a learner's `observe`: some epochs less a few.
+
+So neither the ELBO of a task's end counts, nor the making of a table of noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from perf import problems
+from perf.problems import DAMPING, KL_WEIGHT, NEARLY_NONE, RATE, START_SD, Case, rows_of, start_of
+from perf.work import Work
+from shiftbench.core import seeds as seeding
+from shiftbench.core.interface import Batch, Learner, Problem, State
+from shiftbench.methods.combinators import ensemble
+from shiftbench.methods.learners import map as map_learner
+from shiftbench.methods.learners import mfvi, vogn
+from shiftbench.methods.models import convnet, mlp
+
+FLAT = {"prior": "flat", "biases": "penalised"}
+PENALISED = FLAT | {"start": "prior", "units": "row", "fisher_rows": 1}
+KINDS: dict[str, dict[str, Any]] = {
+    "adam": FLAT | {"importance": "none"},
+    "ewc": PENALISED,
+    "si": PENALISED | {"importance": "path", "damping": DAMPING},
+}
+"""Settings of the learner `map`."""
+ORIGINS = {"start": "prior", "prior": "first", "elbo_draws": 1}
+"""Of mean-field inference, which then goes on from the state towards N(0, 1)."""
+
+
+def mean_field(case: str, epochs: tuple[int, int]) -> Work:
+    """MFVI by local reparameterisation, biases as points; shows a way without noise."""
+    of_case = getattr(problems, case)
+    kind = ORIGINS | {"estimator": "local", "kl_weight": KL_WEIGHT, "learning_rate": RATE}
+
+    def observing(of_case: Case, epochs: int, sd: float) -> Callable[[], State]:
+        settings = mfvi.Settings(epochs=epochs, batch_size=of_case.batch, **kind)
+        learner, batch, key = _built(mfvi.build, settings, of_case)
+        drawn = learner.init(key)["sd"] > 0
+        start, _ = start_of(of_case)
+        state = {"mean": start, "sd": np.where(drawn, np.float32(sd), np.float32(0))}
+        return lambda: learner.observe(state, batch, key)[0]
+
+    def shows() -> dict[str, np.ndarray]:
+        small = problems.small(of_case)
+        after = observing(small, problems.STEPS, NEARLY_NONE)()
+        return {"way of the means": after["mean"] - start_of(small)[0]}
+
+    few, many = (partial(observing(of_case, number, START_SD)) for number in epochs)
+    return _between(of_case, epochs, few, many, shows)
+
+
+def flipout(epochs: tuple[int, int]) -> Work:
+    """MFVI by Flipout, the convnet of li2021vbs; biases as weights."""
+    kind = ORIGINS | {"biases": "gaussian", "learning_rate": RATE}
+    return _fits(mfvi, kind, problems.CONVNET, epochs)
+
+
+def many_draws(estimator: str, epochs: tuple[int, int]) -> Work:
+    """MFVI with ten draws, `local` or `sample`; biases as weights."""
+    kind = ORIGINS | {"biases": "gaussian", "learning_rate": RATE, "estimator": estimator}
+    return _fits(mfvi, kind | {"draws": problems.MANY_DRAWS.draws}, problems.MANY_DRAWS, epochs)
+
+
+def vogn_steps(epochs: tuple[int, int]) -> Work:
+    """VOGN with ten draws; shows a large step from a precision at which noise is small."""
+
+    def shows() -> dict[str, np.ndarray]:
+        case = problems.small(problems.MANY_DRAWS)._replace(rows=2000, batch=2000)
+        settings = vogn.Settings(
+            epochs=1, batch_size=case.batch, draws=200, alpha=0.5, beta=0.5, start="prior",
+            initial_precision=(1e5,), initial_precision_per="task", elbo_draws=1,
+        )  # fmt: skip
+        learner, batch, key = _built(vogn.build, settings, case)
+        start, _ = start_of(case)
+        state = learner.init(key) | {"mean": start, "tasks": np.ones((1, 1), np.int32)}
+        after, _ = learner.observe(state, batch, key)
+        # A parameter without any gradient keeps its prior, of precision 1.
+        gained = np.where(after["precision"] == 1, 0, after["precision"] - np.float32(50_000.5))
+        return {"step of the means": after["mean"] - start, "gain of precision": gained}
+
+    draws = {"draws": problems.MANY_DRAWS.draws, "elbo_draws": 1}
+    return _fits(vogn, draws, problems.MANY_DRAWS, epochs)._replace(shows=shows)
+
+
+def point_estimate(kind: str, epochs: tuple[int, int]) -> Work:
+    """Adam alone, or with the penalty of EWC or SI; shows its way and, of SI, the importance."""
+
+    def shows() -> dict[str, np.ndarray]:
+        case = problems.small(problems.WIDE)
+        settings = map_learner.Settings(
+            **KINDS[kind] | {"start": "prior", "epochs": problems.STEPS, "batch_size": case.batch},
+            learning_rate=0.01,
+        )
+        learner, batch, key = _built(map_learner.build, settings, case)
+        start, precision = start_of(case)
+        after, _ = learner.observe({"mean": start, "precision": precision}, batch, key)
+        found = {"way": after["mean"] - start}
+        return found | ({"importance": after["precision"] - precision} if kind == "si" else {})
+
+    return _fits(map_learner, KINDS[kind], problems.WIDE, epochs)._replace(shows=shows)
+
+
+def members(together: bool, epochs: int, number: int = 5) -> Work:
+    """The training of an ensemble of MAP estimates, side by side or one after the other."""
+    case = Case((64,), (50,), 1437, 64)
+    settings = map_learner.Settings(epochs=epochs, importance="none")
+    member, batch, key = _built(map_learner.build, settings, case)
+    many = ensemble.build(ensemble.Settings(number), _problem(case), member)
+    learner, times = (many, 1) if together else (member, number)
+    observe = partial(learner.observe, learner.init(key), batch, key)
+    return Work(lambda: [observe() for _ in range(times)], 1)
+
+
+def _fits(module: Any, kind: dict[str, Any], case: Case, epochs: tuple[int, int]) -> Work:
+    def observing(number: int) -> Callable[[], object]:
+        settings = module.Settings(epochs=number, batch_size=case.batch, **kind)
+        learner, batch, key = _built(module.build, settings, case)
+        return partial(learner.observe, learner.init(key), batch, key)
+
+    return _between(case, epochs, *map(observing, epochs))
+
+
+def _between(
+    case: Case,
+    epochs: tuple[int, int],
+    few: Callable[[], object],
+    many: Callable[[], object],
+    shows: Callable[[], dict[str, np.ndarray]] | None = None,
+) -> Work:
+    steps = (epochs[1] - epochs[0]) * -(-case.rows // case.batch)
+    return Work(many, steps, few, shows)
+
+
+def _built(build: Callable, settings: Any, case: Case) -> tuple[Learner, Batch, np.ndarray]:
+    problem = _problem(case)
+    if case.hidden is None:
+        model = convnet.build(convnet.Settings(), problem)
+    else:
+        model = mlp.build(mlp.Settings(hidden=case.hidden), problem)
+    inputs, labels = rows_of(case)
+    batch = Batch(inputs, labels, np.ones(labels.shape, bool))
+    return build(settings, problem, model), batch, seeding.block(range(case.seeds), "perf")
+
+
+def _problem(case: Case) -> Problem:
+    return Problem("classification", case.inputs, 10, case.rows, 1)

@@ -1,0 +1,89 @@
+"""Learners that learn row by row: called with all rows, or with one, as the harness does."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from perf import problems
+from perf.work import Work
+from shiftbench.config import components
+from shiftbench.core.interface import Batch, Learner, Problem, State
+from shiftbench.methods.combinators import run_length
+from shiftbench.methods.learners import bayes_linear
+
+KEY = np.zeros((1, 2), int)
+EXACT = 400
+"""Rows after which posteriors are compared; until then both sides keep all run lengths."""
+
+
+def run_lengths(keep: int, rows: int, singly: bool = False) -> Work:
+    """Run lengths over Bayesian linear regression: time update, prediction and update of each row.
+
+    In one call, or one row a call. Shows the last posterior of the run length.
+    """
+    prior = bayes_linear.Settings(a0=problems.A0, b0=problems.B0, prior_variance=problems.VARIANCE)
+    problem = Problem("regression", (1, 1, 1), 1, 1, 1)
+    learner = run_length.build(
+        run_length.Settings(problems.HAZARD, keep), problem, bayes_linear.build(prior, problem)
+    )
+    parts = _parts(problems.level_changes(rows), 1 if singly else rows)
+    return Work(partial(_singly if singly else _observed, learner, parts), rows, shows=_posterior)
+
+
+def _posterior() -> dict[str, np.ndarray]:
+    """P(run length after the last row), exact."""
+    problem, values = Problem("regression", (1, 1, 1), 1, 1, 1), problems.level_changes(EXACT)
+    prior = bayes_linear.Settings(a0=problems.A0, b0=problems.B0, prior_variance=problems.VARIANCE)
+    learner = run_length.build(
+        run_length.Settings(problems.HAZARD, EXACT), problem, bayes_linear.build(prior, problem)
+    )
+    (batch,) = _parts(values, EXACT)
+    _, info = learner.observe(learner.init(KEY), batch, KEY)
+    length, weight = info["run_length"][0], np.exp(info["log_weight"][0])
+    found = np.zeros(EXACT)
+    found[length[weight > 0]] = weight[weight > 0]
+    return {"run lengths": found}
+
+
+def online(learner: str, singly: bool = False, orders: int = 20, rows: int = 569) -> Work:
+    """An on-line classifier on many orders of the rows side by side; a unit is a row of an order.
+
+    Singly: predicts each row before it learns from it.
+    """
+    x, y = problems.classes(rows)
+    chosen = np.array([np.random.default_rng(number).permutation(rows) for number in range(orders)])
+    module = components.load("learners", learner)
+    problem = Problem("classification", x.shape[1:], 2, 1, rows)
+    built, size = module.build(module.Settings(), problem), 1 if singly else rows
+    parts = [
+        Batch(x[chosen[:, i : i + size]], y[chosen[:, i : i + size]], np.ones((orders, size), bool))
+        for i in range(0, rows, size)
+    ]
+    key = np.zeros((orders, 2), int)
+    return Work(partial(_singly if singly else _observed, built, parts, key), orders * rows)
+
+
+def _parts(values: np.ndarray, rows: int) -> list[Batch]:
+    """The values, `rows` in a batch, with a constant for a regressor."""
+    return [
+        Batch(np.ones((1, len(y), 1, 1, 1)), y.reshape(1, -1, 1), np.ones((1, len(y)), bool))
+        for y in np.split(values, range(rows, len(values), rows))
+    ]
+
+
+def _observed(learner: Learner, parts: list[Batch], key: np.ndarray = KEY) -> State:
+    state = learner.init(key)
+    for part in parts:
+        state, _ = learner.observe(state, part, key)
+    return state
+
+
+def _singly(learner: Learner, parts: list[Batch], key: np.ndarray = KEY) -> State:
+    state = learner.init(key)
+    for part in parts:
+        state = learner.drift(state, key)
+        learner.predict(state, part.inputs, key)
+        state, _ = learner.observe(state, part, key)
+    return state

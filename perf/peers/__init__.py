@@ -1,0 +1,1 @@
+"""The other side of each comparison, in .venv-perf: `make perf-peers`."""

@@ -1,0 +1,62 @@
+"""The process of one side: python -m perf.worker FD, a connection to the driver.
+
+It is told which function makes its work, does a round of that to warm up, and then one whenever it
+is asked to. It has one processor and one thread: see driver.ONE_THREAD.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from importlib import metadata
+from multiprocessing.connection import Connection
+from typing import Any
+
+from perf.work import Work, a_unit, adopt
+
+
+def work_of(function: str, arguments: dict[str, Any]) -> Work:
+    """The work that a function, as module:name, makes."""
+    module, _, name = function.partition(":")
+    return getattr(importlib.import_module(module), name)(**arguments)
+
+
+class _Side:
+    """The answers to the driver's requests."""
+
+    def start(self, function: str, arguments: dict[str, Any], package: str) -> str:
+        """Makes the work and warms up; the version of the package."""
+        self.work = work_of(function, arguments)
+        self.round()
+        return metadata.version(package) if package else ""
+
+    def round(self) -> tuple[float, float]:
+        """Processor and wall seconds of a unit."""
+        return tuple(a_unit(self.work))
+
+    def shown(self) -> dict[str, Any]:
+        """What the sides are compared by; empty where there is nothing."""
+        return self.work.shows() if self.work.shows else {}
+
+
+def main() -> None:
+    """Answers until the driver is gone."""
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    adopt()
+    connection, side = Connection(int(sys.argv[1])), _Side()
+    while True:
+        try:
+            name, *arguments = connection.recv()
+        except EOFError:
+            return
+        try:
+            answer = getattr(side, name)(*arguments), ""
+        except Exception:
+            answer = None, traceback.format_exc()
+        connection.send(answer)
+
+
+if __name__ == "__main__":
+    main()
