@@ -1,6 +1,6 @@
 """Prints one table: our costs beside those of what a user would take instead.
 
-    make perf-peers && .venv/bin/python -m perf [--only steps|rows|online|jobs|WORDS] [--pairs 5]
+    make perf ARGS="--only steps --pairs 5"
 
 On a quiet machine, for half an hour. Ours and theirs run in processes of their own, theirs in
 .venv-perf. A side is warmed up by a round that does not count.

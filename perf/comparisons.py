@@ -162,6 +162,20 @@ def _online() -> list[Comparison]:
     ]  # fmt: skip
 
 
+def _words() -> list[Comparison]:
+    words, ours = "perf.ours.words", _ours("perf.ours.words:counting", years=5)
+    peer = Side("scikit-learn, tokens; SciPy, matrices", "perf.peers.words:counting",
+                {"years": 5}, "scikit-learn")  # fmt: skip
+    adam = Side("ours, the papers' Adam", f"{words}:fits", {"method": "adam", "words": 5})
+    return [
+        Comparison("words", "Counting pairs, 1,000 words", "token", ours, (peer,),
+                   tiny={"years": 1}),
+        Comparison("words", "Skip-gram, 500 contexts, 20 features, Newton", "word",
+                   _ours(f"{words}:fits", method="newton", words=5), (adam,),
+                   tiny={"words": 1}),
+    ]  # fmt: skip
+
+
 def _jobs() -> list[Comparison]:
     jobs = "perf.ours.jobs"
     return [
@@ -176,5 +190,5 @@ def _jobs() -> list[Comparison]:
     ]  # fmt: skip
 
 
-ALL = [*_networks(), *_run_lengths(), *_regressions(), *_online(), *_jobs()]
+ALL = [*_networks(), *_run_lengths(), *_regressions(), *_online(), *_words(), *_jobs()]
 GROUPS = list(dict.fromkeys(comparison.group for comparison in ALL))

@@ -6,13 +6,14 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 ROOT = Path(__file__).parents[1]
 PEERS = ROOT / ".venv-perf/bin/python"
@@ -47,7 +48,7 @@ class Side:
     @property
     def python(self) -> str:
         """The interpreter that has what the function needs."""
-        return sys.executable if self.function.startswith("perf.ours") else str(PEERS)
+        return str(PEERS) if self.function.startswith("perf.peers") else sys.executable
 
 
 @dataclass(frozen=True)
@@ -131,15 +132,16 @@ def measure(comparison: Comparison, pairs: int) -> Measured:
 class _Process:
     """A worker of one side; a call asks it, and raises RuntimeError with what it raised."""
 
-    def __init__(self, side: Side, connection: Connection) -> None:
-        self.side, self.connection = side, connection
+    def __init__(self, side: Side, connection: Connection, told: BinaryIO) -> None:
+        self.side, self.connection, self.told = side, connection, told
 
     def __call__(self, *request: Any) -> Any:
-        self.connection.send(request)
         try:
+            self.connection.send(request)
             answer, error = self.connection.recv()
-        except EOFError:
-            error = "its process died"
+        except (EOFError, ConnectionError):
+            self.told.seek(0)
+            error = f"its process died: {self.told.read()[-2000:].decode()}"
         if error:
             raise RuntimeError(f"{self.side.label} ({self.side.function}): {error}")
         return answer
@@ -148,24 +150,24 @@ class _Process:
 @contextmanager
 def _started(sides: Sequence[Side]) -> Iterator[list[_Process]]:
     """The processes of some sides, until the end of the context."""
-    found, processes = [], []
-    try:
-        for side in sides:
-            if not Path(side.python).exists():
-                raise RuntimeError(f"{side.python} is not there; run: make perf-peers")
-            here, there = Pipe()
-            command = [side.python, "-m", "perf.worker", str(there.fileno())]
-            environment = os.environ | ONE_THREAD | side.environment
-            options = {"cwd": ROOT, "env": environment, "stdout": subprocess.DEVNULL}
-            processes.append(subprocess.Popen(command, pass_fds=[there.fileno()], **options))
-            there.close()
-            found.append(_Process(side, here))
-        yield found
-    finally:
-        for one in found:
-            one.connection.close()
-        for process in processes:
-            process.wait()
+    with ExitStack() as stack:
+        yield [_start(side, stack) for side in sides]
+
+
+def _start(side: Side, stack: ExitStack) -> _Process:
+    if not Path(side.python).exists():
+        raise RuntimeError(f"{side.python} is not there; run: make perf-peers")
+    here, there = Pipe()
+    told = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115  (the stack's context)
+    with there:
+        started = subprocess.Popen(
+            [side.python, "-m", "perf.worker", str(there.fileno())],
+            cwd=ROOT, env=os.environ | ONE_THREAD | side.environment,
+            pass_fds=[there.fileno()], stdout=told, stderr=told,
+        )  # fmt: skip
+    stack.callback(started.wait)
+    stack.enter_context(here)  # is closed first, which ends the process
+    return _Process(side, here, told)
 
 
 def _apart(comparison: Comparison, processes: list[_Process]) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,10 @@ STEPS = 10
 """Of the way that both sides go, to be compared."""
 # Of run lengths: settings of knoblauch2018robust on the well-log.
 HAZARD, A0, B0, VARIANCE = 1 / 100, 1.0, 1e4, 0.25
+DOCUMENTS, LENGTH = 20, 2000
+"""Of a year of texts."""
+VOCABULARY = tuple(f"w{number}" for number in range(1000))
+"""The words that are counted, of twice as many."""
 NEARLY_NONE = 1e-6
 """A standard deviation of weights at which draws tell nothing: both sides then go the same way."""
 
@@ -103,3 +108,19 @@ def classes(rows: int = 569, features: int = 30) -> tuple[np.ndarray, np.ndarray
     inputs = numbers.normal(size=(rows, features))
     score = inputs @ numbers.normal(size=features) / features**0.5
     return inputs, (score + numbers.normal(0, 0.5, rows) > 0).astype(int)
+
+
+def tokens(years: int) -> int:
+    """The number of tokens of the texts."""
+    return years * DOCUMENTS * LENGTH
+
+
+def write_texts(folder: Path, years: int) -> None:
+    """Writes texts of words with Zipf's frequencies, as YEAR_NUMBER.txt."""
+    numbers, words = np.random.default_rng(6), 2 * len(VOCABULARY)
+    share = 1 / np.arange(1, words + 1)
+    for year in range(1970, 1970 + years):
+        for document in range(DOCUMENTS):
+            drawn = numbers.choice(words, LENGTH, p=share / share.sum())
+            text = " ".join(f"w{number}" for number in drawn)
+            Path(folder, f"{year}_{document}.txt").write_text(text)

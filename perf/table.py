@@ -71,6 +71,7 @@ def lines(found: Sequence[Measured], about: dict[str, Any], pairs: int) -> list[
         for measured in found
         for where, value in measured.apart.items()
     }
+    said = [f"- {where}: {value:.0e}" for where, value in apart.items()]
     return [
         *told,
         "",
@@ -80,6 +81,7 @@ def lines(found: Sequence[Measured], about: dict[str, Any], pairs: int) -> list[
         " alone, and their share of ours.",
         f"{about['processor']}, {about['cores']} cores, {about['memory_gb']} GB; load before"
         f" {about['load_before'][0]}; instructions: {about['instructions']}; {about['system']}.",
-        *(["", "Largest differences of what both sides give, relative to the largest entry:", ""]),
-        *(f"- {where}: {value:.0e}" for where, value in apart.items()),
-    ]
+        *(["", "Largest differences of what both sides give, relative to the largest entry:", ""]
+          if said else []),
+        *said,
+    ]  # fmt: skip

@@ -10,6 +10,7 @@ import importlib
 import os
 import sys
 import traceback
+from contextlib import suppress
 from importlib import metadata
 from multiprocessing.connection import Connection
 from typing import Any
@@ -46,16 +47,14 @@ def main() -> None:
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     adopt()
     connection, side = Connection(int(sys.argv[1])), _Side()
-    while True:
-        try:
+    with suppress(EOFError, ConnectionError, KeyboardInterrupt):
+        while True:
             name, *arguments = connection.recv()
-        except EOFError:
-            return
-        try:
-            answer = getattr(side, name)(*arguments), ""
-        except Exception:
-            answer = None, traceback.format_exc()
-        connection.send(answer)
+            try:
+                answer = getattr(side, name)(*arguments), ""
+            except Exception:
+                answer = None, traceback.format_exc()
+            connection.send(answer)
 
 
 if __name__ == "__main__":

@@ -57,13 +57,25 @@ KINDS: dict[str, Callable[[Case], list[Product]]] = {
 }
 
 
+COPIES = 10
+"""Steps of a call, each with operands of its own, or they would be done once."""
+
+
 def steps(kind: str, case: str, number: int) -> Work:
-    """The products of some steps."""
-    run = graph(lambda left, right: [tf.matmul(a, b) for a, b in zip(left, right, strict=True)])
+    """The products of some steps, a multiple of COPIES."""
     shapes = KINDS[kind](getattr(problems, case))
-    left = [tf.ones([count, m, k]) for count, m, k, _ in shapes]
-    right = [tf.ones([count, k, n]) for count, _, k, n in shapes]
-    return Work(lambda: [run(left, right) for _ in range(number)], number)
+    left = [tf.ones([COPIES, count, m, k]) for count, m, k, _ in shapes]
+    right = [tf.ones([COPIES, count, k, n]) for count, _, k, n in shapes]
+
+    @graph
+    def run(left, right):
+        found = []
+        for i in range(COPIES):
+            products = (tf.matmul(a[i], b[i]) for a, b in zip(left, right, strict=True))
+            found += [product[0, 0, 0] for product in products]
+        return found
+
+    return Work(lambda: [run(left, right) for _ in range(number // COPIES)], number)
 
 
 def convolutions(number: int) -> Work:

@@ -26,7 +26,7 @@ def tiny(comparison: Comparison) -> work.Work:
     return work_of(side.function, side.arguments | comparison.tiny)
 
 
-LIGHT = [one for one in ALL if one.group in ("rows", "online")]
+LIGHT = [one for one in ALL if one.group in ("rows", "online", "words")]
 STEPS = [one for one in ALL if one.group == "steps"]
 
 

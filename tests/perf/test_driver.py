@@ -94,6 +94,12 @@ def test_a_side_that_fails_is_named() -> None:
         driver.measure(comparison, 1)
 
 
+def test_a_side_that_dies_is_named() -> None:
+    comparison = Comparison("rows", "Rows", "row", Side("ours", "os:_exit", {"status": 3}))
+    with pytest.raises(RuntimeError, match="its process died"):
+        driver.measure(comparison, 1)
+
+
 def test_another_work_is_refused() -> None:
     class Other:
         side = Side("theirs", ONLINE)
