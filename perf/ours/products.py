@@ -58,23 +58,17 @@ KINDS: dict[str, Callable[[Case], list[Product]]] = {
 
 
 COPIES = 10
-"""Steps of a call, each with operands of its own, or they would be done once."""
+"""Steps whose products of one shape are a single operation, so that its start costs little."""
 
 
 def steps(kind: str, case: str, number: int) -> Work:
     """The products of some steps, a multiple of COPIES."""
     shapes = KINDS[kind](getattr(problems, case))
-    left = [tf.ones([COPIES, count, m, k]) for count, m, k, _ in shapes]
-    right = [tf.ones([COPIES, count, k, n]) for count, _, k, n in shapes]
-
-    @graph
-    def run(left, right):
-        found = []
-        for i in range(COPIES):
-            products = (tf.matmul(a[i], b[i]) for a, b in zip(left, right, strict=True))
-            found += [product[0, 0, 0] for product in products]
-        return found
-
+    left = [tf.ones([COPIES * count, m, k]) for count, m, k, _ in shapes]
+    right = [tf.ones([COPIES * count, k, n]) for count, _, k, n in shapes]
+    run = graph(
+        lambda left, right: [tf.matmul(a, b)[0, 0, 0] for a, b in zip(left, right, strict=True)]
+    )
     return Work(lambda: [run(left, right) for _ in range(number // COPIES)], number)
 
 
