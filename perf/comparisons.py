@@ -50,7 +50,6 @@ def _side_by_side(part: str, case: str, epochs: tuple[int, int]) -> Comparison:
              _jax("mean_field", case=case, number=number), _natively(ours))  # fmt: skip
     return Comparison(
         "steps", part, "step", ours, peers, _products("local", case, number),
-        # Where a gradient is nearly 0, rounding tells how Adam goes.
         tolerance=0.01, tiny={"epochs": (1, 2)},
     )  # fmt: skip
 

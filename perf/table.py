@@ -81,7 +81,7 @@ def lines(found: Sequence[Measured], about: dict[str, Any], pairs: int) -> list[
         " alone, and their share of ours.",
         f"{about['processor']}, {about['cores']} cores, {about['memory_gb']} GB; load before"
         f" {about['load_before'][0]}; instructions: {about['instructions']}; {about['system']}.",
-        *(["", "Largest differences of what both sides give, relative to the largest entry:", ""]
+        *(["", "Differences of what both sides give, relative to ours, by their norms:", ""]
           if said else []),
         *said,
     ]  # fmt: skip

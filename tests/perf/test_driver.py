@@ -30,8 +30,8 @@ def test_what_does_not_count_is_taken_off() -> None:
     assert abs(found.wall) < 1
 
 
-def test_difference_is_relative_to_the_largest_entry_of_ours() -> None:
-    assert driver.difference(np.array([1.0, 4.5]), np.array([1.5, 5.0])) == 0.1
+def test_difference_is_relative_to_the_norm_of_ours() -> None:
+    assert driver.difference(np.array([3.0, 4.5]), np.array([3.0, 4.0])) == pytest.approx(0.1)
 
 
 def test_rows_and_lines_of_the_table() -> None:
@@ -111,7 +111,7 @@ def test_another_work_is_refused() -> None:
             return {"sums": self.values}
 
     comparison = Comparison("rows", "Rows", "row", Side("ours", ONLINE))
-    ours, near, far = Other([1.0, 2.0]), Other([1.0, 2.001]), Other([1.0, 2.1])
-    assert driver._apart(comparison, [ours, near]) == {"theirs: sums": pytest.approx(5e-4)}
+    ours, near, far = Other([3.0, 4.0]), Other([3.0, 4.001]), Other([3.0, 4.1])
+    assert driver._apart(comparison, [ours, near]) == {"theirs: sums": pytest.approx(2e-4)}
     with pytest.raises(RuntimeError, match="not the same work"):
         driver._apart(comparison, [ours, far])
