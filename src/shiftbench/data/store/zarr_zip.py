@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 import zarr
+from zarr.abc.buffer import Buffer as Piece
 from zarr.buffer.cpu import Buffer
 from zarr.codecs import ZstdCodec
 from zarr.storage import MemoryStore, ZipStore
@@ -38,7 +39,7 @@ def write(dataset: xr.Dataset | xr.DataTree, path: Path) -> None:
     Equal content gives equal bytes: the order of variables and of attributes has no effect.
     """
     path = Path(path)
-    pieces: dict[str, Buffer] = {}
+    pieces: dict[str, Piece] = {}
     for group, content in _groups(dataset).items():
         _write_group(content, MemoryStore(pieces), group)
     with scratch.beside(path) as folder:
@@ -181,7 +182,7 @@ def _in_order(value: Any) -> Any:
     return value
 
 
-def _pack(pieces: Mapping[str, Buffer], target: Path) -> None:
+def _pack(pieces: Mapping[str, Piece], target: Path) -> None:
     """Zip the pieces of a store in the order of their names, with a fixed date."""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:
         for name in sorted(pieces):
