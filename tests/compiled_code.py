@@ -61,6 +61,31 @@ def linear(size: int, settings: bayes_linear.Settings, inside: bool = False):
     return learnt(learner, Batch(inputs, targets, np.ones((2, 12), bool)))
 
 
+def block(name: str, combinator: str | None) -> Iterable[np.ndarray]:
+    """Rows in a block, one alone, and rows that come singly; over a learner of one real target."""
+    problem, random = Problem("regression", (3,), 1, 1, 12), np.random.default_rng(0)
+    module = components.load("learners", name)
+    learner = inner = module.build(module.Settings(), problem)
+    if combinator:
+        module = components.load("combinators", combinator)
+        fields = {"keep": 3} if combinator == "run-length" else {"broadening": "geometric"}
+        made = module.Settings(**fields)
+        learner = module.build(made, problem, inner)
+    x, y = random.normal(size=(2, 12, 3)), random.normal(size=(2, 12, 1))
+    batch, state = Batch(x, y, np.ones((2, 12), bool)), learner.init(KEY)
+    after, predictive, info = learner.block(state, batch, True)
+    if combinator == "run-length":
+        singly = module.singly(made, inner, {k: a[:1] for k, a in state.items()})
+        features, targets = inner.rows.check(batch)
+        singly.predict(features[0, 0])
+        singly.learn(targets[0, 0])
+    one = Batch(*(array[:, :1] for array in batch))
+    drifted = learner.drift(after, KEY)
+    last, _ = learner.observe(drifted, one, KEY)
+    alone = learner.predict(drifted, one.inputs, KEY)
+    return [*last.values(), *info.values(), *predictive, *alone]
+
+
 def losses() -> Iterable[np.ndarray]:
     y, z = np.ones(5), np.linspace(-2, 2, 5)
     for kind in CODES:
@@ -92,6 +117,11 @@ PARTS = {name: partial(online, name) for name in ("oga", "oga-el", "sva", "svb",
     "several targets": partial(linear, 2, ROBUST),
     "svrg": partial(linear, 1, bayes_linear.Settings(beta_p=0.1, window=8, optimiser="svrg")),
     "run-length": partial(linear, 1, bayes_linear.Settings(), inside=True),
+    "rows": partial(block, "gaussian-mean", None),
+    "rows of a beam": partial(block, "linear-gaussian", "beam"),
+    "rows of a segment": partial(block, "bayes-linear", "run-length"),
+    "rows that are forgotten": partial(block, "bayes-linear", "forget"),
+    "scores that are forgotten": partial(block, "svb", "forget"),
     "running-text": speech,
     "n-grams": table,
 }

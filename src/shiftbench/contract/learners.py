@@ -10,9 +10,9 @@ from scipy.special import entr
 
 from shiftbench.config import components
 from shiftbench.contract import selection
+from shiftbench.contract.blocks import one_by_one, same, same_results, single_rows
 from shiftbench.contract.problems import CASES, Parts, S, key, kind_of, settings
 from shiftbench.core.interface import Batch, Broadening, Categorical, Learner, Problem
-from shiftbench.methods.online.rows import RowLearner
 
 KIND = "learners"
 """Of tests that have a name alone."""
@@ -56,11 +56,6 @@ def after(learner: Learner, problem: Problem, tasks: int, state=None, first: int
         state, info = learner.observe(state, batch_of(problem, seed=t), key("observe", t))
         infos.append(info)
     return state, infos
-
-
-def same(one: dict, two: dict) -> bool:
-    """Return whether two states or infos have the same arrays."""
-    return one.keys() == two.keys() and all(np.array_equal(one[k], two[k]) for k in one)
 
 
 def test_states_are_named_arrays_with_seed_and_hypothesis_axes(case):
@@ -151,36 +146,41 @@ def test_a_batch_of_one_and_masked_rows(case):
     assert all(np.array_equal(one[k], two[k]) for k in one.keys() - data)
 
 
-def test_compiled_rows_agree_with_observe(case):
-    """The step of a row that is given for compiled loops does what `observe` does.
-
-    It leaves alone what has an evidence of -inf.
-    """
+@pytest.mark.parametrize("drift_first", [True, False])
+def test_a_block_of_rows_gives_what_its_rows_give_one_by_one(case, drift_first):
+    """`block` gives the bytes of drift, predict and observe row by row, wherever it begins."""
     learner, problem = case
-    if not isinstance(learner, RowLearner):
-        pytest.skip("not given as compiled rows")
-    rows, batch = learner.rows, several(batch_of(problem))
-    state, _ = after(learner, problem, 2)
-    assert same(rows.unpack(rows.pack(state)), state)
-    (x, y), numbers = rows.check(batch), rows.pack(state)
-    evidence, scratch = np.zeros(numbers.shape[:2]), np.empty(rows.scratch)
-    for s, i in np.argwhere(batch.mask):
-        before, none = numbers[s].copy(), np.full(len(evidence[s]), -np.inf)
-        rows.step(numbers[s], x[s, i], y[s, i], rows.constants, scratch, none)
-        assert np.array_equal(numbers[s], before) and np.isneginf(none).all()
-        rows.step(numbers[s], x[s, i], y[s, i], rows.constants, scratch, evidence[s])
-    learnt, info = learner.observe(state, batch, key("o"))
-    np.testing.assert_allclose(evidence, info["log_evidence"], rtol=1e-9)
-    for name, array in rows.unpack(numbers).items():
-        np.testing.assert_allclose(learnt[name], array, rtol=1e-9, atol=1e-12, err_msg=name)
+    if learner.block is None:
+        pytest.skip("no blocks of rows")
+    batch, state = single_rows(problem, PARTS.batch, 7), learner.init(key("init"))
+    expected = one_by_one(learner, state, batch, drift_first)
+    assert same_results(learner.block(state, batch, drift_first), expected)
+    for start in (1, 4):
+        first, rest = (Batch(*(a[:, cut] for a in batch)) for cut in np.split(range(7), [start]))
+        halfway, *_ = learner.block(state, first, drift_first)
+        end, *others = learner.block(halfway, rest, drift_first)
+        assert same(end, expected[0])
+        expected_rest = one_by_one(learner, halfway, rest, drift_first)
+        assert same_results((end, *others), expected_rest)
 
 
-def several(batch: Batch, rows: int = 4) -> Batch:
-    """The batch so many times, each a little larger, with a gap."""
-    grown = [np.concatenate([a * (1 + k / 4) for k in range(rows)], axis=1) for a in batch[:2]]
-    mask = np.tile(batch.mask, (1, rows))
-    mask[0, 1] = False
-    return Batch(*grown, mask)
+@pytest.mark.parametrize("drift_first", [True, False])
+def test_a_block_predicts_no_row_from_it_or_from_later_ones(case, drift_first):
+    """What `block` predicts for a row does not depend on its target, or on any later row."""
+    learner, problem = case
+    if learner.block is None:
+        pytest.skip("no blocks of rows")
+    batch, state = single_rows(problem, PARTS.batch, 7), learner.init(key("init"))
+    _, predictive, info = learner.block(state, batch, drift_first)
+    other = batch._replace(inputs=batch.inputs.copy(), targets=batch.targets.copy())
+    other.inputs[:, 5:] += 1
+    other.targets[:, 4:] = 1 - other.targets[:, 4:]
+    _, changed, changed_info = learner.block(state, other, drift_first)
+    for one, two in zip(predictive, changed, strict=True):
+        apart = (a.reshape(S, 7, *a.shape[1:])[:, :5] for a in (one, two))
+        np.testing.assert_array_equal(*apart)
+    for name, array in info.items():
+        np.testing.assert_array_equal(array[:, :4], changed_info[name][:, :4], err_msg=name)
 
 
 def test_hypotheses_do_not_touch_each_other(case):

@@ -151,6 +151,24 @@ def test_shapes_are_those_of_the_problem(name):
 
 
 @every_stream
+def test_rows_of_several_tasks_are_those_of_each_task(name):
+    """The training rows of several tasks, if a stream gives them, are those of each task."""
+    store, stream = built(name, 3), components.load("streams", name)
+    if not hasattr(stream, "training_rows"):
+        pytest.skip("tasks are read one by one")
+    tasks = range(late(store) // 2, late(store))
+    each = [stream.task(store, [2, 0], t) for t in tasks]
+    found = stream.training_rows(store, [2, 0], tasks)
+    if any(task.validation or task.test for task in each):
+        assert found is None
+        return
+    for one, pieces in zip(found, zip(*(task.train for task in each), strict=True), strict=True):
+        expected = np.concatenate(pieces, axis=1)
+        assert one.dtype == expected.dtype
+        np.testing.assert_array_equal(one, expected)
+
+
+@every_stream
 def test_data_are_finite_and_labels_are_in_range(name):
     """Data are finite, and labels are integers in their range."""
     problem = components.load("streams", name).problem(built(name, 3))

@@ -12,6 +12,7 @@ converts them inside, so that its callers need no TensorFlow.
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -174,6 +175,13 @@ class Learner:
         Called only if the learner declares in FACTS.reveals what the protocol must reveal.
     broaden(state, broadening) -> State
         Widen the posterior; None if the posterior family cannot be widened.
+    block(state, batch, drift_first) -> (State, Predictive, Info)
+        n tasks of one row each in one call: drift, predict, observe, or predict, drift, observe if
+        drift_first is false. To the byte what these three give task by task; None if not offered.
+        Draws nothing. Predictive has each row as a repetition of its own, [S n, H, 1, ...], and
+        Info an axis of rows, [S, n, H, ...]. Raises LearnerError or ArithmeticError if one of the
+        tasks fails, which is then found task by task. `dataclasses.replace` with another predict,
+        observe, drift or broaden drops it, unless that is marked by `functools.wraps`.
     """
 
     init: Callable[[np.ndarray], State]
@@ -183,6 +191,15 @@ class Learner:
     boundary: Callable[[State, Context, np.ndarray], State] = _same_state
     broaden: Callable[[State, Broadening], State] | None = None
     warm_up: Callable[[State, Batch, np.ndarray], tuple[State, Info]] | None = None
+    block: Callable[[State, Batch, bool], tuple[State, Predictive, Info]] | None = None
+
+    def __post_init__(self) -> None:
+        if self.block is None:
+            return
+        functions = self.predict, self.observe, self.drift, self.broaden
+        stands_for = tuple(inspect.unwrap(one) if one else None for one in functions)
+        if vars(self.block).setdefault("stands_for", stands_for) != stands_for:
+            object.__setattr__(self, "block", None)
 
     @property
     def begin(self) -> Callable[[State, Batch, np.ndarray], tuple[State, Info]]:

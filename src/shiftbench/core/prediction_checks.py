@@ -7,6 +7,7 @@ probabilities sum to one.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import wraps
 
 import numpy as np
 
@@ -51,6 +52,7 @@ def checked(learner: Learner, problem: Problem, component: str) -> Learner:
     hypotheses as its state has, since combinators stack them there.
     """
 
+    @wraps(learner.predict)
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
         prediction = learner.predict(state, inputs, seeds)
         hypotheses = next(iter(state.values())).shape[1] if learner.broaden else None

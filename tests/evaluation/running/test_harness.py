@@ -13,9 +13,10 @@ from shiftbench.config import components
 from shiftbench.core.errors import UserError
 from shiftbench.core.interface import Batch, Gaussian, Learner, LearnerError
 from shiftbench.data.store import zarr_zip
-from shiftbench.evaluation.running import build_run, harness, run_store
+from shiftbench.evaluation.running import build_run, run_store
 from shiftbench.evaluation.running.cost import Meter
 from shiftbench.evaluation.running.harness import Stopped, advance, run_job, start
+from shiftbench.evaluation.running.row_blocks import RowBlocks
 
 BEAM = ["beam", {"size": 3, "broadening": "diffuse", "prior_log_odds": -2.0}]
 
@@ -115,6 +116,7 @@ def test_only_what_is_revealed_and_declared_reaches_a_learner(
     position = start(run)
     for _ in range(30):
         position = advance(run, position, Meter())
+    assert RowBlocks(run).advance(start(run), Meter()) is None
     assert all(context.task is None for context in spy.contexts)
     if not needs:
         assert spy.contexts == []
@@ -139,15 +141,14 @@ def test_a_nan_fails_its_seed_only_and_names_the_task(monkeypatch, toy, tmp_path
 def test_a_task_without_rows_is_not_judged_and_fails_nobody(monkeypatch, toy, tmp_path):
     """A seed whose rows are all masked has no score there; the other tasks make its mean."""
     reader = components.load("streams", "toy-step")
-    whole = reader.task
+    whole = reader.training_rows
 
-    def masked(store, realisations, t):
-        task = whole(store, realisations, t)
-        mask = task.train.mask.copy()
-        mask[1] &= t != 4
-        return task._replace(train=task.train._replace(mask=mask))
+    def masked(store, realisations, tasks):
+        batch = whole(store, realisations, tasks)
+        batch.mask[1] &= np.array(tasks) != 4
+        return batch
 
-    monkeypatch.setattr(reader, "task", masked)
+    monkeypatch.setattr(reader, "training_rows", masked)
     store, _ = run_job(spec(), toy, tmp_path, minutes=5)
     assert store["status"].values.tolist() == ["ok"] * 4
     missing = np.isnan(store["score"].sel(metric="log_predictive").values)
@@ -207,14 +208,56 @@ def use_metric(monkeypatch, **changes):
 
 
 def interrupt_after(monkeypatch, tasks):
-    """Makes the harness stop as SIGTERM does, before the given task."""
+    """Makes the harness stop as SIGTERM does, before the given task: a block ends there."""
+    whole = RowBlocks.advance
 
-    def interrupted(run, position, meter):
+    def interrupted(blocks, position, meter):
         if position.next_task == tasks:
             raise Stopped("test")
-        return advance(run, position, meter)
+        blocks.size = min(blocks.size, tasks - position.next_task)
+        return whole(blocks, position, meter)
 
-    monkeypatch.setattr(harness, "advance", interrupted)
+    monkeypatch.setattr(RowBlocks, "advance", interrupted)
+
+
+def one_by_one(monkeypatch):
+    """Makes the harness do each task alone."""
+    monkeypatch.setattr(RowBlocks, "advance", lambda *_: None)
+
+
+PIPELINES = {
+    "beam": [BEAM, ["gaussian-mean", {}]],
+    "forget": [["forget", {"beta": 0.9}], ["gaussian-mean", {}]],
+    "alone": [["gaussian-mean", {}]],
+    "no-blocks": [["ensemble", {"size": 2}], ["gaussian-mean", {}]],
+}
+SCORES = ["log_predictive", "absolute_error", "squared_error", "interval_coverage"]
+SCORES += ["average_cumulative_loss", "average_cumulative_expected_loss"]
+
+
+@pytest.mark.parametrize("drift", ["before-prediction", "after-prediction"])
+@pytest.mark.parametrize("pipeline", PIPELINES)
+def test_blocks_give_the_bytes_of_tasks_one_by_one(monkeypatch, toy, tmp_path, pipeline, drift):
+    asked = spec(learner=PIPELINES[pipeline], drift=drift, metrics=SCORES)
+    blocks, cost = run_job(asked, toy, tmp_path / "a", minutes=5)
+    one_by_one(monkeypatch)
+    alone, _ = run_job(asked, toy, tmp_path / "b", minutes=5)
+    for name, store in (("blocks", blocks), ("alone", alone)):
+        zarr_zip.write(store, tmp_path / name)
+    assert (tmp_path / "blocks").read_bytes() == (tmp_path / "alone").read_bytes()
+    assert cost["learning_cpu_seconds"] > 0
+
+
+def test_what_fails_in_a_block_is_found_task_by_task(monkeypatch, toy, tmp_path):
+    """One repetition has a value of which the prediction has no density; the others go on."""
+    broken = toy.copy(deep=True)
+    broken["value"].values[3, 20] = 1e200
+    asked = spec(learner=PIPELINES["beam"])
+    blocks, _ = run_job(asked, broken, tmp_path / "a", minutes=5)
+    one_by_one(monkeypatch)
+    alone, _ = run_job(asked, broken, tmp_path / "b", minutes=5)
+    xr.testing.assert_identical(blocks, alone)
+    assert [("task 20" in status) for status in blocks["status"].values] == [0, 1, 0, 0]
 
 
 @pytest.mark.parametrize("tasks", [0, 1, 17, 29])

@@ -83,11 +83,18 @@ def brute_force(log_weight, size, keep):
     return set(max(subsets, key=lambda c: (len({i % size for i in c}), log_weight[list(c)].sum())))
 
 
+def diversified(log_weight, size):
+    """The children that are kept of those with these log weights."""
+    chosen = np.empty(size, np.int64)
+    _truncation.select(log_weight, _truncation.survivors(size, "diversified"), chosen)
+    return chosen
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 6])
 def test_diversified_selection_equals_brute_force(size):
     rng = np.random.default_rng(size)
     log_weight = rng.normal(size=(200, 2 * size)) * 3
-    chosen = _truncation.select(log_weight, size, "diversified")
+    chosen = [diversified(row, size) for row in log_weight]
     keep = min(2 * size, round(4 * size / 3))
     for row, actual in zip(log_weight, chosen, strict=True):
         assert set(actual) == brute_force(row, size, keep)
@@ -95,8 +102,8 @@ def test_diversified_selection_equals_brute_force(size):
 
 
 def test_empty_slots_are_never_kept_before_living_ones():
-    log_weight = np.array([[0.0, -np.inf, -np.inf, -1.0, -np.inf, -np.inf]])
-    assert _truncation.select(log_weight, 3, "diversified")[0, :2].tolist() == [0, 3]
+    log_weight = np.array([0.0, -np.inf, -np.inf, -1.0, -np.inf, -np.inf])
+    assert diversified(log_weight, 3)[:2].tolist() == [0, 3]
 
 
 @pytest.mark.parametrize("weights", ["paper", "bayes"])

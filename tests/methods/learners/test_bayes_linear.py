@@ -70,7 +70,9 @@ def test_a_small_beta_is_the_standard_posterior(d, p):
     batch = data(d, p)
     _, exact, _ = fit_to(d, p, batch, a0=3.0)
     _, state, _ = fit_to(d, p, batch, a0=3.0, beta_p=1e-4, tolerance=1e-6)
-    a, b, mean, root = bayes_linear._posterior(state)
+    fit, p = state["fit"], state["mean"].shape[-1]
+    a, b, mean, root = fit[..., 0], fit[..., 1], fit[..., 2 : 2 + p], fit[..., 2 + p :]
+    root = root.reshape(*a.shape, p, p)
     np.testing.assert_allclose(mean, exact["mean"], atol=5e-3)
     np.testing.assert_allclose(b / a, exact["b"] / exact["a"], rtol=1e-2)
     np.testing.assert_allclose(squared(root), squared(exact["root"]), atol=5e-3)

@@ -39,7 +39,12 @@ def test_a_prediction_is_scipys(d, p):
     random = np.random.default_rng(3)
     mean, root = random.normal(size=p), np.tril(random.normal(size=(p, p)))
     a, b, spread = np.array(2.5), np.array(4.0), np.eye(d) + x[0] @ root @ root.T @ x[0].T
-    residual, scale = y[0] - x[0] @ mean, normal_inverse_gamma.scale(x[0], root, a, b)
+    predictive = normal_inverse_gamma.prediction(
+        x[None, None, :1], *(array[None, None] for array in (a, b, mean, root))
+    )
+    residual, scale = y[0] - predictive.mean[0, 0, 0], predictive.scale[0, 0, 0]
+    np.testing.assert_allclose(predictive.mean[0, 0, 0], x[0] @ mean)
+    np.testing.assert_allclose(predictive.df, 5.0)
     log_det, quadratic = row_learnt(x[0], y[0], float(b / a), mean, root)
     assert log_det == pytest.approx(np.linalg.slogdet(scale)[1])
     assert quadratic == pytest.approx(residual @ np.linalg.solve(spread, residual))

@@ -107,17 +107,21 @@ def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
 
     The last task is padded with masked rows if the series ends within it.
     """
-    rows = int(store.attrs["rows_per_task"])
+    return Task(training_rows(store, realisations, range(t, t + 1)), None, None)
+
+
+def training_rows(store: xr.Dataset, realisations: Sequence[int], tasks: range) -> Batch:
+    """Return the steps of some tasks one after the other; see `task`."""
     value = store["value"].values
-    wanted = int(store["position"].values[t]) - 1 + np.arange(rows)
+    begin = store["position"].values[tasks.start : tasks.stop, np.newaxis] - 1
+    wanted = (begin + np.arange(int(store.attrs["rows_per_task"]))).ravel()
     inside = wanted < value.shape[1]
     steps = np.where(inside, wanted, value.shape[1] - 1)
     numbers = np.asarray(realisations, int)[:, None]
     targets = value[numbers, steps]
     # Only a constant design has a row for the first value, and it does not use the past.
     inputs = _design(store, value[numbers, np.maximum(steps - 1, 0)])
-    mask = np.broadcast_to(inside, targets.shape[:2])
-    return Task(Batch(inputs, targets, mask), None, None)
+    return Batch(inputs, targets, np.broadcast_to(inside, targets.shape[:2]))
 
 
 def _prepared(name: str, series: Series, view: View) -> Prepared:

@@ -22,6 +22,7 @@ from shiftbench.data.series import _london_nox, _nile, _simulated_ar, _stationar
 from shiftbench.data.series._series_store import Series, View, stored
 from shiftbench.data.series._series_store import problem as problem
 from shiftbench.data.series._series_store import task as task
+from shiftbench.data.series._series_store import training_rows as training_rows
 from shiftbench.data.store import raw as raw_files
 
 FACTS = Facts(

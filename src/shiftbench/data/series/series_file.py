@@ -26,6 +26,7 @@ from shiftbench.data.series import _series_files, _tcpd
 from shiftbench.data.series._series_store import Series, View, stored
 from shiftbench.data.series._series_store import problem as problem
 from shiftbench.data.series._series_store import task as task
+from shiftbench.data.series._series_store import training_rows as training_rows
 from shiftbench.data.store import raw as raw_files
 
 FACTS = Facts(

@@ -68,11 +68,16 @@ def problem(store: xr.Dataset) -> Problem:
     return Problem("regression", (0,), n_outputs=1, n_train=1, n_tasks=store.sizes["task"])
 
 
+def training_rows(store: xr.Dataset, realisations: Sequence[int], tasks: range) -> Batch:
+    """Return the values of some tasks one after the other, [S, n, 1]."""
+    targets = store["value"].values[list(realisations), tasks.start : tasks.stop, np.newaxis]
+    shape = targets.shape[:2]
+    return Batch(np.zeros((*shape, 0)), targets, np.ones(shape, bool))
+
+
 def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
     """Return the value at step t, [S, 1, 1]; nothing is held out."""
-    targets = store["value"].values[list(realisations), t].reshape(-1, 1, 1)
-    inputs = np.zeros((len(targets), 1, 0))
-    return Task(Batch(inputs, targets, np.ones((len(targets), 1), bool)), None, None)
+    return Task(training_rows(store, realisations, range(t, t + 1)), None, None)
 
 
 def _realisation(settings: Settings, number: int) -> tuple[np.ndarray, np.ndarray]:

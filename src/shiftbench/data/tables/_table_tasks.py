@@ -157,6 +157,14 @@ def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
     return Task(train, validation, test)
 
 
+def training_rows(store: xr.Dataset, realisations: Sequence[int], tasks: range) -> Batch | None:
+    """Return the training rows of some tasks one after the other; None if tasks have others."""
+    if any(store.sizes[f"{name}_place"] for name in SPLITS[1:]):
+        return None
+    shown = store.variables["train_rows"].values[np.asarray(realisations), tasks.start : tasks.stop]
+    return _shown(store, shown.reshape(len(shown), -1))
+
+
 def _drawn(
     path: Path, rows: np.ndarray, shares: tuple[float, float], realisation: int, t: int
 ) -> list[np.ndarray]:
@@ -177,10 +185,13 @@ def _drawn(
 
 
 def _batch(store: xr.Dataset, realisations: Sequence[int], t: int, part: str) -> Batch | None:
+    rows = store.variables[f"{part}_rows"].values[np.asarray(realisations), t]
+    return _shown(store, rows) if rows.shape[1] else None
+
+
+def _shown(store: xr.Dataset, rows: np.ndarray) -> Batch:
+    """Return the rows [S, n], which are NONE where there is none."""
     values = store.variables  # cheaper than store[...], and read for thousands of tasks
-    rows = values[f"{part}_rows"].values[np.asarray(realisations), t]
-    if not rows.shape[1]:
-        return None
     mask = rows != NONE
     inputs = np.where(mask[:, :, np.newaxis], values["inputs"].values[rows], 0)
     targets = np.where(mask, values["target"].values[rows], 0)

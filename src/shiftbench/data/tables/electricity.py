@@ -20,7 +20,7 @@ from annotated_types import Ge
 
 from shiftbench.core import log_odds
 from shiftbench.core.facts import Facts
-from shiftbench.core.interface import Problem, Task
+from shiftbench.core.interface import Batch, Problem, Task
 from shiftbench.data.store import raw as raw_files
 from shiftbench.data.tables import _table_tasks, _user_table
 
@@ -74,6 +74,11 @@ def problem(store: xr.Dataset) -> Problem:
 def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
     """Return half-hour t: inputs [S, 1, 14], targets [S, 1, 1]; nothing is held out."""
     return _table_tasks.task(store, realisations, t)
+
+
+def training_rows(store: xr.Dataset, realisations: Sequence[int], tasks: range) -> Batch | None:
+    """Return the training rows of some tasks in order; see `_table_tasks`."""
+    return _table_tasks.training_rows(store, realisations, tasks)
 
 
 def _share_below(price: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ from annotated_types import Ge, Lt
 from shiftbench.core import seeds
 from shiftbench.core.errors import UserError
 from shiftbench.core.facts import Facts
-from shiftbench.core.interface import Problem, Task
+from shiftbench.core.interface import Batch, Problem, Task
 from shiftbench.data import splits, times
 from shiftbench.data.tables import _table_tasks, _user_table
 from shiftbench.data.tables._table_tasks import NONE
@@ -160,6 +160,11 @@ def problem(store: xr.Dataset) -> Problem:
 def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
     """Return the rows of task t: inputs [S, n, d] float64, labels [S, n] or values [S, n, 1]."""
     return _table_tasks.task(store, realisations, t)
+
+
+def training_rows(store: xr.Dataset, realisations: Sequence[int], tasks: range) -> Batch | None:
+    """Return the training rows of some tasks in order; see `_table_tasks`."""
+    return _table_tasks.training_rows(store, realisations, tasks)
 
 
 def _features(settings: Settings, path: Path) -> tuple[list[str], list[str]]:

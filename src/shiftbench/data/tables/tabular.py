@@ -142,16 +142,20 @@ def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
 
     targets: labels [S, 1] int32, or real values [S, 1, 1].
     """
+    return Task(training_rows(store, realisations, range(t, t + 1)), None, None)
+
+
+def training_rows(store: xr.Dataset, realisations: Sequence[int], tasks: range) -> Batch:
+    """Return some rows of each order, [S, n, ...]; see `task`."""
     values = store.variables  # cheaper than store[...], and read for thousands of tasks
-    place = np.asarray(realisations), t
+    place = np.asarray(realisations), slice(tasks.start, tasks.stop)
     row, flipped = values["order"].values[place], values["flipped"].values[place]
-    inputs = values["inputs"].values[row][:, np.newaxis]
     target = values["target"].values[row]
     if store.attrs["kind"] == "classification":
-        targets = (target ^ flipped)[:, np.newaxis]
+        targets = target ^ flipped
     else:
-        targets = np.where(flipped, -target, target).reshape(-1, 1, 1)
-    return Task(Batch(inputs, targets, np.ones((len(row), 1), bool)), None, None)
+        targets = np.where(flipped, -target, target)[..., np.newaxis]
+    return Batch(values["inputs"].values[row], targets, np.ones(row.shape, bool))
 
 
 def _table(settings: Settings, raw: Path) -> Table:

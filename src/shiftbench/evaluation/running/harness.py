@@ -19,7 +19,6 @@ import time
 import traceback
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -33,7 +32,16 @@ from shiftbench.evaluation.running import build_run, run_state, run_store, saved
 from shiftbench.evaluation.running.build_run import Run
 from shiftbench.evaluation.running.cost import Meter
 from shiftbench.evaluation.running.progress import Progress
-from shiftbench.evaluation.running.run_state import INFO, SCORE, TESTED, WARM_UP, Position, Records
+from shiftbench.evaluation.running.row_blocks import RowBlocks
+from shiftbench.evaluation.running.run_state import (
+    INFO,
+    SCORE,
+    TESTED,
+    WARM_UP,
+    Position,
+    Records,
+    not_finite,
+)
 from shiftbench.evaluation.running.stop_signals import Stopped, StopSignals
 from shiftbench.evaluation.running.warm_up import Warmed
 from shiftbench.evaluation.scoring import judging
@@ -44,8 +52,6 @@ SECONDS_BETWEEN_CHECKPOINTS = 1.0
 SHARE_OF_CHECKPOINTS = 0.05
 """Share of the time for checkpoints: after one that took a second, the next is 20 seconds later."""
 
-LOGARITHMS = ("log_weight", "log_joint")
-"""Arrays of states with these endings may be -inf, the logarithm of an empty slot's weight."""
 REMEDY = "lower the learning rate or look at the data; the run's log has the details"
 
 
@@ -86,15 +92,17 @@ def run_job(
         now, meter, loop_states = _resume(run, scratch)
         progress = Progress(run.name, run.problem.n_tasks, now.next_task)
         due = time.monotonic() + SECONDS_BETWEEN_CHECKPOINTS
-        interval = loop_checkpoint.PollInterval()
+        interval, blocks = loop_checkpoint.PollInterval(), RowBlocks(run)
         try:
             while now.next_task < run.problem.n_tasks and not all(now.failures):
+                before = now.next_task
                 save = partial(run_state.save, scratch, now, meter, loop_states)
                 with loop_checkpoint.monitored(
                     loop_checkpoint.LoopMonitor(loop_states, save, stops.reason, interval)
                 ):
-                    now, loop_states = advance(run, now, meter), {}
-                progress.advance(_note(now))
+                    now = blocks.advance(now, meter) or advance(run, now, meter)
+                loop_states = {}
+                progress.advance(_note(now), now.next_task - before)
                 if reason := stops.reason():
                     raise Stopped(reason)
                 if (begun := time.monotonic()) > due:
@@ -241,34 +249,12 @@ def _judged(run: Run, scores: dict[str, np.ndarray], task: Task) -> dict[str, np
 
 def _failures(run: Run, now: Position, state: State, scores: dict[str, np.ndarray]) -> list[str]:
     """Return one reason a seed, empty for no failure, after the task of the position."""
-    failures, broken = list(now.failures), _not_finite(state, scores)
+    failures, broken = list(now.failures), not_finite(state, scores)
     for s in np.flatnonzero(broken.any):
         if not failures[s]:
             failures[s] = f"{broken.where[s]} not finite after task {now.next_task}; {REMEDY}"
             log.error("%s: seed %d failed: %s", run.name, run.numbers[s], failures[s])
     return failures
-
-
-class _NotFinite(NamedTuple):
-    """Seeds [S] whose values are not all finite, and the name of the first such array."""
-
-    any: np.ndarray
-    where: list[str]
-
-
-def _not_finite(state: State, scores: dict[str, np.ndarray]) -> _NotFinite:
-    """Find seeds with a NaN, or an infinity that is not the logarithm of zero."""
-    size = len(next(iter(state.values())))
-    where = [""] * size
-    named = [(f"state '{k}'", a, k.endswith(LOGARITHMS)) for k, a in state.items()]
-    named += [(f"metric '{k}'", a, False) for k, a in scores.items() if not k.startswith(TESTED)]
-    for name, array, logarithm in named:
-        if array.dtype.kind != "f":
-            continue
-        bad = np.isnan(array) | (array == np.inf) if logarithm else ~np.isfinite(array)
-        for s in np.flatnonzero(bad.reshape(size, -1).any(axis=1)):
-            where[s] = where[s] or name
-    return _NotFinite(np.array([bool(w) for w in where]), where)
 
 
 def _note(now: Position) -> str:

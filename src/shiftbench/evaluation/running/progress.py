@@ -25,16 +25,16 @@ class Progress:
         self.start, self.first, self.shown = time.monotonic(), next_task, 0.0
         log.info("%s: %s", name, "warm-up" if next_task < 0 else f"task {next_task} of {total}")
 
-    def advance(self, note: str) -> None:
-        """Count one more task; `note` is a metric to show, or empty."""
-        self.done += 1
+    def advance(self, note: str, tasks: int = 1) -> None:
+        """Count so many more tasks; `note` is a metric to show, or empty."""
+        self.done += tasks
         now = time.monotonic()
         if self.done <= 0:
             # The time of a warm-up says nothing about that of a task.
             self.start, self.first = now, self.done
             return
         self.bar.set_postfix_str(note, refresh=False)
-        self.bar.update()
+        self.bar.update(tasks)
         if now - self.shown < SECONDS_BETWEEN_LINES and self.done < self.total:
             return
         self.shown = now

@@ -22,6 +22,8 @@ TESTED = "tested/"
 """Prefix of the names of scores of each task so far, [S, tasks, tasks]."""
 INFO = "info/"
 """Prefix of the names of infos of a task."""
+LOGARITHMS = ("log_weight", "log_joint")
+"""Arrays of states with these endings may be -inf, the logarithm of an empty slot's weight."""
 WARM_UP = "warm_up/"
 """Prefix of the names of infos of the warm-up; a run has at most one."""
 
@@ -47,6 +49,28 @@ class Position(NamedTuple):
     state: State
     records: Records | None
     failures: list[str]
+
+
+class NotFinite(NamedTuple):
+    """Seeds [S] whose values are not all finite, and the name of the first such array."""
+
+    any: np.ndarray
+    where: list[str]
+
+
+def not_finite(state: State, scores: dict[str, np.ndarray]) -> NotFinite:
+    """Find seeds with a NaN, or an infinity that is not the logarithm of zero."""
+    size = len(next(iter(state.values())))
+    where = [""] * size
+    named = [(f"state '{k}'", a, k.endswith(LOGARITHMS)) for k, a in state.items()]
+    named += [(f"metric '{k}'", a, False) for k, a in scores.items() if not k.startswith(TESTED)]
+    for name, array, logarithm in named:
+        if array.dtype.kind != "f":
+            continue
+        bad = np.isnan(array) | (array == np.inf) if logarithm else ~np.isfinite(array)
+        for s in np.flatnonzero(bad.reshape(size, -1).any(axis=1)):
+            where[s] = where[s] or name
+    return NotFinite(np.array([bool(w) for w in where]), where)
 
 
 def joined(records: Records | None) -> dict[str, np.ndarray]:

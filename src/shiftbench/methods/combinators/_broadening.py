@@ -29,5 +29,9 @@ def broadening_of(
             f"{combinator}: the learner inside cannot be broadened; use one that offers `broaden`,"
             " as config/README.md lists"
         )
-    broadening = Broadening(settings.broadening, settings.beta, settings.variance)
-    return lambda state: broaden(state, broadening)
+    return lambda state: broaden(state, broadening(settings))
+
+
+def broadening(settings: BroadeningSettings) -> Broadening:
+    """Return the broadening that the settings ask for."""
+    return Broadening(settings.broadening, settings.beta, settings.variance)

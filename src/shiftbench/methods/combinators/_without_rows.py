@@ -7,6 +7,7 @@ the number of rows, and need not handle the case.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import wraps
 
 import numpy as np
 
@@ -19,6 +20,7 @@ def unmoved(learner: Learner) -> Learner:
     Entries of their Info that are not finite become 0, the log evidence of no data.
     """
 
+    @wraps(learner.observe)
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         after, info = learner.observe(state, batch, seeds)
         has_rows = np.asarray(batch.mask.any(axis=1))

@@ -32,7 +32,6 @@ from typing import Annotated, Literal
 
 import numpy as np
 from annotated_types import Ge, Gt, Interval, Le
-from scipy.special import expit, log_expit, logsumexp
 
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import (
@@ -46,8 +45,10 @@ from shiftbench.core.interface import (
     part,
     prefixed,
 )
-from shiftbench.methods.combinators._broadening import broadening_of
-from shiftbench.methods.combinators._truncation import select
+from shiftbench.methods.combinators import _beam_rows, _beam_rule, _broadening
+from shiftbench.methods.combinators._beam_rule import Rule
+from shiftbench.methods.combinators._truncation import survivors
+from shiftbench.methods.online import rows
 
 FACTS = Facts(
     offers={
@@ -98,7 +99,7 @@ def work(settings, problem):
 
 def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
     """Build a beam over a learner; LearnerError if the learner cannot be broadened."""
-    broaden = broadening_of("beam", settings, learner)
+    broaden, rule = _broadening.broadening_of("beam", settings, learner), _rule(settings)
     fit, predict_slots = learner.observe, learner.predict
     if settings.fits == "sequential":
         fit = partial(_fit_sequentially, learner)
@@ -128,11 +129,9 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
         return state | prefixed(base, "base."), info
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
-        log_weight = state["log_weight"]
-        if _is_split(state, settings.size):
-            log_weight = log_weight + _log_prior(settings, state)
         predictive = predict_slots(part(state, "base."), inputs, seeds)
-        return predictive._replace(log_weights=_normalised(log_weight))
+        own = _beam_rule.of_state(state)
+        return predictive._replace(log_weights=_beam_rule.weights_before(rule, *own))
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         if not _is_split(state, settings.size):
@@ -141,51 +140,36 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
             fitted, info = _fit_first_slot(learner.observe, state, batch, seeds)
         else:
             fitted, info = fit(part(state, "base."), batch, seeds)
-        log_weight = _reweigh(settings, state, _tempered(settings, info, batch))
-        kept = select(log_weight, settings.size, settings.truncation, settings.discard)
-        log_weight = np.take_along_axis(log_weight, kept, axis=1)
+        own = _beam_rule.of_state(state)
+        seen = batch.mask.sum(axis=1)
+        evidence = np.require(info["log_evidence"], float, ["C", "W"])
+        kept, log_weight = _beam_rule.decide(rule, own[0], own[1], own[2], evidence, seen)
         info = mapped(lambda a: _take_slots(a, kept), info)
         info |= {
             "parent": kept % settings.size,
             "shift": kept // settings.size,
-            "log_weight": _normalised(log_weight),
+            "log_weight": _beam_rule.weights_before(rule, log_weight, *own[1:]),
         }
         base = mapped(lambda a: _take_slots(a, kept), fitted)
         shifts = np.take_along_axis(state["shifts"], kept, axis=1)
         return _pack(base, log_weight, shifts, state["step"] + 1), info
 
-    return Learner(init, predict, observe, drift=drift, warm_up=warm_up)
+    compiled, how = rows.compiled_of(learner), rows.widening(_broadening.broadening(settings))
+    block = partial(_beam_rows.run, compiled, rule, how) if compiled else None
+    return Learner(init, predict, observe, drift=drift, warm_up=warm_up, block=block)
 
 
-def _log_prior(settings: Settings, state: State) -> np.ndarray:
-    """Return log p(s) [S, 2K] of the children before they see the task; 0 for the first task."""
-    size = settings.size
-    odds = np.full((len(state["step"]), size), settings.prior_log_odds)
-    if settings.prior_tasks != "fixed":
-        shifts, decisions = state["shifts"][:, :size], np.maximum(state["step"] - 1, 0)
-        a = settings.prior_tasks * expit(settings.prior_log_odds) + shifts
-        b = settings.prior_tasks * expit(-settings.prior_log_odds) + decisions - shifts
-        odds = np.log(a) - np.log(b)
-    log_p = np.concatenate([log_expit(-odds), log_expit(odds)], axis=1)
-    return np.where(state["step"] == 0, 0.0, log_p)
-
-
-def _reweigh(settings: Settings, state: State, evidence: np.ndarray) -> np.ndarray:
-    """Return the children's log weights [S, 2K] given their tempered log evidence [S, 2K]."""
-    log_prior, size = _log_prior(settings, state), settings.size
-    if settings.weights == "bayes":
-        return state["log_weight"] + evidence + log_prior
-    joint = evidence + log_prior
-    odds = joint[:, size:] - joint[:, :size]
-    log_q = np.concatenate([log_expit(-odds), log_expit(odds)], axis=1)
-    return state["log_weight"] + np.where(state["step"] == 0, 0.0, log_q)
-
-
-def _tempered(settings: Settings, info: Info, batch: Batch) -> np.ndarray:
-    """Divide the log evidence by the temperature T."""
-    if settings.temperature == "observations":
-        return info["log_evidence"] / batch.mask.sum(axis=1)[:, None]
-    return info["log_evidence"] / settings.temperature
+def _rule(settings: Settings) -> Rule:
+    """Return the settings as numbers."""
+    fixed, by_rows = settings.prior_tasks == "fixed", settings.temperature == "observations"
+    return Rule(
+        size=settings.size,
+        survivors=survivors(settings.size, settings.truncation, settings.discard),
+        bayes=settings.weights == "bayes",
+        prior_log_odds=float(settings.prior_log_odds),
+        prior_tasks=0.0 if fixed else float(settings.prior_tasks),
+        temperature=0.0 if by_rows else float(settings.temperature),
+    )
 
 
 def _fit_sequentially(
@@ -228,11 +212,6 @@ def _fit_first_slot(
 def _is_split(state: State, size: int) -> bool:
     """Return whether the hypotheses have been split for the next task."""
     return state["log_weight"].shape[1] == 2 * size
-
-
-def _normalised(log_weight: np.ndarray) -> np.ndarray:
-    """Normalise log weights [S, H] over hypotheses."""
-    return log_weight - logsumexp(log_weight, axis=1, keepdims=True)
 
 
 def _pack(base: State, log_weight: np.ndarray, shifts: np.ndarray, step: np.ndarray) -> State:

@@ -13,6 +13,7 @@ State and Info: the learner's, and step [S, 1].
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
@@ -29,7 +30,9 @@ from shiftbench.core.interface import (
     part,
     prefixed,
 )
-from shiftbench.methods.combinators._broadening import broadening_of
+from shiftbench.methods.combinators import _broadening
+from shiftbench.methods.online import rows
+from shiftbench.methods.online.rows import CompiledRows
 
 FACTS = Facts(
     gives={"diffusion": {"broadening": ("diffuse",)}},
@@ -56,7 +59,7 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
 
     Raises LearnerError if it cannot be broadened.
     """
-    broaden = broadening_of("forget", settings, learner)
+    broaden = _broadening.broadening_of("forget", settings, learner)
 
     def init(seeds: np.ndarray) -> State:
         return _pack(learner.init(seeds), np.zeros((len(seeds), 1), np.int64))
@@ -76,7 +79,20 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
         base, info = learner.begin(part(state, "base."), batch, seeds)
         return _pack(base, state["step"]), info
 
-    return Learner(init, predict, observe, drift=drift, warm_up=warm_up)
+    compiled = rows.compiled_of(learner)
+    block = partial(_block, settings, compiled) if compiled else None
+    return Learner(init, predict, observe, drift=drift, warm_up=warm_up, block=block)
+
+
+def _block(
+    settings: Settings, compiled: CompiledRows, state: State, batch: Batch, drift_first: bool
+) -> tuple[State, Predictive, Info]:
+    """Predict and learn rows that are tasks; see `Learner.block`."""
+    widening = rows.widening(_broadening.broadening(settings))
+    drift = rows.Drift(widening, done=int(state["step"].max()))
+    base = part(state, "base.")
+    base, predictive, info = rows.run(compiled, base, batch, drift_first, drift)
+    return _pack(base, state["step"] + batch.mask.shape[1]), predictive, info
 
 
 def _pack(base: State, step: np.ndarray) -> State:

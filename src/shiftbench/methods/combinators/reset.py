@@ -11,6 +11,7 @@ Info: the learner's.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -26,6 +27,8 @@ from shiftbench.core.interface import (
     part,
     prefixed,
 )
+from shiftbench.methods.online import rows
+from shiftbench.methods.online.rows import CompiledRows
 
 FACTS = Facts(
     offers=("scratch",),
@@ -66,7 +69,19 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
         base, info = learner.begin(part(state, "home."), batch, seeds)
         return _pack(base, base), info
 
-    return Learner(init, predict, observe, drift=drift, warm_up=warm_up)
+    compiled = rows.compiled_of(learner)
+    block = partial(_block, compiled) if compiled else None
+    return Learner(init, predict, observe, drift=drift, warm_up=warm_up, block=block)
+
+
+def _block(
+    compiled: CompiledRows, state: State, batch: Batch, drift_first: bool
+) -> tuple[State, Predictive, Info]:
+    """Predict and learn rows that are tasks; see `Learner.block`."""
+    base, home = part(state, "base."), part(state, "home.")
+    back = rows.Drift(home=compiled.pack(home))
+    base, predictive, info = rows.run(compiled, base, batch, drift_first, back)
+    return _pack(base, home), predictive, info
 
 
 def _pack(base: State, home: State) -> State:

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Literal
 
@@ -38,18 +38,10 @@ from numba import cfunc, njit
 
 from shiftbench.core import seeds as seeding
 from shiftbench.core.facts import Facts
-from shiftbench.core.interface import (
-    Batch,
-    Broadening,
-    Info,
-    LearnerError,
-    Problem,
-    State,
-    StudentT,
-)
-from shiftbench.methods.online import row_values
+from shiftbench.core.interface import Batch, Broadening, LearnerError, Problem, State
+from shiftbench.methods.online import row_values, rows
 from shiftbench.methods.online.learnable_betas import RobustLearner
-from shiftbench.methods.online.rows import STEP, CompiledRows, borrowed, learn, pack, unpack
+from shiftbench.methods.online.rows import STEP, CompiledRows, borrowed
 from shiftbench.methods.posteriors import beta_posterior, normal_inverse_gamma, student_t, svrg
 
 FACTS = Facts(
@@ -107,37 +99,38 @@ def build(settings: Settings, problem: Problem, model: None = None) -> RobustLea
     window = settings.window if settings.beta_p else 0
     layout = _layout(d, p, window, settings)
     sizes = [d, p, window, settings.beta_p, settings.beta_rlm, settings.tolerance]
-    rows = CompiledRows(
+    compiled = CompiledRows(
         check=partial(_checked_rows, d=d),
-        pack=partial(pack, layout),
-        unpack=partial(unpack, layout),
+        features=_features,
+        pack=partial(rows.pack, layout),
+        unpack=partial(rows.unpack, layout),
         step=_step,
+        predict=_predict,
+        predictive=normal_inverse_gamma.student_t,
+        outputs=d + d * d + 1,
         constants=np.concatenate([sizes, _prior(settings, p)]),
-        scratch=3 * p + p * p,
+        scratch=max(3 * p + p * p, d * p),
+        broaden=None if settings.beta_p else _broaden,
     )
-
-    def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
-        posterior, evidence = learn(rows, state, batch)
-        return posterior, {"log_evidence": evidence}
 
     def observe_at(state: State, batch: Batch, beta_p: np.ndarray) -> State:
         """Observe a batch under another beta_p [S] than that of the settings."""
-        constants = np.tile(rows.constants, (len(beta_p), 1))
+        constants = np.tile(compiled.constants, (len(beta_p), 1))
         constants[:, BETA_P] = beta_p
-        return learn(rows, state, batch, constants)[0]
+        return rows.learn(compiled, state, batch, constants)[0]
 
-    return RobustLearner(
+    learner = RobustLearner.of(
         partial(_initial, settings, layout, models),
-        _predict,
-        observe,
+        compiled,
         broaden=None if settings.beta_p else partial(_broadened, settings),
-        rows=rows,
         beta_p=settings.beta_p,
         beta_rlm=settings.beta_rlm,
         observe_at=observe_at,
         scale=lambda state: (state["a"], state["b"]),
         with_scale=_with_scale,
     )
+    # SVRG draws from seeds of the task in which a segment starts.
+    return replace(learner, block=None) if "svrg" in layout else learner
 
 
 def _initial(
@@ -161,13 +154,6 @@ def _initial(
     return state
 
 
-def _predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> StudentT:
-    """Return the Student's t prediction of each hypothesis under its own design."""
-    model = state["model"].astype(int)
-    x = _with_intercept(inputs)[np.arange(len(model))[:, None], :, model]
-    return normal_inverse_gamma.prediction(x, *_posterior(state))
-
-
 def _broadened(settings: Settings, state: State, broadening: Broadening) -> State:
     """Broaden the conjugate posterior of every hypothesis."""
     parameters = ("a", "b", "mean", "root")
@@ -186,6 +172,11 @@ def _checked_rows(batch: Batch, d: int) -> tuple[np.ndarray, np.ndarray]:
     """Return designs [S, n, M d p] and targets [S, n, d] for compiled code, after checks."""
     batch = batch._replace(inputs=_with_intercept(batch.inputs))
     return row_values.checked("bayes-linear", batch, d)
+
+
+def _features(inputs: np.ndarray) -> np.ndarray:
+    """Return designs [S, n, M d p]."""
+    return _with_intercept(inputs).reshape(*inputs.shape[:2], -1)
 
 
 def _with_intercept(inputs: np.ndarray) -> np.ndarray:
@@ -232,15 +223,6 @@ def _layout(d: int, p: int, window: int, settings: Settings) -> dict[str, tuple[
         if settings.optimiser == "svrg":
             layout["svrg"] = (svrg.size(p),)
     return layout
-
-
-def _posterior(state: State) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return a, b [S, H], mean [S, H, p], root [S, H, p, p] of the posterior that predicts."""
-    if "fit" not in state:
-        return state["a"], state["b"], state["mean"], state["root"]
-    fit, p = state["fit"], state["mean"].shape[-1]
-    root = fit[..., 2 + p :].reshape(*fit.shape[:2], p, p)
-    return fit[..., 0], fit[..., 1], fit[..., 2 : 2 + p], root
 
 
 @njit(cache=True, error_model="numpy")
@@ -320,3 +302,37 @@ def _step(numbers, x, y, constants, scratch, evidence):
                 evidence[h] += _learn_fit(numbers[h], design, y, constants, d, p, scratch)
             else:
                 evidence[h] += student_t.score(beta_rlm, 2 * a, d, log_det, 0.5 * quadratic / b)
+
+
+@cfunc(STEP, cache=True, error_model="numpy")
+def _predict(numbers, x, nothing, constants, scratch, out):
+    """Set out to the prediction of a row under each hypothesis and its design."""
+    numbers, x, scratch, out = borrowed(numbers), borrowed(x), borrowed(scratch), borrowed(out)
+    d, p = int(constants[0]), int(constants[1])
+    start = MEAN_START + p + p * p if constants[BETA_P] > 0 else 2
+    size = d + d * d + 1
+    for h in range(len(numbers)):
+        design, posterior = int(numbers[h, 0]) * d * p, numbers[h, start : start + 2 + p + p * p]
+        normal_inverse_gamma.predict(
+            x[design : design + d * p],
+            posterior[0],
+            posterior[1],
+            posterior[2 : 2 + p],
+            posterior[2 + p :],
+            out[h * size : (h + 1) * size],
+            scratch,
+        )
+
+
+@cfunc(STEP, cache=True, error_model="numpy")
+def _broaden(numbers, widening, nothing, constants, scratch, refused):
+    """Widen the conjugate posteriors, in place; refused is 1 where one has no such power."""
+    p = int(constants[1])
+    beta, share, _, is_diffuse = widening
+    prior = np.array([constants[6], constants[7], constants[8], 1 / constants[8 + p]])
+    for h in range(len(numbers)):
+        mean, root = numbers[h, MEAN_START : MEAN_START + p], numbers[h, MEAN_START + p :]
+        normal_inverse_gamma.powers(
+            numbers[h, 2:4], mean, root[: p * p].reshape(p, p), beta, share, prior, scratch
+        )
+        refused[h] = is_diffuse > 0 or not numbers[h, 2] > 0

@@ -9,15 +9,19 @@ Info: log_evidence [S, H], exact, in nats; posterior_mean, posterior_variance [S
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 import numpy as np
 from annotated_types import Gt
+from numba import cfunc
 
 from shiftbench.core.facts import Facts
-from shiftbench.core.interface import Batch, Broadening, Gaussian, Info, Learner, Problem, State
-from shiftbench.methods.posteriors import mean_field_gaussian
+from shiftbench.core.interface import Batch, Broadening, Info, Problem, State
+from shiftbench.methods.online import rows
+from shiftbench.methods.online.rows import STEP, CompiledRows, RowLearner
 
 FACTS = Facts(
     takes={"value": "gaussian", "number": "gaussian", "design": "gaussian", "designs": "gaussian"},
@@ -35,56 +39,93 @@ class Settings:
     """Prior variance of the level (li2021vbs: 1 in Algorithm 1, 9999 in its code)."""
 
 
-def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
+def build(settings: Settings, problem: Problem, model: None = None) -> RowLearner:
     """Build the learner of d = problem.n_outputs independent means."""
-    noise = settings.noise_sd**2
     d = problem.n_outputs
+    layout = {"mean": (d,), "variance": (d,)}
+    compiled = CompiledRows(
+        check=partial(_checked_rows, d=d),
+        features=_no_features,
+        pack=partial(rows.pack, layout),
+        unpack=partial(rows.unpack, layout),
+        step=_step,
+        predict=_predict,
+        predictive=rows.gaussian,
+        outputs=2 * d,
+        constants=np.array(
+            [settings.noise_sd**2, settings.prior_mean, settings.prior_variance], float
+        ),
+        scratch=1,
+        broaden=_broaden,
+        kept=(0, 2 * d),
+        info=_info,
+    )
 
     def init(seeds: np.ndarray) -> State:
         shape = (len(seeds), 1, d)
         return {
-            "mean": np.full(shape, settings.prior_mean),
-            "variance": np.full(shape, settings.prior_variance),
+            "mean": np.full(shape, settings.prior_mean, float),
+            "variance": np.full(shape, settings.prior_variance, float),
         }
 
-    def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Gaussian:
-        s, h = state["mean"].shape[:2]
-        shape = (s, h, inputs.shape[1], d)
-        return Gaussian(
-            np.full((s, h), -np.log(h)),
-            np.broadcast_to(state["mean"][:, :, None], shape),
-            np.broadcast_to(state["variance"][:, :, None] + noise, shape),
-        )
-
-    def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
-        mean, variance, evidence = _update(state, batch, noise)
-        info = {"log_evidence": evidence, "posterior_mean": mean, "posterior_variance": variance}
-        return {"mean": mean, "variance": variance}, info
-
     def broaden(state: State, broadening: Broadening) -> State:
-        mean, variance = mean_field_gaussian.broaden(
-            state["mean"],
-            state["variance"],
-            broadening,
-            settings.prior_mean,
-            settings.prior_variance,
-        )
-        return {"mean": mean, "variance": variance}
+        return rows.broaden(compiled, state, broadening)[0]
 
-    return Learner(init, predict, observe, broaden=broaden)
+    return RowLearner.of(init, compiled, broaden=broaden, by_row=False)
 
 
-def _update(state: State, batch: Batch, noise: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Update the posterior with a batch: mean, variance [S, H, d], log evidence [S, H]."""
-    mean, variance = state["mean"], state["variance"]
-    weight = batch.mask[:, None, :, None].astype(float)
-    count = weight.sum(axis=2)
-    residual = (batch.targets[:, None] - mean[:, :, None]) * weight
-    total = residual.sum(axis=2)
-    precision = 1.0 / variance + count / noise
-    # Marginal likelihood of n values with common N(0, v) plus independent N(0, noise).
-    shrunk = total**2 * variance / (noise * (noise + count * variance))
-    quadratic = (residual**2).sum(axis=2) / noise - shrunk
-    log_det = count * np.log(2 * np.pi * noise) + np.log1p(count * variance / noise)
-    evidence = -0.5 * (quadratic + log_det).sum(axis=2)
-    return mean + total / noise / precision, 1.0 / precision, evidence
+def _checked_rows(batch: Batch, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return no features [S, n, 0] and targets [S, n, d]."""
+    y = np.require(batch.targets, float, ["C", "W"]).reshape(*batch.mask.shape, d)
+    return _no_features(batch.inputs), y
+
+
+def _no_features(inputs: np.ndarray) -> np.ndarray:
+    """Return no features [S, n, 0]."""
+    return np.empty((*inputs.shape[:2], 0))
+
+
+def _info(kept: np.ndarray, evidence: np.ndarray) -> Info:
+    mean, variance = np.split(kept, 2, axis=-1)
+    return {
+        "log_evidence": evidence,
+        "posterior_mean": mean.copy(),
+        "posterior_variance": variance.copy(),
+    }
+
+
+@cfunc(STEP, cache=True, error_model="numpy")
+def _step(numbers, x, y, constants, scratch, evidence):
+    """Update the hypotheses with a row, in place, and add the log density of its targets."""
+    d, noise = len(y), constants[0]
+    for h in range(len(numbers)):
+        if evidence[h] > -math.inf:
+            mean, variance = numbers[h, :d], numbers[h, d:]
+            for j in range(d):
+                total, residual = variance[j] + noise, y[j] - mean[j]
+                density = math.log(2 * math.pi * total) + residual * residual / total
+                evidence[h] -= 0.5 * density
+                mean[j] += residual * (variance[j] / total)
+                variance[j] *= noise / total
+
+
+@cfunc(STEP, cache=True, error_model="numpy")
+def _predict(numbers, x, nothing, constants, scratch, out):
+    """Set out to the means and the variances of the targets of a row, for each hypothesis."""
+    size = numbers.shape[1]
+    for h in range(len(numbers)):
+        for j in range(size):
+            out[h * size + j] = numbers[h, j] + (constants[0] if j >= size // 2 else 0.0)
+
+
+@cfunc(STEP, cache=True, error_model="numpy")
+def _broaden(numbers, widening, nothing, constants, scratch, refused):
+    """Widen the hypotheses, in place."""
+    d, (_, prior_mean, prior_variance) = numbers.shape[1] // 2, constants
+    beta, share, added, is_diffuse = widening
+    for h in range(len(numbers)):
+        mean, variance = numbers[h, :d], numbers[h, d:]
+        for j in range(d):
+            mean[j], variance[j] = rows.widened(
+                mean[j], variance[j], beta, share, added, is_diffuse, prior_mean, prior_variance
+            )

@@ -24,25 +24,9 @@ from annotated_types import Gt
 from numba import cfunc
 
 from shiftbench.core.facts import Facts
-from shiftbench.core.interface import (
-    Batch,
-    Broadening,
-    Gaussian,
-    Info,
-    LearnerError,
-    Problem,
-    State,
-)
-from shiftbench.methods.online import row_values
-from shiftbench.methods.online.rows import (
-    STEP,
-    CompiledRows,
-    RowLearner,
-    borrowed,
-    learn,
-    pack,
-    unpack,
-)
+from shiftbench.core.interface import Batch, Broadening, LearnerError, Problem, State
+from shiftbench.methods.online import row_values, rows
+from shiftbench.methods.online.rows import STEP, CompiledRows, RowLearner, borrowed
 from shiftbench.methods.posteriors import full_gaussian, normal_inverse_gamma
 
 FACTS = Facts(
@@ -71,13 +55,18 @@ def build(settings: Settings, problem: Problem, model: None = None) -> RowLearne
     bias = settings.bias and len(problem.input_shape) == 1
     p = _n_regressors(problem) + bias
     layout = {"mean": (p,), "root": (p, p)}
-    rows = CompiledRows(
+    compiled = CompiledRows(
         check=partial(_checked_rows, bias=bias),
-        pack=partial(pack, layout),
-        unpack=partial(unpack, layout),
+        features=partial(_regressors, bias=bias),
+        pack=partial(rows.pack, layout),
+        unpack=partial(rows.unpack, layout),
         step=_step,
-        constants=np.array([settings.noise_sd]),
-        scratch=3 * p + 1,
+        predict=_predict,
+        predictive=rows.gaussian,
+        outputs=2,
+        constants=np.array([settings.noise_sd, settings.prior_mean, settings.prior_variance]),
+        scratch=max(3 * p + 1, p * p + p),
+        broaden=_broaden,
     )
 
     def init(seeds: np.ndarray) -> State:
@@ -85,28 +74,17 @@ def build(settings: Settings, problem: Problem, model: None = None) -> RowLearne
         mean = np.full((*size, p), settings.prior_mean, dtype=float)
         return {"mean": mean, "root": np.tile(sd * np.eye(p), (*size, 1, 1))}
 
-    def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Gaussian:
-        x, (s, h) = _regressors(inputs, bias), state["mean"].shape[:2]
-        mean = np.einsum("snp,shp->shn", x, state["mean"])
-        variance = ((x[:, None] @ state["root"]) ** 2).sum(axis=3) + settings.noise_sd**2
-        return Gaussian(np.full((s, h), -math.log(h)), mean[..., None], variance[..., None])
-
-    def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
-        posterior, evidence = learn(rows, state, batch)
-        return posterior, {"log_evidence": evidence}
-
     def broaden(state: State, broadening: Broadening) -> State:
-        prior = settings.prior_mean, settings.prior_variance
-        mean, root = full_gaussian.broaden(state["mean"], state["root"], broadening, *prior)
-        if not np.abs(root).max() < LARGEST_ROOT * settings.noise_sd:
+        wide, refused = rows.broaden(compiled, state, broadening)
+        if refused.any():
             raise LearnerError(
                 "linear-gaussian: broadening again and again has wound up the variance of what no"
                 " row shows, and rounding would hide what rows do; set broadening to temper-prior"
                 " or geometric, which end at the prior"
             )
-        return {"mean": mean, "root": root}
+        return wide
 
-    return RowLearner(init, predict, observe, broaden=broaden, rows=rows)
+    return RowLearner.of(init, compiled, broaden=broaden)
 
 
 def _n_regressors(problem: Problem) -> int:
@@ -132,7 +110,7 @@ def _regressors(inputs: np.ndarray, bias: bool) -> np.ndarray:
 def _checked_rows(batch: Batch, bias: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return regressors [S, n, P] and targets [S, n, 1]; LearnerError if any is not finite."""
     x, y = row_values.checked("linear-gaussian", batch, 1)
-    return np.require(_regressors(x, bias), float, ["C", "W"]), y
+    return _regressors(x, bias), y
 
 
 @cfunc(STEP, cache=True, error_model="numpy")
@@ -153,3 +131,37 @@ def _step(numbers, x, y, constants, scratch, evidence):
                 regressors, target, scale, mean, root, work
             )
             evidence[h] -= 0.5 * (log_det + quadratic)
+
+
+@cfunc(STEP, cache=True, error_model="numpy")
+def _predict(numbers, x, nothing, constants, scratch, out):
+    """Set out to mean and variance of the target of a row, for each hypothesis."""
+    numbers, spread = borrowed(numbers), borrowed(scratch)
+    p, noise_sd = len(x), constants[0]
+    for h in range(len(numbers)):
+        mean, variance = 0.0, noise_sd * noise_sd
+        spread[:p] = 0.0
+        for i in range(p):
+            mean += x[i] * numbers[h, i]
+            for k in range(i + 1):
+                spread[k] += numbers[h, p + i * p + k] * x[i]
+        for k in range(p):
+            variance += spread[k] * spread[k]
+        out[2 * h], out[2 * h + 1] = mean, variance
+
+
+@cfunc(STEP, cache=True, error_model="numpy")
+def _broaden(numbers, widening, nothing, constants, scratch, refused):
+    """Widen the hypotheses, in place; refused is 1 where a variance has wound up."""
+    noise_sd, prior_mean, prior_variance = constants
+    beta, share, variance, is_diffuse = widening
+    p = int(math.sqrt(numbers.shape[1]))  # there are p + p p numbers
+    for h in range(len(numbers)):
+        mean, root = numbers[h, :p], numbers[h, p:].reshape(p, p)
+        if is_diffuse > 0:
+            full_gaussian.diffuse(root, variance, scratch)
+        else:
+            full_gaussian.powers(mean, root, beta, prior_mean, share / prior_variance, scratch)
+        for j in range(p, numbers.shape[1]):
+            if not abs(numbers[h, j]) < LARGEST_ROOT * noise_sd:
+                refused[h] = 1.0

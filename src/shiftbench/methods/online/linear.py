@@ -17,24 +17,17 @@ learner descends; log_evidence = -expected_loss, in place of a log likelihood.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, Protocol
 
 import numpy as np
-from numba import njit, types
+from numba import cfunc, njit, types
 
-from shiftbench.core.interface import (
-    Batch,
-    Broadening,
-    Gaussian,
-    Info,
-    Learner,
-    LearnerError,
-    Problem,
-    State,
-)
-from shiftbench.methods.online import losses
-from shiftbench.methods.posteriors import mean_field_gaussian
+from shiftbench.core.interface import Batch, Broadening, Info, LearnerError, Problem, State
+from shiftbench.methods.online import losses, row_functions, rows
+from shiftbench.methods.online.row_functions import ROW, STEP
+from shiftbench.methods.online.rows import CompiledRows, RowLearner
 
 
 class CommonSettings(Protocol):
@@ -50,13 +43,14 @@ class CommonSettings(Protocol):
     def ridge(self) -> float: ...
 
 
-ROW = types.float64[::1]
 UPDATE = types.void(ROW, ROW, ROW, ROW, ROW, types.float64, ROW)
 """Type of a compiled update (mean, sd, extra, gradient, curvature, t, settings) of a row.
 
 It changes mean, sd and extra [d] in place. gradient: of the loss in the mean. curvature >= 0: the
 gradient in sd, divided by sd. t: the number of the row, from 1. extra: the learner's own array,
 empty if it has none."""
+
+call_update = row_functions.caller(UPDATE)
 
 INFO = (
     "loss",
@@ -66,6 +60,8 @@ INFO = (
     "squared_gradient_mean",
     "squared_gradient_sd",
 )
+N_SUMS, N_COMMON = len(INFO), 5
+"""Numbers of sums for INFO, and of constants of all these learners."""
 
 
 def learner(
@@ -76,7 +72,7 @@ def learner(
     constants: Sequence[float],
     extra: str | None = None,
     spread: bool = True,
-) -> Learner:
+) -> RowLearner:
     """Return the online learner with a compiled update (a `numba.cfunc` of type UPDATE).
 
     name: used in messages. constants: the settings that the update gets. extra: the name of a
@@ -85,7 +81,26 @@ def learner(
     """
     code = losses.CODES[loss_kind(name, settings.loss, problem)]
     d = int(np.prod(problem.input_shape))
-    fixed = np.array(constants, dtype=float)
+    layout: dict[str, tuple[int, ...]] = {"mean": (d,), "sd": (d,), "step": ()}
+    layout |= {extra: (d,)} if extra else {}
+    size = 2 * d + 1 + (d if extra else 0)
+    common = [update.address, code, settings.ridge, settings.bound, settings.prior_sd]
+    compiled = CompiledRows(
+        check=partial(_checked_rows, name, code),
+        features=partial(features, name),
+        pack=partial(_pack, layout),
+        unpack=partial(_unpack, layout),
+        step=_step,
+        predict=_predict,
+        predictive=rows.gaussian,
+        outputs=2,
+        constants=np.array([*common, *constants], float),
+        scratch=2 * d,
+        broaden=_broaden,
+        sums=len(INFO),
+        kept=(size, size + len(INFO)),
+        info=_info,
+    )
 
     def init(seeds: np.ndarray) -> State:
         shape = (len(seeds), 1, d)
@@ -93,33 +108,10 @@ def learner(
         state = {"mean": np.zeros(shape), "sd": np.full(shape, sd), "step": np.zeros(shape[:2])}
         return state | ({extra: np.zeros(shape)} if extra else {})
 
-    def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Gaussian:
-        x = features(name, inputs)
-        mean = np.einsum("shd,snd->shn", state["mean"], x)[..., None]
-        variance = np.einsum("shd,snd->shn", state["sd"] ** 2, x**2)[..., None]
-        s, h = mean.shape[:2]
-        return Gaussian(np.full((s, h), -np.log(h)), mean, variance)
-
-    def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
-        x, y = features(name, batch.inputs), targets(name, batch, code)
-        after = {k: np.array(a, dtype=float, order="C") for k, a in state.items()}
-        own = after[extra] if extra else np.zeros((*after["step"].shape, 0))
-        sums = np.zeros((len(INFO), *after["step"].shape))
-        _rows(
-            update, code, settings.ridge, settings.bound, fixed,
-            x, y, np.require(batch.mask, bool, ["C", "W"]),
-            after["mean"], after["sd"], own, after["step"], sums,
-        )  # fmt: skip
-        info = dict(zip(INFO, sums, strict=True))
-        return after, info | {"log_evidence": -info["expected_loss"]}
-
     def broaden(state: State, broadening: Broadening) -> State:
-        mean, variance = mean_field_gaussian.broaden(
-            state["mean"], state["sd"] ** 2, broadening, 0.0, settings.prior_sd**2
-        )
-        return state | {"mean": mean, "sd": np.sqrt(variance)}
+        return rows.broaden(compiled, state, broadening)[0]
 
-    return Learner(init, predict, observe, broaden=broaden if spread else None)
+    return RowLearner.of(init, compiled, broaden=broaden if spread else None, by_row=False)
 
 
 def loss_kind(name: str, loss: str, problem: Problem) -> losses.Kind:
@@ -140,29 +132,29 @@ def loss_kind(name: str, loss: str, problem: Problem) -> losses.Kind:
     return loss  # type: ignore[return-value]
 
 
-@njit(cache=True, error_model="numpy")
-def _rows(update, code, ridge, bound, constants, x, y, seen, mean, sd, extra, step, sums):
-    """Update mean, sd, extra and step by each row that is seen; add to the sums of INFO."""
-    repetitions, rows, d = x.shape
-    gradient, curvature = np.empty(d), np.empty(d)
-    for s in range(repetitions):
-        for i in range(rows):
-            if not seen[s, i]:
-                continue
-            for h in range(mean.shape[1]):
-                m, spread = mean[s, h], sd[s, h]
-                _gradients(
-                    code, ridge, x[s, i], y[s, i], m, spread, gradient, curvature, sums[:, s, h]
-                )
-                step[s, h] += 1
-                update(m, spread, extra[s, h], gradient, curvature, step[s, h], constants)
-                for j in range(d):
-                    m[j] = min(max(m[j], -bound), bound)
+def _pack(layout: Mapping[str, tuple[int, ...]], state: State) -> np.ndarray:
+    """Return the state's numbers and the sums of INFO, [S, H, P]."""
+    packed = rows.pack(layout, state)
+    return np.concatenate([packed, np.zeros((*packed.shape[:2], len(INFO)))], axis=2)
+
+
+def _unpack(layout: Mapping[str, tuple[int, ...]], packed: np.ndarray) -> State:
+    return rows.unpack(layout, packed[..., : -len(INFO)])
+
+
+def _info(kept: np.ndarray, evidence: np.ndarray) -> Info:
+    info = {name: kept[..., j].copy() for j, name in enumerate(INFO)}
+    return info | {"log_evidence": evidence}
+
+
+def _checked_rows(name: str, code: int, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
+    """Return features [S, n, d] and targets [S, n, 1]."""
+    return features(name, batch.inputs), targets(name, batch, code)[..., np.newaxis]
 
 
 @njit(cache=True, error_model="numpy")
 def _gradients(code, ridge, x, y, mean, sd, gradient, curvature, sums):
-    """Set gradient and curvature [d] of a row; add its INFO to the sums."""
+    """Set gradient and curvature [d] of a row, add its INFO to the sums; return expected loss."""
     mu = variance = 0.0
     for j in range(x.size):
         mu += mean[j] * x[j]
@@ -181,11 +173,59 @@ def _gradients(code, ridge, x, y, mean, sd, gradient, curvature, sums):
         squared += gradient[j] ** 2
         squared_sd += (curvature[j] * sd[j]) ** 2
     sums[0] += losses.at_point(code, y, mu)[0] + 0.5 * ridge * norm
-    sums[1] += value + 0.5 * ridge * (norm + norm_sd)
+    expected = value + 0.5 * ridge * (norm + norm_sd)
+    sums[1] += expected
     sums[2] += tau
     sums[3] += norm_sd
     sums[4] += squared
     sums[5] += squared_sd
+    return expected
+
+
+@cfunc(STEP, cache=True, error_model="numpy")
+def _step(numbers, x, y, constants, scratch, evidence):
+    """Update the hypotheses with a row, in place, and subtract their expected losses."""
+    d, size = len(x), numbers.shape[1] - N_SUMS
+    update, code, ridge, bound = int(constants[0]), int(constants[1]), constants[2], constants[3]
+    gradient, curvature = scratch[:d], scratch[d : 2 * d]
+    for h in range(len(numbers)):
+        if not evidence[h] > -math.inf:
+            continue
+        mean, sd, extra = numbers[h, :d], numbers[h, d : 2 * d], numbers[h, 2 * d + 1 : size]
+        evidence[h] -= _gradients(
+            code, ridge, x, y[0], mean, sd, gradient, curvature, numbers[h, size:]
+        )
+        numbers[h, 2 * d] += 1
+        given = gradient, curvature, numbers[h, 2 * d], constants[N_COMMON:]
+        call_update(update, (mean, sd, extra, *given))
+        for j in range(d):
+            mean[j] = min(max(mean[j], -bound), bound)
+
+
+@cfunc(STEP, cache=True, error_model="numpy")
+def _predict(numbers, x, nothing, constants, scratch, out):
+    """Set out to mean and variance of the score of a row, for each hypothesis."""
+    d = len(x)
+    for h in range(len(numbers)):
+        mean = variance = 0.0
+        for j in range(d):
+            mean += numbers[h, j] * x[j]
+            variance += (numbers[h, d + j] * x[j]) ** 2
+        out[2 * h], out[2 * h + 1] = mean, variance
+
+
+@cfunc(STEP, cache=True, error_model="numpy")
+def _broaden(numbers, widening, nothing, constants, scratch, refused):
+    """Widen the hypotheses, in place."""
+    d, prior_variance = len(scratch) // 2, constants[4] * constants[4]
+    beta, share, added, is_diffuse = widening
+    for h in range(len(numbers)):
+        mean, sd = numbers[h, :d], numbers[h, d : 2 * d]
+        for j in range(d):
+            mean[j], variance = rows.widened(
+                mean[j], sd[j] * sd[j], beta, share, added, is_diffuse, 0.0, prior_variance
+            )
+            sd[j] = math.sqrt(variance)
 
 
 def features(name: str, inputs: np.ndarray) -> np.ndarray:

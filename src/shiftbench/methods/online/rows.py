@@ -1,8 +1,9 @@
-"""Learners with a compiled update for a row, for compiled loops over rows.
+"""Learners with compiled functions of a row, for compiled loops over rows.
 
-A `RowLearner` is a `Learner` like any other. A combinator that knows the type, such as
-`run_length`, may loop over the rows of a batch itself, without a Python call for each row. A
-hypothesis is then a row of numbers.
+A `RowLearner` is a `Learner` like any other. A hypothesis is a row of numbers, which compiled
+functions predict with, update by a row, and widen. The learner's own functions are loops over
+these. A combinator that knows the type, such as `beam`, has loops of its own, so that no row needs
+a call from Python.
 """
 
 from __future__ import annotations
@@ -10,50 +11,105 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numba import njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic, overload
+from numba import njit
 
-from shiftbench.core.interface import Batch, Learner, State
+from shiftbench.core.interface import Batch, Broadening, Gaussian, Info, Learner, Predictive, State
+from shiftbench.methods.online.row_functions import STEP as STEP
+from shiftbench.methods.online.row_functions import borrowed as borrowed
+from shiftbench.methods.online.row_functions import call
+from shiftbench.methods.posteriors import mean_field_gaussian
 
-ROW = types.float64[::1]
-STEP = types.void(types.float64[:, ::1], ROW, ROW, ROW, ROW, ROW)
-"""(numbers, inputs, targets, constants, scratch, evidence); changes numbers, scratch, evidence."""
+NO_TARGETS, NO_MASK = np.empty((0, 0, 0)), np.empty((0, 0), bool)
+"""For loops that need none."""
 
 
 class CompiledRows(NamedTuple):
     """A learner for compiled loops over rows: P numbers for each hypothesis.
 
     check: batch -> inputs [S, n, flat] and targets [S, n, d]; raises LearnerError for invalid ones.
+    features: inputs -> inputs [S, n, flat].
     pack, unpack: state -> [S, H, P] float64, and back.
     step: a `numba.cfunc` of the type STEP: (numbers [H, P], flat inputs of a row, targets,
         constants, scratch, evidence [H]) updates the numbers of all hypotheses by a row, and adds
         its log evidence to `evidence`; a hypothesis at -inf there is left as it is.
+    predict: the same type: (numbers, flat inputs, nothing, constants, scratch, out [H outputs])
+        fills `out`.
+    predictive: (log weights [S, H], out [S, H, n, outputs]) -> the prediction.
     scratch: the size of the working array.
+    broaden: the same type: (numbers, what `widening` returns, nothing, constants, scratch,
+        refused [H]) widens all hypotheses, and sets `refused` to 1 where that cannot be. None if
+        there is no such function.
+    sums: how many of the numbers, the last ones, are sums over the rows of a task for its Info;
+        `pack` and loops set them to 0 before a task.
+    kept: first and last + 1 of the numbers that Info needs after a task. info: (kept numbers
+        [..., H, N], log evidence
+        [..., H]) -> Info.
     """
 
     check: Callable[[Batch], tuple[np.ndarray, np.ndarray]]
+    features: Callable[[np.ndarray], np.ndarray]
     pack: Callable[[State], np.ndarray]
     unpack: Callable[[np.ndarray], State]
     step: Any
+    predict: Any
+    predictive: Callable[[np.ndarray, np.ndarray], Predictive]
+    outputs: int
     constants: np.ndarray
     scratch: int
+    broaden: Any = None
+    sums: int = 0
+    kept: tuple[int, int] = (0, 0)
+    info: Callable[[np.ndarray, np.ndarray], Info] = lambda _, evidence: {"log_evidence": evidence}
 
 
 @dataclass(frozen=True)
 class RowLearner(Learner):
-    """A learner with a compiled update for rows, which agrees with its `observe`."""
+    """A learner whose functions are loops over compiled ones.
+
+    by_row: whether `run_length` takes each row for an observation, and not a task.
+    """
 
     rows: CompiledRows = field(kw_only=True)
+    by_row: bool = field(kw_only=True, default=True)
+
+    @classmethod
+    def of(cls, init: Callable[[np.ndarray], State], rows: CompiledRows, **fields: Any) -> Self:
+        """Return the learner of these compiled functions; fields: further ones of the class."""
+
+        def predict_rows(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
+            return predict(rows, state, inputs)
+
+        def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
+            return learn(rows, state, batch)
+
+        def block(state: State, batch: Batch, drift_first: bool) -> tuple[State, Predictive, Info]:
+            return run(rows, state, batch, drift_first, Drift())
+
+        return cls(init, predict_rows, observe, block=block, rows=rows, **fields)
+
+
+def compiled_of(learner: Learner) -> CompiledRows | None:
+    """Return the compiled functions that do what the learner does; None if it has none."""
+    return learner.rows if isinstance(learner, RowLearner) and learner.block else None
+
+
+def predict(rows: CompiledRows, state: State, inputs: np.ndarray) -> Predictive:
+    """Return the predictions of all hypotheses, with equal weights."""
+    packed, x = rows.pack(state), rows.features(inputs)
+    (s, h), n = packed.shape[:2], x.shape[1]
+    out = np.empty((s, n, h * rows.outputs))
+    _predict(rows.predict.address, packed, Data.of(rows, x, NO_TARGETS, NO_MASK), out)
+    out = out.reshape(s, n, h, rows.outputs).swapaxes(1, 2)
+    return rows.predictive(equal_weights(s, h), out)
 
 
 def learn(
     rows: CompiledRows, state: State, batch: Batch, constants: np.ndarray | None = None
-) -> tuple[State, np.ndarray]:
-    """Update all hypotheses by the seen rows, in order; return the state and log evidence [S, H].
+) -> tuple[State, Info]:
+    """Update all hypotheses by the seen rows, in order.
 
     constants: [S, C], for each repetition, instead of rows.constants.
     """
@@ -62,10 +118,104 @@ def learn(
         constants = np.tile(rows.constants, (len(y), 1))
     packed = rows.pack(state)
     evidence = np.zeros(packed.shape[:2])
-    seen = np.require(batch.mask, bool, ["C", "W"])
-    scratch = np.empty(rows.scratch)
-    _each_row(rows.step, x, y, seen, packed, constants, scratch, evidence)
-    return rows.unpack(packed), evidence
+    _learn(rows.step.address, packed, Data.of(rows, x, y, batch.mask), constants, evidence)
+    return rows.unpack(packed), rows.info(packed[..., slice(*rows.kept)], evidence)
+
+
+def broaden(rows: CompiledRows, state: State, broadening: Broadening) -> tuple[State, np.ndarray]:
+    """Widen all hypotheses; return the state, and [S, H] which of them cannot be widened."""
+    packed = rows.pack(state)
+    refused = np.zeros(packed.shape[:2])
+    data = Data.of(rows, NO_TARGETS, NO_TARGETS, NO_MASK)
+    _broaden(rows.broaden.address, packed, widening(broadening), data, refused)
+    return rows.unpack(packed), refused > 0
+
+
+def widening(broadening: Broadening) -> np.ndarray:
+    """Return a broadening as numbers: beta, share of the prior, added variance, is it diffuse."""
+    how = broadening
+    return np.array([how.beta, how.prior_share, how.variance, how.kind == "diffuse"], float)
+
+
+def equal_weights(repetitions: int, hypotheses: int) -> np.ndarray:
+    """Return the log weights [S, H] of equally likely hypotheses."""
+    return np.full((repetitions, hypotheses), -math.log(hypotheses))
+
+
+class Drift(NamedTuple):
+    """What happens to each hypothesis between two tasks.
+
+    widening: it is widened, except before the first of all tasks. home: [S, H, P], it becomes
+    this. done: the number of tasks before these.
+    """
+
+    widening: np.ndarray = np.empty(0)
+    home: np.ndarray = np.empty((0, 0, 0))
+    done: int = 0
+
+
+def run(
+    rows: CompiledRows, state: State, batch: Batch, drift_first: bool, drift: Drift
+) -> tuple[State, Predictive, Info]:
+    """Predict and learn n rows, each of them a task; see `Learner.block`.
+
+    Raises ArithmeticError if a hypothesis cannot be widened.
+    """
+    (x, y), packed = rows.check(batch), rows.pack(state)
+    (s, n), h = y.shape[:2], packed.shape[1]
+    found = Found.empty(rows, s, n, h)
+    address = rows.broaden.address if len(drift.widening) else 0
+    functions = np.array([rows.predict.address, rows.step.address, address])
+    places = np.array([*rows.kept, packed.shape[2] - rows.sums])
+    if _run(functions, packed, Data.of(rows, x, y, batch.mask), drift, places, drift_first, found):
+        raise ArithmeticError("a hypothesis cannot be widened")
+    predictive = found.predictive(rows, equal_weights(s * n, h))
+    return rows.unpack(packed), predictive, rows.info(found.kept, found.evidence)
+
+
+class Data(NamedTuple):
+    """Inputs [S, n, flat], targets [S, n, d] and mask [S, n], and more for compiled functions."""
+
+    x: np.ndarray
+    y: np.ndarray
+    seen: np.ndarray
+    constants: np.ndarray
+    scratch: np.ndarray
+    nothing: np.ndarray
+
+    @classmethod
+    def of(cls, rows: CompiledRows, x: np.ndarray, y: np.ndarray, seen: np.ndarray) -> Data:
+        """Return the data with the learner's constants and a working array."""
+        # Compiled code takes no read-only arrays.
+        x, y = (np.require(array, float, ["C", "W"]) for array in (x, y))
+        seen = np.require(seen, bool, ["C", "W"])
+        return cls(x, y, seen, rows.constants, np.empty(rows.scratch), np.empty(0))
+
+
+class Found(NamedTuple):
+    """What compiled loops find at each row, in arrays that they fill.
+
+    out: [S, n, H outputs], predictions of H hypotheses. evidence: [S, n, H'], kept: [S, n, H', N],
+    numbers for Info, of the H' hypotheses after the row.
+    """
+
+    out: np.ndarray
+    evidence: np.ndarray
+    kept: np.ndarray
+
+    @classmethod
+    def empty(cls, rows: CompiledRows, s: int, n: int, before: int, after: int = 0) -> Found:
+        """Return the arrays for S, n, H and H', which is H if it is 0."""
+        after, size = after or before, rows.kept[1] - rows.kept[0]
+        return cls(
+            np.empty((s, n, before * rows.outputs)),
+            np.zeros((s, n, after)),
+            np.empty((s, n, after, size)),
+        )
+
+    def predictive(self, rows: CompiledRows, log_weights: np.ndarray) -> Predictive:
+        """Return the predictions with each row as a repetition of its own, [S n, H, 1, ...]."""
+        return rows.predictive(log_weights, self.out.reshape(*log_weights.shape, 1, rows.outputs))
 
 
 def pack(layout: Mapping[str, tuple[int, ...]], state: State) -> np.ndarray:
@@ -74,7 +224,8 @@ def pack(layout: Mapping[str, tuple[int, ...]], state: State) -> np.ndarray:
     layout: the shapes by name, without seed and hypothesis.
     """
     size = next(iter(state.values())).shape[:2]
-    return np.concatenate([state[name].reshape(*size, -1) for name in layout], axis=2)
+    packed = np.concatenate([state[name].reshape(*size, -1) for name in layout], axis=2)
+    return np.require(packed, float, ["C", "W"])
 
 
 def unpack(layout: Mapping[str, tuple[int, ...]], packed: np.ndarray) -> State:
@@ -87,38 +238,67 @@ def unpack(layout: Mapping[str, tuple[int, ...]], packed: np.ndarray) -> State:
     }
 
 
-def borrowed(array: np.ndarray) -> np.ndarray:
-    """Return the array, in compiled code as a view that is not counted as a reference.
-
-    Its slices are not counted either. Counting each slice of a hypothesis takes several times as
-    long as a step with few regressors. The array must live as long as the view, as the arguments of
-    a function do while it runs.
-    """
-    return array
+def gaussian(log_weights: np.ndarray, out: np.ndarray) -> Gaussian:
+    """Return the prediction from the means of all targets and then their variances."""
+    mean, variance = np.split(out, 2, axis=-1)
+    return Gaussian(log_weights, mean.copy(), variance.copy())
 
 
-@intrinsic
-def _without_owner(context, array):
-    """Return a copy of the array's header with no owner, which numba then does not count."""
-
-    def code(target, builder, signature, arguments):
-        header = cgutils.create_struct_proxy(array)(target, builder, arguments[0])
-        header.meminfo = cgutils.get_null_value(header.meminfo.type)
-        return header._getvalue()
-
-    return array(array), code
-
-
-@overload(borrowed)
-def _compiled_borrowed(array):
-    """Give numba the compiled form of `borrowed`."""
-    return lambda array: _without_owner(array)
+widened = njit(cache=True, error_model="numpy")(mean_field_gaussian.widened)
+"""`mean_field_gaussian.widened`, compiled for numbers."""
 
 
 @njit(cache=True, error_model="numpy")
-def _each_row(step, x, y, seen, packed, constants, scratch, evidence):
+def _predict(predict, packed, data, out):
+    """Run the loop of `predict`."""
+    for s in range(data.x.shape[0]):
+        for i in range(data.x.shape[1]):
+            given = data.x[s, i], data.nothing, data.constants, data.scratch, out[s, i]
+            call(predict, (packed[s], *given))
+
+
+@njit(cache=True, error_model="numpy")
+def _learn(step, packed, data, constants, evidence):
     """Run the loop of `learn`, in place."""
-    for s in range(y.shape[0]):
-        for i in range(y.shape[1]):
-            if seen[s, i]:
-                step(packed[s], x[s, i], y[s, i], constants[s], scratch, evidence[s])
+    for s in range(data.y.shape[0]):
+        for i in range(data.y.shape[1]):
+            if data.seen[s, i]:
+                given = data.x[s, i], data.y[s, i], constants[s], data.scratch, evidence[s]
+                call(step, (packed[s], *given))
+
+
+@njit(cache=True, error_model="numpy")
+def _broaden(broaden, packed, widening, data, refused):
+    """Run the loop of `broaden`, in place."""
+    for s in range(packed.shape[0]):
+        given = widening, data.nothing, data.constants, data.scratch, refused[s]
+        call(broaden, (packed[s], *given))
+
+
+@njit(cache=True, error_model="numpy")
+def _run(functions, packed, data, drift, places, drift_first, found):
+    """Run the loop of `run`, in place; return whether a hypothesis could not be widened."""
+    predict, step, broaden = functions
+    first, last, sums = places
+    nothing, constants, scratch = data.nothing, data.constants, data.scratch
+    refused = np.zeros(packed.shape[1])
+    for s in range(data.y.shape[0]):
+        numbers = packed[s]
+        for i in range(data.y.shape[1]):
+            x, out = data.x[s, i], found.out[s, i]
+            if not drift_first:
+                call(predict, (numbers, x, nothing, constants, scratch, out))
+            if len(drift.home):
+                numbers[:] = drift.home[s]
+            if broaden and drift.done + i > 0:
+                call(broaden, (numbers, drift.widening, nothing, constants, scratch, refused))
+                if refused.any():
+                    return True
+            if drift_first:
+                call(predict, (numbers, x, nothing, constants, scratch, out))
+            numbers[:, sums:] = 0.0
+            if data.seen[s, i]:
+                evidence = found.evidence[s, i]
+                call(step, (numbers, x, data.y[s, i], constants, scratch, evidence))
+            found.kept[s, i] = numbers[:, first:last]
+    return False

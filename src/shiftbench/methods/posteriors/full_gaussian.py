@@ -1,14 +1,16 @@
 """Broadening of a Gaussian with a full covariance, N(mean, L L'), L lower triangular.
 
 Source: li2021vbs, section 3.2 and Eq. 3; all kinds stay in the family. Everything is computed from
-L, whose diagonal can become neither negative nor, except by underflow, zero.
-
-Shapes: mean [..., P] and root L [..., P, P], any leading axes.
+L, whose diagonal can become neither negative nor, except by underflow, zero. Compiled, in place,
+one Gaussian at a time.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+from numba import njit
 
 from shiftbench.core.interface import Broadening
 
@@ -20,42 +22,123 @@ def broaden(
     prior_mean: float = 0.0,
     prior_variance: float = 1.0,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and root of the widened Gaussian; the prior is N(prior_mean, prior_variance I).
+    """Return mean [..., P] and root [..., P, P] of the widened Gaussian, for any leading axes.
 
-    As `mean_field_gaussian.broaden`: temper q^beta, temper-prior q^beta N(prior), geometric
-    q^beta N(prior)^(1 - beta), diffuse covariance + D I.
+    The prior is N(prior_mean, prior_variance I). As `mean_field_gaussian.broaden`: temper q^beta,
+    temper-prior q^beta N(prior), geometric q^beta N(prior)^(1 - beta), diffuse covariance + D I.
 
     temper has no bound: the variance in a direction without data grows by 1 / beta each time
     (covariance wind-up). With a share of the prior it grows at most to that of the prior.
     """
-    if broadening.kind == "diffuse":
-        covariance = root @ _transposed(root) + broadening.variance * np.eye(root.shape[-1])
-        return mean, np.linalg.cholesky(covariance)
-    share = broadening.prior_share / prior_variance
-    return powers(mean, root, broadening.beta, prior_mean, share)[:2]
+    mean, root = (np.array(a, float, order="C") for a in (mean, root))
+    p = mean.shape[-1]
+    means, roots, work = mean.reshape(-1, p), root.reshape(-1, p, p), np.empty(p * p + p)
+    for one in range(len(means)):
+        if broadening.kind == "diffuse":
+            diffuse(roots[one], float(broadening.variance), work)
+        else:
+            share = float(broadening.prior_share / prior_variance)
+            powers(means[one], roots[one], float(broadening.beta), float(prior_mean), share, work)
+    return mean, root
 
 
-def powers(
-    mean: np.ndarray, root: np.ndarray, beta: float, prior_mean: float, precision: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return mean, root and loss of q^beta times exp(-precision |x - prior_mean|^2 / 2).
+@njit(cache=True, error_model="numpy")
+def powers(mean, root, beta, prior_mean, precision, work):
+    """Set mean [P] and root [P, P] to those of q^beta times exp(-precision |x - prior_mean|^2 / 2).
 
-    The loss [...] is the minimum over x, taken at the new mean, of beta |x - mean|^2 (in q's
-    metric) + precision |x - prior_mean|^2. With C = beta I + precision L'L, the new covariance is
-    L C^-1 L', and the new mean is mean + L C^-1 L' (prior_mean - mean) precision.
+    work: P P + P numbers. Returns the minimum over x, taken at the new mean, of
+    beta |x - mean|^2 (in q's metric) + precision |x - prior_mean|^2. With C = beta I +
+    precision L'L, the new covariance is L C^-1 L', and the new mean is mean + L C^-1 L'
+    (prior_mean - mean) precision. C = W'W with W lower triangular, so that the new root, L W^-1,
+    is lower triangular.
     """
-    if not precision:
-        return mean, root / np.sqrt(beta), np.zeros(mean.shape[:-1])
-    transposed = _transposed(root)
-    scaled = beta * np.eye(root.shape[-1]) + precision * (transposed @ root)
-    pull = precision * transposed @ (prior_mean - mean)[..., None]
-    step = np.linalg.solve(scaled, pull)
-    # C = U U' with U upper triangular, so that L U'^-1 is lower triangular like L.
-    upper = np.linalg.cholesky(scaled[..., ::-1, ::-1])[..., ::-1, ::-1]
-    new_mean = mean + (root @ step)[..., 0]
-    loss = beta * (step**2).sum((-2, -1)) + precision * ((new_mean - prior_mean) ** 2).sum(-1)
-    return new_mean, _transposed(np.linalg.solve(upper, transposed)), loss
+    p = len(mean)
+    if precision == 0:
+        narrow = math.sqrt(beta)
+        for i in range(p):
+            for j in range(i + 1):
+                root[i, j] /= narrow
+        return 0.0
+    w, step = work[: p * p].reshape(p, p), work[p * p : p * p + p]
+    _gram(root, beta, precision, w)
+    _factor_from_below(w)
+    for j in range(p):
+        step[j] = 0.0
+    for i in range(p):
+        pull = precision * (prior_mean - mean[i])
+        for j in range(i + 1):
+            step[j] += root[i, j] * pull
+    _solve_gram(w, step)
+    loss = 0.0
+    for i in range(p):
+        for j in range(i + 1):
+            mean[i] += root[i, j] * step[j]
+    for j in range(p):
+        loss += beta * step[j] ** 2 + precision * (mean[j] - prior_mean) ** 2
+    for i in range(p):
+        for j in range(i, -1, -1):
+            root[i, j] /= w[j, j]
+            for k in range(j):
+                root[i, k] -= root[i, j] * w[j, k]
+    return loss
 
 
-def _transposed(matrix: np.ndarray) -> np.ndarray:
-    return np.swapaxes(matrix, -1, -2)
+@njit(cache=True, error_model="numpy")
+def diffuse(root, variance, work):
+    """Set root [P, P] to that of the covariance root root' + variance I; work: P P numbers."""
+    p = len(root)
+    covariance = work[: p * p].reshape(p, p)
+    for i in range(p):
+        for j in range(i + 1):
+            total = 0.0
+            for k in range(j + 1):
+                total += root[i, k] * root[j, k]
+            covariance[i, j] = total
+        covariance[i, i] += variance
+    for i in range(p):
+        for j in range(i + 1):
+            total = covariance[i, j]
+            for k in range(j):
+                total -= root[i, k] * root[j, k]
+            root[i, j] = math.sqrt(total) if i == j else total / root[j, j]
+
+
+@njit(cache=True, error_model="numpy")
+def _gram(root, beta, precision, w):
+    """Set the lower half of w to beta I + precision L'L."""
+    p = len(root)
+    for j in range(p):
+        for k in range(j):
+            w[j, k] = 0.0
+        w[j, j] = beta
+    for i in range(p):
+        for j in range(i + 1):
+            scaled = precision * root[i, j]
+            for k in range(j + 1):
+                w[j, k] += scaled * root[i, k]
+
+
+@njit(cache=True, error_model="numpy")
+def _factor_from_below(w):
+    """Set the lower half of w, a matrix C, to the W with C = W'W, from the last row up."""
+    for k in range(len(w) - 1, -1, -1):
+        w[k, k] = math.sqrt(w[k, k])
+        for j in range(k):
+            w[k, j] /= w[k, k]
+        for j in range(k):
+            for i in range(j + 1):
+                w[j, i] -= w[k, j] * w[k, i]
+
+
+@njit(cache=True, error_model="numpy")
+def _solve_gram(w, step):
+    """Replace step by the solution x of W'W x = step."""
+    p = len(step)
+    for j in range(p - 1, -1, -1):
+        step[j] /= w[j, j]
+        for k in range(j):
+            step[k] -= step[j] * w[j, k]
+    for j in range(p):
+        for k in range(j):
+            step[j] -= w[j, k] * step[k]
+        step[j] /= w[j, j]

@@ -25,11 +25,19 @@ def broaden(
     wider than the prior (its word embeddings). geometric: q^beta N(prior)^(1 - beta), of which
     the prior is a fixed point (Kulhavy and Zarrop 1993). diffuse: variance + D (its toy data).
     """
-    if broadening.kind == "temper":
-        return mean, variance / broadening.beta
-    if broadening.kind == "diffuse":
-        return mean, variance + broadening.variance
-    share = broadening.prior_share
-    precision = broadening.beta / variance + share / prior_variance
-    weighted = broadening.beta * mean / variance + share * prior_mean / prior_variance
+    how = broadening.beta, broadening.prior_share, broadening.variance, broadening.kind == "diffuse"
+    return widened(mean, variance, *how, prior_mean, prior_variance)
+
+
+def widened(mean, variance, beta, share, added, is_diffuse, prior_mean, prior_variance):
+    """Return mean and variance of q^beta N(prior)^share, or of q with an added variance.
+
+    Of arrays, and compiled by learners of rows of numbers.
+    """
+    if is_diffuse:
+        return mean, variance + added
+    if share == 0:
+        return mean, variance / beta
+    precision = beta / variance + share / prior_variance
+    weighted = beta * mean / variance + share * prior_mean / prior_variance
     return weighted / precision, 1.0 / precision

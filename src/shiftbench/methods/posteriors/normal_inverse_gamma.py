@@ -83,10 +83,29 @@ def _contract(root, x, v, gain):
     return s
 
 
-def scale(x: np.ndarray, root: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the scale matrix (b / a) (I + X L L' X') [..., d, d] of the prediction; df is 2 a."""
-    spread = x @ root
-    return (b / a)[..., None, None] * (np.eye(x.shape[-2]) + spread @ np.swapaxes(spread, -1, -2))
+@njit(cache=True, error_model="numpy", forceinline=True)
+def predict(x, a, b, mean, root, out, work):
+    """Set out to the prediction of a row x [d p], see `prediction`; work: d p numbers.
+
+    out: mean [d], scale [d d] and df.
+    The scale matrix is (b / a) (I + X L L' X'), and df is 2 a.
+    """
+    p = len(mean)
+    d = len(x) // p
+    for j in range(d):
+        out[j] = 0.0
+        spread = work[j * p : (j + 1) * p]
+        spread[:] = 0.0
+        for i in range(p):
+            out[j] += x[j * p + i] * mean[i]
+            for k in range(i + 1):
+                spread[k] += root[i * p + k] * x[j * p + i]
+        for other in range(j + 1):
+            total = 1.0 if other == j else 0.0
+            for k in range(p):
+                total += spread[k] * work[other * p + k]
+            out[d + j * d + other] = out[d + other * d + j] = b / a * total
+    out[d + d * d] = 2 * a
 
 
 def prediction(
@@ -96,13 +115,29 @@ def prediction(
 
     a, b: [S, H]; mean: [S, H, p]; root: [S, H, p, p].
     """
-    s, h = a.shape
-    return StudentT(
-        np.full((s, h), -math.log(h)),
-        np.einsum("shndp,shp->shnd", x, mean),
-        scale(x, root[:, :, None], a[..., None], b[..., None]),
-        2 * a,
-    )
+    s, h, n, d, p = x.shape
+    designs = np.require(x, float, ["C", "W"]).reshape(s * h, n, d * p)
+    scales = np.stack([a, b], axis=-1).reshape(s * h, 2)
+    mean, root = (np.require(q, float, ["C", "W"]).reshape(s * h, -1) for q in (mean, root))
+    out = np.empty((s * h, n, d + d * d + 1))
+    _predict_all(designs, scales, mean, root, out, np.empty(d * p))
+    return student_t(np.full((s, h), -math.log(h)), out.reshape(s, h, n, -1))
+
+
+def student_t(log_weights: np.ndarray, out: np.ndarray) -> StudentT:
+    """Return the prediction from what `predict` gives, [S, H, n, d + d d + 1]."""
+    d = (math.isqrt(4 * out.shape[-1] - 3) - 1) // 2
+    mean, scale = out[..., :d].copy(), out[..., d:-1].reshape(*out.shape[:3], d, d)
+    return StudentT(log_weights, mean, scale, out[:, :, 0, -1].copy())
+
+
+@njit(cache=True, error_model="numpy")
+def _predict_all(designs, scales, mean, root, out, work):
+    """Run the loop of `prediction`."""
+    for h in range(len(mean)):
+        for i in range(designs.shape[1]):
+            a, b = scales[h]
+            predict(designs[h, i], a, b, mean[h], root[h], out[h, i], work)
 
 
 def broaden(
@@ -131,14 +166,30 @@ def broaden(
             " covariance is no multiple of the noise variance; set broadening to geometric, temper"
             " or temper-prior"
         )
-    a0, b0, prior_mean, prior_variance = prior
-    beta, share, k = broadening.beta, broadening.prior_share, 1 + mean.shape[-1] / 2
-    shape = beta * (a + k) + share * (a0 + k) - k
-    if not (shape > 0).all():
+    beta, k = broadening.beta, 1 + mean.shape[-1] / 2
+    p, smallest = mean.shape[-1], a.min()
+    a, b, mean, root = (np.array(array, float, order="C") for array in (a, b, mean, root))
+    scales = np.stack([a.ravel(), b.ravel()], axis=1)
+    means, roots, work = mean.reshape(-1, p), root.reshape(-1, p, p), np.empty(p * p + p)
+    how, prior_numbers = (float(beta), float(broadening.prior_share)), np.array(prior, float)
+    for one in range(len(scales)):
+        powers(scales[one], means[one], roots[one], *how, prior_numbers, work)
+    if not (scales[:, 0] > 0).all():
         raise LearnerError(
-            f"a normal-inverse-gamma posterior of shape a = {a.min():g} has no power"
+            f"a normal-inverse-gamma posterior of shape a = {smallest:g} has no power"
             f" {beta:g} that can be normalised, which needs a > {(1 - beta) * k / beta:g}; set"
             " broadening to geometric or temper-prior, or raise beta, a0, or the rows of a task"
         )
-    mean, root, loss = full_gaussian.powers(mean, root, beta, prior_mean, share / prior_variance)
-    return shape, beta * b + share * b0 + loss / 2, mean, root
+    return scales[:, 0].reshape(a.shape), scales[:, 1].reshape(a.shape), mean, root
+
+
+@njit(cache=True, error_model="numpy")
+def powers(scales, mean, root, beta, share, prior, work):
+    """Set (a, b), mean [p] and root [p, p] to those of q^beta p0^share; see `broaden`.
+
+    prior: a0, b0, prior mean and variance. work: p p + p numbers.
+    """
+    k = 1 + 0.5 * len(mean)
+    loss = full_gaussian.powers(mean, root, beta, prior[2], share / prior[3], work)
+    scales[0] = beta * (scales[0] + k) + share * (prior[0] + k) - k
+    scales[1] = beta * scales[1] + share * prior[1] + 0.5 * loss

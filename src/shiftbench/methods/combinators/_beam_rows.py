@@ -1,0 +1,149 @@
+"""A beam over rows, each of them a task: the compiled loop over a block of rows."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from shiftbench.core.interface import Batch, Info, LearnerError, Predictive, State, part, prefixed
+from shiftbench.methods.combinators._beam_rule import (
+    Rule,
+    normalise,
+    set_log_prior,
+    weigh,
+)
+from shiftbench.methods.combinators._truncation import select
+from shiftbench.methods.online.row_functions import call
+from shiftbench.methods.online.rows import CompiledRows, Data, Found
+
+
+class _Slots(NamedTuple):
+    """The 2 K children of each repetition, [S, 2 K, ...]; the first K are the beam between tasks.
+
+    step: the number of tasks before the block.
+    """
+
+    packed: np.ndarray
+    log_weight: np.ndarray
+    shifts: np.ndarray
+    step: int
+
+
+class _Decisions(NamedTuple):
+    """The log weights of the predictions [S, n, H], the children kept and their log weights."""
+
+    before: np.ndarray
+    kept: np.ndarray
+    log_weight: np.ndarray
+
+
+def run(
+    rows: CompiledRows,
+    rule: Rule,
+    widening: np.ndarray,
+    state: State,
+    batch: Batch,
+    drift_first: bool,
+) -> tuple[State, Predictive, Info]:
+    """Predict and learn n rows; see `Learner.block`. The state is that of `beam`.
+
+    widening: of `rows.widening`. Raises ArithmeticError if a hypothesis cannot be widened.
+    """
+    (x, y), packed, k = rows.check(batch), rows.pack(part(state, "base.")), rule.size
+    if packed.shape[1] != k:
+        raise LearnerError("a beam over several models has no blocks of rows")
+    (s, n), before = y.shape[:2], 2 * k if drift_first else k
+    step = int(state["step"].max())
+    # What the children with s = 1 are is set before they are used.
+    beam = (packed, state["log_weight"], state["shifts"])
+    packed, log_weight, shifts = (np.concatenate([a, a], axis=1) for a in beam)
+    slots = _Slots(packed, log_weight, shifts, step)
+    found = Found.empty(rows, s, n, before, k)
+    decisions = _Decisions(
+        np.empty((s, n, before)), np.empty((s, n, k), np.int64), np.empty((s, n, k))
+    )
+    functions = np.array([rows.predict.address, rows.step.address, rows.broaden.address])
+    places = np.array([*rows.kept, packed.shape[2] - rows.sums])
+    data = Data.of(rows, x, y, batch.mask)
+    if _run(functions, rule, slots, data, widening, places, drift_first, found, decisions):
+        raise ArithmeticError("a hypothesis cannot be widened")
+    predictive = found.predictive(rows, decisions.before.reshape(s * n, before))
+    info = rows.info(found.kept, found.evidence) | {
+        "parent": decisions.kept % k,
+        "shift": decisions.kept // k,
+        "log_weight": decisions.log_weight,
+    }
+    after = {
+        "log_weight": slots.log_weight[:, :k].copy(),
+        "shifts": slots.shifts[:, :k].copy(),
+        "step": state["step"] + n,
+    }
+    return after | prefixed(rows.unpack(slots.packed[:, :k].copy()), "base."), predictive, info
+
+
+@njit(cache=True, error_model="numpy")
+def _run(functions, rule, slots, data, widening, places, drift_first, found, decisions):
+    """Run the loop of `run`, in place; return whether a hypothesis could not be widened."""
+    predict, step, broaden = functions
+    sums, k = places[2], rule.size
+    nothing, constants, scratch = data.nothing, data.constants, data.scratch
+    log_prior, evidence, refused = np.empty(2 * k), np.empty(2 * k), np.zeros(k)
+    work = np.empty((k, slots.packed.shape[2])), np.empty(k), np.empty(k, np.int64)
+    for s in range(data.y.shape[0]):
+        numbers, log_weight, shifts = slots.packed[s], slots.log_weight[s], slots.shifts[s]
+        for i in range(data.y.shape[1]):
+            x, out, before = data.x[s, i], found.out[s, i], decisions.before[s, i]
+            tasks = slots.step + i
+            if not drift_first:
+                call(predict, (numbers[:k], x, nothing, constants, scratch, out))
+                before[:] = log_weight[:k]
+            _split(numbers, log_weight, shifts, tasks)
+            call(broaden, (numbers[k:], widening, nothing, constants, scratch, refused))
+            if refused.any():
+                return True
+            set_log_prior(rule, shifts, tasks, log_prior)
+            if drift_first:
+                call(predict, (numbers, x, nothing, constants, scratch, out))
+                before[:] = log_weight + log_prior
+            normalise(before)
+            numbers[:, sums:] = 0.0
+            evidence[:] = 0.0
+            if tasks == 0:  # one hypothesis, whose result all slots get
+                evidence[1:] = -np.inf
+            if data.seen[s, i]:
+                call(step, (numbers, x, data.y[s, i], constants, scratch, evidence))
+            if tasks == 0:
+                numbers[1:], evidence[1:] = numbers[0], evidence[0]
+            weigh(rule, log_weight, log_prior, tasks, evidence, np.int64(data.seen[s, i]))
+            kept = decisions.kept[s, i]
+            select(log_weight, rule.survivors, kept)
+            _keep(kept, numbers, log_weight, shifts, *work)
+            for j in range(k):
+                found.evidence[s, i, j] = evidence[kept[j]]
+                found.kept[s, i, j] = numbers[j, places[0] : places[1]]
+            decisions.log_weight[s, i] = log_weight[:k]
+            normalise(decisions.log_weight[s, i])
+    return False
+
+
+@njit(cache=True, error_model="numpy")
+def _split(numbers, log_weight, shifts, tasks):
+    """Copy the beam [K] to its children with s = 1, which there are none of before task 0."""
+    k = len(numbers) // 2
+    for j in range(k):
+        numbers[k + j] = numbers[j]
+        log_weight[k + j] = log_weight[j] if tasks > 0 else -np.inf
+        shifts[k + j] = shifts[j] + 1
+
+
+@njit(cache=True, error_model="numpy")
+def _keep(kept, numbers, log_weight, shifts, new_numbers, new_weight, new_shifts):
+    """Move the children that are kept to the first slots; the last three are working arrays."""
+    k = len(kept)
+    for j in range(k):
+        child = kept[j]
+        new_numbers[j] = numbers[child]
+        new_weight[j], new_shifts[j] = log_weight[child], shifts[child]
+    numbers[:k], log_weight[:k], shifts[:k] = new_numbers, new_weight, new_shifts
