@@ -37,7 +37,7 @@ def point(model: Model, parts: Sequence[tf.Tensor]) -> Linear:
         weights, biases = of_layer[layer]
         shape = [*weights.shape[:2], layer.fan_in, layer.fan_out]
         out = product(x, tf.reshape(weights, shape))
-        return out + per_example(biases[:, :, tf.newaxis], out)
+        return out + per_example(tf.expand_dims(biases, 2), out)
 
     return linear
 

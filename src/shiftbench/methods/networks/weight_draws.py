@@ -129,7 +129,7 @@ def _sampled(draws: Draws, mean: tf.Tensor, sd: tf.Tensor, noise: Noise) -> Line
         # All draws have the same x: a single product with their weights side by side.
         out = tf.reshape(product(x, first), [s, h, -1, k, layer.fan_out])
         out = tf.reshape(tf.transpose(out, [0, 1, 3, 2, 4]), [s, h * k, *x.shape[2:-1], -1])
-        return out + per_example(rest[0][:, :, tf.newaxis], out)
+        return out + per_example(tf.expand_dims(rest[0], 2), out)
 
     return linear
 
@@ -138,7 +138,7 @@ def _sampled(draws: Draws, mean: tf.Tensor, sd: tf.Tensor, noise: Noise) -> Line
 @fused
 def _drawn(model: Model, mean: tf.Tensor, sd: tf.Tensor, eps: tf.Tensor) -> list[tf.Tensor]:
     """Return pieces [S, H K, ...] of mean + sd * eps; the first is [S, H, fan_in, K fan_out]."""
-    drawn = mean[:, :, tf.newaxis] + sd[:, :, tf.newaxis] * eps
+    drawn = tf.expand_dims(mean, 2) + tf.expand_dims(sd, 2) * eps
     (s, h, k), layer = drawn.shape[:3], model.layers[0]
     first, *rest = parameter_layout.pieces(model, drawn)
     first = tf.reshape(first, [s, h, k, layer.fan_in, layer.fan_out])
@@ -151,7 +151,7 @@ def _flipout(draws: Draws, mean: tf.Tensor, sd: tf.Tensor, noise: Noise, n: int)
     (s, h), beside = mean.shape[:2], mean.shape[1] * draws.number
     signs = _by_layer(model, noise.rows)
     means = _by_layer(model, _pairs(parameter_layout.pieces(model, mean)))
-    perturbation = tf.reshape(sd[:, :, tf.newaxis] * noise.eps, [s, beside, model.size])
+    perturbation = tf.reshape(tf.expand_dims(sd, 2) * noise.eps, [s, beside, model.size])
     perturbations = _by_layer(model, _pairs(parameter_layout.pieces(model, perturbation)))
 
     def linear(layer: Layer, x: tf.Tensor) -> tf.Tensor:
@@ -164,7 +164,7 @@ def _flipout(draws: Draws, mean: tf.Tensor, sd: tf.Tensor, noise: Noise, n: int)
         # A convolution has a sign for each channel.
         noisy = product(x * per_example(left[..., : x.shape[-1]], x), noisy_weights)
         noisy *= per_example(right, noisy)
-        bias = tf.repeat(bias, k, 1)[:, :, tf.newaxis] + noisy_bias[:, :, tf.newaxis] * right
+        bias = tf.expand_dims(tf.repeat(bias, k, 1), 2) + tf.expand_dims(noisy_bias, 2) * right
         out = _shared(layer, x, weights, k) + tf.reshape(noisy, [s, h, k, *noisy.shape[2:]])
         return tf.reshape(out, noisy.shape) + per_example(bias, noisy)
 
@@ -182,7 +182,7 @@ def _local(draws: Draws, mean: tf.Tensor, sd: tf.Tensor, noise: Noise, n: int) -
         eps = tf.reshape(numbers[layer], [s, 1, draws.number, n, layer.fan_out])
         centre = _shared(layer, x, weights, draws.number)
         variance = _shared(layer, tf.square(x), weight_variance, draws.number)
-        bias, bias_variance = (b[:, :, tf.newaxis, tf.newaxis] for b in (bias, bias_variance))
+        bias, bias_variance = (tf.reshape(b, [s, h, 1, 1, -1]) for b in (bias, bias_variance))
         # The floor keeps the gradient of the root finite if all inputs are zero.
         drawn = centre + tf.sqrt(variance + bias_variance + 1e-12) * eps + bias
         return tf.reshape(drawn, [s, h * draws.number, n, layer.fan_out])
@@ -198,7 +198,7 @@ def _shared(layer: Layer, x: tf.Tensor, weights: tf.Tensor, draws: int) -> tf.Te
     s, h = weights.shape[:2]
     weights = tf.reshape(weights, [s, h, layer.fan_in, layer.fan_out])
     if x.shape[1] == 1:
-        return product(x, weights)[:, :, tf.newaxis]
+        return tf.expand_dims(product(x, weights), 2)
     n = x.shape[2]
     out = product(tf.reshape(x, [s, h, draws * n, *x.shape[3:]]), weights)
     return tf.reshape(out, [s, h, draws, n, *out.shape[3:]])
