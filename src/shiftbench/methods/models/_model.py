@@ -171,8 +171,8 @@ def log_likelihood(model: Model, outputs: tf.Tensor, targets: tf.Tensor) -> tf.T
     targets = targets[:, tf.newaxis]
     if model.likelihood == "categorical":
         # The gradient of a gathered entry is a sum over segments, which costs more than softmax.
-        own = tf.one_hot(targets, outputs.shape[-1], on_value=True, off_value=False)
-        return tf.reduce_sum(tf.where(own, tf.nn.log_softmax(outputs), 0.0), -1)
+        own = tf.one_hot(targets, outputs.shape[-1])
+        return tf.reduce_sum(own * tf.nn.log_softmax(outputs), -1)
     likelihood = tfd.Normal(*mean_and_sd(model, outputs))
     return tf.reduce_sum(likelihood.log_prob(tf.cast(targets, outputs.dtype)), -1)
 
