@@ -27,8 +27,9 @@ from shiftbench.core.interface import Batch, Learner, Problem
 from shiftbench.data.text import _count_store, n_grams, running_text
 from shiftbench.data.text._corpora import UN_ARCHIVE
 from shiftbench.methods.combinators import run_length
-from shiftbench.methods.learners import bayes_linear
+from shiftbench.methods.learners import bayes_linear, gaussian_mean
 from shiftbench.methods.online.losses import CODES, Loss
+from shiftbench.methods.posteriors import normal_inverse_gamma
 from tests.data.text.word_counts import archive, speeches
 
 PACKAGE = Path(compiled_cache.__file__).parents[1]
@@ -86,6 +87,16 @@ def block(name: str, combinator: str | None) -> Iterable[np.ndarray]:
     return [*last.values(), *info.values(), *predictive, *alone]
 
 
+def tasks() -> Iterable[np.ndarray]:
+    """Run lengths over tasks of several rows, and a prediction by normal-inverse-gamma."""
+    problem, random = Problem("regression", (0,), 1, 4, 3), np.random.default_rng(0)
+    inner = gaussian_mean.build(gaussian_mean.Settings(), problem)
+    learner = run_length.build(run_length.Settings(keep=2), problem, inner)
+    batch = Batch(np.zeros((2, 4, 0)), random.normal(size=(2, 4, 1)), np.ones((2, 4), bool))
+    numbers = (random.uniform(1, 2, (1, 1, *shape)) for shape in ((1, 1, 2), (), (), (2,), (2, 2)))
+    return [*learnt(learner, batch), *normal_inverse_gamma.prediction(*numbers)]
+
+
 def losses() -> Iterable[np.ndarray]:
     y, z = np.ones(5), np.linspace(-2, 2, 5)
     for kind in CODES:
@@ -122,6 +133,7 @@ PARTS = {name: partial(online, name) for name in ("oga", "oga-el", "sva", "svb",
     "rows of a segment": partial(block, "bayes-linear", "run-length"),
     "rows that are forgotten": partial(block, "bayes-linear", "forget"),
     "scores that are forgotten": partial(block, "svb", "forget"),
+    "tasks of a segment": tasks,
     "running-text": speech,
     "n-grams": table,
 }
