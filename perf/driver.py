@@ -132,16 +132,16 @@ def measure(comparison: Comparison, pairs: int) -> Measured:
 class _Process:
     """A worker of one side; a call asks it, and raises RuntimeError with what it raised."""
 
-    def __init__(self, side: Side, connection: Connection, told: BinaryIO) -> None:
-        self.side, self.connection, self.told = side, connection, told
+    def __init__(self, side: Side, connection: Connection, output: BinaryIO) -> None:
+        self.side, self.connection, self.output = side, connection, output
 
     def __call__(self, *request: Any) -> Any:
         try:
             self.connection.send(request)
             answer, error = self.connection.recv()
         except (EOFError, ConnectionError):
-            self.told.seek(0)
-            error = f"its process died: {self.told.read()[-2000:].decode()}"
+            self.output.seek(0)
+            error = f"its process died: {self.output.read()[-2000:].decode()}"
         if error:
             raise RuntimeError(f"{self.side.label} ({self.side.function}): {error}")
         return answer
@@ -158,16 +158,16 @@ def _start(side: Side, stack: ExitStack) -> _Process:
     if not Path(side.python).exists():
         raise RuntimeError(f"{side.python} is not there; run: make perf-peers")
     here, there = Pipe()
-    told = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115  (the stack's context)
+    output = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115  (the stack's context)
     with there:
         started = subprocess.Popen(
             [side.python, "-m", "perf.worker", str(there.fileno())],
             cwd=ROOT, env=os.environ | ONE_THREAD | side.environment,
-            pass_fds=[there.fileno()], stdout=told, stderr=told,
+            pass_fds=[there.fileno()], stdout=output, stderr=output,
         )  # fmt: skip
     stack.callback(started.wait)
     stack.enter_context(here)  # is closed first, which ends the process
-    return _Process(side, here, told)
+    return _Process(side, here, output)
 
 
 def _apart(comparison: Comparison, processes: list[_Process]) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """The process of one side: python -m perf.worker FD, a connection to the driver.
 
-It is told which function makes its work, does a round of that to warm up, and then one whenever it
-is asked to. It has one processor and one thread: see driver.ONE_THREAD.
+It gets the name of the function that makes its work, does a round of that to warm up, and then one
+whenever it is asked to. It has one processor and one thread: see driver.ONE_THREAD.
 """
 
 from __future__ import annotations

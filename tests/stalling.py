@@ -27,7 +27,8 @@ STALL_AT = 3
 """The task, and the generation of the checkpoint, at which a job stalls."""
 WATCHED = (
     "evaluation/running/restart_guard.py", "evaluation/running/harness.py",
-    "evaluation/running/run_state.py", "evaluation/running/stop_signals.py",
+    "evaluation/running/row_blocks.py", "evaluation/running/run_state.py",
+    "evaluation/running/stop_signals.py",
     "data/store/checkpoint.py", "data/store/completed_outputs.py", "data/store/scratch.py",
     "data/store/checksum.py", "data/store/zarr_zip.py", "runtime/scratch_lock.py", "cli/jobs.py",
     "cli/requeue.py", "cli/training.py",
@@ -96,10 +97,11 @@ def _interrupted(arguments: list[str], target: int, meeting: Connection) -> None
 
 def _work(arguments: list[str], point: str, meeting: Connection | None) -> None:
     """In the process: the verb, with the point made a place to stall."""
-    from shiftbench.evaluation.running import harness
+    from shiftbench.evaluation.running import harness, row_blocks
 
     harness.SECONDS_BETWEEN_CHECKPOINTS, harness.SHARE_OF_CHECKPOINTS = 0.0, float("inf")
     if meeting:
+        row_blocks.LARGEST = 1  # blocks begin elsewhere than in the run that goes on
         POINTS[point](lambda: _stall(point, meeting))
     sys.exit(main.main(arguments))
 
@@ -123,9 +125,13 @@ def _before(owner: Any, name: str, stall: Callable, reached: Callable[..., bool]
 
 
 def _learning(stall: Callable) -> None:
-    from shiftbench.evaluation.running import harness
+    from shiftbench.evaluation.running import harness, row_blocks
 
-    _before(harness, "advance", stall, lambda run, now, meter: now.next_task == STALL_AT)
+    def reached(_: Any, now: Any, meter: Any) -> bool:
+        return now.next_task == STALL_AT
+
+    _before(harness, "advance", stall, reached)
+    _before(row_blocks.RowBlocks, "advance", stall, reached)
 
 
 def _saving(stall: Callable) -> None:
