@@ -1,4 +1,4 @@
-"""What both sides of a comparison are given, made anew in each process; NumPy alone."""
+"""Networks and data of the comparisons, which each process makes itself, with NumPy alone."""
 
 from __future__ import annotations
 

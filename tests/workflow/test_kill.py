@@ -42,19 +42,21 @@ studies:
 """
 PLACE_TO_STALL = """
 SECONDS_BETWEEN_CHECKPOINTS, SHARE_OF_CHECKPOINTS = 0.0, float("inf")
-_advance = advance
+_advance = RowBlocks.advance
 
 
-def _stalling(run: Run, now: Position, meter: Meter) -> Position:
-    if now.next_task == 3 and "STALL" in os.environ:
-        with open(os.environ["STALL"], "w") as meeting:
-            meeting.write(f"{os.getpid()}\\n")
-        while True:
-            time.sleep(0.05)  # a signal just before it is seen after it
-    return _advance(run, now, meter)
+def _stalling(blocks: RowBlocks, now: Position, meter: Meter) -> Position | None:
+    if "STALL" in os.environ:
+        blocks.size = 1  # of a task; they begin elsewhere in the run that goes on
+        if now.next_task == 3:
+            with open(os.environ["STALL"], "w") as meeting:
+                meeting.write(f"{os.getpid()}\\n")
+            while True:
+                time.sleep(0.05)  # a signal just before it is seen after it
+    return _advance(blocks, now, meter)
 
 
-advance = _stalling
+RowBlocks.advance = _stalling
 """
 JOBS = 2
 """At a time."""

@@ -55,15 +55,17 @@ studies:
 """
 SLOWLY = """
 SECONDS_BETWEEN_CHECKPOINTS, SHARE_OF_CHECKPOINTS = 0.0, float("inf")
-_advance = advance
+_advance = RowBlocks.advance
 
 
-def _slowly(run: Run, now: Position, meter: Meter) -> Position:
-    time.sleep(float(os.environ.get("SLOW", "0")))
-    return _advance(run, now, meter)
+def _slowly(blocks: RowBlocks, now: Position, meter: Meter) -> Position | None:
+    if "SLOW" in os.environ:
+        blocks.size = 1  # of a task, as each takes its time
+        time.sleep(float(os.environ["SLOW"]))
+    return _advance(blocks, now, meter)
 
 
-advance = _slowly
+RowBlocks.advance = _slowly
 """
 
 
