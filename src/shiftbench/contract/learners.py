@@ -12,7 +12,7 @@ from shiftbench.config import components
 from shiftbench.contract import selection
 from shiftbench.contract.blocks import one_by_one, same, same_results, single_rows
 from shiftbench.contract.problems import CASES, Parts, S, key, kind_of, settings
-from shiftbench.core.interface import Batch, Broadening, Categorical, Learner, Problem
+from shiftbench.core.interface import Batch, Broadening, Categorical, Learner, Problem, State
 
 KIND = "learners"
 """Of tests that have a name alone."""
@@ -45,6 +45,14 @@ def case(request):
 def batch_of(problem: Problem, seed: int = 0) -> Batch:
     """Return a batch of a problem, drawn with a seed."""
     return PARTS.batch(problem, seed)
+
+
+def with_block(case) -> tuple[Learner, Batch, State]:
+    """Return a learner with blocks, 7 tasks of one row and its first state; skip without blocks."""
+    learner, problem = case
+    if learner.block is None:
+        pytest.skip("no blocks of rows")
+    return learner, single_rows(problem, PARTS.batch, 7), learner.init(key("init"))
 
 
 def after(learner: Learner, problem: Problem, tasks: int, state=None, first: int = 0):
@@ -149,10 +157,7 @@ def test_a_batch_of_one_and_masked_rows(case):
 @pytest.mark.parametrize("drift_first", [True, False])
 def test_a_block_of_rows_gives_what_its_rows_give_one_by_one(case, drift_first):
     """`block` gives the bytes of drift, predict and observe row by row, wherever it begins."""
-    learner, problem = case
-    if learner.block is None:
-        pytest.skip("no blocks of rows")
-    batch, state = single_rows(problem, PARTS.batch, 7), learner.init(key("init"))
+    learner, batch, state = with_block(case)
     expected = one_by_one(learner, state, batch, drift_first)
     assert same_results(learner.block(state, batch, drift_first), expected)
     for start in (1, 4):
@@ -167,10 +172,7 @@ def test_a_block_of_rows_gives_what_its_rows_give_one_by_one(case, drift_first):
 @pytest.mark.parametrize("drift_first", [True, False])
 def test_a_block_predicts_no_row_from_it_or_from_later_ones(case, drift_first):
     """What `block` predicts for a row does not depend on its target, or on any later row."""
-    learner, problem = case
-    if learner.block is None:
-        pytest.skip("no blocks of rows")
-    batch, state = single_rows(problem, PARTS.batch, 7), learner.init(key("init"))
+    learner, batch, state = with_block(case)
     _, predictive, info = learner.block(state, batch, drift_first)
     other = batch._replace(inputs=batch.inputs.copy(), targets=batch.targets.copy())
     other.inputs[:, 5:] += 1

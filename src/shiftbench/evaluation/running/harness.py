@@ -17,6 +17,7 @@ import logging
 import os
 import time
 import traceback
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -95,20 +96,15 @@ def run_job(
         interval, blocks = loop_checkpoint.PollInterval(), RowBlocks(run)
         try:
             while now.next_task < run.problem.n_tasks and not all(now.failures):
-                before = now.next_task
                 save = partial(run_state.save, scratch, now, meter, loop_states)
                 with loop_checkpoint.monitored(
                     loop_checkpoint.LoopMonitor(loop_states, save, stops.reason, interval)
                 ):
-                    now = blocks.advance(now, meter) or advance(run, now, meter)
-                loop_states = {}
-                progress.advance(_note(now), now.next_task - before)
+                    now, loop_states = blocks.advance(now, meter) or advance(run, now, meter), {}
+                progress.advance(_note(now), now.next_task - progress.done)
                 if reason := stops.reason():
                     raise Stopped(reason)
-                if (begun := time.monotonic()) > due:
-                    run_state.save(scratch, now, meter)
-                    took = time.monotonic() - begun
-                    due = begun + max(SECONDS_BETWEEN_CHECKPOINTS, took / SHARE_OF_CHECKPOINTS)
+                due = _save_if_due(due, partial(run_state.save, scratch, now, meter))
         except Exception as error:
             # TensorFlow wraps an exception that is raised while it works, and hides the reason.
             reason = stops.reason() or (str(error) if isinstance(error, Stopped) else "")
@@ -119,6 +115,15 @@ def run_job(
         finally:
             progress.close()
     return run_store.dataset(run, now), meter.reading()
+
+
+def _save_if_due(due: float, save: Callable[[], None]) -> float:
+    """Save if it is time to; return when the next checkpoint is due."""
+    if (begun := time.monotonic()) <= due:
+        return due
+    save()
+    took = time.monotonic() - begun
+    return begun + max(SECONDS_BETWEEN_CHECKPOINTS, took / SHARE_OF_CHECKPOINTS)
 
 
 def start(run: Run) -> Position:

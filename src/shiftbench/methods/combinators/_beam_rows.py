@@ -8,12 +8,8 @@ import numpy as np
 from numba import njit
 
 from shiftbench.core.interface import Batch, Info, LearnerError, Predictive, State, part, prefixed
-from shiftbench.methods.combinators._beam_rule import (
-    Rule,
-    normalise,
-    set_log_prior,
-    weigh,
-)
+from shiftbench.methods.combinators._beam_rule import Rule, set_log_prior, weigh
+from shiftbench.methods.combinators._log_weights import normalise
 from shiftbench.methods.combinators._truncation import select
 from shiftbench.methods.online.row_functions import call
 from shiftbench.methods.online.rows import CompiledRows, Data, Found
@@ -64,10 +60,8 @@ def run(
     decisions = _Decisions(
         np.empty((s, n, before)), np.empty((s, n, k), np.int64), np.empty((s, n, k))
     )
-    functions = np.array([rows.predict.address, rows.step.address, rows.broaden.address])
-    places = np.array([*rows.kept, packed.shape[2] - rows.sums])
-    data = Data.of(rows, x, y, batch.mask)
-    if _run(functions, rule, slots, data, widening, places, drift_first, found, decisions):
+    data, places = Data.of(rows, x, y, batch.mask), rows.places(packed)
+    if _run(rows.addresses, rule, slots, data, widening, places, drift_first, found, decisions):
         raise ArithmeticError("a hypothesis cannot be widened")
     predictive = found.predictive(rows, decisions.before.reshape(s * n, before))
     info = rows.info(found.kept, found.evidence) | {

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from shiftbench.methods.combinators._log_weights import normalise
 from shiftbench.methods.combinators._truncation import select
 
 
@@ -99,15 +100,6 @@ def weigh(rule, log_weight, log_prior, step, evidence, rows):
             odds = (second + log_prior[k + size]) - (first + log_prior[k])
             log_weight[k] += _log_expit(-odds)
             log_weight[k + size] += _log_expit(odds)
-
-
-@njit(cache=True, error_model="numpy")
-def normalise(log_weight):
-    """Subtract the log of the sum of all weights, in place."""
-    largest, total = log_weight.max(), 0.0
-    for one in log_weight:
-        total += math.exp(one - largest)
-    log_weight -= largest + math.log(total)
 
 
 @njit(cache=True, error_model="numpy")

@@ -9,12 +9,8 @@ import numpy as np
 from numba import njit
 
 from shiftbench.core.interface import Batch, Info, Predictive, State, part, prefixed
-from shiftbench.methods.combinators._run_length_rule import (
-    OWN,
-    fresh_log_joint,
-    normalise,
-    settle,
-)
+from shiftbench.methods.combinators._log_weights import normalise
+from shiftbench.methods.combinators._run_length_rule import OWN, fresh_log_joint, settle
 from shiftbench.methods.online.row_functions import call
 from shiftbench.methods.online.rows import CompiledRows, Data
 
@@ -62,7 +58,7 @@ def observe(
     slots = _slots(rows, state, 0)
     found = _Found.empty(len(y), 0, 0, keep, rows.outputs)
     data = Data.of(rows, x, y, batch.mask)
-    _run(_functions(rows), slots, rows.pack(home), data, (keep, odds), False, found)
+    _run(rows.addresses, slots, rows.pack(home), data, (keep, odds), False, found)
     return _state(rows, slots, keep)
 
 
@@ -84,17 +80,13 @@ def block(
     before = keep + fresh.shape[1] if drift_first else keep
     found = _Found.empty(s, n, before, keep, rows.outputs)
     data = Data.of(rows, x, y, batch.mask)
-    _run(_functions(rows), slots, fresh, data, (keep, odds), drift_first, found)
+    _run(rows.addresses, slots, fresh, data, (keep, odds), drift_first, found)
     predictive = rows.predictive(
         found.log_weights.reshape(s * n, before), found.out.reshape(s * n, before, 1, rows.outputs)
     )
     info = {name: getattr(found, name) for name in ("run_length", "model", "map_log_joint")}
     after = prefixed(home, "home.") | _state(rows, slots, keep)
     return after, predictive, info | {"log_weight": found.log_joint}
-
-
-def _functions(rows: CompiledRows) -> np.ndarray:
-    return np.array([rows.predict.address, rows.step.address])
 
 
 def _slots(rows: CompiledRows, state: State, free: int) -> _Slots:
@@ -132,7 +124,7 @@ class Singly:
         size = len(own.order)
         self.predictions = np.empty((size, rows.outputs))
         self.log_weights = np.empty(size)
-        predict, step = (int(address) for address in _functions(rows))
+        predict, step, _ = (int(address) for address in rows.addresses)
         work = np.empty(rows.scratch), np.empty(size * rows.outputs), np.empty(size)
         scratch, out, evidence = work
         noted = np.empty(0), out, self.predictions, self.log_weights
@@ -184,7 +176,7 @@ def _learn_single(
 @njit(cache=True, error_model="numpy")
 def _run(functions, slots, fresh, data, how, drift_first, found):
     """Run the recursion over all rows, in place; `found` is filled if each row is a task."""
-    predict, step = functions
+    predict, step, _ = functions
     keep, odds = how
     nothing, constants, scratch = data.nothing, data.constants, data.scratch
     size, tasks = slots.log_joint.shape[1], found.out.shape[1] > 0

@@ -10,6 +10,8 @@ import math
 import numpy as np
 from numba import njit
 
+from shiftbench.methods.combinators._log_weights import normalise
+
 OWN = ("run_length", "model", "log_joint", "map_log_joint")
 """Arrays of the state that are not the learner's."""
 
@@ -79,17 +81,6 @@ def settle(log_joint, map_log_joint, order, keep):
         map_log_joint[slot] -= shift
     for slot in order[keep:]:
         log_joint[slot] = map_log_joint[slot] = -np.inf
-
-
-@njit(cache=True, error_model="numpy")
-def normalise(log_weight):
-    """Subtract the log of the sum of all weights, in place; leave them if all are -inf."""
-    largest, total = log_weight.max(), 0.0
-    if largest == -np.inf:
-        return
-    for one in log_weight:
-        total += math.exp(one - largest)
-    log_weight -= largest + math.log(total)
 
 
 @njit(cache=True, error_model="numpy")

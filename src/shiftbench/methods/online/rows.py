@@ -64,6 +64,15 @@ class CompiledRows(NamedTuple):
     kept: tuple[int, int] = (0, 0)
     info: Callable[[np.ndarray, np.ndarray], Info] = lambda _, evidence: {"log_evidence": evidence}
 
+    @property
+    def addresses(self) -> np.ndarray:
+        """The addresses of predict, step and broaden, for compiled loops; 0 for none."""
+        return np.array([f.address if f else 0 for f in (self.predict, self.step, self.broaden)])
+
+    def places(self, packed: np.ndarray) -> np.ndarray:
+        """Return where the kept numbers begin and end in packed [S, H, P], and the sums begin."""
+        return np.array([*self.kept, packed.shape[2] - self.sums])
+
 
 @dataclass(frozen=True)
 class RowLearner(Learner):
@@ -164,10 +173,8 @@ def run(
     (x, y), packed = rows.check(batch), rows.pack(state)
     (s, n), h = y.shape[:2], packed.shape[1]
     found = Found.empty(rows, s, n, h)
-    address = rows.broaden.address if len(drift.widening) else 0
-    functions = np.array([rows.predict.address, rows.step.address, address])
-    places = np.array([*rows.kept, packed.shape[2] - rows.sums])
-    if _run(functions, packed, Data.of(rows, x, y, batch.mask), drift, places, drift_first, found):
+    data, places = Data.of(rows, x, y, batch.mask), rows.places(packed)
+    if _run(rows.addresses, packed, data, drift, places, drift_first, found):
         raise ArithmeticError("a hypothesis cannot be widened")
     predictive = found.predictive(rows, equal_weights(s * n, h))
     return rows.unpack(packed), predictive, rows.info(found.kept, found.evidence)
@@ -290,7 +297,7 @@ def _run(functions, packed, data, drift, places, drift_first, found):
                 call(predict, (numbers, x, nothing, constants, scratch, out))
             if len(drift.home):
                 numbers[:] = drift.home[s]
-            if broaden and drift.done + i > 0:
+            if len(drift.widening) and drift.done + i > 0:
                 call(broaden, (numbers, drift.widening, nothing, constants, scratch, refused))
                 if refused.any():
                     return True
