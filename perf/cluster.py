@@ -71,7 +71,7 @@ class Cost(NamedTuple):
 
 
 def cost(slurm: TwoNodes, command: list[str], config: str, packed: bool) -> Cost:
-    """What a command costs that runs the config in a new folder."""
+    """Run the config in a new folder by a command; return the cost."""
     with tempfile.TemporaryDirectory() as folder:
         copy = copies.repository(Path(folder) / "copy", config)
         if packed:

@@ -53,7 +53,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Ours, and what a user would take instead; none where there is nothing to compare with.
+    """Our side, and the packages that a user would take instead; none if there is no rival.
 
     group: what --only chooses by. unit: that costs are of. limit: the least that the work could
     take, such as its matrix products alone. tolerance: of `difference` between what both sides
@@ -71,7 +71,7 @@ class Comparison:
 
 
 class Seen(NamedTuple):
-    """What a side took in each round, processor and wall seconds a unit, and its version."""
+    """The seconds per unit of one side in each round, processor and wall time; its version."""
 
     label: str
     version: str

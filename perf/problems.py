@@ -9,16 +9,16 @@ import numpy as np
 
 RATE = 1e-3
 DAMPING = 0.1
-"""Of synaptic intelligence."""
+"""The damping of synaptic intelligence."""
 KL_WEIGHT, START_SD = 0.005, 0.0486
 STEPS = 10
-"""Of the way that both sides go, to be compared."""
+"""The number of steps after which both sides are compared."""
 # Of run lengths: settings of knoblauch2018robust on the well-log.
 HAZARD, A0, B0, VARIANCE = 1 / 100, 1.0, 1e4, 0.25
 DOCUMENTS, LENGTH = 20, 2000
-"""Of a year of texts."""
+"""The number of texts of a year, and of tokens in each text."""
 VOCABULARY = tuple(f"w{number}" for number in range(1000))
-"""The words that are counted, of twice as many."""
+"""The words that are counted; the texts have twice as many."""
 NEARLY_NONE = 1e-6
 """A standard deviation of weights at which draws tell nothing: both sides then go the same way."""
 

@@ -1,4 +1,4 @@
-"""What a side of a comparison does in a round, and what it takes."""
+"""The work of one side of a comparison in a round, and its cost."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class _Side:
         return tuple(a_unit(self.work))
 
     def shown(self) -> dict[str, Any]:
-        """What the sides are compared by; empty where there is nothing."""
+        """Return the arrays in which the sides must agree; empty if they need not."""
         return self.work.shows() if self.work.shows else {}
 
 

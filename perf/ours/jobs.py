@@ -1,4 +1,4 @@
-"""What commands and jobs cost that learn nothing."""
+"""The cost of commands, and of the smallest runs."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 """Settings of the learner `map`."""
 ORIGINS = {"start": "prior", "prior": "first", "elbo_draws": 1}
-"""Of mean-field inference, which then goes on from the state towards N(0, 1)."""
+"""Settings of mean-field inference that starts from the given state, with the prior N(0, 1)."""
 
 
 def mean_field(case: str, epochs: tuple[int, int]) -> Work:

@@ -10,11 +10,11 @@ from perf.work import Work
 from shiftbench.methods.networks.backend import graph, tf
 
 Product = tuple[int, int, int, int]
-"""So many products [m, k] x [k, n] of one shape: number, m, k, n."""
+"""A number of products [m, k] x [k, n] of one shape, as (number, m, k, n)."""
 
 
 def of_local(case: Case) -> list[Product]:
-    """Of local reparameterisation: means and variances, forwards and backwards."""
+    """The products of local reparameterisation: means and variances, forwards and backwards."""
     number, found = case.seeds * case.hypotheses, []
     for i, layer in enumerate(case.layers):
         found += 2 * _linear(number, case.batch, layer.fan_in, layer.fan_out, first=i == 0)
@@ -22,7 +22,7 @@ def of_local(case: Case) -> list[Product]:
 
 
 def of_points(case: Case) -> list[Product]:
-    """Of a point estimate."""
+    """The products of a point estimate."""
     found = []
     for i, layer in enumerate(case.layers):
         found += _linear(1, case.batch, layer.fan_in, layer.fan_out, first=i == 0)
@@ -30,7 +30,7 @@ def of_points(case: Case) -> list[Product]:
 
 
 def of_vogn(case: Case) -> list[Product]:
-    """Of VOGN: the sums of gradients and of their squares are a product each.
+    """The products of VOGN: the sums of gradients and of their squares are one product each.
 
     All draws see the same rows in the first layer, which is one product there.
     """

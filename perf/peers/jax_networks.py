@@ -84,7 +84,7 @@ def _flat(pieces: list[tuple[jax.Array, jax.Array]]) -> np.ndarray:
 
 
 def _gradient_of_elbo(x: Any, y: Any, at: Parameters, key: jax.Array) -> Parameters:
-    """Of the negative ELBO a row; the divergence's in closed form, from N(0, 1)."""
+    """The gradient of the negative ELBO per row; the divergence from N(0, 1) in closed form."""
     scales = [jax.nn.softplus(rho) for _, _, rho in at]
     share = KL_WEIGHT / x.shape[2]
 

@@ -130,7 +130,7 @@ def river_regression(rows: int) -> Work:
 
 
 def _of_rows(posterior: np.ndarray) -> np.ndarray:
-    """Of the run lengths that have rows, normalised."""
+    """Normalise the probabilities of the run lengths that have rows."""
     found = np.zeros(EXACT)
     found[: len(posterior)] = posterior[:EXACT]
     return found / found.sum()

@@ -111,7 +111,7 @@ def point_estimate(kind: str, epochs: int) -> Work:
 
 
 def _penalty(kind: str, precision: torch.Tensor, path: torch.Tensor) -> tuple[Any, Any]:
-    """What map_step needs for a kind."""
+    """The arguments of map_step for a kind of penalty."""
     return (None if kind == "adam" else precision, path if kind == "si" else None)
 
 

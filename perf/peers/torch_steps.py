@@ -21,7 +21,7 @@ TABLE = 5 * 2**20
 Step = Callable[[Tensor, Tensor], None]
 """Inputs and labels of a minibatch -> a training step."""
 Normals = Callable[[int], Tensor]
-"""So many standard normal numbers."""
+"""A number n -> n standard normal draws."""
 
 
 def from_table() -> Normals:
@@ -36,7 +36,7 @@ def from_table() -> Normals:
 
 
 def shapes(network: Case) -> list[torch.Size]:
-    """Of the weights and biases of each layer, in our order; a convolution's as PyTorch's."""
+    """The shapes of the weights and biases of each layer, in our order."""
     found = []
     for layer in network.layers:
         kernel = (layer.fan_out, layer.fan_in // 9, 3, 3)
