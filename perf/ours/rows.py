@@ -3,43 +3,62 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
 from perf import problems
+from perf.problems import HAZARD
 from perf.work import Work
 from shiftbench.config import components
 from shiftbench.core.interface import Batch, Learner, Problem, State
 from shiftbench.methods.combinators import run_length
 from shiftbench.methods.learners import bayes_linear
+from shiftbench.methods.online.rows import RowLearner
 
 KEY = np.zeros((1, 2), int)
+ONE = np.ones(1)
 EXACT = 400
 """Rows after which posteriors are compared; until then both sides keep all run lengths."""
 
 
-def run_lengths(keep: int, rows: int, singly: bool = False) -> Work:
+def run_lengths(keep: int, rows: int, how: Literal["block", "singly", "harness"] = "block") -> Work:
     """Run lengths over Bayesian linear regression: time update, prediction and update of each row.
 
-    In one call, or one row a call. Shows the last posterior of the run length.
+    block: all rows in one call. singly: one row a call of `run_length.singly`. harness: one row a
+    call of the learner's functions. Shows the last posterior of the run length.
     """
+    values = problems.level_changes(rows)
+    settings, inner, learner = _run_length(keep)
+    if how == "singly":
+        return Work(partial(_filtered, settings, inner, learner, values), rows, shows=_posterior)
+    run = _singly if how == "harness" else _observed
+    parts = _parts(values, 1 if how == "harness" else rows)
+    return Work(partial(run, learner, parts), rows, shows=_posterior)
+
+
+def _run_length(keep: int) -> tuple[run_length.Settings, RowLearner, Learner]:
+    """The settings, the learner inside and the learner."""
+    problem, settings = Problem("regression", (1, 1, 1), 1, 1, 1), run_length.Settings(HAZARD, keep)
     prior = bayes_linear.Settings(a0=problems.A0, b0=problems.B0, prior_variance=problems.VARIANCE)
-    problem = Problem("regression", (1, 1, 1), 1, 1, 1)
-    learner = run_length.build(
-        run_length.Settings(problems.HAZARD, keep), problem, bayes_linear.build(prior, problem)
-    )
-    parts = _parts(problems.level_changes(rows), 1 if singly else rows)
-    return Work(partial(_singly if singly else _observed, learner, parts), rows, shows=_posterior)
+    inner = bayes_linear.build(prior, problem)
+    return settings, inner, run_length.build(settings, problem, inner)
+
+
+def _filtered(
+    settings: run_length.Settings, inner: RowLearner, learner: Learner, values: np.ndarray
+) -> State:
+    filtering = run_length.singly(settings, inner, learner.init(KEY))
+    for value in values[:, np.newaxis]:
+        filtering.predict(ONE)
+        filtering.learn(value)
+    return filtering.state
 
 
 def _posterior() -> dict[str, np.ndarray]:
     """P(run length after the last row), exact."""
-    problem, values = Problem("regression", (1, 1, 1), 1, 1, 1), problems.level_changes(EXACT)
-    prior = bayes_linear.Settings(a0=problems.A0, b0=problems.B0, prior_variance=problems.VARIANCE)
-    learner = run_length.build(
-        run_length.Settings(problems.HAZARD, EXACT), problem, bayes_linear.build(prior, problem)
-    )
-    (batch,) = _parts(values, EXACT)
+    _, _, learner = _run_length(EXACT)
+    (batch,) = _parts(problems.level_changes(EXACT), EXACT)
     _, info = learner.observe(learner.init(KEY), batch, KEY)
     length, weight = info["run_length"][0], np.exp(info["log_weight"][0])
     found = np.zeros(EXACT)
