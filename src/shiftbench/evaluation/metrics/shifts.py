@@ -1,7 +1,7 @@
 """Metrics of inferred shifts against the true shifts of a stream, at the tasks where they are.
 
-Of the most likely hypothesis at the end of the stream, in hindsight, per seed. NaN for learners
-that make no decisions about shifts.
+Of the most likely hypothesis at the end of the stream, in hindsight, per seed; only `shift_brier`
+is on line, as are those of `metrics.alarms`. NaN for learners that make no decisions about shifts.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ OfShifts = partial(
 METRICS = [
     OfShifts(
         "shift_precision",
-        about="Share of the inferred shifts that are true ones, at exactly their task.",
+        about="Share of the inferred shifts that are true, at exactly their task, in hindsight.",
         unit="fraction",
         bounds=(0.0, 1.0),
         better="higher",
@@ -85,7 +85,7 @@ METRICS = [
     ),
     OfShifts(
         "shift_recall",
-        about="Share of the true shifts that were inferred, at exactly their task.",
+        about="Share of the true shifts that were inferred, at exactly their task, in hindsight.",
         unit="fraction",
         bounds=(0.0, 1.0),
         better="higher",
@@ -93,7 +93,8 @@ METRICS = [
     ),
     OfShifts(
         "jump_f1",
-        about="F1 of the inferred jumps, matched one to one with the true ones within one step.",
+        about="F1 of the inferred jumps, matched one to one with the true ones within one step, in"
+        " hindsight.",
         unit="fraction",
         bounds=(0.0, 1.0),
         better="higher",
@@ -101,7 +102,8 @@ METRICS = [
     ),
     OfShifts(
         "shift_delay",
-        about="How many tasks later a true shift is placed, mean over those that are found.",
+        about="How many tasks later a true shift is placed, mean over those that are found, in"
+        " hindsight.",
         unit="tasks",
         bounds=(0.0, None),
         better="lower",

@@ -13,6 +13,9 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
+NEVER = 2**40
+"""Number of tasks that no run has: the tasks since a shift that never was."""
+
 
 def decides(run: xr.Dataset) -> bool:
     """Return whether the learner of this run makes decisions about shifts."""
@@ -38,6 +41,20 @@ def along(run: xr.Dataset, name: str, slots: np.ndarray) -> np.ndarray:
 def shifts(run: xr.Dataset, hypothesis: int = 0) -> np.ndarray:
     """Return the tasks [seed, task] bool before which a hypothesis places a shift, in hindsight."""
     return along(run, "shift", lineage(run, hypothesis)).astype(bool)
+
+
+def since_shift(run: xr.Dataset) -> np.ndarray:
+    """Return the tasks since the last shift of every history kept [seed, task, hypothesis, ...].
+
+    0 at the task that begins with the shift; at least NEVER for a history without one.
+    """
+    shifted = _by_hypothesis(run, "shift").astype(bool)
+    parent = _by_hypothesis(run, "parent").astype(int)
+    since = np.full(shifted.shape, NEVER)
+    for task in range(1, shifted.shape[1]):
+        before = np.take_along_axis(since[:, task - 1], parent[:, task], axis=1)
+        since[:, task] = np.where(shifted[:, task], 0, before + 1)
+    return since
 
 
 def _by_hypothesis(run: xr.Dataset, name: str) -> np.ndarray:

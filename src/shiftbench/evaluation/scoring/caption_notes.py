@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 import xarray as xr
 
 from shiftbench.config import components, provenance
+from shiftbench.evaluation.scoring import declared
 
 Streams = Mapping[str, xr.Dataset]
 TRAINING = ("initialisation", "order of minibatches")
@@ -39,7 +40,7 @@ def _declared(streams: Streams, fact: str, names: Iterable[str]) -> list[str]:
     """Return what named streams declare, each with its streams where not all declare it."""
     declaring: dict[str, list[str]] = {}
     for name in names:
-        for word in sorted(_words(streams[name], fact)):
+        for word in sorted(declared.words(streams[name], fact)):
             declaring.setdefault(word, []).append(name)
     return [
         word if len(names) == len(streams) else f"{word} ({', '.join(names)})"
@@ -54,16 +55,11 @@ def _settings(runs: Iterable[xr.Dataset]) -> list[str]:
     return [f"settings ({', '.join(names)})"] if names else []
 
 
-def _words(stream: xr.Dataset, fact: str) -> frozenset[str]:
-    spec = provenance.spec(stream)
-    return components.facts("streams", spec["family"]).words(fact, spec["settings"])
-
-
 def _same_data(stream: xr.Dataset) -> bool:
     """Return whether all seeds see the same data, as far as the stream declares."""
     silent = components.facts("streams", provenance.spec(stream)["family"]).varies is None
     one = stream.sizes.get("realisation", 1) == 1
-    return one or not (silent or _words(stream, "varies"))
+    return one or not (silent or declared.words(stream, "varies"))
 
 
 def _trains(run: xr.Dataset) -> bool:

@@ -45,6 +45,26 @@ def inferred(run: xr.Dataset) -> np.ndarray | None:
     return _backtracked(run) if "info_map_log_joint" in run else None
 
 
+def decides(run: xr.Dataset) -> bool:
+    """Return whether the learner of a run makes decisions about changes."""
+    return beam_lineage.decides(run) or "info_map_log_joint" in run
+
+
+def since_shift(run: xr.Dataset) -> np.ndarray:
+    """Return the tasks since the last shift of every history kept [seed, task, hypothesis].
+
+    0 at the task that begins with the shift; at least NEVER for a history without one. For a run
+    that `decides`. UserError where run lengths count rows, and tasks have several.
+    """
+    if beam_lineage.decides(run):
+        return beam_lineage.since_shift(run)
+    length = _info(run, "run_length").astype(int)
+    _refuse_rows(np.where(np.isneginf(_info(run, "log_weight")), 0, length))
+    # A segment that holds the first task began without a shift.
+    without = length >= np.arange(length.shape[1])[:, None]
+    return np.where(without, beam_lineage.NEVER, length)
+
+
 def changepoints(run: xr.Dataset) -> list[np.ndarray] | None:
     """Return the inferred changepoints as task numbers, one array a seed; None without any."""
     flags = inferred(run)
@@ -139,13 +159,8 @@ def _backtracked(run: xr.Dataset) -> np.ndarray:
     """Read the changepoints [seed, task] bool backwards from the last task."""
     best = _info(run, "map_log_joint").argmax(axis=2)[..., None]
     length = np.take_along_axis(_info(run, "run_length"), best, axis=2)[..., 0].astype(int)
+    _refuse_rows(length[..., None])
     tasks = length.shape[1]
-    # A warm-up, which is no task, makes a run at most one longer.
-    if (length > np.arange(tasks) + 1).any():
-        raise UserError(
-            "segmentation: run lengths count observations, but tasks have more than one; set"
-            " rows_per_task of the stream to 1, or take the metrics of segmentations out"
-        )
     starts = np.zeros(length.shape, bool)
     for lengths, flags in zip(length, starts, strict=True):
         start = tasks
@@ -153,6 +168,16 @@ def _backtracked(run: xr.Dataset) -> np.ndarray:
             start -= 1 + lengths[start - 1]
             flags[start] = start > 0
     return starts
+
+
+def _refuse_rows(length: np.ndarray) -> None:
+    """Raise UserError for run lengths [seed, task, slot] beyond the number of tasks so far."""
+    # A warm-up, which is no task, makes a run at most one longer.
+    if (length > np.arange(length.shape[1])[:, None] + 1).any():
+        raise UserError(
+            "segmentation: run lengths count observations, but tasks have more than one; set"
+            " rows_per_task of the stream to 1, or take the metrics of segmentations out"
+        )
 
 
 def _info(run: xr.Dataset, name: str) -> np.ndarray:

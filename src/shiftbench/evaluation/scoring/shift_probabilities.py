@@ -1,9 +1,11 @@
 """Probabilities that a task began with a shift, and whether they are calibrated.
 
 Right after the task: the weights of the hypotheses with s = 1 for it (beams), or with run length
-0 (run lengths), all as the learner normalises them over what it keeps. In hindsight: the weights
-at the end of the hypotheses whose history has s = 1 for it; for beams alone, since a run length
-at the end is of one shift only. A beam of one hypothesis is certain either way.
+0 (run lengths), all as the learner normalises them over what it keeps. A window of several tasks
+asks for a shift at any of its tasks, for learners that place a shift only when they have seen more.
+In hindsight: the weights at the end of the hypotheses whose history has s = 1 for it; for beams
+alone, since a run length at the end is of one shift only. A beam of one hypothesis is certain
+either way.
 
 The first task has no past that it could have shifted from, and is left out: [seed, task - 1].
 """
@@ -19,18 +21,26 @@ from scipy import stats
 from shiftbench.evaluation.scoring import beam_lineage, segmentation
 
 LEVEL = 0.95
+CLIP = 1e-6
+"""Distance from 0 and 1 that probabilities keep in the log score."""
 
 
-def filtered(run: xr.Dataset) -> np.ndarray | None:
-    """Return P(shift before the task | tasks up to it) [seed, task - 1].
+def filtered(run: xr.Dataset, within: int = 1) -> np.ndarray | None:
+    """Return P(shift before one of the last tasks | tasks so far) [seed, task - 1].
 
-    None for a run without weights. UserError where run lengths count rows, and tasks have several.
+    within: the number of last tasks, the present one included. None for a run without weights.
+    UserError where run lengths count rows, and tasks have several.
     """
-    if "info_log_weight" not in run or segmentation.inferred(run) is None:
+    if "info_log_weight" not in run or not segmentation.decides(run):
         return None
-    name, value = ("shift", 1) if beam_lineage.decides(run) else ("run_length", 0)
-    shifted = _info(run, name) == value
-    return np.where(shifted, np.exp(_info(run, "log_weight")), 0.0).sum(axis=2)[:, 1:]
+    recent = segmentation.since_shift(run) < within
+    return np.where(recent, np.exp(_info(run, "log_weight")), 0.0).sum(axis=2)[:, 1:]
+
+
+def shifted_within(shifted: np.ndarray, within: int) -> np.ndarray:
+    """Return whether one of the last tasks began with a shift, shifted [seed, task] bool."""
+    before = np.pad(shifted, ((0, 0), (within - 1, 0)))
+    return np.lib.stride_tricks.sliding_window_view(before, within, axis=1).any(axis=2)
 
 
 def smoothed(run: xr.Dataset) -> np.ndarray | None:
@@ -109,6 +119,27 @@ def brier(probability: np.ndarray | None, shifted: np.ndarray) -> np.ndarray:
 
     pairs = zip(shifted, np.clip(probability, 0, 1), strict=True)
     return np.array([brier_score_loss(true, p, labels=[False, True]) for true, p in pairs], float)
+
+
+def log_score(probability: np.ndarray | None, shifted: np.ndarray) -> np.ndarray:
+    """Return the mean negative log probability [seed] of shifted [seed, task - 1], in nats.
+
+    Probabilities are kept CLIP away from 0 and 1. NaN without probabilities.
+    """
+    if probability is None:
+        return np.full(len(shifted), np.nan)
+    said = np.clip(probability, CLIP, 1 - CLIP)
+    return -np.where(shifted, np.log(said), np.log1p(-said)).mean(axis=1)
+
+
+def base_rate(shifted: np.ndarray) -> np.ndarray:
+    """Return the forecasts of one who only counts [seed, task - 1].
+
+    (k + 1/2) / (n + 1) after n outcomes with k shifts, the Bayes forecast under Jeffreys' prior: it
+    knows no outcome beforehand.
+    """
+    counts = np.cumsum(shifted, axis=1) - shifted
+    return (counts + 0.5) / (np.arange(shifted.shape[1]) + 1)
 
 
 def _info(run: xr.Dataset, name: str) -> np.ndarray:

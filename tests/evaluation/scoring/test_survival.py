@@ -1,0 +1,52 @@
+"""Kaplan-Meier on whole tasks: against SciPy, without censoring, and by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from shiftbench.evaluation.scoring import survival
+
+
+def scipys(wait, ended, upto):
+    """SciPy's estimate of P(D > d); it needs an event to give a curve."""
+    data = stats.CensoredData(wait[ended], right=wait[~ended])
+    return stats.ecdf(data).sf.evaluate(np.arange(upto))
+
+
+def test_the_curve_is_that_of_scipy():
+    random = np.random.default_rng(1)
+    wait = random.integers(0, 12, (40, 9))
+    ended = random.random(wait.shape) < 0.6
+    ended[:, 0] = True
+    curve = survival.survival(wait, ended, 15)
+    expected = [scipys(*one, 15) for one in zip(wait, ended, strict=True)]
+    np.testing.assert_allclose(curve, expected, atol=1e-12)
+
+
+def test_without_censoring_it_is_the_empirical_distribution():
+    wait = np.random.default_rng(2).geometric(0.2, (5, 51)) - 1
+    ended = np.ones(wait.shape, bool)
+    share = (wait[:, None] > np.arange(60)[:, None]).mean(axis=2)
+    np.testing.assert_allclose(survival.survival(wait, ended, 60), share, atol=1e-12)
+    assert survival.median(wait, ended) == pytest.approx(np.median(wait, axis=1))
+    limited = np.minimum(wait, 4).mean(axis=1)
+    assert survival.restricted_mean(wait, ended, 4) == pytest.approx(limited)
+
+
+def test_by_hand():
+    # At risk 4, 3, 2: S = 3/4, then 3/4 * 2/3 = 1/2 at d = 2. The third is censored after task 2.
+    wait, ended = np.array([0, 2, 2, 5]), np.array([True, True, False, True])
+    expected = [3 / 4, 3 / 4, 1 / 2, 1 / 2, 1 / 2, 0, 0]
+    np.testing.assert_allclose(survival.survival(wait, ended, 7), expected)
+    assert survival.median(wait, ended) == 2
+    assert survival.restricted_mean(wait, ended, 3) == pytest.approx(2)
+
+
+def test_what_is_never_found_counts_with_its_longest_wait_and_padding_does_not_count():
+    wait = np.array([[3, 7, -1], [-1, -1, -1]])
+    ended = np.zeros(wait.shape, bool)
+    np.testing.assert_array_equal(survival.median(wait, ended), [8, np.nan])
+    np.testing.assert_array_equal(survival.restricted_mean(wait, ended, 5), [5, np.nan])
+    assert survival.median(wait[:, :0], ended[:, :0]).shape == (2,)
