@@ -15,6 +15,7 @@ PROPERTIES = {
     "earlier-tests": "test data of all tasks so far, to judge on after each task",
     "shifts": "changes that are known",
     "unknown-truth": "changes that no one knows",
+    "returns": "concepts that come back",
     "heads": "a head for each task",
     "maps": "images under affine maps",
     "warm-up": "a warm-up before the first task",

@@ -75,6 +75,18 @@ def fwt(run: xr.Dataset, stream: xr.Dataset, reference: xr.Dataset | None) -> np
     return _mean((gained - scratch.reindex(seed=run["seed"]).values)[:, 1:])
 
 
+def forgetting(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
+    """Return the mean over j < T of max_{j <= l < T} A[l, j] - A[T, j] [seed]; NaN for one task.
+
+    chaudhry2018riemannian, Eq. 3. Unlike -bwt it is measured from the best moment of a task, which
+    later tasks may have improved. It is negative where the last task improves what was best.
+    """
+    values = matrix(run)[:, :, :-1]
+    if not values.size:
+        return np.full(len(values), np.nan)
+    return _mean(np.nanmax(values[:, :-1], axis=1) - values[:, -1])
+
+
 def _mean(values: np.ndarray) -> np.ndarray:
     """Return the mean [seed] over tasks of values [seed, task]; NaN without tasks."""
     return values.mean(axis=1) if values.shape[1] else np.full(len(values), np.nan)
@@ -108,6 +120,13 @@ METRICS = [
         " forgetting.",
         bounds=(-1.0, 1.0),
         score=bwt,
+    ),
+    OfMatrix(
+        "forgetting",
+        about="Accuracy that each earlier task has lost at the end, from the best it ever had.",
+        bounds=(-1.0, 1.0),
+        better="lower",
+        score=forgetting,
     ),
     OfMatrix(
         "fwt",

@@ -74,6 +74,11 @@ def tested(run: xr.Dataset) -> list[list[PredictedRows]]:
     return [[_rows(run, "after", s, t) for t in _tasks(run)] for s in range(run.sizes["seed"])]
 
 
+def before(run: xr.Dataset, s: int, t: int) -> PredictedRows:
+    """Return the training rows of a seed's task, predicted before it, by positions s and t."""
+    return _rows(run, "before", s, t)
+
+
 def shifts(run: xr.Dataset, stream: xr.Dataset) -> list[list[RowsAtShift]]:
     """Return, of each seed, the rows around each shift of its stream after the first task."""
     true = shift_matching.truth(run, stream)
