@@ -192,3 +192,30 @@ def test_split_cifar_10_100_is_the_stream_of_seed_001(both):
     assert store["size"].values[0, :, 2].tolist() == [10000] + [500] * 5
     train = split_images.task(store, [1], 3).train
     assert train.inputs.shape == (1, 500, 3073) and set(train.targets[0]) == set(range(30, 40))
+
+
+def test_a_tenth_of_the_rows_of_a_blurry_task_is_of_other_tasks():
+    clear, blurry = (build(heads="single", train_per_task=200, blurry=share) for share in (0, 0.1))
+    counts = []
+    for t in range(5):
+        one, other = (split_images.task(store, [3, 1], t).train for store in (clear, blurry))
+        assert one.mask.sum(axis=1).tolist() == other.mask.sum(axis=1).tolist()
+        for s, realisation in enumerate([3, 1]):
+            classes = blurry.classes.values[realisation, t]
+            own = np.isin(other.targets[s], classes) & other.mask[s]
+            size = other.mask[s].sum()
+            assert size - own.sum() == round(0.1 * size)
+            kept = {row.tobytes() for row in rows(one, s)}
+            mine = rows(other, s)[own[other.mask[s]]]
+            assert {row.tobytes() for row in mine} < kept
+            counts.append(set(other.targets[s][~own & other.mask[s]]))
+    assert len(set.union(*counts)) == 10  # of all other tasks
+    tests = [split_images.test(store, [3], 2) for store in (clear, blurry)]
+    np.testing.assert_array_equal(*(test.targets for test in tests))
+    assert "blurry" not in clear.attrs
+
+
+def test_heads_have_no_labels_for_the_classes_of_others():
+    (reason,) = split_images.unsupported(Settings(blurry=0.1))
+    assert reason.endswith("set heads to single, or blurry to 0")
+    assert not [*split_images.unsupported(Settings(blurry=0.1, heads="single"))]

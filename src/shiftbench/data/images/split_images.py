@@ -11,14 +11,14 @@ a choice of classes, applied when the task is read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
 import xarray as xr
-from annotated_types import Ge
+from annotated_types import Ge, Interval
 
 from shiftbench.core import seeds
 from shiftbench.core.errors import UserError
@@ -40,7 +40,7 @@ FACTS = Facts(
     },
     varies={
         "orders of the classes": {"class_order": ("shuffled",)},
-        "choices of training images": {"not train_per_task": (0,)},
+        "choices of training images": ({"not train_per_task": (0,)}, {"not blurry": (0.0,)}),
     },
     ahead={
         "pixels are standardised by the training images of all tasks": {
@@ -76,6 +76,9 @@ class Settings:
     train_per_task: Annotated[int, Ge(0)] = 0
     """Largest number of training images of a task, of each class in proportion; 0: all, as in the
     papers."""
+    blurry: Annotated[float, Interval(ge=0, lt=1)] = 0.0
+    """Share of the training images of a task that other tasks' classes replace, drawn from all of
+    theirs (bang2021rainbow, Blurry10: 0.1); needs a single head. Test images are never mixed."""
     test_size: Annotated[int, Ge(10)] = 597
     """Number of test images of digits, which have no official split; the same images for all
     realisations. Without effect on other data."""
@@ -88,6 +91,15 @@ class Settings:
     normalisation: Literal["none", "z-score"] = "none"
     """none: numbers in [0, 1]. z-score: each channel minus its mean, divided by its standard
     deviation, over the training images of all tasks, as in farquhar2020radial."""
+
+
+def unsupported(settings: Settings) -> Iterator[str]:
+    """Yield each reason why these settings exclude each other, with its remedy."""
+    if settings.blurry and settings.heads == "multi":
+        yield (
+            "a head has outputs for the classes of its task alone, so that images of others have no"
+            " label there; set heads to single, or blurry to 0"
+        )
 
 
 def build(settings: Settings, raw: Path) -> xr.Dataset:
@@ -113,6 +125,7 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
     names = ("realisation", "task", "place")
     store["classes"] = (names, classes, about("classes of the task, in the order of its labels"))
     store["size"] = ((*names[:2], "part"), _sizes(store), about("images of each split"))
+    store.attrs |= {"blurry": settings.blurry} if settings.blurry else {}
     return store.merge(_moments(store)) if settings.normalisation == "z-score" else store
 
 
@@ -215,4 +228,19 @@ def _choose(store: xr.Dataset, realisation: int, t: int, split: str) -> Part:
     if split == "train" and 0 < most < len(rows):
         random = seeds.generator(store["seed"].values[realisation, t])
         rows = rows[splits.stratified(labels[rows], most, random)]
+    if split == "train" and "blurry" in store.attrs:
+        rows = _blurred(store, realisation, t, rows)
+        labels = store["label"].values
     return Part(rows, labels[rows])
+
+
+def _blurred(store: xr.Dataset, realisation: int, t: int, rows: np.ndarray) -> np.ndarray:
+    """Return a task's training images with a share of them replaced by those of other tasks."""
+    words = store["seed"].values[realisation, t][np.newaxis]
+    random = seeds.generator(seeds.fold_each(words, "blurry")[0])
+    others = np.delete(store["classes"].values[realisation], t, axis=0)
+    of_others = np.isin(store["label"].values, others)
+    pool = np.flatnonzero(of_others & (store["split"].values == SPLITS.index("train")))
+    number = min(round(store.attrs["blurry"] * len(rows)), len(pool))
+    kept = random.permutation(rows)[: len(rows) - number]
+    return np.sort(np.concatenate([kept, random.permutation(pool)[:number]]))
