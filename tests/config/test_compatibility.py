@@ -391,6 +391,19 @@ def test_predictions_are_kept_of_classes_only() -> None:
         assert found.endswith("take `keeps` out")
 
 
+def test_looks_are_between_the_steps_that_fit_a_network() -> None:
+    (found,) = told(written("nile", ["gaussian-mean"], ["log_predictive"], looks=3), "looks")[:1]
+    assert found.startswith("looks are between the steps by which a learner fits a network, and")
+    assert found.endswith("fits none; take `looks` out")
+    assert not told(written("digits", ["map"], ["accuracy"], model="mlp", looks=3))
+    assert not told(written("nile", ["gaussian-mean"], ["log_predictive"], looks=1))
+
+
+def test_a_look_needs_a_metric_that_judges_test_data() -> None:
+    (found,) = told(written("digits", ["map"], ["shift_brier"], model="mlp", looks=3), "looks")
+    assert found.endswith("add one such as accuracy, or take `looks` out")
+
+
 @pytest.mark.parametrize("kind", components.FOLDERS)
 def test_components_declare_known_words(kind: str) -> None:
     """A typing error in a declaration would refuse what fits, or accept what does not."""

@@ -1,8 +1,11 @@
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from shiftbench.contract.problems import key
 from shiftbench.core import loop_checkpoint
+from shiftbench.core.errors import UserError
 from shiftbench.core.interface import State
 from shiftbench.core.loop_checkpoint import LoopMonitor, LoopState, LoopStates, PollInterval
 from shiftbench.evaluation.running import run_state
@@ -61,8 +64,8 @@ def test_stopped_within_a_task_and_resumed_is_the_same_to_the_byte(name, tmp_pat
             stops += 1
             before = {number: (at.epoch, at.step) for number, at in states.items()}
             at_task = run_state.Position(0, {}, None, [])
-            run_state.save(tmp_path, at_task, Meter(), states)
-            _, _, states = run_state.load(tmp_path)
+            run_state.save(tmp_path, at_task, Meter(), run_state.Inside(states, []))
+            states = run_state.load(tmp_path)[2].loops
             assert {number: (at.epoch, at.step) for number, at in states.items()} == before
     assert stops > 1
     for one, other in zip(whole, pieces, strict=True):
@@ -104,3 +107,36 @@ def test_a_loop_that_ended_is_not_run_again():
     number, state = monitor.begin((np.zeros(1),))
     assert (number, state.epoch) == (0, 5)
     assert monitor.begin((np.zeros(1),))[1].epoch == 0
+
+
+def test_a_look_without_loops_is_refused():
+    monitor = LoopMonitor({}, lambda: None, lambda: "", PollInterval())
+    refused = pytest.raises(UserError, match="no loop over steps that a look could end")
+    with loop_checkpoint.monitored(monitor), refused, loop_checkpoint.look(Fraction(1, 2)):
+        pass
+
+
+def test_the_first_loop_goes_on_after_a_look_and_others_begin_again():
+    states: LoopStates = {}
+    monitor = LoopMonitor(states, lambda: None, lambda: "", PollInterval())
+    with loop_checkpoint.monitored(monitor):
+        with loop_checkpoint.look(Fraction(1, 3)):
+            for _ in range(2):
+                number, epoch, step, _, *until, array = loop_checkpoint.begin(2, 4, np.zeros(1))
+                assert [int(k) for k in (epoch, step, *until)] == [0, 0, 0, 3]  # of 8 steps
+                loop_checkpoint.end(number, 0, 3, array + 1)
+        assert list(states) == [0]
+        found = [loop_checkpoint.begin(2, 4, np.zeros(1)) for _ in range(2)]
+        assert [[int(k) for k in one[:3]] + [one[-1].item()] for one in found] == [
+            [0, 0, 3, 1.0],
+            [1, 0, 0, 0.0],
+        ]
+        assert found[0][4] == loop_checkpoint.NEVER
+
+
+def test_a_loop_of_a_prediction_is_whole_at_a_look():
+    monitor = LoopMonitor({}, lambda: None, lambda: "", PollInterval())
+    with loop_checkpoint.monitored(monitor), loop_checkpoint.look(Fraction(1, 2)):
+        assert loop_checkpoint.begin(2, 4, np.zeros(1))[4] == 1
+        with loop_checkpoint.whole():
+            assert loop_checkpoint.begin(2, 4, np.zeros(1))[4] == loop_checkpoint.NEVER

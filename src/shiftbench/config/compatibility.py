@@ -170,6 +170,7 @@ def _study(place: Place, study: Study, streams: Mapping[str, Given]) -> Iterator
             yield (*place, "words", position), f"{words}; take them out"
     peers = Peers(streams, methods)
     yield from _keeping(place, study, peers)
+    yield from _looking(place, study)
     for kind in ("metrics", "artefacts"):
         for position, name in enumerate(getattr(study, kind)):
             if part := known_part(kind, name):
@@ -185,6 +186,22 @@ def _keeping(place: Place, study: Study, peers: Peers) -> Iterator[Problem]:
         names = listed(f'"{name}"' for name in other)
         text = f"predictions are kept of {told(['categorical'])}, and {names} predict"
         yield (*place, "keeps"), f"{text} {told([found[other[0]]])}; take `keeps` out"
+
+
+def _looking(place: Place, study: Study) -> Iterator[Problem]:
+    """Learners without steps inside a task, and metrics that look at nothing there."""
+    if study.looks == 1:
+        return
+    known = {name: known_part("learners", line[-1][0]) for name, line in study.pipelines.items()}
+    other = [name for name, part in known.items() if part and part.facts.model is not True]
+    if other:
+        names = listed(f'"{name}"' for name in other)
+        text = f"looks are between the steps by which a learner fits a network, and {names} fit"
+        yield (*place, "looks"), f"{text}{'s' * (len(other) == 1)} none; take `looks` out"
+    found = [name for name in study.metrics if name in components.names("metrics")]
+    if found and all(components.metric(name).stage != "after" for name in found):
+        text = "a look judges test data, and no metric of the study does; add one such as accuracy"
+        yield (*place, "looks"), f"{text}, or take `looks` out"
 
 
 def _tuning(place: Place, study: Study, config: Config) -> Iterator[Problem]:

@@ -209,6 +209,13 @@ class Study(Model):
         "+ 2) for each seed, task and row, in `scores.zarr.zip` too: 24 MB for 5 seeds, 10 tasks, "
         "10,000 rows and 10 classes.",
     )
+    looks: Annotated[int, Ge(1), Le(1000)] = Field(
+        1,
+        description="How often learners are judged on test data while they learn a task, after "
+        "equal shares of their steps; the last time is the end of the task. Metrics such as "
+        "`stability_gap` read it. Training costs about as much as without, and each look costs its "
+        "predictions. For networks only; results do not depend on it otherwise.",
+    )
     metrics: Annotated[list[str], MinLen(1)] = Field(description="Names of metrics.")
     baseline: Name | None = Field(
         None, description="The method that others are compared with, task by task."

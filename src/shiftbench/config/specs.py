@@ -102,6 +102,7 @@ def run(config: Config, study: str, stream: str, method: str, seeds: tuple[int, 
         }
         | ({"configuration": point} if point else {})
         | ({"keeps": plan.keeps} if plan.keeps else {})
+        | ({"looks": plan.looks} if plan.looks > 1 else {})
     )
     return _sealed(_on(device_checks.of_run(plan, method), spec), *modules_of_run(spec))
 

@@ -3,17 +3,25 @@
 A learner's loops report their state to the monitor of their task, which also says where they
 begin. A loop is identified by the order in which loops begin, which is the same in each attempt.
 Without a monitor loops begin at the start, and nothing is saved.
+
+A look (`look`) ends the loops of a task after a share of their steps, so that the learner can be
+judged within it. The first loop goes on from there at the next look, and so its steps are done
+once. Loops after it begin from what it has found, and are done anew at each look.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
+
+from shiftbench.core.errors import UserError
 
 log = logging.getLogger("shiftbench")
 
@@ -24,7 +32,9 @@ SHARE_OF_CHECKPOINTS = 0.05
 SECONDS_WORTH_KEEPING = 1.0
 """A loop that ended sooner runs again when its task is resumed."""
 NEVER = 2**31 - 1
-"""The steps until a poll where no monitor waits for it."""
+"""The steps until a poll where no monitor waits for it; the epoch where no look ends a loop."""
+WHOLE = Fraction(1)
+"""The share of a task that is no look."""
 
 
 class Interrupted(Exception):
@@ -80,7 +90,7 @@ class LoopMonitor:
         stop_reason: Callable[[], str],
         interval: PollInterval,
     ) -> None:
-        self.states, self.interval = states, interval
+        self.states, self.interval, self.share = states, interval, WHOLE
         self._save, self._stop_reason = save, stop_reason
         self._begun: dict[int, float] = {}
         self._due = time.monotonic() + SECONDS_BETWEEN_CHECKPOINTS
@@ -105,10 +115,26 @@ class LoopMonitor:
         self._due = begun + max(SECONDS_BETWEEN_CHECKPOINTS, pause)
 
     def end(self, number: int, state: LoopState) -> None:
-        """Keep the last state of a loop, if it took long."""
+        """Keep the last state of a loop, if it took long or goes on at the next look."""
         took_long = time.monotonic() - self._begun[number] > SECONDS_WORTH_KEEPING
-        if took_long or number in self.states:
+        goes_on = self.share < WHOLE and number == 0
+        if took_long or goes_on or number in self.states:
             self.states[number] = _copy(state)
+
+    def leave(self) -> None:
+        """Let the loops begin again after a look, the first where it is. UserError without one.
+
+        A look that is left half and done again ends in the same states, so that a signal may come
+        between any two of these lines.
+        """
+        if not self._begun:
+            raise UserError(
+                "looks: a learner has no loop over steps that a look could end; take `looks` out of"
+                " the study, or this method"
+            )
+        for number in [number for number in self.states if number > 0]:
+            del self.states[number]
+        self._begun.clear()
 
 
 _monitors: list[LoopMonitor] = []
@@ -124,13 +150,54 @@ def monitored(monitor: LoopMonitor) -> Iterator[None]:
         _monitors.remove(monitor)
 
 
-def begin(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Begin a loop: return its number, epoch, step and steps until a poll, then its arrays."""
-    number, state, steps = 0, LoopState(0, 0, arrays), NEVER
+@contextmanager
+def look(share: Fraction) -> Iterator[None]:
+    """End the loops that run in this block after a share of their steps, rounded up.
+
+    For the code that runs a task in `monitored`. UserError if no loop runs in the block.
+    """
+    with _shortened(share):
+        yield
+    _monitors[-1].leave()
+
+
+@contextmanager
+def whole() -> Iterator[None]:
+    """Let the loops in this block end where they end without looks.
+
+    They belong to a prediction, such as those that tune a copy of a learner on a coreset.
+    """
+    with _shortened(WHOLE):
+        yield
+
+
+@contextmanager
+def _shortened(share: Fraction) -> Iterator[None]:
+    if not _monitors:
+        yield
+        return
+    monitor, before = _monitors[-1], _monitors[-1].share
+    monitor.share = share
+    try:
+        yield
+    finally:
+        monitor.share = before
+
+
+def begin(epochs: np.ndarray, steps: np.ndarray, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Begin a loop of at most so many epochs of so many steps.
+
+    Returns its number, epoch, step, steps until a poll, the epoch and the step in it at which a
+    look ends it, then its arrays.
+    """
+    number, state, left, until = 0, LoopState(0, 0, arrays), NEVER, (NEVER, 0)
     if _monitors:
-        number, state = _monitors[-1].begin(arrays)
-        steps = _monitors[-1].interval.begin()
-    counts = (number, state.epoch, state.step, steps)
+        monitor = _monitors[-1]
+        number, state = monitor.begin(arrays)
+        left = monitor.interval.begin()
+        if monitor.share < WHOLE:
+            until = divmod(math.ceil(monitor.share * int(epochs) * int(steps)), max(int(steps), 1))
+    counts = (number, state.epoch, state.step, left, *until)
     return (*(np.asarray(count, np.int32) for count in counts), *state.arrays)
 
 

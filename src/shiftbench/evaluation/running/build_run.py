@@ -53,6 +53,11 @@ class Run:
         return "predictions" in self.spec.get("keeps", ())
 
     @property
+    def looks(self) -> int:
+        """The number of times that the learner is judged in a task; the last is its end."""
+        return self.spec.get("looks", 1)
+
+    @property
     def labels(self) -> xr.Dataset:
         """The variables of the stream that describe its tasks."""
         stream = self.stream

@@ -18,6 +18,7 @@ import os
 import time
 import traceback
 from collections.abc import Callable
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
@@ -27,7 +28,6 @@ import xarray as xr
 from shiftbench.core import loop_checkpoint
 from shiftbench.core import seeds as seeding
 from shiftbench.core.interface import Batch, Context, Info, LearnerError, Predictive, State, Task
-from shiftbench.core.loop_checkpoint import LoopStates
 from shiftbench.core.metric import Metric
 from shiftbench.evaluation.running import build_run, run_state, run_store, saved_predictions
 from shiftbench.evaluation.running.build_run import Run
@@ -36,9 +36,11 @@ from shiftbench.evaluation.running.progress import Progress
 from shiftbench.evaluation.running.row_blocks import RowBlocks
 from shiftbench.evaluation.running.run_state import (
     INFO,
+    LOOKED,
     SCORE,
     TESTED,
     WARM_UP,
+    Inside,
     Position,
     Records,
     not_finite,
@@ -90,17 +92,18 @@ def run_job(
     os.environ["SHIFTBENCH_THREADS"] = str(threads)
     with StopSignals(minutes) as stops:
         run = build_run.run(spec, stream, warmed)
-        now, meter, loop_states = _resume(run, scratch)
+        now, meter, inside = _resume(run, scratch)
         progress = Progress(run.name, run.problem.n_tasks, now.next_task)
         due = time.monotonic() + SECONDS_BETWEEN_CHECKPOINTS
         interval, blocks = loop_checkpoint.PollInterval(), RowBlocks(run)
         try:
             while now.next_task < run.problem.n_tasks and not all(now.failures):
-                save = partial(run_state.save, scratch, now, meter, loop_states)
+                save = partial(run_state.save, scratch, now, meter, inside)
                 with loop_checkpoint.monitored(
-                    loop_checkpoint.LoopMonitor(loop_states, save, stops.reason, interval)
+                    loop_checkpoint.LoopMonitor(inside.loops, save, stops.reason, interval)
                 ):
-                    now, loop_states = blocks.advance(now, meter) or advance(run, now, meter), {}
+                    after = blocks.advance(now, meter) or advance(run, now, meter, inside)
+                    now, inside = after, Inside({}, [])
                 progress.advance(_note(now), now.next_task - progress.done)
                 if reason := stops.reason():
                     raise Stopped(reason)
@@ -110,7 +113,7 @@ def run_job(
             reason = stops.reason() or (str(error) if isinstance(error, Stopped) else "")
             if not reason:
                 raise
-            run_state.save(scratch, now, meter, loop_states)
+            run_state.save(scratch, now, meter, inside)
             raise Stopped(reason) from None
         finally:
             progress.close()
@@ -135,12 +138,16 @@ def start(run: Run) -> Position:
     return Position(-warm_up, state, None, [""] * len(run.numbers))
 
 
-def advance(run: Run, now: Position, meter: Meter) -> Position:
-    """Advance by one task: drift, predict, reveal, observe, predict. Pure in the position."""
+def advance(run: Run, now: Position, meter: Meter, inside: Inside | None = None) -> Position:
+    """Advance by one task: drift, predict, reveal, observe, predict. Pure in the position.
+
+    inside: what an earlier attempt has done inside the task; looks need it, and a monitor.
+    """
     t = now.next_task
     task = run.reader.task(run.stream, run.realisations, t)
     try:
-        state, scores, info, rows = _learn(run, now.state, task, t, meter)
+        done = inside or Inside({}, [])
+        state, scores, info, rows = _learn(run, now.state, task, t, meter, done)
     except (LearnerError, ArithmeticError) as error:
         log.error("%s: task %d\n%s", run.name, t, traceback.format_exc())
         reason = f"{type(error).__name__} at task {t}: {error}"
@@ -151,7 +158,9 @@ def advance(run: Run, now: Position, meter: Meter) -> Position:
         return Position(t + 1, state, Records(None, learnt), failures)
     succeeded = np.array([not reason for reason in failures])
     arrays = {
-        name if name.startswith(TESTED) else SCORE + name: np.where(succeeded, values.T, np.nan).T
+        name if name.startswith((TESTED, LOOKED)) else SCORE + name: np.where(
+            succeeded, values.T, np.nan
+        ).T
         for name, values in scores.items()
     }
     arrays |= {INFO + name: np.asarray(values) for name, values in info.items()} | rows
@@ -160,7 +169,7 @@ def advance(run: Run, now: Position, meter: Meter) -> Position:
 
 
 def _learn(
-    run: Run, state: State, task: Task, t: int, meter: Meter
+    run: Run, state: State, task: Task, t: int, meter: Meter, inside: Inside
 ) -> tuple[State, dict[str, np.ndarray], Info, dict[str, np.ndarray]]:
     """Return the state after a task, its scores, the learner's info and the kept predictions."""
     learner = run.learner
@@ -182,12 +191,40 @@ def _learn(
             predictive = learner.predict(at, task.train.inputs, seeds("before"))
             scores |= _score(run, "before", predictive, task.train)
             rows |= _rows(run, "before", predictive, task.train)
+        looked = _looks(run, state, task, t, inside) if t >= 0 and run.looks > 1 else []
         learn = learner.observe if t >= 0 else learner.begin
         state, info = learn(state, task.train, seeds("observe"))
         if t >= 0 and (_staged(run, "after") or run.keeps):
             tested, last = _after(run, state, task, t, seeds("after"))
             scores, rows = scores | tested, rows | last
+    if looked:
+        each = [*looked, _of_look(run, scores)]
+        scores |= {LOOKED + k: np.stack([one[k] for one in each], axis=1) for k in looked[0]}
     return state, scores, info, rows
+
+
+def _looks(
+    run: Run, state: State, task: Task, t: int, inside: Inside
+) -> list[dict[str, np.ndarray]]:
+    """Return the scores at the looks inside a task, all but the last, which is its end.
+
+    The learner observes the task again and again from the same state, each time to a larger share
+    of its steps, which go on from where they were. A look tells it nothing, and changes nothing.
+    """
+    assert run.learner is not None
+    learn, after = (seeding.fold_each(run.seeds, t, name) for name in ("observe", "after"))
+    for number in range(len(inside.looks) + 1, run.looks):
+        with loop_checkpoint.look(Fraction(number, run.looks)):
+            at, _ = run.learner.observe(state, task.train, learn)
+            scores, _ = _after(run, at, task, t, after)
+        inside.looks.append(_of_look(run, scores))
+    return inside.looks
+
+
+def _of_look(run: Run, scores: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the scores of a look by metric: of each task so far, or of the one task judged on."""
+    after = [metric.name for metric in _staged(run, "after")]
+    return {name: scores[TESTED + name] if run.looks_back else scores[name] for name in after}
 
 
 def _after(
@@ -274,12 +311,12 @@ def _note(now: Position) -> str:
     return f"{scores[0].removeprefix(SCORE)} {mean:.3f}"
 
 
-def _resume(run: Run, scratch: Path) -> tuple[Position, Meter, LoopStates]:
-    """Return position, cost and loop states of the last checkpoint, else of the start."""
+def _resume(run: Run, scratch: Path) -> tuple[Position, Meter, Inside]:
+    """Return position and cost of the last checkpoint, and what was done inside the next task."""
     saved = run_state.load(scratch)
     if saved is None:
-        return start(run), Meter(), {}
-    now, _, loop_states = saved
-    inside = ", within it" if loop_states else ""
-    log.info("%s: resumed at task %d%s", run.name, now.next_task, inside)
+        return start(run), Meter(), Inside({}, [])
+    now, _, inside = saved
+    where = ", within it" if any(inside) else ""
+    log.info("%s: resumed at task %d%s", run.name, now.next_task, where)
     return saved

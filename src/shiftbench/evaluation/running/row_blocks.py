@@ -38,7 +38,7 @@ class RowBlocks:
             run.problem.n_train == 1
             and run.learner is not None
             and run.learner.block is not None
-            and not (run.needs or run.keeps or run.looks_back)
+            and not (run.needs or run.keeps or run.looks_back or run.looks > 1)
         )
         self.size, self.single_before = FIRST, 0
 

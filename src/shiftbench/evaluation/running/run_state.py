@@ -20,6 +20,8 @@ SCORE = "score/"
 """Prefix of the names of scores of a task, [S, tasks]."""
 TESTED = "tested/"
 """Prefix of the names of scores of each task so far, [S, tasks, tasks]."""
+LOOKED = "looked/"
+"""Prefix of the names of scores at looks, [S, tasks, looks] or [S, tasks, looks, tasks]."""
 INFO = "info/"
 """Prefix of the names of infos of a task."""
 LOGARITHMS = ("log_weight", "log_joint")
@@ -37,6 +39,16 @@ class Records(NamedTuple):
 
     before: Records | None
     arrays: dict[str, np.ndarray]
+
+
+class Inside(NamedTuple):
+    """What was done inside the next task: states of its loops, and scores at its looks so far.
+
+    Both are changed in place while the task is learnt; a look is added when it is over.
+    """
+
+    loops: LoopStates
+    looks: list[dict[str, np.ndarray]]
 
 
 class Position(NamedTuple):
@@ -63,7 +75,8 @@ def not_finite(state: State, scores: dict[str, np.ndarray]) -> NotFinite:
     size = len(next(iter(state.values())))
     where = [""] * size
     named = [(f"state '{k}'", a, k.endswith(LOGARITHMS)) for k, a in state.items()]
-    named += [(f"metric '{k}'", a, False) for k, a in scores.items() if not k.startswith(TESTED)]
+    own = {k: a for k, a in scores.items() if not k.startswith((TESTED, LOOKED))}
+    named += [(f"metric '{k}'", a, False) for k, a in own.items()]
     for name, array, logarithm in named:
         if array.dtype.kind != "f":
             continue
@@ -83,31 +96,35 @@ def joined(records: Records | None) -> dict[str, np.ndarray]:
     return {name: _in_order(name, values[::-1]) for name, values in pieces.items()}
 
 
-def save(
-    scratch: Path, position: Position, meter: Meter, loop_states: LoopStates | None = None
-) -> None:
+def save(scratch: Path, position: Position, meter: Meter, inside: Inside | None = None) -> None:
     """Save the position and the cost of a run in its folder of checkpoints.
 
-    loop_states: states of the loops within the next task, if it has begun.
+    inside: what was done inside the next task, if it has begun.
     """
-    loops = loop_states or {}
+    loops, looks = inside or Inside({}, [])
     arrays = prefixed(position.state, "state/") | prefixed(joined(position.records), "records/")
     arrays |= {
         f"loop/{number}/{place:03d}": array
         for number, loop in loops.items()
         for place, array in enumerate(loop.arrays)
     }
+    arrays |= {
+        f"look/{number}/{name}": array
+        for number, look in enumerate(looks)
+        for name, array in look.items()
+    }
     meta = {
         "next_task": position.next_task,
         "failures": position.failures,
         "loops": {str(number): [loop.epoch, loop.step] for number, loop in loops.items()},
+        "looks": len(looks),
         "cost": meter.reading(),
     }
     checkpoint.save(scratch, arrays, meta)
-    log.info("saved %s task %d", "within" if loops else "before", position.next_task)
+    log.info("saved %s task %d", "within" if loops or looks else "before", position.next_task)
 
 
-def load(scratch: Path) -> tuple[Position, Meter, LoopStates] | None:
+def load(scratch: Path) -> tuple[Position, Meter, Inside] | None:
     """Load what was saved last, with a meter that continues its cost; None without any."""
     saved = checkpoint.load(scratch)
     if saved is None:
@@ -121,7 +138,8 @@ def load(scratch: Path) -> tuple[Position, Meter, LoopStates] | None:
         loop_states[int(number)] = LoopState(
             epoch, step, tuple(of_loop[k] for k in sorted(of_loop))
         )
-    return position, Meter(meta["cost"]), loop_states
+    looks = [part(arrays, f"look/{number}/") for number in range(meta.get("looks", 0))]
+    return position, Meter(meta["cost"]), Inside(loop_states, looks)
 
 
 def _in_order(name: str, pieces: list[np.ndarray]) -> np.ndarray:

@@ -12,7 +12,15 @@ from shiftbench.core import instructions
 from shiftbench.evaluation.running import saved_predictions
 from shiftbench.evaluation.running.build_run import Run
 from shiftbench.evaluation.running.cost import versions
-from shiftbench.evaluation.running.run_state import INFO, SCORE, TESTED, WARM_UP, Position, joined
+from shiftbench.evaluation.running.run_state import (
+    INFO,
+    LOOKED,
+    SCORE,
+    TESTED,
+    WARM_UP,
+    Position,
+    joined,
+)
 
 log = logging.getLogger("shiftbench")
 
@@ -46,15 +54,21 @@ def _scores(run: Run, stacked: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def _tested(run: Run, stacked: dict[str, np.ndarray]) -> dict[str, tuple]:
-    """Return the scores of each task so far, for metrics that have them."""
-    after = [metric.name for metric in run.metrics if TESTED + metric.name in stacked]
-    if not after:
-        return {}
+    """Return the scores of each task so far and at looks, for metrics that have them."""
+    variables: dict[str, tuple] = {}
     dims = ("after_metric", "seed", "task", "tested_task")
-    return {
-        "tested": (dims, np.array([stacked[TESTED + name] for name in after])),
-        "after_metric": ("after_metric", np.array(after, dtype=str)),
-    }
+    looked = (*dims[:3], "look", *dims[3:])[: 5 if run.looks_back else 4]
+    for prefix, shape in ((TESTED, dims), (LOOKED, looked)):
+        after = [metric.name for metric in run.metrics if prefix + metric.name in stacked]
+        if after:
+            values = np.array([stacked[prefix + name] for name in after])
+            variables[prefix.rstrip("/")] = (shape, values)
+            variables["after_metric"] = ("after_metric", np.array(after, dtype=str))
+    if LOOKED.rstrip("/") in variables:
+        share = np.arange(1, run.looks + 1) / run.looks
+        about = {"long_name": "share of the steps of the task that are done", "units": "1"}
+        variables["look"] = ("look", share, about)
+    return variables
 
 
 def _infos(run: Run, stacked: dict[str, np.ndarray]) -> dict[str, tuple]:

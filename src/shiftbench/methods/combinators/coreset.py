@@ -24,6 +24,7 @@ from typing import Annotated, Literal
 import numpy as np
 from annotated_types import Ge
 
+from shiftbench.core import loop_checkpoint
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import (
     Batch,
@@ -138,4 +139,5 @@ def _tuned_copy(learner: Learner, base: State, rows: Batch, seeds: np.ndarray) -
     """Return the copy for predictions: the learner after the coreset, if that has any rows."""
     if not rows.mask.any():
         return base
-    return unmoved(learner).observe(base, rows, seeds)[0]
+    with loop_checkpoint.whole():
+        return unmoved(learner).observe(base, rows, seeds)[0]

@@ -97,12 +97,13 @@ def minimise_until(
         position, at = epoch(position, at, best)
         score = rule.score(at.x)
         better = waits(number, best) & (score > best.score + rule.tolerance)
+        better &= position.epoch > number  # a look may end the loop within an epoch
         new = Best(at.x, score, tf.fill(shape, number + 1))
         masks = better[..., tf.newaxis], better, better
         best = Best(*(tf.where(*parts) for parts in zip(masks, new, best, strict=True)))
         return position, (at, best)
 
     first = begin(schedule.optimiser, start), initial
-    number, (_, best) = loop(goes_on, scored_epoch, first)
+    number, (_, best) = loop(goes_on, scored_epoch, first, schedule.passes, per_epoch)
     epochs = tf.minimum(best.epoch + rule.patience, number)
     return StoppedFit(best.x, epochs * per_epoch, best.epoch)

@@ -2,7 +2,7 @@
 
 Every few seconds a loop passes its state to `core.loop_checkpoint`, which may save it or stop the
 task, and which returns the number of steps until the next poll. (TensorFlow has no clock where
-its operations are deterministic.)
+its operations are deterministic.) A look within the task ends a loop early, and it goes on later.
 """
 
 from __future__ import annotations
@@ -15,12 +15,32 @@ from shiftbench.methods.networks.backend import tf
 
 
 class LoopPosition(NamedTuple):
-    """Integers: number of the loop in its task, next epoch and step, steps until a poll."""
+    """Integers: the number of the loop in its task, the next epoch and the next step in it, the
+    steps until a poll, and the epoch and the step in it at which a look ends the loop.
+    """
 
     loop: tf.Tensor
     epoch: tf.Tensor
     step: tf.Tensor
     left: tf.Tensor
+    last_epoch: tf.Tensor
+    last_step: tf.Tensor
+
+    def goes_on(self) -> tf.Tensor:
+        """Return whether no look ends the loop here."""
+        inside = (self.epoch == self.last_epoch) & (self.step < self.last_step)
+        return (self.epoch < self.last_epoch) | inside
+
+    def steps_of_epoch(self, steps: tf.Tensor) -> tf.Tensor:
+        """Return the step before which the epoch of `steps` steps ends, or a look ends it."""
+        last = tf.minimum(self.last_step, steps)
+        return tf.where(self.epoch == self.last_epoch, last, steps)
+
+    def after_epoch(self, steps: tf.Tensor) -> LoopPosition:
+        """Return the position in the next epoch, if all steps of this one are done."""
+        done = self.step >= steps
+        step = tf.where(done, 0, self.step)
+        return self._replace(epoch=self.epoch + tf.cast(done, tf.int32), step=step)
 
 
 COUNTS = len(LoopPosition._fields)
@@ -30,20 +50,23 @@ def loop(
     goes_on: Callable[[tf.Tensor, Any], tf.Tensor],
     epoch: Callable[[LoopPosition, Any], tuple[LoopPosition, Any]],
     state: Any,
+    epochs: int,
+    steps: tf.Tensor,
 ) -> tuple[tf.Tensor, Any]:
     """Run epochs while goes_on(epoch number, state); return their number and the last state.
 
     epoch(position, state) -> position and state after the epoch, from the step of the position on.
-    state: a nest of tensors.
+    state: a nest of tensors. epochs: the most that there may be. steps: those of an epoch.
     """
     flat = tf.nest.flatten(state)
     expected = [tf.constant(0)] * COUNTS + flat
-    first = tf.numpy_function(loop_checkpoint.begin, flat, [tensor.dtype for tensor in expected])
+    types = [tensor.dtype for tensor in expected]
+    first = tf.numpy_function(loop_checkpoint.begin, [epochs, steps, *flat], types)
     for tensor, like in zip(first, expected, strict=True):
         tensor.set_shape(like.shape)
     position, state = LoopPosition(*first[:COUNTS]), tf.nest.pack_sequence_as(state, first[COUNTS:])
     position, state = tf.while_loop(
-        lambda at, now: goes_on(at.epoch, now), epoch, (position, state)
+        lambda at, now: at.goes_on() & goes_on(at.epoch, now), epoch, (position, state)
     )
     tf.numpy_function(loop_checkpoint.end, _arguments(position, state), tf.int32)
     return position.epoch, state

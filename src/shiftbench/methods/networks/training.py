@@ -81,7 +81,7 @@ def epochs(
     minibatch have mask 0.
     """
     epoch, steps_per_epoch = one_epoch(step, data, seeds, batch_size)
-    return _all_passes(epoch, state, passes), passes * steps_per_epoch
+    return _all_passes(epoch, state, passes, steps_per_epoch), passes * steps_per_epoch
 
 
 def one_epoch(
@@ -110,10 +110,9 @@ def one_epoch(
             now = step(now, rows, fold_in(epoch_seeds, i))
             return after_step(at, (now, saved)), now
 
-        position, state = tf.while_loop(
-            lambda at, _: at.step < steps_per_epoch, minibatch, (position, state)
-        )
-        return position._replace(epoch=position.epoch + 1, step=tf.constant(0)), state
+        last = position.steps_of_epoch(steps_per_epoch)
+        position, state = tf.while_loop(lambda at, _: at.step < last, minibatch, (position, state))
+        return position.after_epoch(steps_per_epoch), state
 
     return epoch, steps_per_epoch
 
@@ -139,7 +138,8 @@ def minimise(
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Descend from `start` [S, H, P'] over shuffled epochs; return parameters and steps taken."""
     epoch, steps_per_epoch = one_descent(gradient, data, seeds, schedule)
-    end = _all_passes(epoch, begin(schedule.optimiser, start), schedule.passes)
+    first = begin(schedule.optimiser, start)
+    end = _all_passes(epoch, first, schedule.passes, steps_per_epoch)
     return end.x, schedule.passes * steps_per_epoch
 
 
@@ -159,7 +159,7 @@ def one_descent(
     return epoch, per_epoch
 
 
-def _all_passes(epoch: Epoch, state: Any, passes: int) -> Any:
+def _all_passes(epoch: Epoch, state: Any, passes: int, steps: tf.Tensor) -> Any:
     """Return the state after all passes."""
 
     def one_pass(position: LoopPosition, now: Any) -> tuple[LoopPosition, Any]:
@@ -167,7 +167,7 @@ def _all_passes(epoch: Epoch, state: Any, passes: int) -> Any:
         position, after = epoch(position, now[0])
         return position, (after, ())
 
-    _, (end, _) = loop(lambda number, _: number < passes, one_pass, (state, ()))
+    _, (end, _) = loop(lambda number, _: number < passes, one_pass, (state, ()), passes, steps)
     return end
 
 
