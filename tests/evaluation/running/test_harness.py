@@ -232,6 +232,7 @@ PIPELINES = {
     "no-blocks": [["ensemble", {"size": 2}], ["gaussian-mean", {}]],
 }
 SCORES = ["log_predictive", "absolute_error", "squared_error", "interval_coverage"]
+SCORES += ["crps", "coverage_50", "interval_score", "energy_score", "pit"]
 SCORES += ["average_cumulative_loss", "average_cumulative_expected_loss"]
 
 

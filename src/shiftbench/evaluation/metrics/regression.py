@@ -7,14 +7,11 @@ stream may have scaled; `rmse` and `test_log_likelihood` in `derived` are in the
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import gammaln, logsumexp, ndtr, stdtr
+from scipy.special import gammaln, logsumexp
 
 from shiftbench.core.interface import Batch, Gaussian, StudentT
 from shiftbench.core.metric import Metric
 from shiftbench.evaluation.metrics._masked_mean import masked_mean
-
-LEVEL = 0.95
-"""Probability of the central interval; the rest is half below and half above."""
 
 
 def absolute_error(predictive: Gaussian | StudentT, batch: Batch) -> np.ndarray:
@@ -39,19 +36,6 @@ def log_density(predictive: Gaussian | StudentT, batch: Batch) -> np.ndarray:
     return masked_mean(logsumexp(density, axis=1), batch.mask)
 
 
-def interval_coverage(predictive: Gaussian | StudentT, batch: Batch) -> np.ndarray:
-    """Return the share of values [S] within their central predictive interval.
-
-    LEVEL where predictions are calibrated. Lower: the predicted noise is too small, or changes
-    are missed; higher: it is too large. Each target of a row has an interval of its own, from
-    the marginal distribution of the mixture.
-    """
-    targets = np.where(batch.mask[..., None], batch.targets, 0.0)[:, None]
-    below = np.einsum("sh,shnd->snd", np.exp(predictive.log_weights), _cdf(predictive, targets))
-    within = np.abs(below - 0.5) <= LEVEL / 2
-    return masked_mean(within.mean(axis=-1), batch.mask)
-
-
 def _error(predictive: Gaussian | StudentT, batch: Batch) -> np.ndarray:
     """Return predicted minus observed values [S, n, d]; 0 in masked rows."""
     mean = np.einsum("sh,shnd->snd", np.exp(predictive.log_weights), predictive.mean)
@@ -73,14 +57,6 @@ def _student_t(predictive: StudentT, targets: np.ndarray) -> np.ndarray:
     constant = gammaln((df + d) / 2) - gammaln(df / 2) - d / 2 * np.log(df * np.pi)
     tail = (df + d) / 2 * np.log1p((white**2).sum(axis=-1) / df)
     return constant - half_log_det - tail
-
-
-def _cdf(predictive: Gaussian | StudentT, targets: np.ndarray) -> np.ndarray:
-    """Return the distribution functions [S, H, n, d] at targets [S, 1, n, d]."""
-    if isinstance(predictive, Gaussian):
-        return ndtr((targets - predictive.mean) / np.sqrt(predictive.variance))
-    spread = np.sqrt(np.diagonal(predictive.scale, axis1=-2, axis2=-1))
-    return stdtr(predictive.df[..., None, None], (targets - predictive.mean) / spread)
 
 
 REALS = ("value", "number", "design", "designs")
@@ -142,17 +118,5 @@ METRICS = [
         requires=("tests",),
         judges=DENSITIES,
         score=log_density,
-    ),
-    Metric(
-        "interval_coverage",
-        about="Share of values within the central 95 % predictive interval before they are learnt"
-        " (prequential).",
-        unit="fraction",
-        bounds=(0.0, 1.0),
-        better=None,
-        stage="before",
-        takes=REALS,
-        judges=DENSITIES,
-        score=interval_coverage,
     ),
 ]

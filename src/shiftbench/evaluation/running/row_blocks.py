@@ -81,16 +81,16 @@ def _advance(run: Run, now: Position, batch: Batch, meter: Meter) -> Position | 
         try:
             drift_first = run.spec["drift"] == "before-prediction"
             state, predictive, info = run.learner.block(now.state, batch, drift_first)
+            (s, n) = shape = batch.mask.shape
+            apart = Batch(*(part.reshape(s * n, 1, *part.shape[2:]) for part in batch))
+            scores = {
+                one.name: judging.judge(one, predictive, apart).reshape(shape)
+                for one in run.metrics
+                if one.stage == "before"
+            }
         except (LearnerError, ArithmeticError) as error:
             log.info("%s: tasks from %d on one by one: %s", run.name, now.next_task, error)
             return None
-        (s, n) = shape = batch.mask.shape
-        apart = Batch(*(part.reshape(s * n, 1, *part.shape[2:]) for part in batch))
-        scores = {
-            one.name: judging.judge(one, predictive, apart).reshape(shape)
-            for one in run.metrics
-            if one.stage == "before"
-        }
     going = np.array([not reason for reason in now.failures])
     judged = {name: np.where(batch.mask, values, 0.0) for name, values in scores.items()}
     if (not_finite(state, judged).any & going).any():
