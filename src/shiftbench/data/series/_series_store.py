@@ -4,6 +4,10 @@ A row is one step: targets y [d] and, for each model m of the learner's set, a d
 X_m [d, p], y ~ X_m beta. Designs are made when a task is read. With regressors from the past the
 first value of the series has no row, so that task 0 is the second value; the coordinate `position`
 is the first value of a task, counted from 1 in the values of the series.
+
+After a gap in time a new task starts, and values whose past is before the gap have no row. With a
+horizon h, the first h - 1 rows of a task are masked: when the last value that they are predicted
+from was seen, the learner had not learnt from all values before the task.
 """
 
 from __future__ import annotations
@@ -32,6 +36,7 @@ class Series(NamedTuple):
     `annotated` or `unknown`.
     annotations: positions by annotator, in the values that they saw, one in `every`.
     look_ahead: statistics of the whole series that the preparation uses; event: (position, words).
+    after_gap: positions of values before which some are missing.
     """
 
     value: np.ndarray
@@ -45,6 +50,7 @@ class Series(NamedTuple):
     look_ahead: str = ""
     event: tuple[int, str] | None = None
     time_name: str = ""
+    after_gap: Sequence[int] = ()
 
 
 class View(NamedTuple):
@@ -54,6 +60,14 @@ class View(NamedTuple):
     scaling: str
     centre: str
     rows_per_task: int
+    lags: tuple[int, ...] = (1,)
+    horizon: int = 1
+    history: int = 0
+
+    @property
+    def past(self) -> int:
+        """The number of steps back to the earliest regressor."""
+        return 0 if self.regressors == "constant" else max(self.lags) + self.horizon - 1
 
 
 class Prepared(NamedTuple):
@@ -74,10 +88,11 @@ def stored(name: str, series: Series, view: View, entry: raw_files.Dataset) -> x
 
     If values are centred or scaled, origin and scale [realisation, series] give the units of the
     data: origin + scale * value. shift, annotation (by people) and event are truth and reach no
-    learner. UserError, with the name of the data, for a z-score of a constant series.
+    learner. A series with gaps also has `rows` and `gap` [task]. UserError, with the name of the
+    data, for a z-score of a constant series, and for a history that leaves no task.
     """
     prepared = _prepared(name, series, view)
-    store = _labelled(series, view, prepared)
+    store = _labelled(series, view, prepared, *_tasks(name, series, view))
     store = store.assign_attrs(entry.attributes())
     if prepared.value is not series.value:
         shape = (len(prepared.value), 1, prepared.value.shape[2])
@@ -92,10 +107,11 @@ def problem(store: xr.Dataset) -> Problem:
     """Return the problem: regression of d values on a design of shape (models, d, regressors)."""
     d, rows = store.sizes["series"], int(store.attrs["rows_per_task"])
     models, rings = store.sizes.get("model", 1), store.sizes.get("ring", 0)
+    lags = len(_lags(store))
     regressors = {
         "constant": d,
-        "own-lag": d + 1,
-        "own-level-and-lag": 2 * d,
+        "own-lag": 1 + lags * d,
+        "own-level-and-lag": (1 + lags) * d,
         "neighbours": d * (2 + rings),
     }
     shape = (models, d, regressors[store.attrs["regressors"]])
@@ -112,16 +128,26 @@ def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
 
 def training_rows(store: xr.Dataset, realisations: Sequence[int], tasks: range) -> Batch:
     """Return the steps of some tasks one after the other; see `task`."""
-    value = store["value"].values
-    begin = store["position"].values[tasks.start : tasks.stop, np.newaxis] - 1
-    wanted = (begin + np.arange(int(store.attrs["rows_per_task"]))).ravel()
+    value, per_task = store["value"].values, np.arange(int(store.attrs["rows_per_task"]))
+    span = slice(tasks.start, tasks.stop)
+    begin = store["position"].values[span, np.newaxis] - 1
+    wanted = (begin + per_task).ravel()
     inside = wanted < value.shape[1]
+    if "rows" in store:
+        inside &= (per_task < store["rows"].values[span, np.newaxis]).ravel()
+    inside &= np.tile(per_task >= store.attrs.get("horizon", 1) - 1, len(tasks))
     steps = np.where(inside, wanted, value.shape[1] - 1)
     numbers = np.asarray(realisations, int)[:, None]
     targets = value[numbers, steps]
     # Only a constant design has a row for the first value, and it does not use the past.
-    inputs = _design(store, value[numbers, np.maximum(steps - 1, 0)])
+    past = np.maximum(steps[:, None] - _lags(store), 0)
+    inputs = _design(store, value[numbers[..., None], past])
     return Batch(inputs, targets, np.broadcast_to(inside, targets.shape[:2]))
+
+
+def _lags(store: xr.Dataset) -> np.ndarray:
+    """Return how many steps back each regressor is, beginning with the latest."""
+    return np.atleast_1d(store.attrs.get("lags", 1)) + store.attrs.get("horizon", 1) - 1
 
 
 def _prepared(name: str, series: Series, view: View) -> Prepared:
@@ -131,28 +157,52 @@ def _prepared(name: str, series: Series, view: View) -> Prepared:
     if view.centre == "first":
         origin = value[:, :1]
         value = value - origin
+    known, whole = value[:, : view.history or None], () if view.history else ("mean",)
     if view.centre == "whole-series":
-        origin = value.mean(axis=1, keepdims=True)
-        value = value - origin
-        used.append("mean")
+        origin = known.mean(axis=1, keepdims=True)
+        value, known = value - origin, known - origin
+        used.extend(whole)
     if view.scaling != "none":
         axes = (1,) if view.scaling == "z-score" else (1, 2)
-        scale = value.std(axis=axes, keepdims=True)
+        scale = known.std(axis=axes, keepdims=True)
         if not scale.all():
+            where = f" in its first {view.history} values" if view.history else ""
             raise UserError(
-                f"A series of {name} is constant and has no z-score. Set scaling to none."
+                f"A series of {name} is constant{where} and has no z-score. Set scaling to none."
             )
-        mean = value.mean(axis=axes, keepdims=True)
+        mean = known.mean(axis=axes, keepdims=True)
         value, origin = (value - mean) / scale, origin + mean
-        used.append("mean and standard deviation")
+        used.extend(["mean and standard deviation"] if whole else [])
     return Prepared(value, origin, scale, ", ".join(used))
 
 
-def _labelled(series: Series, view: View, prepared: Prepared) -> xr.Dataset:
+def _tasks(name: str, series: Series, view: View) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first value of each task, from 0, and its number of rows [task].
+
+    UserError where there is none.
+    """
+    length = series.value.shape[1]
+    pieces = [0, *series.after_gap, length]
+    starts, rows = [], []
+    for begin, end in zip(pieces, pieces[1:], strict=False):
+        start = np.arange(max(begin + view.past, view.history), end, view.rows_per_task)
+        size = np.minimum(view.rows_per_task, end - start)
+        keep = size >= view.horizon  # the others have no row that is not masked
+        starts.append(start[keep])
+        rows.append(size[keep])
+    if not sum(map(len, starts)):
+        raise UserError(
+            f"The {length} values of {name} leave no task after a history of {view.history} and"
+            f" regressors from {view.past} steps back. Lower history, lags or horizon."
+        )
+    return np.concatenate(starts), np.concatenate(rows)
+
+
+def _labelled(
+    series: Series, view: View, prepared: Prepared, start: np.ndarray, rows: np.ndarray
+) -> xr.Dataset:
     """Return the values with their labels, and the truth on the grid of tasks."""
     value = prepared.value
-    first = 0 if view.regressors == "constant" else 1
-    start = np.arange(first, value.shape[1], view.rows_per_task)
     shift = np.tile(_flags(series.changes, start), (len(value), 1))
     units = series.units if view.scaling == "none" else "1"
     column = series.time_name
@@ -181,6 +231,13 @@ def _labelled(series: Series, view: View, prepared: Prepared) -> xr.Dataset:
             "warm_up": 0,
         },
     )
+    if view.lags != (1,) or view.horizon > 1:
+        store = store.assign_attrs(lags=list(view.lags), horizon=view.horizon)
+    if len(series.after_gap):
+        store["rows"] = ("task", rows, about("number of rows of the task"))
+        first = np.searchsorted(start, series.after_gap)
+        gap = np.isin(np.arange(len(start)), first)
+        store["gap"] = ("task", gap, about("whether values are missing before this task"))
     if series.annotations:
         store = store.merge(_annotated(series, start), combine_attrs="override")
     if series.event:
@@ -230,20 +287,21 @@ def _flags(positions: Sequence[int], start: np.ndarray) -> np.ndarray:
 
 
 def _design(store: xr.Dataset, past: np.ndarray) -> np.ndarray:
-    """Return designs [S, n, M, d, p] from the values before each row [S, n, d]."""
-    kind, d = store.attrs["regressors"], past.shape[-1]
+    """Return designs [S, n, M, d, p] from the values before each row [S, n, lag, d]."""
+    kind, (s, n, lags, d) = store.attrs["regressors"], past.shape
     eye = np.eye(d)
     if kind == "constant":
-        return np.broadcast_to(eye, (*past.shape[:2], 1, d, d))
-    own = past[..., None] * eye
+        return np.broadcast_to(eye, (s, n, 1, d, d))
+    own = (past[..., None] * eye).swapaxes(2, 3).reshape(s, n, d, lags * d)
     if kind == "own-lag":
-        return np.concatenate([np.ones((*past.shape, 1)), own], axis=-1)[:, :, None]
+        return np.concatenate([np.ones((s, n, d, 1)), own], axis=-1)[:, :, None]
     if kind == "own-level-and-lag":
-        return np.concatenate([np.broadcast_to(eye, own.shape), own], axis=-1)[:, :, None]
-    sums = np.einsum("mrij,snj->snmir", store["neighbour"].values, past)
+        level = np.broadcast_to(eye, (s, n, d, d))
+        return np.concatenate([level, own], axis=-1)[:, :, None]
+    sums = np.einsum("mrij,snj->snmir", store["neighbour"].values, past[:, :, 0])
     models, rings = sums.shape[2], sums.shape[-1]
     around = sums[..., None] * eye[:, None]
-    shape = (*past.shape[:2], models, d, d)
+    shape = (s, n, models, d, d)
     return np.concatenate(
         [
             np.broadcast_to(eye, shape),

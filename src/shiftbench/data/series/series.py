@@ -1,12 +1,14 @@
 """Time series, one or more values a step, with regressors made of their own past.
 
-Source: knoblauch2018robust, section 5 and Fig. 1B. Real series are the Nile, the well-log and
-London's nitrogen oxides. Simulated series are the five autoregressions of Fig. 1B, and
-autoregressions that do not change. For rows and positions see `_series_store`.
+Source: knoblauch2018robust, section 5 and Fig. 1B: the Nile, the well-log, London's nitrogen
+oxides, and five simulated autoregressions; and autoregressions that do not change. Other real
+series are returns of stocks, a person's glucose, and others; `simulated-correlation` is a twin of
+the stocks with known changes. For rows, positions, gaps and horizons see `_series_store`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -18,13 +20,27 @@ from annotated_types import Ge, Gt, Le
 from shiftbench.core.errors import UserError
 from shiftbench.core.facts import Facts
 from shiftbench.data.attributes import about
-from shiftbench.data.series import _london_nox, _nile, _simulated_ar, _stationary_ar, _well_log
+from shiftbench.data.series import (
+    _london_nox,
+    _nile,
+    _plain_series,
+    _simulated_ar,
+    _simulated_correlation,
+    _stationary_ar,
+    _stocks,
+    _well_log,
+)
 from shiftbench.data.series._series_store import Series, View, stored
 from shiftbench.data.series._series_store import problem as problem
 from shiftbench.data.series._series_store import task as task
 from shiftbench.data.series._series_store import training_rows as training_rows
 from shiftbench.data.store import raw as raw_files
 
+UNKNOWN = (
+    "london-nox", "stocks", "glucose", "sea-surface-temperature", "elnino", "sunspots",
+    "us-unemployment",
+)  # fmt: skip
+"""Series of which nobody knows the changes."""
 FACTS = Facts(
     gives={
         "design": {"not regressors": ("neighbours",)},
@@ -32,22 +48,41 @@ FACTS = Facts(
         "series": True,
         "one-row": {"rows_per_task": (1,)},
         "blocks": {"not rows_per_task": (1,)},
-        "shifts": {"not dataset": ("london-nox",)},
-        "unknown-truth": {"dataset": ("london-nox",)},
+        "shifts": {"not dataset": UNKNOWN},
+        "unknown-truth": {"dataset": UNKNOWN},
     },
-    varies={"simulated series": {"dataset": ("simulated-ar", "stationary-ar")}},
+    varies={
+        "simulated series": {"dataset": ("simulated-ar", "simulated-correlation", "stationary-ar")}
+    },
     ahead={
-        "values are scaled by the whole series": {"not scaling": ("none",)},
-        "values are centred on the mean of the whole series": {"centre": ("whole-series",)},
+        "values are scaled by the whole series": {
+            "not scaling": ("none",),
+            "history": (0,),
+        },
+        "values are centred on the mean of the whole series": {
+            "centre": ("whole-series",),
+            "history": (0,),
+        },
     },
 )
 
 
 @dataclass(frozen=True)
 class Settings:
-    dataset: Literal["nile", "well-log", "london-nox", "simulated-ar", "stationary-ar"] = (
-        "simulated-ar"
-    )
+    dataset: Literal[
+        "nile",
+        "well-log",
+        "london-nox",
+        "stocks",
+        "glucose",
+        "sea-surface-temperature",
+        "elnino",
+        "sunspots",
+        "us-unemployment",
+        "simulated-ar",
+        "simulated-correlation",
+        "stationary-ar",
+    ] = "simulated-ar"
     """Name of the series in the table of raw data."""
     realisations: Annotated[int, Ge(1)] = 8
     """Number of independent realisations of simulated series; real series have one."""
@@ -56,18 +91,25 @@ class Settings:
     series. own-level-and-lag: an intercept and the last value of each series. neighbours: the three
     models of london-nox, with an intercept and the last value of each station; two of them add sums
     over the rings around it, by road or straight."""
+    lags: tuple[Annotated[int, Ge(1)], ...] = (1,)
+    """Past values that are regressors: how many steps each is before the latest one, which is 1."""
+    horizon: Annotated[int, Ge(1)] = 1
+    """Number of steps from the latest regressor to the value that is predicted."""
+    history: Annotated[int, Ge(0)] = 0
+    """Number of first values that are left out of the tasks; `scaling` and `centre: whole-series`
+    then use them alone, and nothing is known ahead."""
     rings: Annotated[int, Ge(0), Le(5)] = 1
     """Number of rings in `neighbours`. The authors' script asks for one ring, from 0 to 10 (1), but
     their code leaves it out, which is 0: three times the same model."""
     scaling: Literal["none", "z-score", "z-score-jointly"] = "none"
     """z-score: each series minus its mean, divided by its standard deviation, as in the paper for
     london-nox. z-score-jointly: the same with all values together, as in the paper for
-    simulated-ar. Both use the whole series (a look-ahead)."""
+    simulated-ar. Both use the whole series (a look-ahead), or its history."""
     centre: Literal["none", "first", "whole-series"] = "none"
     """Value that is subtracted before the scaling: the first, or the mean of the whole series (a
     look-ahead; the authors put it into the prior of well-log)."""
     rows_per_task: Annotated[int, Ge(1)] = 1
-    """Number of steps in a task."""
+    """Number of steps in a task; the last before a gap or the end may have fewer."""
     series: Annotated[int, Ge(1)] = 5
     """Number of simulated series; without effect on real data."""
     contaminated: Annotated[int, Ge(0)] = 1
@@ -79,6 +121,20 @@ class Settings:
     innovations: Literal["fresh", "shared"] = "fresh"
     """fresh: each segment of simulated-ar has its own innovations. shared: all segments have the
     same, as in the authors' code; its realisation 0 is the data set of the paper's Fig. 1B."""
+
+
+def unsupported(settings: Settings) -> Iterator[str]:
+    """Yield each reason why these settings exclude each other, with its remedy."""
+    if not settings.lags:
+        yield "lags is empty; leave it out, or set regressors to constant"
+    if settings.horizon > settings.rows_per_task:
+        yield (
+            f"with horizon {settings.horizon} the first {settings.horizon - 1} rows of each task are"
+            " left out, since their regressors are older than what has been learnt; raise"
+            " rows_per_task, or lower horizon"
+        )
+    if settings.regressors == "neighbours" and (settings.lags, settings.horizon) != ((1,), 1):
+        yield "regressors neighbours have the last value alone; leave out lags and horizon"
 
 
 def build(settings: Settings, raw: Path) -> xr.Dataset:
@@ -93,7 +149,15 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
             " Use own-lag."
         )
     series = _read(settings, Path(raw))
-    view = View(settings.regressors, settings.scaling, settings.centre, settings.rows_per_task)
+    view = View(
+        settings.regressors,
+        settings.scaling,
+        settings.centre,
+        settings.rows_per_task,
+        tuple(settings.lags),
+        settings.horizon,
+        settings.history,
+    )
     store = stored(settings.dataset, series, view, raw_files.table()[settings.dataset])
     if settings.regressors == "neighbours":
         store = _with_neighbours(store, Path(raw), settings.rings)
@@ -107,6 +171,12 @@ def _read(settings: Settings, raw: Path) -> Series:
         return _well_log.read(raw)
     if settings.dataset == "london-nox":
         return _london_nox.read(raw)
+    if settings.dataset == "stocks":
+        return _stocks.read(raw)
+    if settings.dataset in _plain_series.FORMS:
+        return _plain_series.read(settings.dataset, raw)
+    if settings.dataset == "simulated-correlation":
+        return _simulated_correlation.simulate(settings.realisations, settings.series)
     if settings.dataset == "stationary-ar":
         return _stationary_ar.simulate(settings.realisations, settings.series)
     noise = _simulated_ar.Noise(

@@ -21,9 +21,7 @@ INTERVAL = 0.9
 """Probability of the interval of `interval_score`."""
 
 
-def interval_coverage(
-    predictive: Gaussian | StudentT, batch: Batch, *, level: float
-) -> np.ndarray:
+def interval_coverage(predictive: Gaussian | StudentT, batch: Batch, *, level: float) -> np.ndarray:
     """Return the share of values [S] within their central predictive interval.
 
     `level` where predictions are calibrated. Lower: the predicted noise is too small, or changes

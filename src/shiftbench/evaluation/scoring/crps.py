@@ -86,9 +86,7 @@ def _crps(weight, centre, width, df, fronts, targets, mask, found):
     for s in range(targets.shape[0]):
         for i in range(targets.shape[1]):
             for j in range(targets.shape[2] if mask[s, i] else 0):
-                count = pack(
-                    weight[s], centre[s, i, j], width[s, i, j], df[s], fronts[s], mixture
-                )
+                count = pack(weight[s], centre[s, i, j], width[s, i, j], df[s], fronts[s], mixture)
                 over, under = excess(mixture[:count], targets[s, i, j])
                 found[s, i, j] = over + under - _spread(mixture[:count], panels)
 
@@ -100,9 +98,7 @@ def _intervals(weight, centre, width, df, fronts, targets, mask, level, found):
     for s in range(targets.shape[0]):
         for i in range(targets.shape[1]):
             for j in range(targets.shape[2] if mask[s, i] else 0):
-                count = pack(
-                    weight[s], centre[s, i, j], width[s, i, j], df[s], fronts[s], mixture
-                )
+                count = pack(weight[s], centre[s, i, j], width[s, i, j], df[s], fronts[s], mixture)
                 low = quantile(mixture[:count], share)
                 high = quantile(mixture[:count], 1 - share)
                 y = targets[s, i, j]
