@@ -4,7 +4,8 @@ The root has the words, the number of each in each period, and truth. Below it a
 realisation (a real corpus has one) holds the documents, with the text of held-out ones as word
 numbers. Below that a group for each period holds its counts of pairs in training documents, half of
 a symmetric matrix: `row_start`, `column` and `count` are the CSR form of the part with
-column >= row; n+ = count / units.
+column >= row; n+ = count / units. Where no documents are held out but single occurrences, their
+counts are beside these, as `held_out_row_start` and so on.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from shiftbench.data.text import _counts, _external_merge
 from shiftbench.data.text._counts import SparseRows, Weights
 
 BY_TASK = ("realisation", "task")
+HELD_OUT = "held_out_"
+"""Stands before the names of counts of held-out occurrences."""
 
 
 class Documents(NamedTuple):
@@ -39,12 +42,16 @@ class Documents(NamedTuple):
 
 
 class Realisation(NamedTuple):
-    """Counts of one corpus: rows for T periods by V words, unigram [T, V], tokens [T]."""
+    """Counts of one corpus: rows for T periods by V words, unigram [T, V], tokens [T].
+
+    held_out: rows of what is held out, if that is no documents.
+    """
 
     rows: SparseRows
     unigram: np.ndarray
     tokens: np.ndarray
     documents: Documents | None
+    held_out: SparseRows | None = None
 
 
 class HeldOut(NamedTuple):
@@ -78,7 +85,10 @@ def tree(
     for number, realisation in enumerate(realisations):
         groups[f"/realisation-{number}"] = _documents(realisation.documents)
         for t in range(len(first_year)):
-            groups[f"/{_group(number, t)}"] = _period(realisation.rows, t, len(words))
+            period = _period(realisation.rows, t, len(words))
+            if realisation.held_out is not None:
+                period |= _period(realisation.held_out, t, len(words), HELD_OUT)
+            groups[f"/{_group(number, t)}"] = xr.Dataset(period)
     return xr.DataTree.from_dict(groups)
 
 
@@ -92,7 +102,7 @@ def task(store: xr.DataTree, realisations: Sequence[int], t: int) -> Task:
     """Return the pairs of period t: inputs [S, n, 2] int32 in order, targets [S, n, 1] n+.
 
     The pairs have both (i, j) and (j, i). Task -1, the warm-up, is the sum over all periods. Test
-    data are the pairs of the held-out documents of the period, if there are any.
+    data are the pairs of what is held out of the period, if there is any.
     """
     if t < 0:
         width = int(store.dataset["pairs_of_all"].values.max())
@@ -108,24 +118,38 @@ def task(store: xr.DataTree, realisations: Sequence[int], t: int) -> Task:
 
 def counts(store: xr.DataTree, realisation: int, t: int) -> SparseRows:
     """Return the part of a period's matrix with column >= row, in units; training documents."""
-    group = _node(store, _group(realisation, t))
-    return SparseRows(*(group[name].values for name in ("row_start", "column", "count")))
+    return _rows_of(_node(store, _group(realisation, t)))
 
 
 def held_out_counts(store: xr.DataTree, realisation: int, t: int) -> SparseRows:
-    """Return the same part for the held-out documents of the period."""
+    """Return the same part for what is held out of the period."""
+    period = _node(store, _group(realisation, t))
+    if HELD_OUT + "count" in period:
+        return _rows_of(period, HELD_OUT)
     group = _node(store, f"realisation-{realisation}")
     members = np.flatnonzero(group["held_out_task"].values == t)
     return _held_out(group, members, _weights(store), store.sizes["word"])
 
 
 def held_out_documents(store: xr.DataTree, realisation: int = 0) -> Iterator[HeldOut]:
-    """Yield the documents that are in no training count, one after the other; for dating."""
+    """Yield the documents that are in no training count, one after the other; for dating.
+
+    Where no documents are held out but single occurrences, those of each period are one.
+    """
     group, vocabulary = _node(store, f"realisation-{realisation}"), store.sizes["word"]
-    tasks, names = group["held_out_task"].values, group["document_name"].values
-    names = names[group["document_held_out"].values]
-    for number, (name, t) in enumerate(zip(names.tolist(), tasks.tolist(), strict=True)):
-        rows = _held_out(group, np.array([number]), _weights(store), vocabulary)
+    if "held_out_task" in group:
+        tasks, names = group["held_out_task"].values, group["document_name"].values
+        names = names[group["document_held_out"].values]
+        each = (
+            _held_out(group, np.array([number]), _weights(store), vocabulary)
+            for number in range(len(tasks))
+        )
+    else:
+        years, held_out = store["first_year"].values, store["held_out_pairs"].values[realisation]
+        tasks = np.flatnonzero(held_out)
+        names = years[tasks].astype(str)
+        each = (held_out_counts(store, realisation, t) for t in tasks.tolist())
+    for name, t, rows in zip(names.tolist(), tasks.tolist(), each, strict=True):
         pairs, count = _counts.mirrored(rows, vocabulary)
         yield HeldOut(name, t, pairs, count / store.attrs["units"])
 
@@ -138,6 +162,11 @@ def _node(store: xr.DataTree, path: str) -> xr.Dataset:
     node = store[path]
     assert isinstance(node, xr.DataTree)
     return node.to_dataset(inherit=False)
+
+
+def _rows_of(period: xr.Dataset, prefix: str = "") -> SparseRows:
+    names = ("row_start", "column", "count")
+    return SparseRows(*(period[prefix + name].values for name in names))
 
 
 def _weights(store: xr.DataTree) -> Weights:
@@ -214,7 +243,7 @@ def _sizes(
 ) -> tuple[np.ndarray, int, np.ndarray]:
     """Return the number of pairs of each period, of all periods together, and of held-out text."""
     periods = [_rows(counted.rows, t, vocabulary) for t in range(len(counted.tokens))]
-    pairs = np.array([_counts.entries(rows) for rows in periods])
+    pairs = _entries_by_period(counted.rows, len(periods), vocabulary)
     of_all = _external_merge.entries(periods, vocabulary)
     held_out = np.zeros_like(pairs)
     if counted.documents is not None:
@@ -224,6 +253,8 @@ def _sizes(
         for t in np.unique(tasks):
             texts = [text[start[h] : start[h + 1]] for h in np.flatnonzero(tasks == t)]
             held_out[t] = _counts.entries(_count(texts, weights, vocabulary))
+    elif counted.held_out is not None:
+        held_out = _entries_by_period(counted.held_out, len(pairs), vocabulary)
     return pairs, of_all, held_out
 
 
@@ -231,15 +262,23 @@ def _rows(rows: SparseRows, t: int, vocabulary: int) -> SparseRows:
     return _counts.between(rows, t * vocabulary, (t + 1) * vocabulary)
 
 
-def _period(rows: SparseRows, t: int, vocabulary: int) -> xr.Dataset:
+def _entries_by_period(rows: SparseRows, periods: int, vocabulary: int) -> np.ndarray:
+    return np.array([_counts.entries(_rows(rows, t, vocabulary)) for t in range(periods)])
+
+
+def _period(
+    rows: SparseRows, t: int, vocabulary: int, prefix: str = ""
+) -> dict[str, tuple[str, np.ndarray, dict[str, str]]]:
+    """Return the counts of a period, as variables."""
     half = _rows(rows, t, vocabulary)
-    return xr.Dataset(
-        {
-            "row_start": ("edge", half.start, about("first pair of a word, and after the last")),
-            "column": ("pair", half.column, about("number of the other word, not below the word")),
-            "count": ("pair", half.value, about("weighted count of the pair, times units")),
-        }
-    )
+    first = about("first pair of a word, and after the last")
+    other = about("number of the other word, not below the word")
+    weighted = about("weighted count of the pair, times units")
+    return {
+        f"{prefix}row_start": (f"{prefix}edge", half.start, first),
+        f"{prefix}column": (f"{prefix}pair", half.column, other),
+        f"{prefix}count": (f"{prefix}pair", half.value, weighted),
+    }
 
 
 def _documents(documents: Documents | None) -> xr.Dataset:

@@ -16,7 +16,7 @@ import xarray as xr
 
 from shiftbench.core.errors import UserError
 from shiftbench.data.text import _count_store, _counts, _external_merge
-from shiftbench.data.text._count_store import Documents, Realisation
+from shiftbench.data.text._count_store import HELD_OUT, Documents, Realisation
 from shiftbench.data.text._counts import SparseRows, Text, Weights
 
 ROWS = ("row_start", "column", "count")
@@ -44,29 +44,37 @@ class Counter:
         first_year: np.ndarray,
         documents: Documents | None = None,
         tokens: np.ndarray | None = None,
+        held_out: Counter | None = None,
     ) -> xr.Dataset:
         """Return the counts of this shard, to be merged.
 
         tokens: number of words in each period, in the vocabulary or not; by default from documents.
+        held_out: counts of what is held out, where that is no documents.
         """
-        periods, vocabulary = self.unigram.shape
-        runs = self.runs or [_none(periods * vocabulary)]
-        rows = _external_merge.merged(runs, vocabulary, self.scratch / "merged")
         variables = {
-            "row_start": ("edge", rows.start),
-            "column": ("pair", rows.column),
-            "count": ("pair", rows.value),
+            **self._pairs(),
             "unigram": (("task", "word"), self.unigram),
             "first_year": ("task", first_year),
         }
+        if held_out is not None:
+            variables |= held_out._pairs(HELD_OUT)
         if documents is not None:
-            tokens = np.zeros(periods, np.int64)
+            tokens = np.zeros(len(first_year), np.int64)
             train = ~documents.held_out
             np.add.at(tokens, documents.task[train], documents.tokens[train])
             fields = documents._asdict().items()
             variables |= {f"document_{name}": (f"of_{name}", array) for name, array in fields}
         attrs = {"shard": shard, "window": len(self.weights.distance)}
         return xr.Dataset(variables | {"tokens": ("task", tokens)}, attrs=attrs)
+
+    def _pairs(self, prefix: str = "") -> dict[str, tuple[str, np.ndarray]]:
+        """Return the sums of the pairs, as variables."""
+        periods, vocabulary = self.unigram.shape
+        runs = self.runs or [_none(periods * vocabulary)]
+        rows = _external_merge.merged(runs, vocabulary, self.scratch / "merged")
+        dims = (f"{prefix}edge", f"{prefix}pair", f"{prefix}pair")
+        names = (prefix + name for name in ROWS)
+        return {name: (dim, array) for name, dim, array in zip(names, dims, rows, strict=True)}
 
 
 def build(
@@ -96,16 +104,26 @@ def merged(
     no pair of words of the vocabulary.
     """
     partials = sorted(partials, key=lambda partial: partial.attrs["shard"])
-    # The arrays can be sliced, which is all that the merge needs.
-    runs = [SparseRows(*(_Slices(partial[name]) for name in ROWS)) for partial in partials]  # type: ignore[arg-type]
-    rows = _external_merge.merged(runs, len(words), scratch / "merged")
+    rows = _merged_pairs(partials, len(words), scratch / "merged")
     unigram = np.sum([partial["unigram"].values for partial in partials], axis=0)
     tokens = np.sum([partial["tokens"].values for partial in partials], axis=0)
     first_year = partials[0]["first_year"].values
     _refuse_empty(rows, len(words), first_year, tokens, weights)
     documents = _documents(partials) if "document_text" in partials[0] else None
-    realisation = Realisation(rows, unigram, tokens, documents)
+    held_out = None
+    if HELD_OUT + ROWS[0] in partials[0]:
+        held_out = _merged_pairs(partials, len(words), scratch / "held-out", HELD_OUT)
+        _refuse_nothing_held_out(held_out, len(words), first_year, weights)
+    realisation = Realisation(rows, unigram, tokens, documents, held_out)
     return _count_store.tree(words, first_year, [realisation], weights, attributes)
+
+
+def _merged_pairs(
+    partials: Sequence[xr.Dataset], vocabulary: int, folder: Path, prefix: str = ""
+) -> SparseRows:
+    # The arrays can be sliced, which is all that the merge needs.
+    runs = [SparseRows(*(_Slices(one[prefix + name]) for name in ROWS)) for one in partials]  # type: ignore[arg-type]
+    return _external_merge.merged(runs, vocabulary, folder)
 
 
 def _in_memory(store: xr.DataTree) -> xr.DataTree:
@@ -143,6 +161,17 @@ def _refuse_empty(
             f"The period that starts in {first_year[t]} is empty: no pair of words of the"
             " vocabulary is in its training text. Set first_year, last_year or period_years so"
             " that each period has text."
+        )
+
+
+def _refuse_nothing_held_out(
+    rows: SparseRows, vocabulary: int, first_year: np.ndarray, weights: Weights
+) -> None:
+    pairs = np.diff(rows.start[::vocabulary])
+    for t in np.flatnonzero((pairs == 0) & (len(weights.distance) > 0))[:1]:
+        raise UserError(
+            f"The period that starts in {first_year[t]} has no pair of words of the vocabulary"
+            " that is held out. Raise held_out or period_years, or set held_out to 0."
         )
 
 

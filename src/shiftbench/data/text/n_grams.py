@@ -1,35 +1,38 @@
-"""Words that change meaning in tables of n-grams, in the format of Google Books.
+"""Words that change meaning in tables of n-grams, in the formats of Google Books.
 
-Source: li2021vbs, section 4.3. A line is `ngram TAB year TAB match_count TAB volume_count`, and a
-file is plain or gz. A 5-gram with count c adds (5 - d) / 4 c to both (i, j) and (j, i) for each
-pair of its words at distance d; other sizes follow the same rule. Nothing is held out, because a
-table has no documents. 1-grams have no pairs: their store has counts of words alone.
+Source: li2021vbs, section 4.3. The two forms of lines are in `_n_gram_lines`; a file is plain or
+gz. A 5-gram with count c adds (5 - d) / 4 c to both (i, j) and (j, i) for each pair of its words at
+distance d; other sizes follow the same rule. A table has no documents: what is held out of a year
+is a share of the occurrences of its n-grams. 1-grams have no pairs: their store has counts of words
+alone.
 
 Counting is split in shards as for running-text, but a shard has whole files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import xarray as xr
-from annotated_types import Ge, Le
-from numba import njit
+from annotated_types import Ge, Le, Lt
 
 from shiftbench.core.errors import UserError
 from shiftbench.core.facts import Facts
 from shiftbench.data.store import raw as raw_files
-from shiftbench.data.text import _counts, _shards, _text_files, _tokens, _vocabulary
+from shiftbench.data.text import _counts, _n_gram_files, _shards, _thinning, _tokens, _vocabulary
 from shiftbench.data.text._count_store import held_out_documents, problem, task
 from shiftbench.data.text._counts import GAP, Text
-from shiftbench.data.text._tokens import Tokens, digest_of
+from shiftbench.data.text._n_gram_files import Lines
+from shiftbench.data.text._thinning import Sample
+from shiftbench.data.text._tokens import Tokens
+from shiftbench.data.text._vocabulary import Totals
 
-FACTS = Facts(gives=("counts", "warm-up"))
+FACTS = Facts(gives={"counts": True, "warm-up": True, "held-out": {"not held_out": (0.0,)}})
 
 __all__ = [
     "Settings",
@@ -42,28 +45,46 @@ __all__ = [
     "vocabulary",
 ]
 
-NO_TABLES = ("total_counts.csv",)
-TAB, LINE, RETURN, BLANK, ZERO, NINE = (ord(character) for character in "\t\n\r 09")
-YEAR, COUNT, VOLUMES = 1, 2, 3
+ENTRIES = 2**19
+"""Counts of n-grams in a year whose pairs are in memory at a time, at some 600 bytes each."""
+Found = Sequence[str] | Mapping[str, Any]
+"""What the vocabulary stage finds: the words or, where years are thinned, the words and the tokens
+of each year, as `words` and `tokens`."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    dataset: Literal["google-ngrams-q", "google-ngrams"] = "google-ngrams"
+    dataset: Literal["google-ngrams-q", "google-ngrams", "made-ngrams-2012", "made-ngrams-2020"] = (
+        "google-ngrams"
+    )
     """Name of the tables in the table of raw data. google-ngrams are all files that you put into
-    its folder; they have n-grams of one size."""
+    its folder; they have n-grams of one size, from one release. This package makes the others'
+    5-grams itself, in the forms of two releases."""
     first_year: Annotated[int, Ge(0)] = 1900
     """First year of the first period; earlier lines are left out."""
     last_year: Annotated[int, Ge(0)] = 2000
     """Last year; later lines are left out. The authors' vocabulary is of 1900 to 2000."""
     period_years: Annotated[int, Ge(1)] = 1
     """Number of years in a period."""
+    tags: Literal["drop", "keep"] = "drop"
+    """drop: n-grams with a word that ends in the tag of a class, such as _NOUN, or is _NOUN_,
+    _START_ or _END_, are left out, because they count words again. keep: they count."""
+    tokens_per_period: Annotated[int, Ge(0)] = 0
+    """Number of tokens that a year shall have: each occurrence of an n-gram stays with the
+    probability that leaves about so many, where there are more; 0: all stay. An n-gram has n
+    tokens, so that a word of running text counts about n times. The paper has 250 to 300
+    million."""
+    held_out: Annotated[float, Ge(0), Lt(1)] = 0.0
+    """Share of the occurrences that are held out, at random. The paper holds 0.1 out."""
+    first_realisation: Annotated[int, Ge(0)] = 0
+    """Number of the only realisation; other numbers have other draws of what stays and of what is
+    held out."""
     case: Literal["kept", "lower"] = "kept"
     """kept: capital letters stay, as in the papers' vocabularies. lower: they become small."""
     vocabulary_size: Annotated[int, Ge(0)] = 30000
     """Number of words; 0: all that occur often enough. The paper has 30000."""
     minimum_count: Annotated[int, Ge(1)] = 1
-    """Smallest number of occurrences of a word of the vocabulary."""
+    """Smallest number of occurrences of a word of the vocabulary in training n-grams."""
     ranking: Literal["relative", "total"] = "relative"
     """Order of the words. relative: by the mean over periods of the relative frequency in the
     period, as in the authors' vocabulary. total: by the total count."""
@@ -76,30 +97,25 @@ class Settings:
     files are empty. The result does not depend on it."""
 
 
-class Fields(NamedTuple):
-    """Fields of the lines of a table: words [line, n] and numbers [line].
+class Drawn(NamedTuple):
+    """Counts of n-grams in a year, split at random; all [entry] int64.
 
-    wrong: number of the first line, from 0, that is not of the right form, or -1.
+    line: its place. train, held_out: occurrences that stay, for training or held out.
     """
 
-    digest: np.ndarray
-    start: np.ndarray
-    stop: np.ndarray
-    year: np.ndarray
-    occurrences: np.ndarray
-    wrong: int
-
-
-class Lines(NamedTuple):
-    """Lines of a table whose year is in a period, and the text that has them.
-
-    tokens: all words, n a line. period, occurrences: [line] int64.
-    """
-
-    text: str
-    tokens: Tokens
+    line: np.ndarray
     period: np.ndarray
-    occurrences: np.ndarray
+    train: np.ndarray
+    held_out: np.ndarray
+
+
+def unsupported(settings: Settings) -> Iterator[str]:
+    """Yield each reason why these settings exclude each other, with its remedy."""
+    if settings.last_year < settings.first_year:
+        yield (
+            f"last_year is {settings.last_year}, before first_year, {settings.first_year}: raise"
+            " last_year, or lower first_year"
+        )
 
 
 def build(settings: Settings, raw: Path) -> xr.DataTree:
@@ -112,42 +128,61 @@ def build(settings: Settings, raw: Path) -> xr.DataTree:
     )
 
 
-def vocabulary(settings: Settings, raw: Path) -> list[str]:
-    """Return the words that have a number, in that order.
+def vocabulary(settings: Settings, raw: Path) -> Found:
+    """Return the words that have a number, in that order, from what stays and is not held out.
 
     Memory: about 200 bytes for each different word. UserError if the raw files are wrong or have
     too few words.
     """
-    n, totals = _size(settings, raw), _vocabulary.Totals()
+    tokens = np.zeros(settings.last_year - settings.first_year + 1, np.int64)
     relative = settings.ranking == "relative" and not settings.words
-    of_period = np.zeros(len(_first_year(settings)), np.int64)
-    for lines in _tables(settings, raw, n) if relative else ():
-        of_period += _words_of_period(settings, lines, n)
-    for lines in _tables(settings, raw, n):
-        share = lines.occurrences * _vocabulary.WHOLE // np.maximum(of_period, 1)[lines.period]
-        totals.add(lines.text, lines.tokens, np.repeat(lines.occurrences, n), np.repeat(share, n))
-    return _vocabulary.choose(settings, totals, settings.dataset)
+    for lines in _lines(settings, raw) if relative or settings.tokens_per_period else ():
+        np.add.at(
+            tokens, lines.year - settings.first_year, lines.tokens.digest.shape[1] * lines.count
+        )
+    sample = _sample(settings, tokens.tolist())
+    starts = range(0, len(tokens), settings.period_years)
+    of_period = np.add.reduceat(_thinning.expected(sample, tokens.tolist()), starts)
+    totals = _vocabulary.Totals()
+    for lines in _lines(settings, raw):
+        _add(totals, lines, _drawn(settings, sample, lines), of_period)
+    if not totals.words:
+        raise UserError(
+            f"No n-gram of {settings.dataset} is of the years from {settings.first_year} to"
+            f" {settings.last_year}. Change first_year or last_year."
+        )
+    words = _vocabulary.choose(settings, totals, settings.dataset)
+    return {"words": words, "tokens": tokens.tolist()} if settings.tokens_per_period else words
 
 
 def count_shard(
-    settings: Settings, raw: Path, words: Sequence[str], shard: int, scratch: Path
+    settings: Settings, raw: Path, found: Found, shard: int, scratch: Path
 ) -> xr.Dataset:
     """Return the counts of one shard; some arrays are files in `scratch`, a new folder."""
-    scratch.mkdir()
-    n, table, first_year = _size(settings, raw), _tokens.table(words), _first_year(settings)
-    weights = _counts.weights(settings.weighting, n - 1)
-    counter = _shards.Counter(len(first_year), len(words), weights, scratch)
-    tokens = np.zeros(len(first_year), np.int64)
-    for lines in _tables(settings, raw, n, shard):
-        counter.add(_text(_tokens.numbers(table, lines.tokens.digest), lines, n))
-        tokens += _words_of_period(settings, lines, n)
-    return counter.partial(shard, first_year, tokens=tokens)
+    words, tokens = _parts(settings, found)
+    table, first_year = _tokens.table(words), _first_year(settings)
+    sample, n = _sample(settings, tokens), _n_gram_files.form(Path(raw)).n
+    weights, counters = _counts.weights(settings.weighting, n - 1), {}
+    for name in ("train", "held_out") if settings.held_out else ("train",):
+        (scratch / name).mkdir(parents=True)
+        counters[name] = _shards.Counter(len(first_year), len(words), weights, scratch / name)
+    of_period = np.zeros(len(first_year), np.int64)
+    for lines in _lines(settings, raw, shard):
+        drawn = _drawn(settings, sample, lines)
+        np.add.at(of_period, drawn.period, n * drawn.train)
+        numbers = _tokens.numbers(table, lines.tokens.digest.ravel()).reshape(-1, n)
+        for name, counter in counters.items():
+            for text in _texts(numbers, drawn, getattr(drawn, name)):
+                counter.add(text)
+    held_out = counters.get("held_out")
+    return counters["train"].partial(shard, first_year, tokens=of_period, held_out=held_out)
 
 
 def merge(
-    settings: Settings, words: Sequence[str], partials: Sequence[xr.Dataset], scratch: Path
+    settings: Settings, found: Found, partials: Sequence[xr.Dataset], scratch: Path
 ) -> xr.DataTree:
     """Return the store from the counts of all shards, in any order; it may use `scratch`."""
+    words, _ = _parts(settings, found)
     weights = _counts.weights(settings.weighting, int(partials[0].attrs["window"]))
     entry = raw_files.table()[settings.dataset]
     attributes = {**entry.attributes(), "period_years": settings.period_years}
@@ -158,105 +193,62 @@ def _first_year(settings: Settings) -> np.ndarray:
     return np.arange(settings.first_year, settings.last_year + 1, settings.period_years)
 
 
-def _files(raw: Path) -> list[Path]:
-    files = sorted(path for path in raw.glob("[!._]*") if path.is_file())
-    files = [path for path in files if path.name not in NO_TABLES]
-    if not files:
-        raise UserError(f"There is no table of n-grams in {raw}. Put the files there.")
-    return files
+def _parts(settings: Settings, found: Found) -> tuple[Sequence[str], Sequence[int]]:
+    """Return the words, and the tokens of each year; nobody asks for these where none is given."""
+    if isinstance(found, Mapping):
+        return found["words"], found["tokens"]
+    return found, [0] * (settings.last_year - settings.first_year + 1)
 
 
-def _size(settings: Settings, raw: Path) -> int:
-    """Return the number of words of an n-gram of the first file."""
-    for _, line in _text_files.lines(_files(Path(raw))[0]):
-        return len(line.split("\t")[0].split(" "))
-    raise UserError(f"Raw file {_files(Path(raw))[0]} is empty. Delete it and fetch it again.")
-
-
-def _tables(settings: Settings, raw: Path, n: int, shard: int | None = None) -> Iterator[Lines]:
-    """Yield the lines of all files, or of the files of a shard, some at a time."""
-    files = _files(Path(raw))
-    if shard is not None:
-        files = files[shard :: settings.shards]
-    for path in files:
-        for first, content in _text_files.blocks(path):
-            text = _text_files.decoded(str(path), content, line=first)
-            text = text.lower() if settings.case == "lower" else text
-            fields = Fields(*_parse(_tokens.code_points(text), n))
-            if fields.wrong >= 0:
-                form = f"{n} words TAB year TAB match_count TAB volume_count"
-                raise raw_files.wrong(path, f"it is not of the form {form}", first + fields.wrong)
-            yield _inside(settings, text, fields)
-
-
-def _inside(settings: Settings, text: str, fields: Fields) -> Lines:
-    """Select the lines whose year is in a period."""
-    kept = (fields.year >= settings.first_year) & (fields.year <= settings.last_year)
-    words = (fields.digest, fields.start, fields.stop)
-    tokens = Tokens(*(array[kept].ravel() for array in words))
-    period = (fields.year[kept] - settings.first_year) // settings.period_years
-    return Lines(text, tokens, period, fields.occurrences[kept])
-
-
-def _text(numbers: np.ndarray, lines: Lines, n: int) -> Text:
-    """Return lines as documents with gaps around them, each weighted by its occurrences."""
-    window = n - 1
-    grid = np.full((len(lines.occurrences), n + window), GAP, np.int32)
-    grid[:, :n] = numbers.reshape(-1, n)
-    word = np.concatenate([np.full(window, GAP, np.int32), grid.ravel()])
-    group, weight = (
-        np.concatenate([np.zeros(window, np.int64), np.repeat(array, n + window)])
-        for array in (lines.period, lines.occurrences)
+def _sample(settings: Settings, tokens: Sequence[int]) -> Sample:
+    target, held_out = settings.tokens_per_period, settings.held_out
+    return _thinning.sample(
+        settings.first_year, tokens, target, held_out, settings.first_realisation
     )
-    return Text(word, group.astype(np.int32), weight)
 
 
-def _words_of_period(settings: Settings, lines: Lines, n: int) -> np.ndarray:
-    """Return the number of words of all occurrences of the lines in each period."""
-    words = np.zeros(len(_first_year(settings)), np.int64)
-    np.add.at(words, lines.period, n * lines.occurrences)
-    return words
+def _lines(settings: Settings, raw: Path, shard: int | None = None) -> Iterator[Lines]:
+    """Yield the lines of all files, or of the files of a shard, some at a time."""
+    wanted = _n_gram_files.Wanted(
+        settings.first_year,
+        settings.last_year,
+        settings.case == "lower",
+        settings.tags == "drop",
+    )
+    of_shard = (0, 1) if shard is None else (shard, settings.shards)
+    return _n_gram_files.lines(Path(raw), wanted, *of_shard)
 
 
-@njit(cache=True)
-def _parse(points, n):
-    """Split the lines of a text that ends with an end of line into `Fields`."""
-    lines = np.sum(points == LINE)
-    digest = np.empty((lines, n), np.uint64)
-    start, stop = np.empty((lines, n), np.int32), np.empty((lines, n), np.int32)
-    fields = np.empty((4, lines), np.int64)
-    at = np.int64(0)
-    for line in range(lines):
-        for word in range(n):
-            begin = at
-            while points[at] != BLANK and points[at] != TAB and points[at] != LINE:
-                at += 1
-            if at == begin or points[at] != (BLANK if word < n - 1 else TAB):
-                return digest, start, stop, fields[YEAR], fields[COUNT], line
-            digest[line, word] = digest_of(points, begin, at)
-            start[line, word], stop[line, word] = begin, at
-            at += 1
-        for field in (YEAR, COUNT, VOLUMES):
-            value, at = _number(points, at, LINE if field == VOLUMES else TAB)
-            if value < 0:
-                return digest, start, stop, fields[YEAR], fields[COUNT], line
-            fields[field, line] = value
-    return digest, start, stop, fields[YEAR], fields[COUNT], -1
+def _drawn(settings: Settings, sample: Sample, lines: Lines) -> Drawn:
+    train, held_out = _thinning.drawn(sample, lines.key, lines.year, lines.count)
+    period = (lines.year - settings.first_year) // settings.period_years
+    return Drawn(lines.line, period, train, held_out)
 
 
-@njit(cache=True)
-def _number(points, at, mark):
-    """Return the number that starts at `at` and ends with a mark, and the start of the next field.
+def _add(totals: Totals, lines: Lines, drawn: Drawn, of_period: np.ndarray) -> None:
+    """Add the words of lines that have training occurrences, with their shares of the periods."""
+    size, n = lines.tokens.digest.shape
+    shares = drawn.train * _vocabulary.WHOLE // np.maximum(of_period, 1)[drawn.period]
+    # Exact: no sum comes near 2^53.
+    count, share = (
+        np.bincount(drawn.line, each, size).astype(np.int64) for each in (drawn.train, shares)
+    )
+    seen = np.flatnonzero(count)
+    tokens = Tokens(*(array[seen].ravel() for array in lines.tokens))
+    totals.add(lines.text, tokens, np.repeat(count[seen], n), np.repeat(share[seen], n))
 
-    -1 if it is no number; an end of line may have a carriage return.
-    """
-    begin, value = at, np.int64(0)
-    while ZERO <= points[at] <= NINE:
-        value = 10 * value + np.int64(points[at]) - ZERO
-        at += 1
-    read = at - begin
-    if mark == LINE and points[at] == RETURN:
-        at += 1
-    if points[at] != mark or not 0 < read < 19:
-        return np.int64(-1), at
-    return value, at + 1
+
+def _texts(numbers: np.ndarray, drawn: Drawn, weight: np.ndarray) -> Iterator[Text]:
+    """Yield n-grams as documents with gaps around them, each weighted by its occurrences."""
+    n = numbers.shape[1]
+    window, places = n - 1, np.flatnonzero(weight)
+    for first in range(0, len(places), ENTRIES):
+        some = places[first : first + ENTRIES]
+        grid = np.full((len(some), n + window), GAP, np.int32)
+        grid[:, :n] = numbers[drawn.line[some]]
+        word = np.concatenate([np.full(window, GAP, np.int32), grid.ravel()])
+        group, each = (
+            np.concatenate([np.zeros(window, np.int64), np.repeat(array[some], n + window)])
+            for array in (drawn.period, weight)
+        )
+        yield Text(word, group.astype(np.int32), each)

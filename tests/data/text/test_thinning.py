@@ -1,0 +1,100 @@
+"""Samples of occurrences follow the binomial law, and depend on nothing but their keys."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from shiftbench.data.text import _thinning
+
+KEYS = np.random.default_rng(1).integers(2**64, size=20_000, dtype=np.uint64)
+YEAR = np.full(len(KEYS), 1950)
+
+
+def sample(target: int, held_out: float = 0.0, realisation: int = 0) -> _thinning.Sample:
+    """Of the years 1949, which has 10 tokens, and 1950, which has 1,000."""
+    return _thinning.sample(1949, [10, 1000], target, held_out, realisation)
+
+
+def p_value(seen: np.ndarray, count: int, probability: float) -> float:
+    """Of a chi-square test against the binomial law, with rare numbers pooled at both ends."""
+    expected = len(seen) * stats.binom.pmf(np.arange(count + 1), count, probability)
+    low, high = np.flatnonzero(expected > 10)[[0, -1]]
+    pooled = np.clip(seen, low, high)
+    observed = np.bincount(pooled - low, minlength=high - low + 1)
+    rest = [expected[: low + 1].sum(), *expected[low + 1 : high], expected[high:].sum()]
+    return stats.chisquare(observed, rest).pvalue
+
+
+@pytest.mark.parametrize("count", [1, 12, 200])
+@pytest.mark.parametrize(("target", "held_out"), [(300, 0.1), (1000, 0.1), (50, 0.5)])
+def test_what_stays_is_binomial(count, target, held_out):
+    counts = np.full(len(KEYS), count)
+    train, out = _thinning.drawn(sample(target, held_out), KEYS, YEAR, counts)
+    kept = target / 1000
+    laws = {"train": (train, kept * (1 - held_out)), "out": (out, kept * held_out)}
+    for seen, probability in laws.values():
+        n, variance = len(seen), count * probability * (1 - probability)
+        assert abs(seen.mean() - count * probability) < 4 * np.sqrt(variance / n)
+        kurtosis = (1 - 6 * probability * (1 - probability)) / variance
+        assert abs(seen.var() / variance - 1) < 4 * np.sqrt((2 + kurtosis) / n)
+        assert p_value(seen, count, probability) > 1e-3
+    # Both are parts of the same occurrences: of a multinomial law.
+    covariance = -count * kept**2 * held_out * (1 - held_out)
+    found = np.cov(train, out)[0, 1]
+    assert abs(found - covariance) < 5 * count / np.sqrt(len(train))
+
+
+def test_other_laws_are_refused():
+    """The test above sees the wrong probability, and draws that repeat."""
+    counts = np.full(len(KEYS), 12)
+    train, _ = _thinning.drawn(sample(300), KEYS, YEAR, counts)
+    assert p_value(train, 12, 0.31) < 1e-6
+    twice, _ = _thinning.drawn(sample(300), np.repeat(KEYS, 2)[: len(KEYS)], YEAR, counts)
+    assert p_value(twice, 12, 0.3) < 1e-3 or len(set(twice.tolist())) < 12
+
+
+def test_years_realisations_and_n_grams_have_draws_of_their_own():
+    counts = np.full(len(KEYS), 12)
+    one, _ = _thinning.drawn(sample(300), KEYS, YEAR, counts)
+    same_share = _thinning.sample(1949, [1000, 1000], 300, 0.0, 0)
+    others = {
+        "year": _thinning.drawn(same_share, KEYS, YEAR - 1, counts),
+        "realisation": _thinning.drawn(sample(300, realisation=1), KEYS, YEAR, counts),
+        "n-gram": _thinning.drawn(sample(300), KEYS[::-1].copy(), YEAR, counts),
+    }
+    for other, _ in others.values():
+        assert abs(np.corrcoef(one, other)[0, 1]) < 4 / np.sqrt(len(KEYS))
+
+
+def test_a_draw_does_not_depend_on_the_others_or_on_the_first_year():
+    counts = np.random.default_rng(2).integers(1, 9, len(KEYS))
+    one = np.array(_thinning.drawn(sample(300, 0.1), KEYS, YEAR, counts))
+    some = np.arange(7, len(KEYS), 3)[::-1]
+    apart = _thinning.drawn(sample(300, 0.1), KEYS[some], YEAR[some], counts[some])
+    np.testing.assert_array_equal(one[:, some], apart)
+    later = _thinning.sample(1950, [1000], 300, 0.1, 0)
+    np.testing.assert_array_equal(one, _thinning.drawn(later, KEYS, YEAR, counts))
+
+
+def test_larger_samples_have_all_of_smaller_ones():
+    counts = np.full(len(KEYS), 5)
+    sizes = [_thinning.drawn(sample(t), KEYS, YEAR, counts)[0] for t in (0, 999, 500, 100, 1)]
+    assert (sizes[0] == 5).all()
+    for larger, smaller in zip(sizes, sizes[1:], strict=False):
+        assert (smaller <= larger).all() and smaller.sum() < larger.sum()
+
+
+@pytest.mark.parametrize("target", [0, 1000, 10**15])
+def test_all_stay_where_there_are_no_more_than_wanted(target):
+    counts = np.full(len(KEYS), 5)
+    for held_out in (0.0, 0.1):
+        train, out = _thinning.drawn(sample(target, held_out), KEYS, YEAR, counts)
+        assert (train + out == 5).all()
+        assert out.any() == bool(held_out)
+
+
+def test_expected_tokens_are_those_of_training():
+    assert _thinning.expected(sample(0), [10, 1000]).tolist() == [10, 1000]
+    assert _thinning.expected(sample(300, 0.5), [10, 1000]).tolist() == [5, 150]
