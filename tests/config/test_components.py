@@ -88,3 +88,9 @@ def test_settings_of_base_classes_of_the_package_count() -> None:
     assert {"path", "rotation_sd", "test_share"} < fields.keys()
     assert fields["validation"][2].startswith("Number of test images")
     assert components.check("streams", "transformed-image-file", {"path": "a"})["tasks"] == 30
+
+
+def test_functions_that_unsupported_calls_are_read_from_their_module():
+    settings = components.check("streams", "transformed-images", {"concepts": 3})
+    (reason,) = components.unsupported("streams", "transformed-images", settings)
+    assert "set schedule to recurring" in reason

@@ -40,7 +40,8 @@ KNOWN: dict[str, Any] = {
 def read(tree: ast.Module, file: Path, wanted: Iterable[str]) -> dict[str, Any]:
     """Return the values of the names that a module declares, with the constants that they need.
 
-    A base class may be imported from a module of this package, which is read in the same way.
+    A base class, and a function that `unsupported` calls, may be imported from a module of this
+    package, which is read in the same way.
     Scores of metrics become None, since they need the rest of the module. UserError with the line
     where a declaration needs more than REMEDY says.
     """
@@ -51,10 +52,12 @@ def read(tree: ast.Module, file: Path, wanted: Iterable[str]) -> dict[str, Any]:
         name = waiting.pop()
         if name in own and name not in needed:
             needed.add(name)
-            inherited |= _bases(tree, own[name])
-            if not isinstance(own[name], ast.FunctionDef):
-                node = _WithoutScore().visit(own[name])
-                waiting += [part.id for part in ast.walk(node) if isinstance(part, ast.Name)]
+            found: ast.AST = own[name]
+            inherited |= _inherited(tree, found)
+            node = (
+                found.args if isinstance(found, ast.FunctionDef) else _WithoutScore().visit(found)
+            )
+            waiting += [part.id for part in ast.walk(node) if isinstance(part, ast.Name)]
     body = [node for node in tree.body if bound(node) & needed and not _imports(node)]
     namespace = {"__name__": str(file), **KNOWN, **inherited}
     try:
@@ -105,14 +108,19 @@ def _imports(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Import | ast.ImportFrom)
 
 
-def _bases(tree: ast.Module, statement: ast.stmt) -> dict[str, Any]:
-    """Return the base classes of a class that are imported from this package."""
-    bases: dict[str, Any] = {}
-    for base in statement.bases if isinstance(statement, ast.ClassDef) else ():
-        name = ast.unparse(base)
+def _inherited(tree: ast.Module, statement: ast.AST) -> dict[str, Any]:
+    """Return what a class or a function needs that is imported from this package."""
+    used: list[ast.expr] = []
+    if isinstance(statement, ast.ClassDef):
+        used = statement.bases
+    elif isinstance(statement, ast.FunctionDef):
+        calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+        used = [call.func for call in calls]
+    found: dict[str, Any] = {}
+    for name in map(ast.unparse, used):
         if origin := imported(tree, name):
-            bases |= read(ast.parse(origin.read_text("utf-8")), origin, [name])
-    return bases
+            found |= read(ast.parse(origin.read_text("utf-8")), origin, [name])
+    return found
 
 
 class _WithoutScore(ast.NodeTransformer):

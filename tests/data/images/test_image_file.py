@@ -100,7 +100,7 @@ def test_the_same_images_under_the_same_maps(digits):
 
 def test_validation_images_under_maps_are_of_every_class(digits):
     mine = transformed_image_file.Settings(
-        path=str(digits), tasks=2, train_per_task=40, validation=100, judge_on="validation"
+        path=str(digits), tasks=4, train_per_task=40, validation=100, judge_on="validation"
     )
     judged = transformed_image_file.task(transformed_image_file.build(mine, digits), [0], 0)
     assert judged.validation is None

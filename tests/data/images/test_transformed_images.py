@@ -11,7 +11,7 @@ import pytest
 import scipy.stats
 
 from shiftbench.core.errors import UserError
-from shiftbench.data.images import _affine, transformed_images
+from shiftbench.data.images import _affine, _segment_maps, transformed_images
 from shiftbench.data.images.transformed_images import Settings
 
 
@@ -23,7 +23,7 @@ def build(**settings):
 def test_one_map_a_segment_and_none_in_the_first():
     store = build(tasks=7)
     assert store.sizes["segment"] == 3
-    np.testing.assert_array_equal(store.segment_of_task, [0, 0, 0, 1, 1, 1, 2])
+    np.testing.assert_array_equal(store.segment_of_task, [[0, 0, 0, 1, 1, 1, 2]] * 5)
     np.testing.assert_array_equal(store["shift"].values, [[0, 0, 0, 1, 0, 0, 1]] * 5)
     assert (store.scale[:, 0] == 1).all() and (store.scale[:, 1:] != 1).all()
     assert (store.rotation[:, 0] == 0).all() and (store.translation[:, 0] == 0).all()
@@ -35,7 +35,7 @@ def test_maps_follow_their_distributions():
         store[name].values[:, 1:].ravel() for name in ("scale", "rotation", "translation")
     )
     assert scipy.stats.kstest(scale, "norm", (1, 0.3)).pvalue > 1e-3
-    assert scale.min() >= transformed_images.SMALLEST_SCALE
+    assert scale.min() >= _segment_maps.SMALLEST_SCALE
     assert scipy.stats.kstest(rotation, "norm", (0, 10)).pvalue > 1e-3
     assert scipy.stats.kstest(np.abs(translation), "beta", (1, 10)).pvalue > 1e-3
     assert 0.47 < (translation > 0).mean() < 0.53
@@ -43,7 +43,7 @@ def test_maps_follow_their_distributions():
 
 def test_a_tiny_or_negative_scale_is_drawn_again():
     store = build(realisations=20, tasks=30, train_per_task=1, scale_sd=5.0)
-    assert store.scale.values.min() >= transformed_images.SMALLEST_SCALE
+    assert store.scale.values.min() >= _segment_maps.SMALLEST_SCALE
 
 
 def test_strength_multiplies_the_maps_of_the_same_draws():
@@ -190,3 +190,91 @@ def test_cifar_10():
         np.testing.assert_allclose(
             task.test.inputs[0, 0, ..., channel], _affine.warp(grey, operator)[0, ..., 0], atol=1e-6
         )
+
+
+IRREGULAR = {"schedule": "irregular", "tasks_per_segment": 5, "shortest_segment": 4}
+RECURRING = {"concepts": 3, "tasks_per_segment": 4, "shortest_segment": 2, "tasks": 30}
+
+
+def both(settings):
+    """A stream whose segments come back, and its twin."""
+    return [build(schedule=name, **settings) for name in ("recurring", "recurring-twin")]
+
+
+def test_a_concept_that_comes_back_has_its_map_again_and_a_twin_a_fresh_one():
+    store, twin = both(RECURRING)
+    for name in MAP:
+        one, other = store[name].values, twin[name].values
+        np.testing.assert_array_equal(one[:, [0, 1, 3]], one[:, [2, 4, 6]])
+        np.testing.assert_array_equal(one[:, [0, 1, 3]], other[:, [0, 1, 3]])
+        assert all(len(set(row)) == len(row) for row in other)
+    assert (store.scale[:, 0] != 1).all()  # the map of the warm-up would come back to all
+    np.testing.assert_array_equal(store.train_index, twin.train_index)
+
+
+def test_a_twin_is_the_stream_until_something_comes_back():
+    store, twin = both(RECURRING)
+    for realisation in range(3):
+        third = int(np.flatnonzero(store["shift"][realisation])[1])
+        tasks = [
+            [transformed_images.task(one, [realisation], t) for one in (store, twin)]
+            for t in range(third + 1)
+        ]
+        for one, other in tasks[:third]:
+            for left, right in zip(one.train + one.test, other.train + other.test, strict=True):
+                assert left.tobytes() == right.tobytes()
+        assert (tasks[third][0].train.inputs != tasks[third][1].train.inputs).any()
+        np.testing.assert_array_equal(tasks[third][0].train.targets, tasks[third][1].train.targets)
+
+
+def test_a_mixture_has_rows_from_the_map_before_and_the_share_of_river():
+    store = build(drift_width=3, train_per_task=1000, tasks=40, **IRREGULAR)
+    share, shift = store["new_share"].values, store["shift"].values
+    for realisation in range(4):
+        first = int(np.flatnonzero(shift[realisation])[0])
+        for t in range(first, first + 4):
+            task = transformed_images.task(store, [realisation], t)
+            for batch, index in (
+                (task.train, store.train_index.values[realisation, t]),
+                (task.test, np.flatnonzero(store.split.values == 2)),
+            ):
+                old, new = (warp(store, realisation, k, index) for k in (0, 1))
+                is_new = (batch.inputs[0] == new).all(axis=(1, 2, 3))
+                assert (is_new | (batch.inputs[0] == old).all(axis=(1, 2, 3))).all()
+                assert is_new.sum() in within(len(is_new), share[realisation, t])
+    np.testing.assert_array_equal(
+        store.train_index, build(train_per_task=1000, tasks=40, **IRREGULAR).train_index
+    )
+
+
+def warp(store, realisation, segment, index):
+    """The images under the map of a segment."""
+    parameters = [store[name].values[realisation, segment] for name in MAP]
+    operator = _affine.interpolation(_affine.matrix(*parameters, 8, 8), 8, 8)
+    return _affine.warp(store.images.values[index], operator)
+
+
+def within(number, share):
+    """The counts that a binomial law allows."""
+    low, high = scipy.stats.binom(number, share).interval(1 - 1e-4)
+    return range(int(low), int(high) + 1)
+
+
+def test_a_morph_is_under_the_map_between_the_maps():
+    store = build(drift_width=3, drift_mode="morph", tasks=40, **IRREGULAR)
+    store["new_share"][:] = np.where(store["new_share"] < 1, 0.5, 1)
+    first = int(np.flatnonzero(store["shift"][0])[0])
+    means = [store[name].values[0, :2].mean() for name in MAP]
+    operator = _affine.interpolation(_affine.matrix(*means, 8, 8), 8, 8)
+    task = transformed_images.task(store, [0], first)
+    expected = _affine.warp(store.images.values[store.train_index.values[0, first]], operator)
+    np.testing.assert_allclose(task.train.inputs[0], expected, rtol=0, atol=1e-6)
+
+
+def test_a_realisation_for_tuning_has_the_rows_of_the_same_number():
+    drifts = {"drift_width": 2, "tasks": 12, **IRREGULAR}
+    one, other = build(realisations=3, **drifts), build(first_realisation=2, **drifts)
+    for t in range(12):
+        left = transformed_images.task(one, [2], t).train
+        right = transformed_images.task(other, [0], t).train
+        np.testing.assert_array_equal(left.inputs, right.inputs)

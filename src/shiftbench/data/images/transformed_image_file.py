@@ -6,6 +6,7 @@ which are read as for image-file. Validation images are some of the test images.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -16,8 +17,10 @@ from annotated_types import Ge
 from shiftbench.core.errors import UserError
 from shiftbench.core.facts import Facts
 from shiftbench.data.images import _user_image_store, transformed_images
+from shiftbench.data.images._segment_maps import Transformations
 from shiftbench.data.images._user_image_store import UserImageSettings
-from shiftbench.data.images.transformed_images import Transformations, problem, task, view
+from shiftbench.data.images.transformed_images import problem, task, view
+from shiftbench.data.segments import excluded
 
 FACTS = Facts(
     gives={
@@ -30,13 +33,18 @@ FACTS = Facts(
     varies=("transformations", "orders of the images"),
 )
 
-__all__ = ["Settings", "build", "look", "problem", "task", "view"]
+__all__ = ["Settings", "build", "look", "problem", "task", "unsupported", "view"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(UserImageSettings, Transformations):
     validation: Annotated[int, Ge(0)] = 0
     """Number of test images, of each class in proportion, that serve for validation."""
+
+
+def unsupported(settings: Settings) -> Iterator[str]:
+    """Yield each reason why these settings exclude each other, with its remedy."""
+    yield from excluded(settings)
 
 
 def look(settings: Settings, path: Path) -> None:

@@ -29,7 +29,7 @@ def draw(study: StudyResults) -> Figure:
     height = 0.75 + IMAGES * ROW_INCHES
     figure = figure_style.figure(height * len(study.streams), caption(study))
     # The same number for all streams, so that all images have the same size.
-    columns = min(SEGMENTS, max(store.sizes["segment"] for store in study.streams.values()))
+    columns = min(SEGMENTS, max(_segments(store) for store in study.streams.values()))
     for name, block in figure_style.divide(figure, study.streams):
         store = study.streams[name]
         block.suptitle(figure_style.stream_title(name, store), x=0.01, ha="left", size=10)
@@ -49,16 +49,22 @@ def caption(study: StudyResults) -> str:
 
 
 def _draw_stream(block: SubFigure, store: xr.Dataset, columns: int) -> None:
-    rows, segments = _examples(store), range(min(columns, store.sizes["segment"]))
+    rows, segments = _examples(store), range(min(columns, _segments(store)))
     view = provenance.reader(store).view
     panels = block.subplots(len(rows), columns, squeeze=False)
     for axes in panels.ravel():
         axes.set_axis_off()
     for segment in segments:
-        tasks = np.flatnonzero(store["segment_of_task"].values == segment)
-        for axes, image in zip(panels[:, segment], view(store, 0, tasks[0], rows), strict=True):
+        tasks = np.flatnonzero(store["segment_of_task"].values[0] == segment)
+        # The last task: a drift to the map of the segment is over by then.
+        for axes, image in zip(panels[:, segment], view(store, 0, tasks[-1], rows), strict=True):
             _pictures.show(axes, image)
         panels[0, segment].set_title(_label(store, segment, tasks), size=8, loc="center")
+
+
+def _segments(store: xr.Dataset) -> int:
+    """Return the number of segments of the first realisation."""
+    return int(store["segment_of_task"].values[0, -1]) + 1
 
 
 def _examples(store: xr.Dataset) -> np.ndarray:
