@@ -15,7 +15,6 @@ from shiftbench.evaluation.scoring import alarms, shift_probabilities
 from tests.evaluation.scoring import stores
 
 NAMES = [row.name for row in metrics.METRICS]
-WINDOW = {True: 50, False: 2}
 
 
 def score(name, run, stream):
@@ -41,9 +40,23 @@ def decided(flags, stream, **infos):
     return stores.run_store(np.zeros((1, *flags.shape[:2])), ["m"], stream, "v", [["x", {}]], infos)
 
 
-def cases(number=60, tasks=14, seed=1):
+def test_windows_are_shorter_than_half_a_segment():
+    shift = np.zeros((2, 300), bool)
+    for segment, rows, many in (
+        (300, (10, 50), (1, 2)),
+        (30, (10, 15), (1, 2)),
+        (3, (1, 1), (1, 1)),
+    ):
+        shift[:] = (np.arange(300) % segment == 0) & (np.arange(300) > 0)
+        assert alarms.horizon(stream_of(shift)) == rows
+        assert alarms.horizon(stream_of(shift, one_row=False)) == many
+    shift[:] = True  # segments of one task
+    assert alarms.horizon(stream_of(shift)) == (1, 1)
+
+
+def cases(number=60, tasks=14, seed=1, shifts=0.1):
     random = np.random.default_rng(seed)
-    shift, flags = random.random((2, number, tasks)) < np.array([0.18, 0.25])[:, None, None]
+    shift, flags = random.random((2, number, tasks)) < np.array([shifts, 0.25])[:, None, None]
     shift[:, 0] = flags[:, 0] = False
     return shift, flags
 
@@ -80,7 +93,7 @@ def test_every_metric_of_alarms_equals_brute_force(one_row, drifts):
     if drifts:
         ends[shift] += np.random.default_rng(3).integers(0, 4, shift.sum())
     stream = stream_of(shift, one_row, ends if drifts else None)
-    run, window = decided(flags, stream), WINDOW[one_row]
+    run, window = decided(flags, stream), alarms.horizon(stream).window
     got = {name: score(name, run, stream) for name in NAMES[:7]}
     for s in range(len(shift)):
         waits, true, free = by_hand(shift[s], ends[s], flags[s], window)
@@ -89,7 +102,7 @@ def test_every_metric_of_alarms_equals_brute_force(one_row, drifts):
         below = [d for d, alive in enumerate(curve) if alive <= 0.5 + 1e-9]
         longest = 1 + max((wait for wait, _ in waits), default=0)
         expected = {
-            "alarm_f1": 2 * true / (raised + len(waits)) if raised + len(waits) else np.nan,
+            "alarm_f1": 2 * true / (raised + len(waits)) if raised + len(waits) else 1,
             "episode_recall": true / len(waits) if waits else np.nan,
             "false_alarm_rate": 1000 * (raised - true) / 13,
             "false_alarm_rate_unchanged": 1000 * here / len(free) if free else np.nan,
@@ -233,11 +246,13 @@ def test_run_lengths_say_how_probable_a_recent_shift_is():
 def test_scores_of_the_probability_of_a_recent_shift():
     shift, flags = cases(8, 30)
     stream = stream_of(shift)
-    run = decided(flags, stream)
+    run, m = decided(flags, stream), alarms.horizon(stream).recent
+    assert m > 1
     true, said = (
-        np.array([[one[max(0, t - 9) : t + 1].any() for t in range(1, 30)] for one in each], float)
+        np.array([[one[max(0, t - m + 1) : t + 1].any() for t in range(1, 30)] for one in each])
         for each in (shift, flags)
     )
+    true, said = true.astype(float), said.astype(float)
     assert score("shift_within_brier", run, stream) == pytest.approx(((said - true) ** 2).mean(1))
     p = np.clip(said, 1e-6, 1 - 1e-6)
     log = -(true * np.log(p) + (1 - true) * np.log(1 - p)).mean(1)

@@ -50,3 +50,21 @@ def test_what_is_never_found_counts_with_its_longest_wait_and_padding_does_not_c
     np.testing.assert_array_equal(survival.median(wait, ended), [8, np.nan])
     np.testing.assert_array_equal(survival.restricted_mean(wait, ended, 5), [5, np.nan])
     assert survival.median(wait[:, :0], ended[:, :0]).shape == (2,)
+
+
+def test_the_interval_of_the_median_holds_it_and_is_open_where_half_are_not_found():
+    random = np.random.default_rng(3)
+    held = 0
+    for _ in range(200):
+        wait = random.geometric(0.15, 40) - 1  # P(D > 3) > 1/2 > P(D > 4)
+        limit = random.integers(3, 20, 40)
+        ended = wait <= limit
+        middle, low, high = survival.median_interval(np.minimum(wait, limit), ended)
+        assert low <= middle <= high
+        held += low <= 4 <= high
+    assert held >= 180
+    wait, ended = np.array([1, 5, 5, 5, -1]), np.array([True, False, False, False, False])
+    assert survival.median_interval(wait, ended)[::2] == (6, np.inf)
+    assert survival.median_interval(wait[1:], ended[1:]) == (6, 6, np.inf)
+    assert np.isnan(survival.median_interval(wait[:0], ended[:0])).all()
+    assert survival.median_interval(np.full((4, 5), 2), np.ones((4, 5), bool)) == (2, 2, 2)

@@ -1,10 +1,12 @@
-"""Learners that decide about shifts."""
+"""Learners that decide about shifts, and detectors that do not look, of a study."""
 
 from __future__ import annotations
 
 import numpy as np
+import xarray as xr
 
-from shiftbench.evaluation.scoring import segmentation
+from shiftbench.config import components
+from shiftbench.evaluation.scoring import blind_detectors, segmentation
 from shiftbench.evaluation.scoring.results import StudyResults
 
 
@@ -21,3 +23,34 @@ def of_stream(study: StudyResults, stream: str) -> dict[str, np.ndarray]:
     """Return `inferred` of each learner that decides about shifts."""
     shifts = {name: inferred(study, stream, name) for name in study.learners}
     return {name: flags for name, flags in shifts.items() if flags is not None}
+
+
+def runs(study: StudyResults, stream: str) -> dict[str, xr.Dataset]:
+    """Return the run of each learner that decides about shifts and has a seed that did not fail."""
+    of_all = {name: study.run(stream, name) for name in study.learners}
+    return {
+        name: run for name, run in of_all.items() if segmentation.decides(run) and run.sizes["seed"]
+    }
+
+
+def blind(study: StudyResults, stream: str) -> dict[str, xr.Dataset]:
+    """Return the run of each detector that does not look, for the seeds of any learner."""
+    seen = {
+        int(seed): int(realisation)
+        for learner in study.learners
+        for seed, realisation in _realisations(study.run(stream, learner))
+    }
+    seeds = sorted(seen)
+    realisation = xr.DataArray([seen[seed] for seed in seeds], {"seed": seeds}, ("seed",))
+    return blind_detectors.stores(study.streams[stream], realisation)
+
+
+def scored(study: StudyResults, stream: str, run: xr.Dataset, metric: str) -> np.ndarray:
+    """Return a metric of a finished run on the seeds of the study [seed]; NaN without a run."""
+    values = components.load_metric(metric).score(run, study.streams[stream])
+    of_run = xr.DataArray(values, {"seed": run["seed"].values}, ("seed",))
+    return of_run.reindex(seed=study.cube["seed"].values).values
+
+
+def _realisations(run: xr.Dataset) -> zip:
+    return zip(run["seed"].values, run["realisation"].values, strict=True)

@@ -12,9 +12,9 @@ import pandas as pd
 
 from shiftbench.config import bibliography, provenance
 from shiftbench.core.facts import Facts
-from shiftbench.evaluation.artefacts import _series
+from shiftbench.evaluation.artefacts import _detectors, _series
 from shiftbench.evaluation.metrics import changepoints
-from shiftbench.evaluation.scoring import paper_numbers, segmentation
+from shiftbench.evaluation.scoring import blind_detectors, paper_numbers
 from shiftbench.evaluation.scoring.results import StudyResults
 
 FACTS = Facts(
@@ -27,15 +27,15 @@ FACTS = Facts(
 PAPER = "vandenburg2020tcpd"
 ORACLE = "-oracle"
 """Ending in published.yaml of methods with the best score of a grid."""
-NONE = "no changepoint"
 SCORES = {"cover": "cover", "f1": "F1"}
 SHOWN = " / "
 
 
 def tabulate(study: StudyResults) -> pd.DataFrame:
-    """Return one row per series: cover and F1 of our methods, no changepoint, published methods.
+    """Return one row per series: cover and F1 of our methods, blind detectors, published methods.
 
-    Names of published methods are in brackets. The last row is the mean over the series without a
+    Blind detectors (`scoring.blind_detectors`) do not look: `never` has no changepoint. Names of
+    published methods are in brackets. The last row is the mean over the series without a
     missing score.
     """
     rows = [_row(study, stream) for stream in study.streams]
@@ -76,14 +76,14 @@ def caption(study: StudyResults) -> str:
         paper = f" In brackets: {bibliography.short(PAPER)}, {what}; -: it has no number."
     return (
         f"Cover / F1 with a margin of {changepoints.MARGIN}, against all annotators, higher is"
-        f" better; {of}. Last row: mean over the series for which every column has a number.{paper}"
+        f" better; {of}. {blind_detectors.SAYS} Last row: mean over the series for which every column has a number.{paper}"
         f" {study.budget()}"
     )
 
 
 def _row(study: StudyResults, stream: str) -> dict[str, object]:
     columns = {study.label(name): _ours(study, stream, name) for name in study.learners}
-    columns |= {NONE: _no_changepoint(study, stream)} | _published(study, stream)
+    columns |= _blind(study, stream) | _published(study, stream)
     scores = {
         f"{column} {SCORES[metric]}": of_column.get(metric, np.nan)
         for column, of_column in columns.items()
@@ -100,15 +100,17 @@ def _ours(study: StudyResults, stream: str, learner: str) -> dict[str, float]:
     return {k: float(summary(v)) for k, v in scores.items() if not np.isnan(v).all()}
 
 
-def _no_changepoint(study: StudyResults, stream: str) -> dict[str, float]:
-    """Return the scores of a segmentation without changes."""
-    runs = [study.run(stream, learner) for learner in study.learners]
-    compared = (segmentation.compared(run, study.streams[stream]) for run in runs)
-    for true in (pair.true for pairs in compared for pair in pairs or ()):
-        none = np.zeros(true.shape[1], bool)
-        f1 = segmentation.f1(none, true, changepoints.MARGIN)
-        return {"cover": segmentation.cover(none, true), "f1": f1}
-    return {}
+def _blind(study: StudyResults, stream: str) -> dict[str, dict[str, float]]:
+    """Return the scores of the detectors that do not look, which are those of every seed."""
+    runs = _detectors.blind(study, stream)
+    scores = {
+        name: {metric: _detectors.scored(study, stream, run, metric) for metric in SCORES}
+        for name, run in runs.items()
+    }
+    return {
+        name: {k: float(np.nanmean(v)) for k, v in of_one.items() if not np.isnan(v).all()}
+        for name, of_one in scores.items()
+    }
 
 
 def _published(study: StudyResults, stream: str) -> dict[str, dict[str, float]]:

@@ -1,8 +1,8 @@
 """Metrics of detection on line: of alarms as they are raised, and of the probability of a shift.
 
-What an alarm is, which one is true, and the numbers m and w are in `scoring.alarms`: m = 1 and
-w = 2 for tasks of many rows, m = 10 and w = 50 for tasks of one row. All are per seed, and NaN for
-learners that make no decisions about shifts. Delays are NaN for a seed without shifts.
+What an alarm is, which one is true, and the numbers m and w are in `scoring.alarms`: at most m = 1
+and w = 2 for tasks of many rows, m = 10 and w = 50 for tasks of one row. All are per seed, and NaN
+for learners that make no decisions about shifts. Delays are NaN for a seed without shifts.
 """
 
 from __future__ import annotations
@@ -67,8 +67,9 @@ def episode_recall(of: Judged) -> np.ndarray:
 
 
 def alarm_f1(of: Judged) -> np.ndarray:
-    """Return 2 true alarms / (alarms + shifts); NaN where there are neither."""
-    return _ratio(2 * of.true, of.raised + of.shifts)
+    """Return 2 true alarms / (alarms + shifts); 1 where there are neither: silence is right."""
+    both = of.raised + of.shifts
+    return np.where(both > 0, 2 * of.true / np.maximum(both, 1), 1.0)
 
 
 def restricted_delay(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:

@@ -14,7 +14,8 @@ takes several tasks, after its last one. There is at most one true alarm for a s
 false, late ones too.
 
 m and w depend on what a task is. A task of many rows shows at once whether it has shifted. One row
-shows little: no learner knows after one row of a new level that it is one.
+shows little: no learner knows after one row of a new level that it is one. Neither is more than
+half a mean segment: with longer windows any alarm would find some shift.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ class Horizon(NamedTuple):
 
 
 ROWS = Horizon(recent=10, window=50)
-"""For tasks of one row."""
+"""The most for tasks of one row."""
 TASKS = Horizon(recent=1, window=2)
-"""For tasks of many rows."""
+"""The most for tasks of many rows."""
 
 
 class Episodes(NamedTuple):
@@ -106,8 +107,10 @@ class Curve(NamedTuple):
 
 
 def horizon(stream: xr.Dataset) -> Horizon:
-    """Return m and w for a stream."""
-    return ROWS if "one-row" in declared.words(stream, "gives") else TASKS
+    """Return m and w for a stream: at least 1, at most half a mean segment."""
+    most = ROWS if "one-row" in declared.words(stream, "gives") else TASKS
+    half = max(shift_matching.mean_segment([stream["shift"].values]) // 2, 1)
+    return Horizon(min(most.recent, half), min(most.window, half))
 
 
 def raised(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray | None:

@@ -95,8 +95,8 @@ def compared(run: xr.Dataset, stream: xr.Dataset) -> list[Compared] | None:
         true = stream["shift"].values[run["realisation"].values.astype(int)]
         return [Compared(found, mark[None]) for found, mark in zip(flags, true, strict=True)]
     point = stream["annotated_index"].values
-    true = _at_points(stream["annotation"].values, point)
-    return [Compared(found, true) for found in _at_points(flags, point)]
+    true = at_points(stream["annotation"].values, point)
+    return [Compared(found, true) for found in at_points(flags, point)]
 
 
 def scored(
@@ -185,7 +185,7 @@ def _info(run: xr.Dataset, name: str) -> np.ndarray:
     return run[f"info_{name}"].transpose("seed", "task", "hypothesis").values
 
 
-def _at_points(flags: np.ndarray, point: np.ndarray) -> np.ndarray:
+def at_points(flags: np.ndarray, point: np.ndarray) -> np.ndarray:
     """Return flags [..., task] by the points [task] of their tasks, [..., point]."""
     by_point = np.zeros((*flags.shape[:-1], point.max() + 1), bool)
     np.logical_or.at(by_point, (..., point), flags)

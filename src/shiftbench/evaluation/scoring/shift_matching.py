@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -40,6 +41,12 @@ def compared(inferred: np.ndarray, true: np.ndarray, margin: int) -> MatchCounts
 def truth(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
     """Return the true shifts [seed, task] bool of the realisations that a run's seeds saw."""
     return stream["shift"].values[run["realisation"].values.astype(int)].astype(bool)
+
+
+def mean_segment(marks: Sequence[np.ndarray]) -> int:
+    """Return the mean length of a segment, rounded; marks: true shifts [sequence, place] each."""
+    segments = sum(one.shape[0] + int(one[:, 1:].sum()) for one in marks)
+    return max(1, round(sum(one.size for one in marks) / segments))
 
 
 def count_matched(inferred: np.ndarray, true: np.ndarray, margin: int) -> int:

@@ -10,8 +10,12 @@ so that rows may have different numbers of waits.
 
 from __future__ import annotations
 
-import numpy as np
+import warnings
 
+import numpy as np
+from scipy import stats
+
+LEVEL = 0.95
 ROUNDING = 1e-9
 """Distance from one half that is rounding of a product."""
 
@@ -41,6 +45,31 @@ def median(wait: np.ndarray, ended: np.ndarray) -> np.ndarray:
     half = curve <= 0.5 + ROUNDING
     middle = np.where(half.any(axis=-1), half.argmax(axis=-1), longest)
     return np.where(np.isnan(curve[..., 0]), np.nan, middle)
+
+
+def median_interval(wait: np.ndarray, ended: np.ndarray) -> tuple[float, float, float]:
+    """Return the median of all waits together, and the ends of its 95 % interval.
+
+    wait, ended: of any shape. The ends are where the band of the curve (Greenwood's variance of the
+    log of its log) passes one half (R. Brookmeyer and J. Crowley, 1982); infinite where it does
+    not. As if waits were independent.
+    """
+    counted = wait >= 0
+    wait, ended = wait[counted].astype(float), ended[counted]
+    middle = float(median(wait.astype(int), ended))
+    if not ended.any():
+        return middle, middle, np.inf if len(wait) else np.nan
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # at 0 and 1 the band has no width
+        curve = stats.ecdf(stats.CensoredData(wait[ended], right=wait[~ended])).sf
+        band = curve.confidence_interval(LEVEL, method="log-log")
+    ends = [
+        np.where(np.isnan(side.probabilities), curve.probabilities, side.probabilities)
+        for side in (band.low, band.high)
+    ]
+    passed = [curve.quantiles[end <= 0.5 + ROUNDING] for end in ends]
+    low, high = (float(d[0]) if len(d) else np.inf for d in passed)
+    return middle, min(low, middle), max(high, middle)
 
 
 def restricted_mean(wait: np.ndarray, ended: np.ndarray, limit: int) -> np.ndarray:

@@ -27,8 +27,9 @@ FROM_SCORES = ("claims", "neighbours", "regime-table", "score-table")
 NEEDS_RUNS = {
     "average-accuracy": "the spread within segments is of scores by task",
     "changepoint-dates": "the dates and the sizes of changes are in the streams",
-    "changepoint-table": "the score of no changepoint needs the series",
+    "changepoint-table": "the scores of detectors that do not look need the series",
     "continual-table": "the settings that won are read from the runs",
+    "detection-table": "alarms on line are read from the runs",
     "published-table": "the printed numbers are found by the specs of streams and runs",
     "referral-table": "the printed numbers are found by the specs of streams and runs",
     "regression-table": "the units of targets are in the streams",

@@ -1,0 +1,243 @@
+"""Detection by method beside detectors that do not look: on line and in hindsight.
+
+The metrics on line are those of `metrics.alarms`, whether the study has them or not; those in
+hindsight are the study's own. F1 and cover, which neither a silent nor a restless detector wins,
+are compared with the best clock: the best mean among the detectors that neither look nor know the
+phase. All streams together: the mean over the streams, paired by seed, or by stream in a study of
+one seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from shiftbench.config import components
+from shiftbench.core.facts import Facts
+from shiftbench.evaluation import table_files
+from shiftbench.evaluation.artefacts import _detectors
+from shiftbench.evaluation.scoring import (
+    alarms,
+    blind_detectors,
+    comparison,
+    ranking,
+    statistics,
+    survival,
+)
+from shiftbench.evaluation.scoring.comparison import ALPHA
+from shiftbench.evaluation.scoring.results import StudyResults
+
+FACTS = Facts(requires=("shifts",), refuses=("counts", "blocks"), from_learner=("changes",))
+
+ONLINE = (
+    "alarm_f1",
+    "episode_recall",
+    "false_alarm_rate",
+    "restricted_delay",
+    "alarm_area",
+    "shift_within_skill",
+)
+COMPARED = ("alarm_f1", "jump_f1", "f1", "cover")
+MEDIAN = "median_delay"
+ALL = "all streams"
+SHOWN = 3
+"""Largest number of streams that the table for reading shows one by one."""
+OVER = "_over_clock"
+
+
+class Block(NamedTuple):
+    """Scores of one stream, or of all together, by detector and then metric [seed].
+
+    waits: tasks until the first alarm after each shift, and whether it came, by detector.
+    """
+
+    stream: str
+    scores: Mapping[str, Mapping[str, np.ndarray]]
+    waits: Mapping[str, tuple[np.ndarray, np.ndarray]]
+
+
+def tabulate(study: StudyResults) -> pd.DataFrame:
+    """Return one row per stream and detector, with mean, low and high of each metric.
+
+    learner: the method's name, empty for detectors that do not look. METRIC_over_clock: the method
+    minus the best clock, above 0 where it is better, with its interval and p (paired t test, Holm's
+    method over the methods of the stream). With several streams the last rows are of all together.
+    Raises UserError where no method decides about shifts.
+    """
+    blocks = [_block(study, stream) for stream in study.streams]
+    if not any(set(block.scores) - set(blind_detectors.NAMES) for block in blocks):
+        raise study.lacking("detection-table", "a learner that decides about shifts")
+    if len(blocks) > 1:
+        blocks.append(_together(blocks))
+    return pd.DataFrame([row for block in blocks for row in _rows(study, block)])
+
+
+def shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table for reading: a number with its interval in one cell, verdicts in words."""
+    if table["stream"].nunique() > SHOWN + 1:
+        table = table[table["stream"] == ALL]
+    names = [name for name in table if f"{name}_low" in table and table[name].notna().any()]
+    cells = {
+        name.replace(OVER, " minus clock").replace("_", " "): [
+            _cell(row, name) for _, row in table.iterrows()
+        ]
+        for name in names
+    }
+    readable = table[["stream", "detector"]].assign(**cells)
+    return table_files.without_constant(readable, ["stream"]).reset_index(drop=True)
+
+
+def caption(study: StudyResults) -> str:
+    """Describe the rows, the columns, the number of runs and the reductions."""
+    horizons = {alarms.horizon(store) for store in study.streams.values()}
+    windows = " or ".join(sorted(f"{one.window} (m = {one.recent})" for one in horizons))
+    hindsight = [name for name in _metrics(study) if name not in ONLINE]
+    late = f" In hindsight: {', '.join(name.replace('_', ' ') for name in hindsight)}."
+    return (
+        f"{blind_detectors.SAYS} On line, as alarms are raised: w = {windows} tasks; median delay:"
+        " of all shifts together (Kaplan-Meier; inf: the interval is open, as half are not found)."
+        f"{late * bool(hindsight)} Other numbers: mean over seeds, in brackets its"
+        f" {statistics.described(*_metrics(study))}. Minus clock: above 0 where the method is better"
+        " than the best of never, always, clock and two halves, paired by seed (by stream, of one"
+        " seed); ahead or behind: p < 0.05 (paired t test, Holm's method over the methods)."
+        f"{_together_note(study)} {study.budget()}"
+    )
+
+
+def _together_note(study: StudyResults) -> str:
+    if len(study.streams) == 1:
+        return ""
+    only = " alone" if len(study.streams) > SHOWN else ""
+    return f" All {len(study.streams)} streams together{only}: each counts alike."
+
+
+def _metrics(study: StudyResults) -> list[str]:
+    """Return the metrics on line, and the study's own of detection that have a direction."""
+    own = [
+        name
+        for name in study.metrics
+        if "changes" in components.metric(name).possible("from_learner")
+        and components.metric(name).better
+    ]
+    return list(dict.fromkeys([*ONLINE, *(name for name in own if name != MEDIAN)]))
+
+
+def _block(study: StudyResults, stream: str) -> Block:
+    """Score all detectors of a stream."""
+    runs: dict[str, xr.Dataset] = _detectors.runs(study, stream) | _detectors.blind(study, stream)
+    scores, waits = {}, {}
+    for name, run in runs.items():
+        scores[name] = {
+            metric: _detectors.scored(study, stream, run, metric) for metric in _metrics(study)
+        }
+        if judged := alarms.judged(run, study.streams[stream]):
+            waits[name] = judged.wait.ravel(), judged.found.ravel()
+    return Block(stream, scores, waits)
+
+
+def _together(blocks: list[Block]) -> Block:
+    """Return the mean over streams of each seed or, of one seed, the scores of each stream.
+
+    Detectors without a run on every stream are left out.
+    """
+    names = [name for name in blocks[0].scores if all(name in one.scores for one in blocks)]
+    scores: dict[str, dict[str, np.ndarray]] = {}
+    for name in names:
+        cube = {
+            metric: np.stack([one.scores[name][metric] for one in blocks])
+            for metric in blocks[0].scores[name]
+        }
+        scores[name] = {metric: _units(values) for metric, values in cube.items()}
+    waits = {
+        name: (
+            np.concatenate([one.waits[name][0] for one in blocks]),
+            np.concatenate([one.waits[name][1] for one in blocks]),
+        )
+        for name in names
+        if all(name in one.waits for one in blocks)
+    }
+    return Block(ALL, scores, waits)
+
+
+def _units(values: np.ndarray) -> np.ndarray:
+    """Return the means over streams [seed] of values [stream, seed] or, of one seed, [stream].
+
+    A seed without a score on one of the streams has none.
+    """
+    return values[:, 0] if values.shape[1] == 1 else values.mean(axis=0)
+
+
+def _rows(study: StudyResults, block: Block) -> list[dict[str, object]]:
+    over = {metric: _over(block, metric) for metric in _metrics(study) if metric in COMPARED}
+    rows = []
+    for name, scores in block.scores.items():
+        is_blind = name in blind_detectors.NAMES
+        row: dict[str, object] = {
+            "stream": block.stream,
+            "detector": name if is_blind else study.label(name),
+            "learner": "" if is_blind else name,
+        }
+        for metric, values in scores.items():
+            of_seeds = statistics.interval(values, statistics.bounds(metric))
+            row |= _with_ends(metric, of_seeds.mean, of_seeds.low, of_seeds.high)
+            if metric == "false_alarm_rate":
+                row |= _with_ends(MEDIAN, *_median(block, name))
+            if metric in over:
+                row |= over[metric].get(name, {})
+        rows.append(row)
+    return rows
+
+
+def _median(block: Block, name: str) -> tuple[float, float, float]:
+    """Return the median delay of all shifts together, with its interval."""
+    return survival.median_interval(*block.waits.get(name, (np.zeros(0, int), np.zeros(0, bool))))
+
+
+def _over(block: Block, metric: str) -> dict[str, dict[str, object]]:
+    """Return the columns of the comparison with the best clock, by method."""
+    scores = {name: of_one[metric] for name, of_one in block.scores.items()}
+    clocks = ranking.best_first({name: scores[name] for name in blind_detectors.BLIND}, metric)
+    methods = [
+        name
+        for name, values in scores.items()
+        if name not in blind_detectors.NAMES and not np.isnan(values).all()
+    ]
+    if not clocks or not methods:
+        return {}
+    best = next(iter(clocks))
+    leads = [ranking.better(metric, scores[name], clocks[best]) for name in methods]
+    p = comparison.corrected([one.p for one in leads])
+    key = f"{metric}{OVER}"
+    return {
+        name: {
+            **_with_ends(key, lead.difference.mean, lead.difference.low, lead.difference.high),
+            f"{key}_p": float(corrected),
+            f"{key}_is": best,
+        }
+        for name, lead, corrected in zip(methods, leads, p, strict=True)
+    }
+
+
+def _with_ends(name: str, middle: float, low: float, high: float) -> dict[str, object]:
+    return {name: middle, f"{name}_low": low, f"{name}_high": high}
+
+
+def _cell(row: pd.Series, name: str) -> str:
+    """Return "mean [low, high]", for a comparison with its verdict."""
+    mean, low, high = (row[key] for key in (name, f"{name}_low", f"{name}_high"))
+    if np.isnan(mean):
+        return ""
+    of_rate = name in ("false_alarm_rate", MEDIAN)
+    text = table_files.interval(mean, low, high, 1 if of_rate else 3)
+    return text if not name.endswith(OVER) else f"{text}, {verdict(mean, row[f'{name}_p'])}"
+
+
+def verdict(difference: float, p: float) -> str:
+    """Return ahead, behind or unresolved for a difference and its corrected p."""
+    if not p < ALPHA:
+        return "unresolved"
+    return "ahead" if difference > 0 else "behind"
