@@ -24,7 +24,8 @@ ENTRY = Dataset("t", "l", "c", {})
 def made(view: View, after_gap=GAPS, d: int = 2):
     value = np.random.default_rng(0).normal(size=(1, 50, d))
     names = [f"s{number}" for number in range(d)]
-    return stored("made", Series(value, np.arange(50), names, "1", "unknown", [], after_gap=after_gap), view, ENTRY)  # fmt: skip
+    whole = Series(value, np.arange(50), names, "1", "unknown", [], after_gap=after_gap)
+    return stored("made", whole, view, ENTRY)
 
 
 def by_loop(view: View, value: np.ndarray, after_gap: list[int]) -> list[tuple[int, list]]:

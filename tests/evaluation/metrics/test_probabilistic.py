@@ -8,6 +8,7 @@ import xarray as xr
 from scipy import integrate, optimize, stats
 
 from shiftbench.config import components
+from shiftbench.core.errors import UserError
 from shiftbench.core.interface import Batch, Gaussian, LearnerError, StudentT
 from shiftbench.evaluation.scoring import crps, energy_score, student_t_tail
 from shiftbench.evaluation.scoring.marginals import Marginals
@@ -84,7 +85,10 @@ def test_the_interval_ends_at_the_quantiles(normal):
     assert found == pytest.approx([np.mean(golden)], rel=1e-8)
 
 
-@pytest.mark.parametrize("name", ["crps", "interval_score", "energy_score", "coverage_50", "pit"])
+@pytest.mark.parametrize(
+    "name",
+    ["crps", "interval_score", "energy_score", "coverage_50", "pit", "predicted_correlation"],
+)
 def test_rows_are_scored_alike_alone_and_together_and_masked_ones_not_at_all(name):
     score = metric(name).score
     weights, df = np.log(SOME.dirichlet([1, 1, 1], size=4)), np.full((4, 3), 5.0)
@@ -152,3 +156,15 @@ def test_pit_distance_is_that_of_kolmogorov_and_smirnov():
     found = metric("pit_distance").score(run, xr.Dataset())
     golden = [stats.kstest(v, "uniform").statistic for v in (values[0], values[1, :25])]
     assert found == pytest.approx(golden)
+
+
+def test_the_predicted_correlation_is_that_of_the_mixture():
+    """Of many draws of a mixture of two normals whose means lie on a line."""
+    mean = np.array([[0.0, 0.0], [3.0, 1.0]])[None, :, None]
+    predicted = Gaussian(np.log([[0.4, 0.6]]), mean, np.ones((1, 2, 1, 2)))
+    covariance = 0.24 * 3 * 1
+    golden = covariance / np.sqrt((1 + 0.24 * 9) * (1 + 0.24))
+    found = metric("predicted_correlation").score(predicted, batch([[[0.0, 0.0]]]))
+    assert found == pytest.approx([golden])
+    with pytest.raises(UserError, match="several targets a row"):
+        metric("predicted_correlation").score(predicted, batch([[[0.0]]]))

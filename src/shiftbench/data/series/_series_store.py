@@ -13,6 +13,7 @@ from was seen, the learner had not learnt from all values before the task.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -184,7 +185,7 @@ def _tasks(name: str, series: Series, view: View) -> tuple[np.ndarray, np.ndarra
     length = series.value.shape[1]
     pieces = [0, *series.after_gap, length]
     starts, rows = [], []
-    for begin, end in zip(pieces, pieces[1:], strict=False):
+    for begin, end in pairwise(pieces):
         start = np.arange(max(begin + view.past, view.history), end, view.rows_per_task)
         size = np.minimum(view.rows_per_task, end - start)
         keep = size >= view.horizon  # the others have no row that is not masked

@@ -129,8 +129,8 @@ def unsupported(settings: Settings) -> Iterator[str]:
         yield "lags is empty; leave it out, or set regressors to constant"
     if settings.horizon > settings.rows_per_task:
         yield (
-            f"with horizon {settings.horizon} the first {settings.horizon - 1} rows of each task are"
-            " left out, since their regressors are older than what has been learnt; raise"
+            f"with horizon {settings.horizon} the first {settings.horizon - 1} rows of each task"
+            " are left out, since their regressors are older than what has been learnt; raise"
             " rows_per_task, or lower horizon"
         )
     if settings.regressors == "neighbours" and (settings.lags, settings.horizon) != ((1,), 1):
@@ -161,6 +161,9 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
     store = stored(settings.dataset, series, view, raw_files.table()[settings.dataset])
     if settings.regressors == "neighbours":
         store = _with_neighbours(store, Path(raw), settings.rings)
+    if settings.dataset == "simulated-correlation":
+        true = _simulated_correlation.correlation()[store["position"].values - 1]
+        store["correlation"] = ("task", true, about("true correlation of each pair of series"))
     return store
 
 

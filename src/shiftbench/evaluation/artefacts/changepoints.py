@@ -10,16 +10,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+from matplotlib.dates import AutoDateLocator
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
-from shiftbench.evaluation.artefacts import _detectors, _series
-from shiftbench.evaluation.scoring import segmentation
+from shiftbench.evaluation.artefacts import _change_lines, _series
 from shiftbench.evaluation.scoring.results import StudyResults
 
 FACTS = Facts(requires=("series",), refuses=("blocks",), from_learner=("changes",))
@@ -35,26 +33,26 @@ MARKS = 0.09
 """Share of a panel's height for the changepoints of a learner."""
 
 TICKS = 5
-FAINT = 0.3
-"""Opacity of the mark of one annotator; marks of several add up."""
 
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
     """Draw the series in the study's order. Raises UserError if no learner finds changes."""
-    learners = _deciding_learners(study)
+    learners = _change_lines.deciding(study, "changepoints")
     return _draw_few(study, learners) if len(study.streams) <= FEW else _draw_many(study, learners)
 
 
 def caption(study: StudyResults) -> str:
     """Describe the lines, the number of runs and the reductions."""
-    known = any(_known_changes(store).any() for store in study.streams.values())
+    known = any(_change_lines.known(store).any() for store in study.streams.values())
     grey = "Grey lines: changes that people marked or that are known, darker where more agree. "
     if len(study.streams) > FEW:
         counts, where = "", "Ticks at the top"
     else:
-        learners = _deciding_learners(study)
-        counts = "".join(f"{_counts(study, stream, learners)}. " for stream in study.streams)
+        learners = _change_lines.deciding(study, "changepoints")
+        counts = "".join(
+            f"{_change_lines.counts(study, stream, learners)}. " for stream in study.streams
+        )
         where = "Marks below"
     return (
         f"{counts}{grey * known}{where}: changes of the most probable segmentation, read backwards"
@@ -70,7 +68,7 @@ def _draw_few(study: StudyResults, learners: list[str]) -> Figure:
     for stream, block in figure_style.divide(figure, study.streams):
         top, below = block.subplots(2, 1, sharex=True, height_ratios=heights)
         _draw_values(top, study, stream, learners)
-        _draw_lines(below, study, stream, learners)
+        _change_lines.draw(below, study, stream, learners)
     return figure
 
 
@@ -97,50 +95,10 @@ def _draw_values(panel: Axes, study: StudyResults, stream: str, learners: list[s
         panel.plot(_series.axis(store), value[:, number], color=colour, lw=0.9, label=name)
     if 1 < value.shape[1] <= len(figure_style.PALETTE):
         panel.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    _draw_known(panel, store)
+    _change_lines.draw_known(panel, store)
     panel.set_ylabel(label)
     panel.margins(x=0.01)
-    panel.set_title(_counts(study, stream, learners))
-
-
-def _counts(study: StudyResults, stream: str, learners: list[str]) -> str:
-    """Return the number of changes that each learner finds, in words."""
-    numbers = [len(_found_changes(study, stream, name)) for name in learners]
-    counts = [
-        f"{study.label(name)} finds {number} change{'s' * (number != 1)}"
-        for name, number in zip(learners, numbers, strict=True)
-    ]
-    return f"{_series.short_name(study, stream)}: {', '.join(counts)}"
-
-
-def _draw_lines(panel: Axes, study: StudyResults, stream: str, learners: list[str]) -> None:
-    """Draw a line per learner, with a mark at each of its changes."""
-    store = study.streams[stream]
-    times = _series.task_times(store)
-    for line, name in enumerate(learners):
-        colour = figure_style.method_style(study, name)["color"]
-        panel.axhline(line, color=colour, lw=0.6, alpha=0.4)
-        changes = times[_found_changes(study, stream, name)]
-        panel.plot(changes, np.full(len(changes), line), "|", ms=15, mew=2.5, color=colour)
-    panel.set_yticks(range(len(learners)), [f"changes by {study.label(name)}" for name in learners])
-    panel.set(ylim=(len(learners) - 0.4, -0.6), xlabel=_series.axis_label(store))
-    panel.tick_params(axis="y", length=0, labelsize=9)
-    panel.spines["left"].set_visible(False)
-    _draw_known(panel, store)
-    if times.dtype.kind == "M":
-        _use_dates(panel, AutoDateLocator())
-
-
-def _deciding_learners(study: StudyResults) -> list[str]:
-    """Return the learners that decide about changes, with a run on every stream."""
-    learners = [
-        name
-        for name in study.learners
-        if all(_detectors.inferred(study, stream, name) is not None for stream in study.streams)
-    ]
-    if not learners:
-        raise study.lacking("changepoints", "a learner that finds changes and did not fail")
-    return learners
+    panel.set_title(_change_lines.counts(study, stream, learners))
 
 
 def _draw_small(panel: Axes, study: StudyResults, stream: str, learners: list[str]) -> None:
@@ -148,7 +106,7 @@ def _draw_small(panel: Axes, study: StudyResults, stream: str, learners: list[st
     value = store["value"].values[0]
     for number in range(value.shape[1]):
         panel.plot(_series.axis(store), value[:, number], color="black", lw=0.7, alpha=0.8)
-    _draw_known(panel, store)
+    _change_lines.draw_known(panel, store)
     span = np.ptp(value) or 1.0
     room = MARKS * (len(learners) + 1)
     panel.set_ylim(value.min() - 0.05 * span, value.max() + span * room / (1 - room))
@@ -160,23 +118,8 @@ def _draw_small(panel: Axes, study: StudyResults, stream: str, learners: list[st
     _set_few_labels(panel, _series.task_times(store))
 
 
-def _draw_known(panel: Axes, store: xr.Dataset) -> None:
-    """Draw a line at each change that a person marked or that is known."""
-    times = _series.task_times(store)
-    for marks in _known_changes(store):
-        for task in np.flatnonzero(marks):
-            panel.axvline(times[task], color=figure_style.MUTED, lw=1.6, alpha=FAINT, zorder=0)
-
-
-def _found_changes(study: StudyResults, stream: str, name: str) -> np.ndarray:
-    """Return the first task of each segment but the first, for the first seed."""
-    changes = segmentation.changepoints(study.run(stream, name))
-    assert changes is not None
-    return changes[0]
-
-
 def _draw_ticks(panel: Axes, study: StudyResults, stream: str, name: str, height: float) -> None:
-    times = _series.task_times(study.streams[stream])[_found_changes(study, stream, name)]
+    times = _series.task_times(study.streams[stream])[_change_lines.found(study, stream, name)[0]]
     panel.plot(
         times, np.full(len(times), height), "|", ms=5, mew=1.4, label=study.label(name),
         color=figure_style.method_style(study, name)["color"],
@@ -187,16 +130,6 @@ def _draw_ticks(panel: Axes, study: StudyResults, stream: str, name: str, height
 def _set_few_labels(panel: Axes, times: np.ndarray) -> None:
     """Label the time axis with as many labels as fit a small panel."""
     if times.dtype.kind == "M":
-        _use_dates(panel, AutoDateLocator(minticks=3, maxticks=TICKS))
+        _change_lines.use_dates(panel, AutoDateLocator(minticks=3, maxticks=TICKS))
     else:
         panel.xaxis.set_major_locator(MaxNLocator(TICKS - 1, integer=True))
-
-
-def _use_dates(panel: Axes, locator: AutoDateLocator) -> None:
-    panel.xaxis.set_major_locator(locator)
-    panel.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))
-
-
-def _known_changes(store: xr.Dataset) -> np.ndarray:
-    """Return the changes that people marked [annotator, task] or that are known [1, task]."""
-    return store["annotation"].values if "annotation" in store else store["shift"].values[:1]

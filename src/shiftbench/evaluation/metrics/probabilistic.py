@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 
+from shiftbench.core.errors import UserError
 from shiftbench.core.interface import Batch, Gaussian, StudentT
 from shiftbench.core.metric import Metric
 from shiftbench.evaluation.metrics._masked_mean import masked_mean
@@ -62,6 +63,29 @@ def first_pit(predictive: Gaussian | StudentT, batch: Batch) -> np.ndarray:
     below = Marginals.of(predictive).cumulative(_targets(batch))[..., 0]
     first = below[np.arange(len(below)), batch.mask.argmax(axis=1)]
     return np.where(batch.mask.any(axis=1), first, np.nan)
+
+
+def mean_correlation(predictive: Gaussian | StudentT, batch: Batch) -> np.ndarray:
+    """Return the predicted correlation [S] of two targets of a row, mean over pairs and rows.
+
+    Of the mixture, from the scale matrices of its components. UserError for one target a row.
+    """
+    d = batch.targets.shape[-1]
+    if d == 1:
+        raise UserError(
+            "predicted_correlation needs several targets a row, but the stream has one; take it"
+            " out of this study, or give it a stream of several series"
+        )
+    weight, mean = np.exp(predictive.log_weights), predictive.mean
+    if isinstance(predictive, Gaussian):
+        scale = predictive.variance[..., None] * np.eye(d)
+    else:
+        scale = predictive.scale
+    off = mean - np.einsum("sh,shnd->snd", weight, mean)[:, None]
+    covariance = np.einsum("sh,shnij->snij", weight, scale + off[..., None] * off[..., None, :])
+    sd = np.sqrt(np.diagonal(covariance, axis1=-2, axis2=-1))
+    correlation = covariance / (sd[..., None] * sd[..., None, :])
+    return masked_mean(correlation[..., *np.triu_indices(d, 1)].mean(axis=-1), batch.mask)
 
 
 def _targets(batch: Batch) -> np.ndarray:
@@ -154,5 +178,16 @@ METRICS = [
         takes=REALS,
         judges=DENSITIES,
         score=first_pit,
+    ),
+    Metric(
+        "predicted_correlation",
+        about="Correlation of two series in the prediction of their next values, mean over pairs.",
+        unit="1",
+        bounds=(-1.0, 1.0),
+        better=None,
+        stage="before",
+        takes=REALS,
+        judges=DENSITIES,
+        score=mean_correlation,
     ),
 ]

@@ -47,7 +47,8 @@ def crps(marginals: Marginals, targets: np.ndarray, mask: np.ndarray) -> np.ndar
     """Return the scores [S, n, d] of targets [S, n, d]; 0 in rows that are masked.
 
     The error is below TOLERANCE times the mean width of the components, and for df < 1.5 below 3
-    times that; mixtures of normals have that of rounding. LearnerError for df <= 1, where E|X - y| is infinite.
+    times that; mixtures of normals have that of rounding. LearnerError for df <= 1, where
+    E|X - y| is infinite.
     """
     if not (marginals.df[marginals.weight > 0] > 1).all():
         raise LearnerError(

@@ -1,4 +1,6 @@
-"""Energy score of predicted vectors, by draws: E|X - y| - E|X - X'| / 2 (Gneiting and Raftery 2007).
+"""Energy score of predicted vectors, by draws: E|X - y| - E|X - X'| / 2.
+
+Source: T. Gneiting and A. E. Raftery, 2007, Eq. 22.
 
 The draws of a row have a key, the bytes of its targets. So they are the same for every method, and
 whatever rows are scored in one call.

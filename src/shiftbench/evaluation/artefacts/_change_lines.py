@@ -1,0 +1,90 @@
+"""Changes in time that learners find, a line for each learner, and those that are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.artefacts import _detectors, _series
+from shiftbench.evaluation.scoring import segmentation
+from shiftbench.evaluation.scoring.results import StudyResults
+
+FAINT = 0.3
+"""Opacity of the mark of one annotator; marks of several add up."""
+
+
+def deciding(study: StudyResults, artefact: str) -> list[str]:
+    """Return the learners that decide about changes, with a run on every stream.
+
+    UserError, for the artefact, if there is none.
+    """
+    learners = [
+        name
+        for name in study.learners
+        if all(_detectors.inferred(study, stream, name) is not None for stream in study.streams)
+    ]
+    if not learners:
+        raise study.lacking(artefact, "a learner that finds changes and did not fail")
+    return learners
+
+
+def counts(study: StudyResults, stream: str, learners: list[str], seeds: int = 1) -> str:
+    """Return the number of changes that each learner finds, mean over the first seeds, in words."""
+    words = []
+    for name in learners:
+        number = float(np.mean([len(points) for points in found(study, stream, name)[:seeds]]))
+        words.append(f"{study.label(name)} finds {number:.3g} change{'s' * (number != 1)}")
+    return f"{_series.short_name(study, stream)}: {', '.join(words)}"
+
+
+def draw(
+    panel: Axes, study: StudyResults, stream: str, learners: list[str], seeds: int = 1
+) -> None:
+    """Draw a line per learner, with a mark at each of its changes of the first seeds."""
+    store = study.streams[stream]
+    times = _series.task_times(store)
+    for line, name in enumerate(learners):
+        colour = figure_style.method_style(study, name)["color"]
+        panel.axhline(line, color=colour, lw=0.6, alpha=0.4)
+        of_seeds = found(study, stream, name)[:seeds]
+        opacity = 1 / max(len(of_seeds), 1) ** 0.5
+        for points in of_seeds:
+            changes = times[points]
+            heights = np.full(len(changes), line)
+            panel.plot(changes, heights, "|", ms=15, mew=2.5, color=colour, alpha=opacity)
+    panel.set_yticks(range(len(learners)), [f"changes by {study.label(name)}" for name in learners])
+    panel.set(ylim=(len(learners) - 0.4, -0.6), xlabel=_series.axis_label(store))
+    panel.tick_params(axis="y", length=0, labelsize=9)
+    panel.spines["left"].set_visible(False)
+    draw_known(panel, store)
+    if times.dtype.kind == "M":
+        use_dates(panel, AutoDateLocator())
+
+
+def draw_known(panel: Axes, store: xr.Dataset) -> None:
+    """Draw a line at each change that a person marked or that is known."""
+    times = _series.task_times(store)
+    for marks in known(store):
+        for task in np.flatnonzero(marks):
+            panel.axvline(times[task], color=figure_style.MUTED, lw=1.6, alpha=FAINT, zorder=0)
+
+
+def found(study: StudyResults, stream: str, name: str) -> list[np.ndarray]:
+    """Return, of each seed, the first task of each segment but the first."""
+    changes = segmentation.changepoints(study.run(stream, name))
+    assert changes is not None
+    return changes
+
+
+def use_dates(panel: Axes, locator: AutoDateLocator) -> None:
+    """Label a time axis with dates, as short as they can be."""
+    panel.xaxis.set_major_locator(locator)
+    panel.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))
+
+
+def known(store: xr.Dataset) -> np.ndarray:
+    """Return the changes that people marked [annotator, task] or that are known [1, task]."""
+    return store["annotation"].values if "annotation" in store else store["shift"].values[:1]

@@ -1,0 +1,87 @@
+"""Predicted correlation of several series over time, and the changes that each learner finds.
+
+For each stream, top: the correlation of two series in the prediction of their next values, mean
+over pairs (metric predicted_correlation), for each learner; black: the true one, where it is known.
+Below: the changes of each learner that decides about them, in hindsight, of all seeds.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from shiftbench.core.facts import Facts
+from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.artefacts import _change_lines, _series
+from shiftbench.evaluation.scoring import statistics
+from shiftbench.evaluation.scoring.results import StudyResults
+
+METRIC = "predicted_correlation"
+FACTS = Facts(requires=("series",), refuses=("blocks",), from_learner=("changes",), uses=(METRIC,))
+
+TALL, LINE = 2.6, 0.3
+"""Heights of the correlations and of a learner's line below them, in inches."""
+
+
+@figure_style.styled
+def draw(study: StudyResults) -> Figure:
+    """Draw a block per stream. UserError without the metric or a learner that finds changes."""
+    study.require_metrics("correlation-over-time", METRIC)
+    learners = _change_lines.deciding(study, "correlation-over-time")
+    heights = [TALL, LINE * (len(learners) + 0.5)]
+    height = (sum(heights) + 0.6) * len(study.streams)
+    figure = figure_style.figure(height, caption(study), study.budget())
+    letters = figure_style.panel_letters(len(study.streams))
+    blocks = figure_style.divide(figure, study.streams)
+    for (stream, block), letter in zip(blocks, letters, strict=True):
+        top, below = block.subplots(2, 1, sharex=True, height_ratios=heights)
+        _draw_correlations(top, study, stream)
+        seeds = study.cube.sizes["seed"]
+        title = _change_lines.counts(study, stream, learners, seeds)
+        true = int(study.streams[stream]["shift"].values[0].sum())
+        figure_style.set_title(top, letter, f"{title}; there are {true}" if true else title)
+        _change_lines.draw(below, study, stream, learners, seeds)
+        block.legend(
+            *top.get_legend_handles_labels(),
+            loc="outside upper right",
+            ncols=len(study.learners) + 1,
+        )
+    return figure
+
+
+def caption(study: StudyResults) -> str:
+    """Describe the lines, the number of runs and the reductions."""
+    known = any("correlation" in store for store in study.streams.values())
+    black = "Black: the true one; grey lines: its changes. " if known else ""
+    interval = statistics.described(METRIC)
+    return (
+        "Correlation of two series in the prediction of their next values, mean over pairs and"
+        f" seeds; {figure_style.spread_note(study, interval)}. {black}Below: changes of the most"
+        " probable segmentation of each seed, read backwards from the end, darker where more agree;"
+        " their mean number is in the title."
+        f" {study.budget()}"
+    )
+
+
+def _draw_correlations(panel: Axes, study: StudyResults, stream: str) -> None:
+    """Draw a line per learner, and the true correlation if the stream has it."""
+    store = study.streams[stream]
+    times = _series.task_times(store)
+    panel.axhline(0, color=figure_style.MUTED, lw=0.6)
+    if "correlation" in store:
+        true = store["correlation"].values
+        panel.step(times, true, where="post", color="black", lw=1.2, label="true", zorder=5)
+    for number, learner in enumerate(study.learners):
+        values = study.by_task(stream, learner, METRIC)
+        values = values[~np.isnan(values).any(axis=1)]
+        style = figure_style.method_style(study, learner)
+        band = statistics.band(values, statistics.bounds(METRIC))
+        figure_style.draw_spread(panel, times, values, band, style["color"])
+        markers = figure_style.marker_positions(number, len(study.learners), len(times))
+        panel.plot(
+            times, band.mean, **style, lw=1.2, ms=4, markevery=markers, label=study.label(learner)
+        )
+    _change_lines.draw_known(panel, store)
+    panel.set_ylabel("predicted correlation")
+    panel.margins(x=0.01)

@@ -1,0 +1,111 @@
+"""How good and how honest the predicted distributions of each learner are.
+
+For each stream, from the left: the continuous ranked probability score (CRPS); the share of values
+within the central 50 and 90 % predictive intervals; and the distance of the probability integral
+transform from uniform, beside that which chance alone exceeds in 5 % of the cases.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from scipy import stats
+
+from shiftbench.core.facts import Facts
+from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.scoring import statistics
+from shiftbench.evaluation.scoring.results import StudyResults
+from shiftbench.evaluation.scoring.statistics import Interval
+
+COVERAGE = {"coverage_50": 0.5, "coverage_90": 0.9}
+DISTANCE = "pit_distance"
+FACTS = Facts(uses=("crps", *COVERAGE, DISTANCE))
+
+STRETCHES = 20
+"""Number of stretches of a single run over which an interval is taken."""
+ROW = 0.28
+"""Height of a learner, in inches."""
+
+
+@figure_style.styled
+def draw(study: StudyResults) -> Figure:
+    """Draw a row of panels per stream. UserError without one of the metrics."""
+    study.require_metrics("forecast-quality", *FACTS.uses)
+    height = len(study.streams) * (ROW * len(study.learners) + 1.0)
+    figure = figure_style.figure(height, caption(study), study.budget())
+    panels = figure.subplots(len(study.streams), 3, squeeze=False, sharey=True)
+    letters = iter(figure_style.panel_letters(panels.size))
+    for row, stream in zip(panels, study.streams, strict=True):
+        _draw_crps(row[0], study, stream)
+        _draw_coverage(row[1], study, stream)
+        _draw_distance(row[2], study, stream)
+        titles = (f"{stream}: error", "calibration", "distance from calibration")
+        for panel, title in zip(row, titles, strict=True):
+            figure_style.set_title(panel, next(letters), title)
+        row[0].set_yticks(range(len(study.learners)), map(study.label, study.learners))
+        row[0].set_ylim(len(study.learners) - 0.5, -0.5)
+    return figure
+
+
+def caption(study: StudyResults) -> str:
+    """Describe the panels, the intervals, the number of runs and the reductions."""
+    over = (
+        f"{STRETCHES} consecutive stretches of the run (Student t)"
+        if study.cube.sizes["seed"] == 1
+        else f"seeds, {statistics.described('crps')}"
+    )
+    return (
+        "Left: CRPS, lower is better. Middle: share of values within the central 50 and 90 %"
+        " predictive interval; dotted: calibrated. Right: largest distance between the distribution"
+        " of the probability integral transform and the uniform one; dotted: chance alone is below"
+        f" it in 95 % of the cases. Bars: 95 % intervals over {over}. {study.budget()}"
+    )
+
+
+def spread(by_task: np.ndarray, metric: str) -> Interval:
+    """Return the mean of scores [seed, task] and its interval, over seeds.
+
+    With a single seed, over STRETCHES means of consecutive tasks, which depend little on each
+    other.
+    """
+    if len(by_task) == 1 and by_task.shape[1] >= 2 * STRETCHES:
+        pieces = np.array_split(by_task[0], STRETCHES)
+        by_task = np.array([[np.nanmean(piece)] for piece in pieces if not np.isnan(piece).all()])
+    means = np.array([np.nanmean(row) for row in by_task if not np.isnan(row).all()])
+    return statistics.interval(means, statistics.bounds(metric))
+
+
+def _draw_crps(panel: Axes, study: StudyResults, stream: str) -> None:
+    for y, learner in enumerate(study.learners):
+        _draw_point(panel, study, stream, learner, "crps", y)
+    panel.set_xlabel("CRPS (unit of the series)")
+    panel.grid(axis="x", lw=0.4, alpha=0.5)
+
+
+def _draw_coverage(panel: Axes, study: StudyResults, stream: str) -> None:
+    for metric, level in COVERAGE.items():
+        panel.axvline(level, color=figure_style.INK, lw=1, ls=":")
+        for y, learner in enumerate(study.learners):
+            _draw_point(panel, study, stream, learner, metric, y)
+    panel.set(xlabel="share within the 50 and 90 % intervals", xlim=(0, 1))
+
+
+def _draw_distance(panel: Axes, study: StudyResults, stream: str) -> None:
+    for y, learner in enumerate(study.learners):
+        of_seeds = study.score(stream, learner, DISTANCE)
+        style = figure_style.method_style(study, learner)
+        panel.plot(of_seeds, np.full(len(of_seeds), y), ls="", **style)
+    tasks = study.streams[stream].sizes["task"]
+    panel.axvline(stats.kstwo.ppf(0.95, tasks), color=figure_style.INK, lw=1, ls=":")
+    panel.set(xlabel="distance of the PIT from uniform", xlim=(0, None))
+
+
+def _draw_point(
+    panel: Axes, study: StudyResults, stream: str, learner: str, metric: str, y: int
+) -> None:
+    """Draw a learner's mean and interval at a height."""
+    of = spread(study.by_task(stream, learner, metric), metric)
+    bars = np.nan_to_num(figure_style.error_bars(of))
+    style = figure_style.method_style(study, learner)
+    panel.errorbar(of.mean, y, xerr=bars, ls="", capsize=2, elinewidth=1.2, **style)
