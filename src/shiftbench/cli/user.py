@@ -25,7 +25,7 @@ def check(options: argparse.Namespace) -> None:
     """Check a config, and print what it plans and what of that will stay empty."""
     from shiftbench.config import claims, compatibility, specs
 
-    config, notes_on_files = checked(options.config)
+    config, notes_on_data = checked(options.config)
     for name, study in config.studies.items():
         blocks = len(config.blocks(name))
         runs = len(study.streams) * len(study.pipelines) * blocks
@@ -35,19 +35,22 @@ def check(options: argparse.Namespace) -> None:
         warm_ups = sum(map(len, of_streams)) * blocks
         shared = f", {warm_ups} warm-ups" if warm_ups else ""
         print(f"{name}: {study.title}; {runs} runs{shared}, {len(study.artefacts)} artefacts{more}")
-    for note in (*notes_on_files, *compatibility.notes(config)):
+    for note in (*notes_on_data, *compatibility.notes(config)):
         print(f"Note: {note}")
 
 
 def checked(path: Path) -> tuple[Config, list[str]]:
     """Load a config, and check the user's data files that it names.
 
-    Returns the config, and notes on these files. Raises UserError with all errors.
+    Returns the config, and notes on its data: what is left out, and of unclear licence. Raises
+    UserError with all errors.
     """
-    from shiftbench.config import config_file
+    from shiftbench.config import config_file, licence_notes
 
-    config = config_file.load(path)
-    return config, _notes_on_files(config)
+    composition = config_file.composed(path)
+    config = config_file.planned(composition)
+    of_licences = licence_notes.of_config(config)
+    return config, [*composition.left_out, *_notes_on_files(config), *of_licences]
 
 
 def _notes_on_files(config: Config) -> list[str]:
@@ -174,6 +177,7 @@ def publish(options: argparse.Namespace) -> None:
         for name, change in study_copy.publish(options.results, target, options.dry_run).items():
             print(f"{name}: {change}{' (dry run)' if options.dry_run else ''}")
         return
+    _note_licences(_config_of(options))
     with upload.crate_of(options.results, _config_of(options)) as crate:
         sent = upload.send(crate, destination, options.dry_run)
     for name in sent.missing:
@@ -185,8 +189,17 @@ def crate(options: argparse.Namespace) -> None:
     """Write results, code, config, data and provenance to a folder that others can verify."""
     from shiftbench.publish import crate
 
+    _note_licences(_config_of(options))
     crate.make(options.results, _config_of(options), options.to.resolve())
     print(f"{options.to}: {len(crate.contents(options.to)):,} files")
+
+
+def _note_licences(path: Path) -> None:
+    """Print which data of a config have an unclear licence, before a crate describes them."""
+    from shiftbench.config import config_file, licence_notes
+
+    for note in licence_notes.of_config(config_file.load(path)):
+        print(f"Note: {note}", flush=True)
 
 
 def site(options: argparse.Namespace) -> None:

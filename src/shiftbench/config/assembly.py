@@ -118,15 +118,23 @@ class _StudyAssembly:
         if issues or stream is None or not stream.is_mapping():
             self._put_streams(streams, None)
             return
-        cells = grids.cells(names[0], axes)
+        absent = grids.absent(axes)
+        self._note_absent(absent)
+        cells = [cell for cell in grids.cells(names[0], axes) if cell.dataset not in absent]
         self.composition.put((*place, "streams"), streams, [cell.name for cell in cells])
-        self.composition.put((*place, "axes"), axes, grids.filled(axes))
+        self.composition.put((*place, "axes"), axes, grids.filled(axes, absent))
         for position, cell in enumerate(cells):
             self.composition.cells[cell.name] = names[0]
             at = (*place, "streams", position)
             if self._put_stream(at, cell.name, stream, cell.stream(stream)):
                 for key, value in cell.settings.items():
                     self.composition.put(("streams", cell.name, key), value)
+
+    def _note_absent(self, absent: Mapping[str, str]) -> None:
+        """Note which data sets the study is without, those of one reason together."""
+        for reason in dict.fromkeys(absent.values()):
+            names = ", ".join(name for name, why in absent.items() if why == reason)
+            self.composition.left_out.append(f"{self.study} is without {names}: {reason}")
 
     def _put_methods(self, layers: list[YamlValue], settings: list[YamlValue]) -> None:
         """Put the study's methods: methods of the library with changes, or its own pipelines.

@@ -51,6 +51,8 @@ def check_stream(place: KeyPath, stream: dict[str, Any]) -> Check:
     dataset = settings.get("dataset")
     if filled is not None and dataset is not None and dataset not in raw.table():
         yield (*place, "dataset"), unknown("data set", dataset, raw.table())
+    elif filled is not None and (reason := raw.absent(dataset)):
+        yield (*place, "dataset"), f"{dataset}: {reason}"
     return None if filled is None else {"family": family} | filled
 
 

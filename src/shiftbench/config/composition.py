@@ -46,6 +46,8 @@ class Composition:
     """The budget of each study that has one."""
     unresolved: list[KeyPath] = dataclasses.field(default_factory=list)
     """Places in the data that lack what an unknown name should have provided."""
+    left_out: list[str] = dataclasses.field(default_factory=list)
+    """What a study is without, since a package is not installed, and the remedy."""
     config: Config | None = None
     """The config with all defaults filled in, once it has been checked and has no issue."""
     _origins: _Origin = dataclasses.field(default_factory=_Origin)

@@ -2,7 +2,8 @@
 
 An axis is a setting of the stream's family with its values, or a name with several settings that
 move together, each with the same number of values. Cells are ordinary streams, named by the stream
-and its value on each axis; the first setting of an axis gives the value.
+and its value on each axis; the first setting of an axis gives the value. Data sets of a package
+that is not installed are left out, unless none would be left.
 """
 
 from __future__ import annotations
@@ -11,17 +12,20 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import product
 from typing import Any, NamedTuple
 
 from shiftbench.config import components
 from shiftbench.config.library import YamlValue
 from shiftbench.core.suggestions import unknown
+from shiftbench.data.store import raw
 
 MAX_CELLS = 1_000
 """Cells of a grid; far above it nobody would look at a map."""
 FORM = "an axis is a list of values, or a mapping of settings to lists of values"
+DATASET = "dataset"
+"""The setting that names a raw data set."""
 Axes = dict[str, dict[str, list[Any]]]
 """Axes by name, each with its settings and their values; the first setting names the cells."""
 
@@ -31,6 +35,11 @@ class Cell(NamedTuple):
 
     name: str
     settings: dict[str, YamlValue]
+
+    @property
+    def dataset(self) -> Any:
+        """The raw data set, None if no axis names one."""
+        return self.settings[DATASET].data if DATASET in self.settings else None
 
     def stream(self, definition: YamlValue) -> dict[str, Any]:
         """Return the definition of the grid's stream with the settings of this cell."""
@@ -54,6 +63,14 @@ def issues(
         yield from setting_issues or _name_issues(axes)
 
 
+def absent(axes: YamlValue) -> dict[Any, str]:
+    """Return why data sets of valid axes cannot be read here; none where none would be left."""
+    lists = dict(pair for name, axis in axes.items() for pair in _value_lists(name, axis).items())
+    datasets = lists[DATASET].data if DATASET in lists else []
+    reasons = {one: why for one in datasets if isinstance(one, str) and (why := raw.absent(one))}
+    return reasons if len(reasons) < len(datasets) else {}
+
+
 def cells(stream: str, axes: YamlValue) -> list[Cell]:
     """Return the cells of valid axes in the order of the values; the last axis varies fastest."""
     grid = []
@@ -68,12 +85,22 @@ def cells(stream: str, axes: YamlValue) -> list[Cell]:
     return grid
 
 
-def filled(axes: YamlValue) -> Axes:
-    """Return the axes in one form: each a mapping of settings to values."""
-    return {
-        name: {key: values.data for key, values in _value_lists(name, axis).items()}
-        for name, axis in axes.items()
-    }
+def filled(axes: YamlValue, without: Collection[Any] = ()) -> Axes:
+    """Return the axes in one form: each a mapping of settings to values.
+
+    without: data sets that are left out, with the values that move together with them.
+    """
+    form: Axes = {}
+    for name, axis in axes.items():
+        lists = _value_lists(name, axis)
+        datasets = lists[DATASET].data if DATASET in lists else [None] * _length(axis)
+        form[name] = {
+            key: [
+                one for one, data in zip(values.data, datasets, strict=True) if data not in without
+            ]
+            for key, values in lists.items()
+        }
+    return form
 
 
 def word(value: Any) -> str:

@@ -13,6 +13,7 @@ from shiftbench.config.bibliography import Work
 from shiftbench.config.library import Library
 from shiftbench.config.schema import Config
 from shiftbench.data.store import raw
+from shiftbench.publish import licences
 
 Entity = dict[str, Any]
 """An entity of JSON-LD, with @id and @type."""
@@ -109,7 +110,7 @@ def _dataset(name: str, dataset: raw.Dataset) -> Entity:
         "@type": "CreativeWork",
         "name": dataset.title,
         "identifier": name,
-        "license": dataset.licence,
+        "license": licences.in_words(dataset.licence, dataset.licence_status),
         "description": dataset.citation,
         "hasPart": [{"@id": file.address} for file in dataset.files.values()],
     }
@@ -121,9 +122,9 @@ def _raw_file(file: raw.RawFile, dataset: raw.Dataset) -> Entity:
         "@type": "File",
         "name": file.address.rpartition("/")[2],
         "encodingFormat": "application/octet-stream",
-        "license": dataset.licence,
-        "sha256": file.sha256,
-        "contentSize": str(file.size),
+        "license": licences.in_words(dataset.licence, dataset.licence_status),
+        "sha256": file.official.sha256,
+        "contentSize": str(file.official.size),
     }
 
 

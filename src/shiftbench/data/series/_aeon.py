@@ -1,0 +1,27 @@
+"""Series of the package aeon, joined from parts of different shape, so that changes are known.
+
+Source: aeon 1.6.0, `load_electric_devices_segmentation` and `load_gun_point_segmentation`; from the
+UCR archive. A line is the number of a value and the value. The mean and the variance hardly change.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+PREFIX = "aeon-"
+"""Prefix of the names of its data sets."""
+TIME, VALUE = "1", "2"
+"""Columns of a file without names."""
+
+
+class Joined(NamedTuple):
+    """A file, and the first values of its new segments, from 0."""
+
+    file: str
+    changes: tuple[int, ...]
+
+
+SERIES = {
+    "aeon-electric-devices": Joined("ElectricDevices.csv", (1090, 4436, 5712, 7923)),
+    "aeon-gun-point": Joined("GunPoint.csv", (900,)),
+}
