@@ -70,11 +70,16 @@ RUNS: dict[str, Case] = {f"{kind}/{name}": partial(PARTS.case, kind, name) for k
 RUNS |= {
     # As large as they can be, or as quick as they should.
     "combinators/run-length": partial(PARTS.combined, "run-length", keep=5),
+    "learners/control-chart": partial(PARTS.learner, "control-chart", first=10, threshold=1.5),
+    "learners/page-hinkley": partial(PARTS.learner, "page-hinkley", first=10, threshold=3.0),
     "learners/beta-hmc": partial(replace(PARTS, points=8).learner, "beta-hmc"),
     "learners/gibbs-grid": partial(replace(PARTS, regressors=2).learner, "gibbs-grid"),
     "settings/bayes-linear-robust": partial(PARTS.learner, "bayes-linear", **ROBUST),
     "settings/bayes-linear-svrg": partial(
         PARTS.learner, "bayes-linear", optimiser="svrg", **ROBUST
+    ),
+    "settings/control-chart-shiryaev-roberts": partial(
+        PARTS.learner, "control-chart", statistic="shiryaev-roberts", detects="coefficient", first=9
     ),
     "settings/coreset-k-center": partial(PARTS.combined, "coreset", method="k-center"),
     "settings/map-path": partial(PARTS.learner, "map", importance="path"),

@@ -19,6 +19,7 @@ KIND = "learners"
 PARTS = Parts()
 INFO = {
     "changes": ("log_weight",),
+    "alarm_statistic": ("alarm_statistic",),
     "lineage": ("parent", "shift"),
     "run_length": ("run_length", "map_log_joint", "model"),
     "level": ("posterior_mean", "posterior_variance"),
