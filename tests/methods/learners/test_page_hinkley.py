@@ -54,3 +54,11 @@ def test_predicts_by_mean_and_variance_of_the_segment():
     # The value that raised the alarm is all that is known of the new segment.
     assert predicted.mean[406, 0, 0, 0] == values[405]
     assert predicted.mean[410, 0, 0, 0] == pytest.approx(values[406:410].mean())
+
+
+def test_statistic_goes_on_while_a_segment_is_too_short_for_alarms():
+    info = charted(page_hinkley, WAVES, threshold=20.0)[2]["alarm_statistic"]
+    free = charted(page_hinkley, WAVES, threshold=1e9)[2]["alarm_statistic"]
+    until = 405 + 30
+    np.testing.assert_array_equal(info[:, :until], free[:, :until])
+    assert info[0, until, 0] < 20 < info[0, until - 1, 0]

@@ -19,9 +19,15 @@ slope is 0 unless the coefficient is what may change. After it there is one othe
 In both directions there is one Q each; the statistic is the larger one, or for Shiryaev-Roberts the
 log of the mean ratio. Knows: kind and size of the change, and with `first: 0` the model before it.
 
-State, [S, 1] each: level, slope, variance of the model; variance_before, of the segment before;
-count of the values that made the model; last value; mean_last, squares_last, products, squares:
-mean and centred sums over pairs of a last value and a value; up, down: Q of both directions.
+While a segment has no model of its own, its values go on against the model before the alarm. They
+raise none, but so the statistic rises beyond the threshold, and whoever sweeps other thresholds
+over it meets a chart that has not just been reset.
+
+State, [S, 1] each: level, slope, variance of the segment so far; variance_before, of the segment
+before; count of the values that made them; last value; mean_last, squares_last, products, squares:
+mean and centred sums over pairs of a last value and a value; watched_level, watched_slope,
+watched_variance: the model before the change (variance 0: none yet); up, down: Q of both
+directions.
 Info: see `online/charts.py`; alarm_statistic in nats.
 """
 
@@ -93,16 +99,23 @@ def unsupported(settings: Settings) -> Iterator[str]:
 
 def build(settings: Settings, problem: Problem, model: None = None) -> RowLearner:
     """Build the chart of a series of single values; LearnerError for several values a row."""
-    names = "mean_last", "squares_last", "products", "squares", "up", "down"
-    watches_slope = settings.detects == "coefficient"
+    slope = settings.coefficient if settings.detects == "coefficient" else 0.0
     start = {
         "level": settings.mean,
-        "slope": settings.coefficient if watches_slope else 0.0,
+        "slope": slope,
         "variance": settings.sd**2,
         "variance_before": settings.sd**2,
         "count": 0.0,
         "last": settings.mean,
-    } | dict.fromkeys(names, 0.0)
+    }
+    start |= dict.fromkeys(("mean_last", "squares_last", "products", "squares"), 0.0)
+    start |= {
+        "watched_level": settings.mean,
+        "watched_slope": slope,
+        "watched_variance": 0.0 if settings.first else settings.sd**2,
+        "up": 0.0,
+        "down": 0.0,
+    }
     constants = [
         get_args(Statistic).index(settings.statistic),
         get_args(Change).index(settings.detects),
@@ -164,32 +177,41 @@ def _learn(numbers, detects, first, y):
     numbers[6], numbers[7], numbers[8], numbers[9] = mean_last, squares_last, products, squares
 
 
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _watch(numbers, constants, y):
+    """Update both Q by a value; return the statistic."""
+    kind, detects, size, upwards, downwards = constants[:5]
+    level, slope, variance, up, down = numbers[10:15]
+    by_up, by_down = _ratios(detects, size, level, slope, variance, numbers[5], y)
+    up, down = up + by_up, down + by_down
+    numbers[13], numbers[14] = _kept(kind, up), _kept(kind, down)
+    if not (upwards and downwards):
+        return up if upwards else down
+    if kind == SHIRYAEV_ROBERTS:
+        return _log_of_sum(up, down) - math.log(2.0)
+    return max(up, down)
+
+
 @cfunc(STEP, cache=True, error_model="numpy")
 def _step(numbers, x, y, constants, scratch, evidence):
     """Update the charts with a row, in place."""
-    kind, detects, size, upwards, downwards, threshold, first = constants
+    threshold, first = constants[5], constants[6]
     for h in range(len(numbers)):
-        of = numbers[h]
-        if of[4] >= first:
-            up, down = _ratios(detects, size, of[0], of[1], of[2], of[5], y[0])
-            up, down = of[10] + up, of[11] + down
-            if not (upwards and downwards):
-                statistic = up if upwards else down
-            elif kind == SHIRYAEV_ROBERTS:
-                statistic = _log_of_sum(up, down) - math.log(2.0)
-            else:
-                statistic = max(up, down)
-            alarm = statistic >= threshold
-            charts.record(of[12:], statistic, alarm)
-            of[10], of[11] = _kept(kind, up), _kept(kind, down)
-            if alarm:
-                of[3] = of[2]
-                of[10] = of[11] = 0.0
-                if first > 0:
-                    of[4] = 0.0
-                    of[6:10] = 0.0
+        of, sums = numbers[h, :15], numbers[h, 15:]
+        if of[12] > 0.0:
+            statistic = _watch(of, constants, y[0])
+            alarm = of[4] >= first and statistic >= threshold
+            charts.record(sums, statistic, alarm)
+            if alarm and first > 0.0:
+                of[3], of[4] = of[2], 0.0
+                of[6:10] = 0.0
+            elif alarm:
+                of[13:15] = 0.0
         if of[4] < first:
-            _learn(of, detects, first, y[0])
+            _learn(of, constants[1], first, y[0])
+            if of[4] == first:
+                of[10:13] = of[:3]
+                of[13:15] = 0.0
         of[5] = y[0]
 
 

@@ -10,9 +10,13 @@ passes the threshold; a new segment starts with the next value. delta and thresh
 the values, so that the scaling of a series is a part of the method. Predicts by the mean and the
 variance of the segment, which river does not do. Knows: nothing.
 
-State, [S, 1] each: mean, variance of the segment; variance_before, of the segment before; count and
-squares, the centred sum; up, down; low, the least up, and high, the largest down (or -1, as river
-starts it).
+While a segment is too short for alarms, the sums of the segment before go on. They raise none, but
+so the statistic rises beyond the threshold, and whoever sweeps other thresholds over it meets a
+chart that has not just been reset.
+
+State, [S, 1] each: mean; count; up, down; low, the least up, and high, the largest down (or -1, as
+river starts it); watched_...: the same of the segment before (count 0: none); variance of the
+segment, and variance_before, of the segment before; squares, the centred sum.
 Info: see `online/charts.py`; alarm_statistic in the unit of the values.
 """
 
@@ -58,9 +62,10 @@ class Settings:
 
 def build(settings: Settings, problem: Problem, model: None = None) -> RowLearner:
     """Build the chart of a series of single values; LearnerError for several values a row."""
+    sums = {"mean": settings.mean, "count": 0.0, "up": 0.0, "down": 0.0, "low": 0.0, "high": HIGH}
+    watched = {f"watched_{name}": value for name, value in sums.items()}
     variance = settings.sd**2
-    start = {"mean": settings.mean, "variance": variance, "variance_before": variance}
-    start |= dict.fromkeys(("count", "squares", "up", "down", "low"), 0.0) | {"high": HIGH}
+    start = sums | watched | {"variance": variance, "variance_before": variance, "squares": 0.0}
     constants = [
         settings.delta,
         settings.threshold,
@@ -73,45 +78,43 @@ def build(settings: Settings, problem: Problem, model: None = None) -> RowLearne
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
-def _learn(numbers, delta, alpha, first, y):
-    """Update mean, variance and sums of a segment by a value."""
-    mean, _, before, count, squares, up, down, low, high = numbers[:9]
+def _add(sums, constants, y):
+    """Update mean and sums by a value; return the statistic."""
+    delta, _, alpha, upwards, downwards, _ = constants
+    mean, count, up, down, low, high = sums
     count += 1.0
-    error = y - mean if count > 1 else 0.0
-    mean = mean + error / count if count > 1 else y
-    squares += error * (y - mean)
+    mean = mean + (y - mean) / count if count > 1.0 else y
     up = alpha * up + (y - mean) - delta
     down = alpha * down + (y - mean) + delta
-    numbers[0], numbers[3], numbers[4] = mean, count, squares
-    numbers[1] = charts.spread(count, squares, 1.0, first, before)
-    numbers[5], numbers[6] = up, down
-    numbers[7] = min(low, up) if count > 1 else up
-    numbers[8] = max(high, down)
+    low, high = min(low, up) if count > 1.0 else up, max(high, down)
+    sums[0], sums[1], sums[2], sums[3], sums[4], sums[5] = mean, count, up, down, low, high
+    return max(up - low if upwards else 0.0, high - down if downwards else 0.0)
 
 
 @cfunc(STEP, cache=True, error_model="numpy")
 def _step(numbers, x, y, constants, scratch, evidence):
     """Update the charts with a row, in place."""
-    delta, threshold, alpha, upwards, downwards, first = constants
+    threshold, first = constants[1], constants[5]
     for h in range(len(numbers)):
-        of = numbers[h]
-        _learn(of, delta, alpha, first, y[0])
-        if of[3] < first:
-            continue
-        up, down = of[5] - of[7], of[8] - of[6]
-        statistic = max(up if upwards else 0.0, down if downwards else 0.0)
-        alarm = statistic > threshold
-        charts.record(of[9:], statistic, alarm)
+        sums, watched, noise = numbers[h, :6], numbers[h, 6:12], numbers[h, 12:15]
+        error = y[0] - sums[0] if sums[1] > 0.0 else 0.0
+        statistic = _add(sums, constants, y[0])
+        noise[2] += error * (y[0] - sums[0])
+        noise[0] = charts.spread(sums[1], noise[2], 1.0, first, noise[1])
+        if sums[1] < first:
+            statistic = _add(watched, constants, y[0]) if watched[1] > 0.0 else 0.0
+        alarm = sums[1] >= first and statistic > threshold
+        charts.record(numbers[h, 15:], statistic, alarm)
         if alarm:
-            of[0], of[2] = y[0], of[1]
-            of[3:8] = 0.0
-            of[8] = HIGH
+            watched[:] = sums
+            sums[0], sums[5] = y[0], HIGH
+            sums[1:5] = 0.0
+            noise[1], noise[2] = noise[0], 0.0
 
 
 @cfunc(STEP, cache=True, error_model="numpy")
 def _predict(numbers, x, nothing, constants, scratch, out):
     """Set out to mean and variance of the next value, for each chart."""
     for h in range(len(numbers)):
-        mean, variance, _, count = numbers[h, :4]
-        out[2 * h] = mean
-        out[2 * h + 1] = variance * (1.0 + 1.0 / max(count, 1.0))
+        out[2 * h] = numbers[h, 0]
+        out[2 * h + 1] = numbers[h, 12] * (1.0 + 1.0 / max(numbers[h, 1], 1.0))

@@ -5,7 +5,7 @@ evidence that the segment has ended. At a threshold it gives an alarm, and start
 metrics it is a beam of one hypothesis: its `shift` is a decision that nothing takes back.
 
 Info: shift [S, 1], whether there was an alarm; parent and log_weight [S, 1], 0; alarm_statistic
-[S, 1], 0 while a segment has too few values. Of several rows in a task: any alarm, and the largest
+[S, 1], 0 before the first model of a segment. Of several rows in a task: any alarm, and the largest
 statistic.
 """
 
