@@ -277,17 +277,36 @@ def test_the_base_rate_itself_has_no_skill_and_the_truth_has_all():
     assert (metrics.skill(true.astype(float), true) > 0.999).all()
 
 
-def test_what_stays_probable_raises_one_alarm_where_tasks_are_single_rows():
-    # The mass of run lengths below m = 10 is above one half at tasks 12 and 13. Of tasks of many
-    # rows, that of run length 0 is, and each task speaks of itself.
-    weight = np.full((1, 30, 2), np.log(0.5))
-    weight[0, 12:14] = np.log([0.8, 0.2])
-    length = np.stack([np.zeros(30), np.arange(30)], axis=1)[None]
-    infos = {"run_length": length, "log_weight": weight, "map_log_joint": weight}
-    for one_row, expected in ((True, [12]), (False, [12, 13])):
-        stream = stream_of(np.zeros((1, 30), bool), one_row)
-        run = stores.run_store(np.zeros((1, 1, 30)), ["m"], stream, "v", [["x", {}]], infos)
-        assert np.flatnonzero(alarms.raised(run, stream)[0]).tolist() == expected
+def test_an_alarm_speaks_of_a_shift_since_the_last_one():
+    # Two steps four tasks apart: their shift has run length 0, 1, ... with certainty.
+    length = np.array([0, 1, 2, 0, 1, 2, 3, 0, 1, 2, 3, 4])
+    infos = {name: np.zeros((1, 12, 1)) for name in ("log_weight", "map_log_joint")}
+    infos["run_length"] = np.where(np.arange(12) < 3, np.arange(12), length)[None, :, None]
+    stream = stream_of(np.zeros((1, 12), bool))
+    run = stores.run_store(np.zeros((1, 1, 12)), ["m"], stream, "v", [["x", {}]], infos)
+    assert np.flatnonzero(alarms.raised(run, stream)[0]).tolist() == [3, 7]
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_alarms_of_several_hypotheses_equal_brute_force(most):
+    random = np.random.default_rng(6)
+    length = np.tile(np.arange(20), (4, 20, 1))
+    weight = np.where(length <= np.arange(20)[:, None], random.gamma(0.3, size=length.shape), 0)
+    weight /= weight.sum(axis=2, keepdims=True)
+    with np.errstate(divide="ignore"):
+        infos = {"run_length": length.astype(float), "log_weight": np.log(weight)}
+    infos["map_log_joint"] = infos["log_weight"]
+    stream = stream_of(np.zeros((4, 20), bool))
+    run = stores.run_store(np.zeros((1, 4, 20)), ["m"], stream, "v", [["x", {}]], infos)
+    thresholds = np.array([[0.2], [0.5], [0.8]])
+    got = alarms.more_probable(shift_probabilities.filtered_within(run, most), thresholds)
+    for c, s in np.ndindex(3, 4):
+        last = 0
+        for t in range(1, 20):
+            lengths = range(min(most, t - last))  # a shift after the last alarm, and after task 0
+            fires = sum(weight[s, t, r] for r in lengths) > thresholds[c, 0]
+            assert got[c, s, t] == fires
+            last = t if fires else last
 
 
 def test_without_decisions_there_is_no_score():

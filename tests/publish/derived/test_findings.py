@@ -14,6 +14,7 @@ from shiftbench.publish.derived import findings, pages
 from shiftbench.publish.derived.evidence import Evidence, PublishedResults
 
 MEANS = {"strong": 0.9, "even": 0.8, "weak": 0.8}
+CLOCK = {"metric": "alarm_f1"}
 LEDGER = {
     "config": "mine", "study": "one", "stream": "digits", "metric": "accuracy",
     "ours": "0.3", "low": "0.1", "high": "0.5",
@@ -48,6 +49,18 @@ def published(tmp_path: Path) -> PublishedResults:
     choices.mkdir(parents=True)
     for method in MEANS:
         (choices / f"{method}.json").write_text(json.dumps({"trials": [{}, {}]}))
+    (study / "tables").mkdir()
+    clocks = [
+        (stream, method, lead, lead - 0.1, lead + 0.1, p)
+        for stream, method, lead, p in [
+            ("digits", "strong", 0.2, 0.01), ("letters", "strong", 0.3, 0.02),
+            ("digits", "weak", -0.1, 0.01), ("letters", "weak", 0.1, 0.3),
+            ("all streams", "strong", 0.25, 0.001), ("digits", "", float("nan"), float("nan")),
+        ]
+    ]  # fmt: skip
+    ends = ("", "_low", "_high", "_p")
+    columns = ["stream", "learner", *(f"alarm_f1_over_clock{end}" for end in ends)]
+    pd.DataFrame(clocks, columns=columns).to_csv(study / "tables/detection-table.csv", index=False)
     names = ("paper", "claim", "verdict")
     rows = [LEDGER | dict(zip(names, claim, strict=True)) for claim in CLAIMS]
     pd.DataFrame(rows).to_csv(tmp_path / "ledger.csv", index=False)
@@ -82,6 +95,16 @@ def said(published: PublishedResults, says: str, **rows: dict[str, Any]) -> str:
         ("The paper has {a}.", {"paper": "strong"}, "The paper has 94.0."),
         ("All had {a} trials.", {"trials": "all"}, "All had 2 trials."),
         ("It took {a}.", {"costs": "mine"}, "It took 15.0 minutes."),
+        ("It beats a clock by {a} {a.interval}.", CLOCK | {"beats_clock": "strong"},
+         "It beats a clock by 20.0 [10.0, 30.0]."),
+        ("It beats a clock by {a} on all.",
+         CLOCK | {"beats_clock": "strong", "streams": "all streams"},
+         "It beats a clock by 25.0 on all."),
+        ("It beats a clock on {a} of {a.of}.",
+         CLOCK | {"clock_counts": "*", "streams": "*"}, "It beats a clock on 2 of 4."),
+        ("On {a.of} streams it is not resolved ({a}).",
+         CLOCK | {"no_better_than_clock": "weak", "streams": "*"},
+         "On 2 streams it is not resolved (-10.0 to 10.0)."),
     ],
 )  # fmt: skip
 def test_a_sentence_has_the_numbers_of_its_rows(published, says, rows, expected) -> None:
@@ -97,6 +120,12 @@ def test_a_sentence_has_the_numbers_of_its_rows(published, says, rows, expected)
         ("The best has {a}.", {"best": "weak"}, "strong has the best accuracy, not weak"),
         ("It is {a}.", {"claim": "none"}, "the claim none is not run, not reproduced"),
         ("The paper has {a}.", {"paper": "weak"}, "no paper's number is published for weak"),
+        (
+            "It beats a clock by {a}.",
+            CLOCK | {"beats_clock": "weak"},
+            "weak over a clock in mine/one on digits is -10.0 .* no resolved lead",
+        ),
+        ("It is not resolved ({a}).", CLOCK | {"no_better_than_clock": "strong"}, "it is resolved"),
     ],
 )
 def test_what_is_published_otherwise_is_named_beside_what_is_said(
@@ -121,10 +150,10 @@ def test_trials_that_differ_in_number_are_not_alike(published) -> None:
     ("says", "problem"),
     [
         ("It has 90.4 %, or {a}.", 'the number "0.4" is typed'),
-        ("It leads by {a}.", '"leads" needs a row with counts or leads'),
+        ("It leads by {a}.", '"leads" needs a row with .*counts or leads'),
         ("It has {a}, tuned alike.", '"alike" needs a row with trials'),
         ("It has the highest score, {a}.", '"highest" needs a row with best'),
-        ("{a} is not resolved.", '"resolved" needs a row with counts or unresolved'),
+        ("{a} is not resolved.", '"resolved" needs a row with .*counts or .*unresolved'),
         ("It has none.", "the number of the row a is not shown"),
         ("It has {b} and {a}.", "no row for the placeholder"),
         ("{a} " + "word " * 30, "a sentence has more than 30 words"),

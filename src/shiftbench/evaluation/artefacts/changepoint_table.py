@@ -76,7 +76,8 @@ def caption(study: StudyResults) -> str:
         paper = f" In brackets: {bibliography.short(PAPER)}, {what}; -: it has no number."
     return (
         f"Cover / F1 with a margin of {changepoints.MARGIN}, against all annotators, higher is"
-        f" better; {of}. {blind_detectors.SAYS} Last row: mean over the series for which every column has a number.{paper}"
+        f" better; {of}. {blind_detectors.SAYS} Last row: mean over the series for which every"
+        f" column has a number.{paper}"
         f" {study.budget()}"
     )
 

@@ -101,9 +101,9 @@ def caption(study: StudyResults) -> str:
         f"{blind_detectors.SAYS} On line, as alarms are raised: w = {windows} tasks; median delay:"
         " of all shifts together (Kaplan-Meier; inf: the interval is open, as half are not found)."
         f"{late * bool(hindsight)} Other numbers: mean over seeds, in brackets its"
-        f" {statistics.described(*_metrics(study))}. Minus clock: above 0 where the method is better"
-        " than the best of never, always, clock and two halves, paired by seed (by stream, of one"
-        " seed); ahead or behind: p < 0.05 (paired t test, Holm's method over the methods)."
+        f" {statistics.described(*_metrics(study))}. Minus clock: above 0 where the method is"
+        " better than the best of never, always, clock and two halves, paired by seed (by stream,"
+        " of one seed); ahead or behind: p < 0.05 (paired t test, Holm's method over the methods)."
         f"{_together_note(study)} {study.budget()}"
     )
 

@@ -72,8 +72,9 @@ def caption(study: StudyResults) -> str:
     ]
     brier = "; ".join(filter(None, scores))
     return (
-        "A true shift is found by the first shift that the most likely history at the end places at"
-        " its task or later, before the next true one; all others are false alarms. c: mean over"
+        "In hindsight: a true shift is found by the first shift that the most likely history at the"
+        " end places at its task or later, before the next true one; all others are false alarms."
+        " c: mean over"
         f" seeds, {statistics.described('shift_recall')}. d, e: all tasks but the first, of all"
         f" seeds, in {BINS} bins; bars: Wilson's 95 % interval, as if tasks were independent;"
         f" below: tasks in each bin. Brier score = reliability - resolution + uncertainty: {brier}."

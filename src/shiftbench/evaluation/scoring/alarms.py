@@ -1,11 +1,11 @@
 """Alarms as they are raised, from what is known then, against the true shifts of a stream.
 
-A learner with one hypothesis decides at once: its alarms are its decisions. Of all others the
-statistic is q_t, the probability that one of the last m tasks began with a shift, given the tasks
-so far (`shift_probabilities.filtered`). An alarm is raised at the first task with q_t > 1/2, and
-again only after m - 1 tasks below: while q_t stays above, it speaks of the same shift. With m = 1
-each task speaks of itself. A curve over all thresholds sweeps this statistic, or the info
-`alarm_statistic` of a learner that has one.
+An alarm is raised at a task if a shift since the last alarm, before one of the last m tasks, is
+more probable than not, given the tasks so far (`shift_probabilities.filtered_within`). So no shift
+is told twice, and a learner with one hypothesis raises an alarm where it decides for a shift. A
+curve over all thresholds in place of one half sweeps that probability. A learner with an info
+`alarm_statistic` is swept over this, and raises an alarm where it is above the threshold for the
+first time in m tasks.
 
 A shift is found by the first alarm from its task on, before the next shift. Its delay is the number
 of tasks between; without an alarm before the next shift, or the end, the wait is censored there
@@ -26,9 +26,7 @@ import numpy as np
 import xarray as xr
 
 from shiftbench.evaluation.scoring import (
-    beam_lineage,
     declared,
-    segmentation,
     shift_matching,
     shift_probabilities,
     survival,
@@ -115,8 +113,8 @@ def horizon(stream: xr.Dataset) -> Horizon:
 
 def raised(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray | None:
     """Return the alarms of a run [seed, task] bool; None for a learner that decides nothing."""
-    statistic = _probability(run, horizon(stream).recent)
-    return None if statistic is None else above(*statistic, HALF)
+    probability = shift_probabilities.filtered_within(run, horizon(stream).recent)
+    return None if probability is None else more_probable(probability, np.array([[HALF]]))[0]
 
 
 def judged(run: xr.Dataset, stream: xr.Dataset) -> Judged | None:
@@ -165,6 +163,22 @@ def judge(alarms: np.ndarray, of: Episodes, window: int) -> Judged:
     )
 
 
+def more_probable(probability: np.ndarray, threshold: np.ndarray) -> np.ndarray:
+    """Return the alarms [threshold, seed, task] bool at each threshold, [threshold, seed or 1].
+
+    probability: that of a shift within 1, 2, ... m tasks [seed, task, m].
+    """
+    seeds, tasks, most = probability.shape
+    alarms = np.zeros((len(threshold), seeds, tasks), bool)
+    last, seed = np.zeros(alarms.shape[:2], int), np.arange(seeds)
+    for task in range(1, tasks):
+        within = np.minimum(task - last, most)
+        fires = probability[seed, task, within - 1] > threshold
+        alarms[:, :, task] = fires
+        last[fires] = task
+    return alarms
+
+
 def above(statistic: np.ndarray, recent: int, threshold: float | np.ndarray) -> np.ndarray:
     """Return the alarms [seed, task] bool of a statistic at a threshold, a number or [seed, 1].
 
@@ -173,8 +187,6 @@ def above(statistic: np.ndarray, recent: int, threshold: float | np.ndarray) -> 
     """
     exceeds = statistic > threshold
     exceeds[:, 0] = False
-    if recent == 1:
-        return exceeds
     count = np.pad(exceeds.cumsum(axis=1), ((0, 0), (recent, 0)))
     return exceeds & (count[:, recent - 1 : -1] == count[:, :-recent])
 
@@ -183,47 +195,38 @@ def sweep(run: xr.Dataset, stream: xr.Dataset, pooled: bool = False) -> Curve | 
     """Return delay against false alarms, as the threshold falls; None without decisions.
 
     pooled: all seeds have the same thresholds; if not, each those of its own statistic. The first
-    threshold is the highest value, which raises no alarm, and the last raises one at each task.
+    threshold is the highest value, which raises no alarm; the last point has one at each task.
     """
-    statistic = _statistic(run, horizon(stream).recent)
-    if statistic is None:
-        return None
-    value, recent = statistic
-    of, window = episodes(run, stream), horizon(stream).window
-    points = [
-        judge(above(value, recent, threshold), of, window)
-        for threshold in _thresholds(value[:, 1:], pooled)
-    ]
-    points.append(judge(np.arange(value.shape[1]) > np.zeros((len(value), 1)), of, window))
+    of, (recent, window) = episodes(run, stream), horizon(stream)
+    if "info_alarm_statistic" in run:
+        value = run["info_alarm_statistic"].transpose("seed", "task", "hypothesis").values[..., 0]
+        each = [above(value, recent, one[:, None]) for one in _thresholds(value, pooled)]
+    else:
+        probability = shift_probabilities.filtered_within(run, recent)
+        if probability is None:
+            return None
+        value = probability[:, :, -1]
+        ranked = _thresholds(value, pooled)
+        half = np.full((1, ranked.shape[1]), HALF)  # where it raises alarms by itself
+        each = list(more_probable(probability, np.append(ranked, half, axis=0)))
+    always = np.broadcast_to(np.arange(value.shape[1]) > 0, value.shape)
+    points = [judge(one, of, window) for one in (*each, always)]
     return Curve(
         np.array([1000 * one.false / max(one.tasks, 1) for one in points]),
         np.array([survival.restricted_mean(one.wait, one.found, window) for one in points]),
     )
 
 
-def _statistic(run: xr.Dataset, recent: int) -> tuple[np.ndarray, int] | None:
-    """Return the statistic to sweep [seed, task], and of how many tasks it speaks."""
-    if "info_alarm_statistic" in run:
-        values = run["info_alarm_statistic"].transpose("seed", "task", "hypothesis").values
-        return values[:, :, 0], recent
-    return _probability(run, recent)
+def _thresholds(values: np.ndarray, pooled: bool) -> np.ndarray:
+    """Return thresholds [threshold, seed or 1], values [seed, task] at ranks in geometric steps.
 
-
-def _probability(run: xr.Dataset, recent: int) -> tuple[np.ndarray, int] | None:
-    """Return q_t [seed, task], 0 at the first task, and m: 1 for decisions of one hypothesis."""
-    if not segmentation.decides(run):
-        return None
-    within = 1 if beam_lineage.decides(run) and run.sizes["hypothesis"] == 1 else recent
-    probability = shift_probabilities.filtered(run, within)
-    return None if probability is None else (np.pad(probability, ((0, 0), (1, 0))), within)
-
-
-def _thresholds(values: np.ndarray, pooled: bool) -> list[np.ndarray]:
-    """Return thresholds [seed, 1], values of the statistic at ranks in geometric steps."""
-    falling = -np.sort(-(values.reshape(1, -1) if pooled else values), axis=1)
-    size = falling.shape[1]
-    ranks = np.unique(np.geomspace(1, size, THRESHOLDS).astype(int) - 1) if size else []
-    return [falling[:, rank : rank + 1] for rank in ranks]
+    The first task counts for nothing.
+    """
+    later = values[:, 1:]
+    falling = -np.sort(-(later.reshape(1, -1) if pooled else later), axis=1)
+    size = max(falling.shape[1], 1)
+    ranks = np.unique(np.geomspace(1, size, THRESHOLDS).astype(int) - 1)
+    return falling[:, ranks[ranks < falling.shape[1]]].T
 
 
 def _next(alarms: np.ndarray) -> np.ndarray:

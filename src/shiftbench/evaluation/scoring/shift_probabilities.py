@@ -37,6 +37,23 @@ def filtered(run: xr.Dataset, within: int = 1) -> np.ndarray | None:
     return np.where(recent, np.exp(_info(run, "log_weight")), 0.0).sum(axis=2)[:, 1:]
 
 
+def filtered_within(run: xr.Dataset, most: int) -> np.ndarray | None:
+    """Return `filtered` within 1, 2, ... `most` tasks [seed, task, most], 0 at the first task.
+
+    None for a run without weights.
+    """
+    if "info_log_weight" not in run or not segmentation.decides(run):
+        return None
+    since, weight = segmentation.since_shift(run), np.exp(_info(run, "log_weight"))
+    shape = (*since.shape[:2], most)
+    of_task = np.arange(since.shape[0] * since.shape[1]).reshape(*since.shape[:2], 1)
+    recent = since < most
+    place = (of_task * most + since)[recent]
+    mass = np.bincount(place, weight[recent], minlength=int(np.prod(shape))).reshape(shape)
+    mass[:, :1] = 0
+    return mass.cumsum(axis=2)
+
+
 def shifted_within(shifted: np.ndarray, within: int) -> np.ndarray:
     """Return whether one of the last tasks began with a shift, shifted [seed, task] bool."""
     before = np.pad(shifted, ((0, 0), (within - 1, 0)))

@@ -28,7 +28,8 @@ from shiftbench.core.errors import UserError
 from shiftbench.evaluation.scoring import comparison, ranking, statistics
 from shiftbench.evaluation.scoring.comparison import ALPHA
 from shiftbench.evaluation.scoring.statistics import Interval
-from shiftbench.publish.derived import tables
+from shiftbench.publish.derived import clocks, tables
+from shiftbench.publish.derived.clocks import PairedLead
 
 Scores = dict[str, np.ndarray]
 """Scores [seed] by method."""
@@ -61,6 +62,18 @@ class Evidence(BaseModel):
         default=None, description="on how many streams it is resolved"
     )
     unresolved: tuple[str, str] | None = Field(default=None, description="on no stream resolved")
+    beats_clock: str | None = Field(
+        default=None,
+        description="resolved on every stream against the best detector that does not look; by how"
+        " much. `streams: all streams` is the mean over them",
+    )
+    clock_counts: str | None = Field(
+        default=None, description="on how many streams the method beats the best clock"
+    )
+    no_better_than_clock: str | None = Field(
+        default=None,
+        description="on no stream does the method, or one of a pattern, beat the best clock",
+    )
     paper: str | None = Field(
         default=None, description="the number that a paper prints for the method"
     )
@@ -166,18 +179,6 @@ class PublishedResults:
         return tables.by_metric(tables.cube(tables.scores(self.study_folder(study))))
 
 
-class PairedLead(NamedTuple):
-    """Lead of one method over another on a stream, and the corrected p."""
-
-    difference: Interval
-    p: float
-
-    @property
-    def resolved(self) -> bool:
-        """Return whether the first method is significantly better."""
-        return self.p < ALPHA and self.difference.mean > 0
-
-
 def _leads_by_stream(
     published: PublishedResults, row: Evidence, first: str, second: str
 ) -> dict[str, PairedLead]:
@@ -218,8 +219,12 @@ def _leads(published: PublishedResults, row: Evidence) -> Answer:
 
 def _counts(published: PublishedResults, row: Evidence) -> Answer:
     assert row.counts
-    leads = _leads_by_stream(published, row, *row.counts)
-    resolved = [lead.difference for lead in leads.values() if lead.resolved]
+    return _counted(list(_leads_by_stream(published, row, *row.counts).values()), row)
+
+
+def _counted(leads: list[PairedLead], row: Evidence) -> Answer:
+    """Return how many leads are resolved, and the range of these."""
+    resolved = [lead.difference for lead in leads if lead.resolved]
     answer = _range(resolved, row) if resolved else Answer("")
     return answer._replace(text=str(len(resolved)), of=str(len(leads)))
 
@@ -231,6 +236,33 @@ def _unresolved(published: PublishedResults, row: Evidence) -> Answer:
         if lead.p < ALPHA:
             raise Disagreement(f"{_describe(row, stream, *row.unresolved, lead)}: it is resolved")
     return _range([lead.difference for lead in leads.values()], row)._replace(of=str(len(leads)))
+
+
+def _over_clock(published: PublishedResults, row: Evidence) -> dict[tuple[str, str], PairedLead]:
+    """Return the leads of the row's methods over the best clock, by stream and method."""
+    folder, methods = published.study_folder(row.study), str(getattr(row, row.kind))
+    return clocks.leads(folder, row.metric, row.streams, methods)
+
+
+def _beats_clock(published: PublishedResults, row: Evidence) -> Answer:
+    leads = _over_clock(published, row)
+    for (stream, name), lead in leads.items():
+        if not lead.resolved:
+            raise Disagreement(f"{_describe(row, stream, name, 'a clock', lead)}: no resolved lead")
+    return _range([lead.difference for lead in leads.values()], row)
+
+
+def _clock_counts(published: PublishedResults, row: Evidence) -> Answer:
+    return _counted(list(_over_clock(published, row).values()), row)
+
+
+def _no_better_than_clock(published: PublishedResults, row: Evidence) -> Answer:
+    leads = _over_clock(published, row)
+    for (stream, name), lead in leads.items():
+        if lead.resolved:
+            raise Disagreement(f"{_describe(row, stream, name, 'a clock', lead)}: it is resolved")
+    answer = _range([lead.difference for lead in leads.values()], row)
+    return answer._replace(of=str(len(leads)))
 
 
 def _paper(published: PublishedResults, row: Evidence) -> Answer:
@@ -279,6 +311,9 @@ KINDS: Mapping[str, Callable[[PublishedResults, Evidence], Answer]] = {
     "leads": _leads,
     "counts": _counts,
     "unresolved": _unresolved,
+    "beats_clock": _beats_clock,
+    "clock_counts": _clock_counts,
+    "no_better_than_clock": _no_better_than_clock,
     "paper": _paper,
     "claim": _claim,
     "trials": _trials,

@@ -20,14 +20,20 @@ LONGEST = 30
 """Largest number of words of a sentence."""
 TYPED = re.compile(r"\d\.\d|\d ?%|\d points|\d-fold")
 """Numbers that must be computed, unlike names (CIFAR-10) and settings (25 rows)."""
+OF_CLOCKS = {"beats_clock", "clock_counts", "no_better_than_clock"}
 WORDS = {
-    re.compile(r"\bleads?\b|\bahead of\b|\bbeats?\b|\bbetter than\b"): {"leads", "counts"},
+    re.compile(r"\bleads?\b|\bahead of\b|\bbeats?\b|\bbetter than\b"): {
+        "leads",
+        "counts",
+        *OF_CLOCKS,
+    },
     re.compile(r"\balike\b|\btrials\b"): {"trials"},
     re.compile(
         r"\bsignificant\b|\bresolved\b|\btell apart\b|\btold apart\b|\bbeyond the noise\b"
     ): {
         "unresolved",
         "counts",
+        *OF_CLOCKS,
     },
     re.compile(r"\bbest\b|\bhighest\b|\blowest\b"): {"best"},
 }

@@ -1,0 +1,104 @@
+"""Delay against false alarms as the threshold falls, by method beside detectors that do not look.
+
+The curve of a method is that of `scoring.alarms.sweep` with thresholds that all seeds share: the
+least delay that any threshold reaches with at most so many false alarms. Its marker is where the
+method raises alarms by itself, with a probability of one half or by its own decision.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from shiftbench.core.facts import Facts
+from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.artefacts import _detectors, _series
+from shiftbench.evaluation.scoring import alarms, blind_detectors, statistics
+from shiftbench.evaluation.scoring.results import StudyResults
+
+FACTS = Facts(requires=("shifts",), refuses=("counts", "blocks"), from_learner=("changes",))
+
+HEIGHT = 2.7
+FEWEST, MOST = 0.1, 1000.0
+"""Ends of the axis of false alarms; fewer are drawn at its left end."""
+MARKERS = dict(zip(blind_detectors.NAMES, ("<", ">", "*", "P", "X"), strict=True))
+METRICS = ("false_alarm_rate", "restricted_delay")
+
+
+@figure_style.styled
+def draw(study: StudyResults) -> Figure:
+    """Draw one panel per stream. Raises UserError if no learner decides about shifts."""
+    if not any(_detectors.runs(study, stream) for stream in study.streams):
+        raise study.lacking("alarm-curves", "a learner that decides about shifts")
+    titles = {_series.short_name(study, stream): stream for stream in study.streams}
+    return figure_style.panel_per_stream(
+        titles,
+        HEIGHT,
+        caption(study),
+        study.budget(),
+        lambda axes, title: _draw_stream(axes, study, titles[title]),
+    )
+
+
+def caption(study: StudyResults) -> str:
+    """Describe the lines, the number of runs and the reductions."""
+    return (
+        "Down and left is better. Lines: the least delay that any threshold reaches with at most so"
+        " many false alarms, means over seeds. Markers: alarms as a method raises them, with"
+        f" {statistics.described(*METRICS)}. Delay: mean of the tasks until the first alarm after a"
+        " shift, of which at most w count (grey line: all missed), by Kaplan-Meier."
+        f" {blind_detectors.SAYS} {study.budget()}"
+    )
+
+
+def _draw_stream(axes: Axes, study: StudyResults, stream: str) -> None:
+    store = study.streams[stream]
+    window = alarms.horizon(store).window
+    axes.axhline(window, color=figure_style.MUTED, lw=0.8, ls=":")
+    for name, run in _detectors.runs(study, stream).items():
+        style = figure_style.method_style(study, name)
+        curve = _frontier(run, store)
+        axes.plot(*curve, color=style["color"], drawstyle="steps-post", lw=1.5)
+        _draw_point(axes, study, stream, run, label=study.label(name), ms=6, **style)
+    for name, run in _detectors.blind(study, stream).items():
+        style = {"color": figure_style.MUTED, "marker": MARKERS[name], "mfc": "white"}
+        _draw_point(axes, study, stream, run, label=name, ms=7, **style)
+    axes.set(
+        xscale="log", xlim=(0.8 * FEWEST, 1.2 * MOST), ylim=(-0.04 * window, 1.08 * window),
+        xlabel="false alarms in 1,000 tasks", ylabel=f"mean delay (tasks, at most {window})",
+    )  # fmt: skip
+    axes.set_xticks([FEWEST, 1, 10, 100, MOST], ["≤ 0.1", "1", "10", "100", "1,000"])
+
+
+def _frontier(run: xr.Dataset, store: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
+    """Return false alarms, rising, and the least delay with at most so many [threshold]."""
+    curve = alarms.sweep(run, store, pooled=True)
+    assert curve
+    rate, delay = np.mean(curve.rate, axis=1), np.nanmean(curve.delay, axis=1)
+    order = np.argsort(rate, kind="stable")
+    least = np.minimum.accumulate(delay[order])
+    return np.append(_shown(rate[order]), MOST), np.append(least, least[-1])
+
+
+def _draw_point(
+    axes: Axes, study: StudyResults, stream: str, run: xr.Dataset, **style: object
+) -> None:
+    """Draw the alarms as they are raised, with intervals over seeds in both directions."""
+    rate, delay = (
+        statistics.interval(
+            _detectors.scored(study, stream, run, metric), statistics.bounds(metric)
+        )
+        for metric in METRICS
+    )
+    ends = np.array([[rate.low], [rate.high]])
+    bars = np.nan_to_num(np.abs(_shown(ends) - _shown(rate.mean)))
+    axes.errorbar(
+        _shown(rate.mean), delay.mean, np.nan_to_num(figure_style.error_bars(delay)), bars,
+        ls="", elinewidth=0.9, capsize=1.5, clip_on=False, zorder=3, **style,
+    )  # fmt: skip
+
+
+def _shown(rate: np.ndarray | float) -> np.ndarray:
+    return np.clip(rate, FEWEST, MOST)
