@@ -204,7 +204,7 @@ def documented(tree: ast.Module, name: str) -> dict[str, tuple[str, str]]:
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name]
     if not classes:
         origin = standalone.imported(tree, name)
-        return documented(syntax_tree(origin), name) if origin else {}
+        return documented(syntax_tree(origin[0]), origin[1]) if origin else {}
     body = classes[0].body
     texts = {
         statement.target.id: (ast.unparse(statement.annotation), _text(following))

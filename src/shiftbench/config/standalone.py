@@ -82,13 +82,17 @@ def metrics(tree: ast.Module, file: Path) -> list[Metric]:
     return rows
 
 
-def imported(tree: ast.Module, name: str) -> Path | None:
-    """Return the file of this package from which a module imports a name, None for others."""
+def imported(tree: ast.Module, name: str) -> tuple[Path, str] | None:
+    """Return the file of this package from which a module imports a name, and its name there.
+
+    None for a name from elsewhere.
+    """
     for statement in tree.body:
         if isinstance(statement, ast.ImportFrom) and name in bound(statement):
             package, *inside = (statement.module or "").split(".")
             file = PACKAGE.joinpath(*inside).with_suffix(".py")
-            return file if package == PACKAGE.name and file.is_file() else None
+            (there,) = [one.name for one in statement.names if name in (one.asname, one.name)]
+            return (file, there) if package == PACKAGE.name and file.is_file() else None
     return None
 
 
@@ -119,7 +123,8 @@ def _inherited(tree: ast.Module, statement: ast.AST) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in map(ast.unparse, used):
         if origin := imported(tree, name):
-            found |= read(ast.parse(origin.read_text("utf-8")), origin, [name])
+            file, there = origin
+            found[name] = read(ast.parse(file.read_text("utf-8")), file, [there])[there]
     return found
 
 

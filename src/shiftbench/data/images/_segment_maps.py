@@ -17,6 +17,7 @@ from annotated_types import Ge, Gt
 from scipy.sparse import csr_array
 
 from shiftbench.core import seeds
+from shiftbench.core.interface import Batch
 from shiftbench.data import segments
 from shiftbench.data.attributes import about
 from shiftbench.data.images import _affine
@@ -104,6 +105,15 @@ def warped(store: xr.Dataset, maps: Warps, positions: np.ndarray, split: str) ->
     draws = seeds.generator(seeds.fold(*maps.key, split)).random(len(images))
     is_new = (draws < maps.share)[:, np.newaxis, np.newaxis, np.newaxis]
     return np.where(is_new, _affine.warp(images, maps.new), _affine.warp(images, maps.old))
+
+
+def batch(store: xr.Dataset, maps: Sequence[Warps], index: np.ndarray, split: str) -> Batch:
+    """Return the images `index` [S, n] of a split of a task, each repetition under its own maps."""
+    inputs = np.empty((*index.shape, *store["images"].shape[1:]), np.float32)
+    for filled, of_task, chosen in zip(inputs, maps, index, strict=True):
+        filled[:] = warped(store, of_task, chosen, split)
+    targets = store["label"].values[index].astype(np.int32)
+    return Batch(inputs, targets, np.ones(index.shape, bool))
 
 
 def _map(settings: Transformations, realisation: int, concept: int) -> tuple[float, float, float]:

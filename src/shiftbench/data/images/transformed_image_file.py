@@ -28,6 +28,7 @@ FACTS = Facts(
         "tests": True,
         "shifts": True,
         "maps": True,
+        "returns": {"schedule": ("recurring", "recurring-twin")},
         "warm-up": {"warm_up": (True,)},
     },
     varies=("transformations", "orders of the images"),

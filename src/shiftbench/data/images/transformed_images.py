@@ -31,7 +31,7 @@ from shiftbench.data import segments, splits
 from shiftbench.data.attributes import about
 from shiftbench.data.images import _image_tasks, _segment_maps
 from shiftbench.data.images._pictures import Images
-from shiftbench.data.images._segment_maps import Transformations, Warps
+from shiftbench.data.images._segment_maps import Transformations
 from shiftbench.data.segments import excluded
 from shiftbench.data.splits import SPLITS
 from shiftbench.data.store import raw as raw_files
@@ -42,6 +42,7 @@ FACTS = Facts(
         "tests": True,
         "shifts": True,
         "maps": True,
+        "returns": {"schedule": ("recurring", "recurring-twin")},
         "warm-up": {"warm_up": (True,)},
     },
     varies=("transformations", "orders of the images"),
@@ -124,12 +125,14 @@ def task(store: xr.Dataset, realisations: Sequence[int], t: int) -> Task:
     train = store["train_index"].values[list(realisations), t]
     split = store["split"].values
     validation, test = (
-        _batch(store, maps, np.broadcast_to(index, (len(maps), len(index))), name)
+        _segment_maps.batch(store, maps, np.broadcast_to(index, (len(maps), len(index))), name)
         if len(index := np.flatnonzero(split == SPLITS.index(name)))
         else None
         for name in SPLITS[1:]
     )
-    return splits.judged(store, Task(_batch(store, maps, train, "train"), validation, test))
+    return splits.judged(
+        store, Task(_segment_maps.batch(store, maps, train, "train"), validation, test)
+    )
 
 
 def view(store: xr.Dataset, realisation: int, t: int, positions: np.ndarray) -> np.ndarray:
@@ -181,15 +184,6 @@ def _warm_up_index(settings: Transformations, n_train: int) -> np.ndarray:
         random = seeds.generator(seeds.fold("transformed-images", "warm-up"))
         index = np.sort(random.permutation(n_train)[: settings.warm_up_size])
     return index.astype(np.min_scalar_type(n_train - 1))
-
-
-def _batch(store: xr.Dataset, maps: list[Warps], index: np.ndarray, split: str) -> Batch:
-    """Return the images `index` [S, n], each repetition under its own maps."""
-    inputs = np.empty((*index.shape, *store["images"].shape[1:]), np.float32)
-    for filled, of_task, chosen in zip(inputs, maps, index, strict=True):
-        filled[:] = _segment_maps.warped(store, of_task, chosen, split)
-    targets = store["label"].values[index].astype(np.int32)
-    return Batch(inputs, targets, np.ones(index.shape, bool))
 
 
 def _warm_up(store: xr.Dataset, repetitions: int) -> Batch:
