@@ -1,0 +1,129 @@
+"""Accuracy lost, shifts that raise an alarm, and false alarms, by the kind of shift of a stream.
+
+The streams of a study are alike but for what changes. What one loses is the accuracy on the stream
+that does not change minus its own, on the same tasks and seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from shiftbench.core.facts import Facts
+from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.scoring import statistics
+from shiftbench.evaluation.scoring.results import StudyResults
+from shiftbench.evaluation.scoring.statistics import Interval
+
+FACTS = Facts(
+    requires=("shifts",), uses=("accuracy", "episode_recall", "false_alarm_rate_unchanged")
+)
+
+LOSS, FOUND, FALSE = FACTS.uses
+SPREAD = 0.6
+"""Range of the horizontal shifts of methods within a kind."""
+
+
+@figure_style.styled
+def draw(study: StudyResults) -> Figure:
+    """Draw three panels. Raises UserError without metrics, or without an unchanged stream."""
+    study.require_metrics("kinds-of-shift", *FACTS.uses)
+    still = unchanged(study)
+    moving = [name for name in study.streams if name != still]
+    figure = figure_style.figure(3.6, caption(study), study.budget())
+    panels = figure.subplots(1, 3, width_ratios=[len(moving), len(moving), len(moving) + 1])
+    panels[0].axhline(0, color="black", lw=1.2)
+    _draw(panels[0], study, moving, study.learners, lambda *at: loss(study, still, *at))
+    for axes, metric, streams in (
+        (panels[1], FOUND, moving),
+        (panels[2], FALSE, [*moving, still]),
+    ):
+        detectors = [name for name in study.learners if _decides(study, name, metric)]
+        _draw(axes, study, streams, detectors, _score_of(study, metric))
+    panels[0].set_ylabel("accuracy lost (percentage points)")
+    panels[1].set_ylabel("shifts that raise an alarm (%)")
+    panels[1].set_ylim(-3, 103)
+    panels[2].set_ylabel("alarms in 1,000 unchanged tasks")
+    titles = ("what a shift costs", "who notices it", "who is alarmed by nothing")
+    for axes, letter, title in zip(panels, "abc", titles, strict=True):
+        figure_style.set_title(axes, letter, title)
+    figure_style.shared_legend(figure, panels[0])
+    return figure
+
+
+def caption(study: StudyResults) -> str:
+    """Describe the panels, the number of runs and the reductions."""
+    kinds = ", ".join(
+        f"{name} {store.attrs['shift_kind']}"
+        for name, store in study.streams.items()
+        if store.attrs.get("shift_kind") not in (None, "none")
+    )
+    return (
+        "Accuracy on the stream that does not change minus that on one that does, on the same "
+        "tasks; shifts with an alarm within the window; alarms in tasks of no window. Kinds of "
+        f"shift: {kinds}. Mean over seeds, and its {statistics.described(*FACTS.uses)}. "
+        f"{study.budget()}"
+    )
+
+
+def unchanged(study: StudyResults) -> str:
+    """Return the stream that does not change. Raises UserError unless there is one."""
+    names = [n for n, store in study.streams.items() if store.attrs.get("shift_kind") == "none"]
+    if len(names) != 1:
+        raise study.lacking("kinds-of-shift", "one stream of shifted-images with `change: none`")
+    return names[0]
+
+
+def loss(study: StudyResults, still: str, stream: str, learner: str) -> Interval:
+    """Return the percentage points of accuracy that are lost on a stream, paired by seed."""
+    first, second = (study.score(name, learner, LOSS) for name in (still, stream))
+    return statistics.paired_difference(first, second, statistics.bounds(LOSS)).times(100)
+
+
+def _decides(study: StudyResults, learner: str, metric: str) -> bool:
+    scores = [study.score(stream, learner, metric) for stream in study.streams]
+    return not np.isnan(np.concatenate(scores)).all()
+
+
+def _score_of(study: StudyResults, metric: str) -> Callable[[str, str], Interval]:
+    """Return the function from stream and method to the score, in percent where a fraction."""
+    within, factor = statistics.bounds(metric), 100 if metric == FOUND else 1
+    return lambda stream, learner: statistics.interval(
+        study.score(stream, learner, metric), within
+    ).times(factor)
+
+
+def _draw(
+    axes: Axes,
+    study: StudyResults,
+    streams: list[str],
+    learners: list[str],
+    number: Callable[[str, str], Interval],
+) -> None:
+    """Draw the number of each method on each stream, the methods beside each other."""
+    shifts = np.linspace(-SPREAD / 2, SPREAD / 2, len(learners)) if len(learners) > 1 else [0.0]
+    for shift, learner in zip(shifts, learners, strict=True):
+        band = figure_style.as_band(number(stream, learner) for stream in streams)
+        axes.errorbar(
+            np.arange(len(streams)) + shift,
+            band.mean,
+            np.nan_to_num(figure_style.error_bars(band)),
+            **figure_style.method_style(study, learner),
+            label=study.label(learner),
+            ls="",
+            ms=4.5,
+            elinewidth=0.9,
+            capsize=1.5,
+        )
+    for edge in range(len(streams) - 1):
+        axes.axvline(edge + 0.5, color="0.9", lw=0.8, zorder=0)
+    axes.set_xticks(range(len(streams)), [_title(study, stream) for stream in streams])
+
+
+def _title(study: StudyResults, stream: str) -> str:
+    """Return a stream's name above its kind of shift."""
+    kind = study.streams[stream].attrs["shift_kind"]
+    return stream if kind == stream else f"{stream}\n({kind})"

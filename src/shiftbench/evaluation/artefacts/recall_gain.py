@@ -1,0 +1,105 @@
+"""Accuracy on a distribution that comes back, beside that on a fresh one in its place.
+
+Before anything of a return is learnt, a method that keeps what it has learnt predicts it better
+than the fresh distribution of the twin stream, which the same seeds see at the same tasks.
+"""
+
+from __future__ import annotations
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from shiftbench.core.facts import Facts
+from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.scoring import statistics
+from shiftbench.evaluation.scoring.results import StudyResults
+from shiftbench.evaluation.scoring.statistics import Interval
+
+FACTS = Facts(requires=("returns",), uses=("return_accuracy",))
+
+METRIC = "return_accuracy"
+ROW_INCHES = 0.34
+
+
+@figure_style.styled
+def draw(study: StudyResults) -> Figure:
+    """Draw two panels for each stream and its twin. Raises UserError without a twin."""
+    pairs = twins(study)
+    height = 1.25 + ROW_INCHES * len(study.learners)
+    figure = figure_style.figure(height * len(pairs), caption(study), study.budget())
+    panels = figure.subplots(len(pairs), 2, squeeze=False, sharey=True, width_ratios=[3, 2])
+    letters = iter(figure_style.panel_letters(2 * len(pairs)))
+    for (stream, twin), (left, right) in zip(pairs, panels, strict=True):
+        _draw_accuracy(left, study, stream, twin)
+        _draw_gain(right, study, stream, twin)
+        figure_style.set_title(left, next(letters), "first task of a return, before it is learnt")
+        figure_style.set_title(right, next(letters), "gain: what came back of what was learnt")
+    return figure
+
+
+def caption(study: StudyResults) -> str:
+    """Describe the figure, the number of runs and the reductions."""
+    interval = statistics.described(METRIC)
+    return (
+        "Accuracy on the training rows of the first task of each return, before they are learnt: "
+        "of a distribution that was there before (filled), and of a fresh one that a twin stream "
+        f"has in its place (hollow). Right: the difference, paired by seed. Bars: {interval} of "
+        f"the mean over seeds. {study.budget()}"
+    )
+
+
+def twins(study: StudyResults) -> list[tuple[str, str]]:
+    """Return each stream whose distributions come back, with its twin.
+
+    A twin follows its stream in the order of the study. Raises UserError without pairs.
+    """
+    fresh = [name for name, store in study.streams.items() if "stands_for" in store]
+    others = [
+        name for name, store in study.streams.items() if "concept" in store and name not in fresh
+    ]
+    if not fresh or len(fresh) != len(others):
+        what = "streams with the schedule recurring, each with a twin (recurring-twin) beside it"
+        raise study.lacking("recall-gain", what)
+    study.require_metrics("recall-gain", METRIC)
+    return list(zip(others, fresh, strict=True))
+
+
+def gain(study: StudyResults, stream: str, twin: str, learner: str) -> Interval:
+    """Return the accuracy on returns minus that on fresh distributions, paired by seed."""
+    scores = (study.score(name, learner, METRIC) for name in (stream, twin))
+    first, second = scores
+    return statistics.paired_difference(first, second, statistics.bounds(METRIC))
+
+
+def _draw_accuracy(axes: Axes, study: StudyResults, stream: str, twin: str) -> None:
+    within = statistics.bounds(METRIC)
+    for row, learner in enumerate(study.learners):
+        style = figure_style.method_style(study, learner)
+        places = []
+        for name, fill, shift in ((stream, style["color"], -0.13), (twin, "white", 0.13)):
+            of = statistics.interval(study.score(name, learner, METRIC), within).times(100)
+            bars = figure_style.error_bars(of)
+            axes.errorbar(
+                of.mean, row + shift, xerr=bars, **style, mfc=fill, ms=5, capsize=2, lw=1.1
+            )
+            places.append(of.mean)
+    axes.set_yticks(range(len(study.learners)), [study.label(name) for name in study.learners])
+    for label, learner in zip(axes.get_yticklabels(), study.learners, strict=True):
+        label.set_color(figure_style.method_style(study, learner)["color"])
+        label.set_fontweight("bold")
+    axes.set_ylim(len(study.learners) - 0.5, -0.5)
+    axes.set_xlabel("accuracy (%)")
+    ink = {"color": figure_style.INK, "ls": "", "marker": "o", "ms": 5}
+    axes.plot([], [], **ink, label="comes back")
+    axes.plot([], [], **ink, mfc="white", label="fresh, in a twin stream")
+    axes.legend(loc="best")
+
+
+def _draw_gain(axes: Axes, study: StudyResults, stream: str, twin: str) -> None:
+    axes.axvline(0, color="black", lw=1.2)
+    for row, learner in enumerate(study.learners):
+        of = gain(study, stream, twin, learner).times(100)
+        style, bars = figure_style.method_style(study, learner), figure_style.error_bars(of)
+        axes.errorbar(of.mean, row, xerr=bars, **style, ms=5, capsize=2)
+    axes.tick_params(axis="y", labelleft=False)
+    axes.set_xlabel("comes back minus fresh (percentage points)")

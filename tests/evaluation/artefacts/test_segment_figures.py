@@ -1,0 +1,176 @@
+"""Figures of segments: what comes back, the width of drifts, and kinds of shift."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from shiftbench.core.errors import UserError
+from shiftbench.data.images import shifted_images, transformed_images
+from shiftbench.evaluation.artefacts import drift_width, kinds_of_shift, recall_gain
+from shiftbench.evaluation.metrics import drifts
+from shiftbench.evaluation.scoring import alarms, statistics
+from shiftbench.evaluation.scoring.results import StudyResults
+from tests.evaluation.scoring import stores
+
+SEEDS = 6
+LEARNERS = ("vgs", "vcl")
+COMING = {"tasks": 12, "train_per_task": 5, "concepts": 2, "realisations": 2}
+
+
+def stream(name, family, **settings):
+    module = {"transformed-images": transformed_images, "shifted-images": shifted_images}[family]
+    store = module.build(module.Settings(**settings), Path())
+    about = {"stream": name, "family": family, "settings": settings}
+    return store.assign_attrs(spec=json.dumps(about))
+
+
+def study(streams, metrics, values, cells=None):
+    """Results with given scores, values [stream, learner, metric, seed]."""
+    dims = ("stream", "learner", "metric", "seed")
+    coords = {"stream": list(streams), "learner": list(LEARNERS), "metric": list(metrics)}
+    cube = xr.Dataset(
+        {"score": (dims, values), "status": (("stream", "learner", "seed"), ok(len(streams)))},
+        {**coords, "seed": range(SEEDS)},
+    )
+    tree = {"/scores": cube}
+    for name, store in streams.items():
+        for learner in LEARNERS:
+            score = np.zeros((1, SEEDS, store.sizes["task"]))
+            run = stores.run_store(score, ["accuracy"], store, learner, [["map", {}]])
+            tree[f"/runs/{name}/{learner}"] = run
+    made = StudyResults("a", "A", "", "", xr.DataTree.from_dict(tree), None, streams)
+    return dataclasses.replace(made, cells=cells or {})
+
+
+def ok(streams):
+    return np.full((streams, len(LEARNERS), SEEDS), "ok")
+
+
+@pytest.fixture(scope="module")
+def recurring():
+    pair = {
+        name: stream(name, "transformed-images", schedule=schedule, **COMING)
+        for name, schedule in (("again", "recurring"), ("fresh", "recurring-twin"))
+    }
+    values = np.random.default_rng(0).uniform(0.4, 0.8, (2, 2, 1, SEEDS))
+    values[0, 1] = values[1, 1] + 0.1
+    return study(pair, ["return_accuracy"], values), values
+
+
+def test_the_gain_is_paired_by_seed(recurring):
+    results, values = recurring
+    assert recall_gain.twins(results) == [("again", "fresh")]
+    of = recall_gain.gain(results, "again", "fresh", "vcl")
+    assert of.mean == pytest.approx(0.1) and of.sd == pytest.approx(0, abs=1e-12)
+    assert recall_gain.gain(results, "again", "fresh", "vgs").mean == pytest.approx(
+        (values[0, 0] - values[1, 0]).mean()
+    )
+
+
+def test_filled_and_hollow_points_are_the_two_streams(recurring):
+    results, values = recurring
+    left, right = recall_gain.draw(results).get_axes()
+    points = [
+        line for line in left.lines if len(line.get_xdata()) == 1 and line.get_marker() != "|"
+    ]
+    found = [float(line.get_xdata()[0]) for line in points]
+    means = 100 * values[:, :, 0].mean(axis=-1)
+    assert found == pytest.approx([means[0, 0], means[1, 0], means[0, 1], means[1, 1]])
+    assert [line.get_markerfacecolor() == "white" for line in points] == [False, True] * 2
+    assert [tick.get_text() for tick in left.get_yticklabels()] == list(LEARNERS)
+    assert "minus fresh" in right.get_xlabel()
+    assert "paired by seed" in recall_gain.caption(results)
+
+
+def test_streams_without_a_twin_are_refused(recurring):
+    results, _ = recurring
+    alone = dataclasses.replace(results, streams={"again": results.streams["again"]})
+    with pytest.raises(UserError, match="recurring-twin"):
+        recall_gain.draw(alone)
+
+
+def test_alarms_per_drift_counts_those_in_windows():
+    of = alarms.Episodes(np.array([[4, 12]]), np.array([[6, 12]]), np.array([[12, 20]]))
+    raised = np.zeros((1, 20), bool)
+    raised[0, [2, 4, 6, 8, 9, 13]] = True  # windows: 4 to 8 and 12 to 14
+    assert drifts.alarms_per_drift(alarms.judge(raised, of, window=2)) == pytest.approx([2.0])
+    none = alarms.Episodes(*(np.full((1, 1), 20),) * 3)
+    assert np.isnan(drifts.alarms_per_drift(alarms.judge(raised, none, window=2))).all()
+
+
+@pytest.fixture(scope="module")
+def widths():
+    cells = {f"w{w}-{m}": {"drift_width": w, "drift_mode": m} for w in (0, 2) for m in MODES}
+    fields = {"tasks": 10, "train_per_task": 5, "realisations": 2}
+    streams = {name: stream(name, "transformed-images", **fields) for name in cells}
+    values = np.random.default_rng(1).uniform(0.4, 0.8, (4, 2, 2, SEEDS))
+    values[:, 1, 1] = np.nan  # vcl decides nothing
+    return study(streams, ["accuracy", "alarms_per_drift"], values, cells), values
+
+
+MODES = ("mixture", "morph")
+
+
+def test_a_panel_for_each_mode_and_metric(widths):
+    results, values = widths
+    panels = drift_width.draw(results).get_axes()
+    assert [axes.get_title(loc="left") for axes in panels[:2]] == [
+        f"$\\bf{{{letter}}}$  drift mode {mode}" for letter, mode in zip("ab", MODES, strict=True)
+    ]
+    assert panels[0].get_ylabel() == "accuracy\n(%)"
+    line = panels[1].containers[0].lines[0]  # vgs under morphs: streams 1 and 3
+    assert line.get_ydata() == pytest.approx(100 * values[[1, 3], 0, 0].mean(axis=-1))
+    assert len(panels[2].containers) == 1 and len(panels[0].containers) == 2
+    assert "alarms per drift" in panels[2].get_ylabel()
+    assert "0: at once" in drift_width.caption(results)
+
+
+def test_the_width_has_to_be_the_first_axis(widths):
+    results, _ = widths
+    other = {name: {"drift_mode": "morph"} for name in results.cells}
+    with pytest.raises(UserError, match="drift_width"):
+        drift_width.draw(dataclasses.replace(results, cells=other))
+
+
+@pytest.fixture(scope="module")
+def kinds():
+    streams = {
+        change: stream(change, "shifted-images", change=change, tasks=8, train_per_task=5)
+        for change in ("map", "labels", "none")
+    }
+    values = np.random.default_rng(2).uniform(0.4, 0.8, (3, 2, 3, SEEDS))
+    values[:, 1, 1:] = np.nan
+    return study(streams, kinds_of_shift.FACTS.uses, values), values
+
+
+def test_the_loss_is_against_the_stream_that_does_not_change(kinds):
+    results, values = kinds
+    assert kinds_of_shift.unchanged(results) == "none"
+    of = kinds_of_shift.loss(results, "none", "labels", "vcl")
+    difference = values[2, 1, 0] - values[1, 1, 0]
+    assert of.mean == pytest.approx(100 * difference.mean())
+    low, high = statistics.interval(100 * difference, (-100, 100))[2:4]
+    assert (of.low, of.high) == pytest.approx((low, high))
+
+
+def test_three_panels_by_kind(kinds):
+    results, _ = kinds
+    panels = kinds_of_shift.draw(results).get_axes()
+    ticks = [[tick.get_text() for tick in axes.get_xticklabels()] for axes in panels]
+    assert ticks[0] == ticks[1] == ["map\n(covariate)", "labels\n(concept)"]
+    assert ticks[2] == [*ticks[0], "none"]
+    assert [len(axes.containers) for axes in panels] == [2, 1, 1]
+    assert "labels concept" in kinds_of_shift.caption(results)
+
+
+def test_a_study_needs_a_stream_that_does_not_change(kinds):
+    results, _ = kinds
+    streams = {name: store for name, store in results.streams.items() if name != "none"}
+    with pytest.raises(UserError, match="change: none"):
+        kinds_of_shift.draw(dataclasses.replace(results, streams=streams))
