@@ -26,6 +26,8 @@ from shiftbench.core import compiled_cache, seeds
 from shiftbench.core.interface import Batch, Learner, Problem
 from shiftbench.data.text import _count_store, n_grams, running_text
 from shiftbench.data.text._corpora import UN_ARCHIVE
+from shiftbench.evaluation.scoring import crps
+from shiftbench.evaluation.scoring.marginals import Marginals
 from shiftbench.methods.combinators import run_length
 from shiftbench.methods.learners import bayes_linear, gaussian_mean
 from shiftbench.methods.online.losses import CODES, Loss
@@ -122,14 +124,26 @@ def table() -> Iterable[np.ndarray]:
         return _count_store.counts(n_grams.build(settings, Path(folder)), 0, 1)
 
 
+def forecasts() -> Iterable[np.ndarray]:
+    """CRPS and interval score of a mixture of Student's t and of one of normals."""
+    centre, width = np.array([[[[0.0]], [[3.0]]]]), np.array([[[[1.0]], [[0.5]]]])
+    seen = np.zeros((1, 1, 1)), np.ones((1, 1), bool)
+    for df in (np.array([[3.0, 30.0]]), np.full((1, 2), np.inf)):
+        mixture = Marginals(np.array([[0.3, 0.7]]), centre, width, df)
+        yield crps.crps(mixture, *seen)
+        yield crps.interval_score(mixture, *seen, level=0.9)
+
+
 PARTS = {name: partial(online, name) for name in ("oga", "oga-el", "sva", "svb", "ngvi")} | {
     "losses": losses,
+    "forecasts": forecasts,
     "bayes-linear": partial(linear, 1, ROBUST),
     "several targets": partial(linear, 2, ROBUST),
     "svrg": partial(linear, 1, bayes_linear.Settings(beta_p=0.1, window=8, optimiser="svrg")),
     "run-length": partial(linear, 1, bayes_linear.Settings(), inside=True),
     "rows": partial(block, "gaussian-mean", None),
     "rows of a beam": partial(block, "linear-gaussian", "beam"),
+    "rows of a covariance": partial(block, "normal-inverse-wishart", "beam"),
     "rows of a segment": partial(block, "bayes-linear", "run-length"),
     "rows that are forgotten": partial(block, "bayes-linear", "forget"),
     "scores that are forgotten": partial(block, "svb", "forget"),

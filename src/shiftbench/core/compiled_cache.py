@@ -45,7 +45,7 @@ from numba.core.caching import UserProvidedCacheLocator
 
 from shiftbench.core import instructions
 
-FOLDERS = ("data", "methods")
+FOLDERS = ("data", "evaluation", "methods")
 """Packages with compiled functions."""
 PACKAGE = Path(__file__).parents[1]
 

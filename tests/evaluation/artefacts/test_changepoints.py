@@ -12,7 +12,7 @@ import xarray as xr
 
 from shiftbench.core.errors import UserError
 from shiftbench.data.series import _nile, series_file
-from shiftbench.evaluation.artefacts import _series, changepoint_table, changepoints
+from shiftbench.evaluation.artefacts import _change_lines, _series, changepoint_table, changepoints
 from shiftbench.evaluation.scoring import summarise
 from shiftbench.evaluation.scoring.results import StudyResults
 from tests.evaluation.scoring import stores
@@ -69,7 +69,7 @@ def test_the_found_changes_stand_beside_those_that_people_marked(study, monkeypa
     assert [list(line.get_xdata()) for line in ticks] == years
     heights = [line.get_ydata()[0] for line in ticks if len(line.get_ydata())]
     assert heights == sorted(heights, reverse=True) and heights[0] < 1
-    marked = [line for line in nile.get_lines() if line.get_alpha() == changepoints.FAINT]
+    marked = [line for line in nile.get_lines() if line.get_alpha() == _change_lines.FAINT]
     assert sorted(line.get_xdata()[0] for line in marked) == [1899, 1899, 1899]
     assert "people marked" in changepoints.caption(study)
 

@@ -56,7 +56,7 @@ def crps(marginals: Marginals, targets: np.ndarray, mask: np.ndarray) -> np.ndar
             " (a0 of bayes-linear), or beta of the broadening, or take these metrics out"
         )
     found = np.zeros(targets.shape)
-    _crps(*_contiguous(marginals), fronts(marginals.df), targets, mask, found)
+    _crps(*_arguments(marginals, targets, mask), found)
     return found
 
 
@@ -68,15 +68,20 @@ def interval_score(
     Width of the interval, plus 2 / (1 - level) times the distance of the target outside.
     """
     found = np.zeros(targets.shape)
-    _intervals(*_contiguous(marginals), fronts(marginals.df), targets, mask, level, found)
+    _intervals(*_arguments(marginals, targets, mask), float(level), found)
     return found
 
 
-def _contiguous(marginals: Marginals) -> list[np.ndarray]:
-    """Return weight [S, H], centre and width [S, n, d, H], and df, for the compiled loops."""
+def _arguments(marginals: Marginals, targets: np.ndarray, mask: np.ndarray) -> list[np.ndarray]:
+    """Return the arguments of the compiled loops, contiguous and writable.
+
+    weight [S, H], centre and width [S, n, d, H], df and its factors [S, H], targets and mask.
+    """
     weight, centre, width, df = marginals
     centre, width = (np.moveaxis(array, 1, -1) for array in (centre, width))
-    return [np.require(array, float, ["C", "W"]) for array in (weight, centre, width, df)]
+    numbers = (weight, centre, width, df, targets)
+    weight, centre, width, df, y = (np.require(array, float, ["C", "W"]) for array in numbers)
+    return [weight, centre, width, df, fronts(df), y, np.require(mask, bool, ["C", "W"])]
 
 
 @njit(cache=True, error_model="numpy")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from numba import njit
 
 from shiftbench.methods.posteriors import student_t
@@ -28,7 +29,9 @@ ROOT_2 = math.sqrt(2.0)
 @njit(cache=True, error_model="numpy")
 def front(df):
     """Return 1 / B(df / 2, 1/2), the factor that `tail` and `density` need; 0 for df = inf."""
-    return 0.0 if df == math.inf else math.sqrt(df) * math.exp(student_t.log_constant(df, 1))
+    if df == math.inf:
+        return 0.0
+    return math.sqrt(df) * math.exp(student_t.log_constant(df, np.int64(1)))
 
 
 @njit(cache=True, error_model="numpy")
