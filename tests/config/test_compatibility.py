@@ -129,7 +129,7 @@ PIPELINES = [
     ("permuted", ["coreset", "beam", "map"], "rows of several tasks", 'take "coreset" out'),
     ("nile", ["beam", {"bayes-linear": {"beta_p": 0.1}}], "can be broadened", "beta_p: 0.0"),
     ("nile", [DIFFUSE, "bayes-linear"], "changes that diffuse the post", "other than diffuse of"),
-    ("nile", ["beam", "beta-hmc"], "can be broadened", "take bayes-linear, gaussian-mean or li"),
+    ("nile", ["beam", "beta-hmc"], "can be broadened", "take bayes-linear, gaussian-mean, li"),
     ("table", ["mfvi"], "takes images", "take ngvi"),
     ("nile", ["vogn"], "with a design matrix each", "take bayes-linear"),
     ("nile", ["run-length", "beta-hmc"], "needs a log evidence", "take bayes-linear"),

@@ -133,7 +133,10 @@ def unsupported(settings: Settings) -> Iterator[str]:
             " are left out, since their regressors are older than what has been learnt; raise"
             " rows_per_task, or lower horizon"
         )
-    if settings.regressors == "neighbours" and (tuple(settings.lags), settings.horizon) != ((1,), 1):
+    if settings.regressors == "neighbours" and (tuple(settings.lags), settings.horizon) != (
+        (1,),
+        1,
+    ):
         yield "regressors neighbours have the last value alone; leave out lags and horizon"
 
 

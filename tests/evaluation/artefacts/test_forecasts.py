@@ -1,0 +1,101 @@
+"""Figures of correlation over time and of the quality of forecasts, run by the harness."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shiftbench.core.errors import UserError
+from shiftbench.data.series import series
+from shiftbench.evaluation.artefacts import correlation_over_time, forecast_quality
+from shiftbench.evaluation.running.harness import run_job
+from shiftbench.evaluation.scoring.statistics import interval
+from tests.evaluation.scoring import stores
+
+METRICS = ["crps", "coverage_50", "coverage_90", "pit", "predicted_correlation"]
+LEARNERS = {
+    "bocpd": [["run-length", {"keep": 20}], ["normal-inverse-wishart", {}]],
+    "static": [["normal-inverse-wishart", {}]],
+}
+SEEDS = 4
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    fields = {"dataset": "simulated-correlation", "regressors": "constant", "series": 3}
+    stream = series.build(series.Settings(**fields, realisations=SEEDS), Path())
+    about = {"stream": "twin", "family": "series", "settings": fields}
+    stream = stream.assign_attrs(spec=json.dumps(about))
+    runs = [run(stream, name, tmp_path_factory.mktemp(name)) for name in LEARNERS]
+    return stores.study("study", stream, [*METRICS, "pit_distance"], runs)
+
+
+def run(stream, name, folder):
+    spec = {
+        "study": "study",
+        "stream": {"name": "twin", "family": "series"},
+        "method": name,
+        "learner": LEARNERS[name],
+        "model": None,
+        "seeds": [0, SEEDS - 1],
+        "reveals": [],
+        "drift": "before-prediction",
+        "metrics": METRICS,
+        "code": "code",
+    }
+    return run_job(spec, stream, folder, minutes=5)[0]
+
+
+def test_run_lengths_follow_the_correlation_and_all_rows_do_not(study):
+    top, below = correlation_over_time.draw(study).get_axes()
+    lines = {line.get_label(): line.get_ydata() for line in top.get_lines()}
+    true = lines["true"]
+    np.testing.assert_array_equal(np.unique(true), [0.0, 0.2, 0.6, 0.8])
+    assert true[209] == 0.0 and true[210] == 0.6  # the change is at the first value of the segment
+    late = slice(600, None)
+    assert lines["bocpd"][late] == pytest.approx(true[late], abs=0.15)
+    assert (lines["static"][late] < 0.5).all()
+    found = study.run("twin", "bocpd")
+    assert "bocpd finds" in top.get_title(loc="left") and "there are 3" in top.get_title(loc="left")
+    marks = [line for line in below.get_lines() if line.get_marker() == "|"]
+    assert len(marks) == SEEDS == found.sizes["seed"]
+    assert "Black: the true one" in correlation_over_time.caption(study)
+
+
+def test_a_forecast_has_its_score_coverage_and_distance(study):
+    crps, coverage, distance = forecast_quality.draw(study).get_axes()
+    points = {
+        panel: [bar.lines[0].get_xdata()[0] for bar in panel.containers]
+        for panel in (crps, coverage)
+    }
+    golden = [study.score("twin", name, "crps").mean() for name in LEARNERS]
+    assert points[crps] == pytest.approx(golden)
+    golden = [
+        study.score("twin", name, metric).mean()
+        for metric in ("coverage_50", "coverage_90")
+        for name in LEARNERS
+    ]
+    assert points[coverage] == pytest.approx(golden)
+    assert golden == pytest.approx([0.5, 0.5, 0.9, 0.9], abs=0.03)
+    assert len(distance.get_lines()[0].get_xdata()) == SEEDS
+    assert "over seeds" in forecast_quality.caption(study)
+
+
+def test_a_single_run_has_an_interval_over_its_stretches():
+    values = np.random.default_rng(0).random((1, 103))
+    values[0, 5] = np.nan
+    means = [np.nanmean(piece) for piece in np.array_split(values[0], 20)]
+    found = forecast_quality.spread(values, "crps")
+    assert found == interval(np.array(means), (0.0, None))
+
+
+def test_a_study_without_the_metrics_is_refused(study):
+    runs = [study.run("twin", name) for name in LEARNERS]
+    bare = stores.study("study", study.streams["twin"], ["crps"], runs)
+    with pytest.raises(UserError, match="coverage_50"):
+        forecast_quality.draw(bare)
+    with pytest.raises(UserError, match="predicted_correlation"):
+        correlation_over_time.draw(bare)
