@@ -29,6 +29,7 @@ PROPERTIES = {
     "log-odds": "log-odds of a share as targets",
     "held-out": "held-out documents",
     "planted": "planted changes of words",
+    "known-changes": "words of which some changes are known",
     "mixed": "rows of several tasks at once",
     "hidden-layer": "a hidden layer",
     "learnt-noise": "a noise that is learnt",

@@ -19,6 +19,7 @@ from annotated_types import Ge, Le, Lt
 
 from shiftbench.core import seeds
 from shiftbench.core.errors import UserError
+from shiftbench.data.attributes import about
 from shiftbench.data.text import _counts, _shards, _tokens, _vocabulary
 from shiftbench.data.text._corpora import Corpus
 from shiftbench.data.text._count_store import Documents
@@ -90,9 +91,14 @@ class Stages(NamedTuple):
 
 
 def stages(
-    plan_of: Callable[[Any, Path], Plan], attributes: Callable[[Any], Mapping[str, Any]]
+    plan_of: Callable[[Any, Path], Plan],
+    attributes: Callable[[Any], Mapping[str, Any]],
+    known_changes: Callable[[Any], Mapping[str, int]] = lambda settings: {},
 ) -> Stages:
-    """Return the functions of a family from its own two: how it plans, and its attributes."""
+    """Return the functions of a family from its own: how it plans, its attributes, known changes.
+
+    known_changes: the words, in small letters, whose use changes for certain, with the year.
+    """
 
     def build(settings: DatedSettings, raw: Path) -> xr.DataTree:
         """Return the store, counted in this process. UserError if the texts are wrong."""
@@ -119,9 +125,23 @@ def stages(
     ) -> xr.DataTree:
         """Return the store from the counts of all shards, in any order; it may use `scratch`."""
         weights = _counts.weights(settings.weighting, settings.window)
-        return _shards.merged(partials, words, weights, attributes(settings), scratch)
+        store = _shards.merged(partials, words, weights, attributes(settings), scratch)
+        return _with_known(store, known_changes(settings), settings.period_years)
 
     return Stages(build, vocabulary, count_shard, merge)
+
+
+def _with_known(store: xr.DataTree, years: Mapping[str, int], period_years: int) -> xr.DataTree:
+    """Add known_change [realisation, task, word] to a store; no learner sees it."""
+    if not years:
+        return store
+    root = store.to_dataset(inherit=False)
+    year = np.array([years.get(word.lower(), -1) for word in root["word"].values.tolist()])
+    age = year[None, :] - root["first_year"].values[:, None]
+    known = (age >= 0) & (age < period_years)
+    words = "whether the use of the word changes for certain in this period; others may change too"
+    store.dataset = root.assign(known_change=(("realisation", "task", "word"), known[None], about(words)))
+    return store
 
 
 def plan(settings: DatedSettings, source: str, corpus: Corpus) -> Plan:

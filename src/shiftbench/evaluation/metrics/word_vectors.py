@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 import xarray as xr
+from scipy.ndimage import maximum_filter1d
 
 from shiftbench.core.metric import Metric
 from shiftbench.evaluation.scoring import shift_matching
@@ -36,6 +37,36 @@ def matched(
     return measure(
         MatchCounts(np.array(pairs, int), inferred.sum(axis=(1, 2)), true.sum(axis=(1, 2)))
     )
+
+
+def known_changes(run: xr.Dataset, stream: xr.DataTree, *, above_others: bool) -> np.ndarray:
+    """Return the share [seed] of words with a known change that change within one period of it.
+
+    above_others: minus that share of all other words, which may change too; a learner that updates
+    every word in every period has 0. NaN for streams without known changes, and for learners that
+    make no decisions about changes.
+    """
+    inferred = trajectories.shifts(run)
+    if inferred is None or "known_change" not in stream.dataset:
+        return np.full(run.sizes["seed"], np.nan)
+    known = stream.dataset["known_change"].values[run["realisation"].values.astype(int)]
+    return np.array(
+        [_found(a, b, above_others) for a, b in zip(inferred, known.astype(bool), strict=True)]
+    )
+
+
+def _found(inferred: np.ndarray, known: np.ndarray, above_others: bool) -> float:
+    """Return the share of known changes that are found; both flags [T, W]."""
+    near = _near(inferred)
+    if not known.any():
+        return np.nan
+    others = near[known.any(axis=1)][:, ~known.any(axis=0)]
+    return float(near[known].mean() - (others.mean() if above_others and others.size else 0.0))
+
+
+def _near(changes: np.ndarray) -> np.ndarray:
+    """Return whether a word changes within MARGIN periods of each period [T, W]."""
+    return maximum_filter1d(changes.astype(np.uint8), 2 * MARGIN + 1, axis=0, mode="constant") > 0
 
 
 def dating_error(run: xr.Dataset, stream: xr.DataTree, *, by_period: bool) -> np.ndarray:
@@ -77,6 +108,15 @@ OfChanges = partial(
     requires=("planted",),
     from_learner=("lineage",),
 )
+OfKnownChanges = partial(
+    Metric,
+    unit="fraction",
+    better="higher",
+    stage="run",
+    takes=("counts",),
+    requires=("known-changes",),
+    from_learner=("lineage",),
+)
 OfText = partial(
     Metric,
     stage="run",
@@ -100,6 +140,19 @@ METRICS = [
         "change_recall",
         about="Share of the planted changes of words that were inferred, within one period.",
         score=partial(matched, measure=shift_matching.recall),
+    ),
+    OfKnownChanges(
+        "known_change_recall",
+        about="Share of the words with a known change that change within one period of it.",
+        bounds=(0.0, 1.0),
+        score=partial(known_changes, above_others=False),
+    ),
+    OfKnownChanges(
+        "known_change_lift",
+        about="Share of the words with a known change that change within one period of it, minus"
+        " that share of all other words; 0 for updates of every word.",
+        bounds=(-1.0, 1.0),
+        score=partial(known_changes, above_others=True),
     ),
     OfText(
         "dating_error",
