@@ -138,6 +138,12 @@ def test_only_open_licences_let_data_be_passed_on() -> None:
     assert {"mnist", "digits", "nile", "un-general-debates", "simulated-ar"} <= copied
     assert not copied & {"svhn", "cifar-10", "diabetes", "uci-wine", "diabetic-retinopathy", "pima"}
     assert not licences.is_open("CC BY-NC 4.0") and not licences.is_open("")
+    unclear = {name for name, one in raw.table().items() if one.licence_status == raw.UNCLEAR}
+    read = {
+        name for name, one in raw.table().items() if any(file.inside for file in one.files.values())
+    }
+    assert {"cifar-10", "tcpd-occupancy"} <= unclear and len(read) == 5
+    assert not copied & (unclear | read)
 
 
 def test_a_stream_without_an_open_licence_is_described_and_not_copied(
@@ -146,14 +152,26 @@ def test_a_stream_without_an_open_licence_is_described_and_not_copied(
     results = Path(shutil.copytree(made / "results/small", tmp_path / "small"))
     store = results / "streams/steps.zarr.zip"
     stream = zarr_zip.read(store)
-    stream.attrs["licence"] = "none stated"
+    stream.attrs |= {"licence": "none stated", "licence_status": "unclear"}
     zarr_zip.write(stream, store)
     checksum.write(store)
     crate.make(results, made / "config/small.yaml", tmp_path / "crate")
     described = json.loads((tmp_path / "crate/streams/steps.croissant.json").read_text())
-    assert (described["license"], described["distribution"]) == ("none stated", [])
+    assert (described["license"], described["distribution"]) == ("none stated (unclear)", [])
     assert not (tmp_path / "crate/streams/steps.zarr.zip").exists()
     assert recompute.small(tmp_path / "crate") == []
+
+
+def test_raw_files_of_a_package_are_described_where_they_lie() -> None:
+    entry = raw.table()["tcpd-apple"]
+    told = crate_sources._dataset("tcpd-apple", entry)
+    file = crate_sources._raw_file(entry.files["apple.json"], entry)
+    address = "https://pypi.org/project/river/0.26.1/#river/drift/datasets/apple.csv"
+    assert told["hasPart"] == [{"@id": address}] and told["license"] == "may not be redistributed"
+    assert (file["@id"], file["name"], file["contentSize"]) == (address, "apple.csv", "121995")
+    assert file["sha256"] == entry.files["apple.json"].inside.sha256
+    mnist = crate_sources._dataset("mnist", raw.table()["mnist"])
+    assert mnist["license"] == "CC BY-SA 3.0 (presumed)"
 
 
 def test_croissant_lists_the_store_and_its_arrays(made: Path) -> None:

@@ -140,7 +140,9 @@ def _with_known(store: xr.DataTree, years: Mapping[str, int], period_years: int)
     age = year[None, :] - root["first_year"].values[:, None]
     known = (age >= 0) & (age < period_years)
     words = "whether the use of the word changes for certain in this period; others may change too"
-    store.dataset = root.assign(known_change=(("realisation", "task", "word"), known[None], about(words)))
+    store.dataset = root.assign(
+        known_change=(("realisation", "task", "word"), known[None], about(words))
+    )
     return store
 
 

@@ -67,6 +67,4 @@ def _known_changes(settings: Settings) -> Mapping[str, int]:
     return _changelogs.KNOWN_CHANGES if settings.dataset == CHANGELOGS else {}
 
 
-build, vocabulary, count_shard, merge = _dated_texts.stages(
-    _plan, _attributes, _known_changes
-)
+build, vocabulary, count_shard, merge = _dated_texts.stages(_plan, _attributes, _known_changes)
