@@ -41,6 +41,7 @@ def test_a_folder_has_the_counts_of_the_same_documents_in_an_archive(folder, tmp
     result = text_files.build(replace(settings(folder), held_out=0.0), folder)
     attributes = {"title": "speeches", "licence": "not stated", "citation": "not stated"}
     assert {key: result.attrs[key] for key in attributes} == attributes
+    assert expected.attrs.pop("licence_status") == "stated"
     for tree in (expected, result):
         for key in attributes:
             del tree.attrs[key]
