@@ -49,3 +49,20 @@ def test_sizes_of_a_data_set_are_numbers_or_settings() -> None:
     source["settings"] |= {"simulated_rows": 70, "simulated_features": 4}
     assert cost_model.of_stream(source)[:2] == (70, 1)
     assert cost_model.of_stream(source).inputs == 4
+
+
+def words(size: int, dimension: int) -> cost_model.Spec:
+    settings = {"vocabulary_size": size, "first_year": 1900, "last_year": 2000}
+    return {
+        "learner": [["per-word", {"dimension": dimension}], ["skipgram", {}]],
+        "stream": {"family": "n-grams", "settings": settings},
+        "model": None,
+        "seeds": [0, 0],
+    }
+
+
+def test_words_cost_by_their_number_their_contexts_and_the_length_of_vectors() -> None:
+    small = cost_model.of_run(words(10_000, 20))
+    assert cost_model.of_run(words(5_000, 20)) == pytest.approx(small / 2, rel=0.01)
+    assert cost_model.of_run(words(30_000, 20)) == pytest.approx(9 * small, rel=0.01)
+    assert cost_model.of_run(words(10_000, 100)) == pytest.approx(9.5 * small, rel=0.01)

@@ -86,11 +86,11 @@ def _stream(spec: Spec, options: argparse.Namespace) -> None:
     (output,) = options.output
     if options.merge:
         first, *shards = options.input
-        words = atomic_files.read_json(first)
+        found = atomic_files.read_json(first)
         module, settings = _family(spec, options, len(shards))
         with scratch.beside(output, "counts") as folder, ExitStack() as opened:
             parts = [opened.enter_context(zarr_zip.opened(path)) for path in shards]
-            store = module.merge(settings, words, parts, folder)
+            store = module.merge(settings, found, parts, folder)
             zarr_zip.stamp(store, store.attrs["title"], spec)
             zarr_zip.write(store, output)
         return
@@ -104,12 +104,15 @@ def _stream(spec: Spec, options: argparse.Namespace) -> None:
 
 
 def _words(spec: Spec, options: argparse.Namespace) -> None:
-    """Choose the vocabulary of a stream that is counted in shards."""
+    """Choose the vocabulary of a stream that is counted in shards.
+
+    A family may find more than words, which its other stages then get: a mapping with `words`.
+    """
     source = _source(spec, options)
     module, settings = _family(spec, options)
-    words = module.vocabulary(settings, source)
+    found = module.vocabulary(settings, source)
     (output,) = options.output
-    atomic_files.write(output, json.dumps(words, indent=0, ensure_ascii=False) + "\n")
+    atomic_files.write(output, json.dumps(found, indent=0, ensure_ascii=False) + "\n")
 
 
 def _part(spec: Spec, options: argparse.Namespace) -> None:
@@ -118,11 +121,12 @@ def _part(spec: Spec, options: argparse.Namespace) -> None:
     from shiftbench.data.store import scratch, zarr_zip
 
     (output,) = options.output
-    source, words = _source(spec, options), atomic_files.read_json(options.input[-1])
+    source, found = _source(spec, options), atomic_files.read_json(options.input[-1])
+    words = found["words"] if isinstance(found, dict) else found
     module, settings = _family(spec, options, spec["shards"])
     shown_words.refuse_absent(options.shown_words, spec["stream"], words)
     with scratch.beside(output, "counts") as folder:
-        part = module.count_shard(settings, source, words, spec["shard"], folder / "part")
+        part = module.count_shard(settings, source, found, spec["shard"], folder / "part")
         zarr_zip.write(part, output)
 
 

@@ -29,6 +29,8 @@ PERIODS, WORDS = 50, 2000
 """Periods and words of texts, where settings do not say."""
 BLOCK, CONTEXTS, DIMENSIONS = 64, 100, 20
 """Words that are fitted at once, contexts of each, and numbers that stand for it."""
+LARGEST = 10_000
+"""Words of the largest vocabulary that was recorded; with more, words have more contexts, too."""
 SAMPLED = 0.47
 """Work of a convolution whose weights are drawn once a minibatch, relative to Flipout, whose noise
 is multiplied beside the mean: 91 and 191 ms a step of li2021vbs' network (docs/paper-hours.md)."""
@@ -69,6 +71,7 @@ def of_run(spec: Spec) -> float:
     *combinators, (_, settings) = spec["learner"]
     sizes = of_stream(spec["stream"])
     for name, given in combinators:
+        sizes = _with_vectors(given, sizes)
         if work := components.work("combinators", name):
             sizes = work(given, sizes)
     learners = (spec["seeds"][1] - spec["seeds"][0] + 1) * sizes.at_once
@@ -119,8 +122,18 @@ def _of_words(given: Spec) -> Sizes:
     years = given.get("last_year", 0) - given.get("first_year", 0) + 1
     known = given.get("periods") or (years if years > 1 else PERIODS)
     periods = max(1, known // given.get("period_years", 1))
-    blocks = math.ceil((given.get("vocabulary_size") or planted or WORDS) / BLOCK)
+    words = given.get("vocabulary_size") or planted or WORDS
+    blocks = math.ceil(math.ceil(words / BLOCK) * max(1, words / LARGEST))
     return Sizes(periods * blocks, BLOCK * CONTEXTS, 0, 0, DIMENSIONS, 1)
+
+
+def _with_vectors(given: Spec, sizes: Sizes) -> Sizes:
+    """Return the sizes where words have long vectors: these cost as much as more tasks do.
+
+    With 5 times as many numbers a fit took 9.5 times as long, with 2,000 words and with 8,000.
+    """
+    longer = max(1.0, (given.get("dimension", DIMENSIONS) / DIMENSIONS) ** 1.4)
+    return sizes._replace(tasks=round(sizes.tasks * longer))
 
 
 def multiplications(model: list[Any] | None, sizes: Sizes) -> float:

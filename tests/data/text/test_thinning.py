@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -82,7 +84,7 @@ def test_larger_samples_have_all_of_smaller_ones():
     counts = np.full(len(KEYS), 5)
     sizes = [_thinning.drawn(sample(t), KEYS, YEAR, counts)[0] for t in (0, 999, 500, 100, 1)]
     assert (sizes[0] == 5).all()
-    for larger, smaller in zip(sizes, sizes[1:], strict=False):
+    for larger, smaller in pairwise(sizes):
         assert (smaller <= larger).all() and smaller.sum() < larger.sum()
 
 

@@ -3,7 +3,8 @@
 The table is raw_files.yaml. Files come from the mirror that SHIFTBENCH_MIRROR names (a folder or an
 http address, with one folder a data set unless the table names another), else from the address in
 the table. Files of data that may be read but not mirrored come from an installed package, as they
-are or converted. Imports little: the workflow reads the table whenever it is parsed.
+are or converted. At an address made:MODULE/ no file lies: that module of this package writes it.
+Imports little: the workflow reads the table whenever it is parsed.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from shiftbench.data.store import checksum, package_files, scratch
 from shiftbench.data.store.package_files import PackageFile
 
 MIRROR = "SHIFTBENCH_MIRROR"
+MADE = "made:"
 RETRIES = 2
 UNCLEAR = "unclear"
 """Status of a licence about which nobody says anything."""
@@ -181,7 +183,11 @@ def _hint(name: str, names: Iterable[str]) -> str:
 
 
 def _get(name: str, wanted: RawFile, target: Path) -> str:
-    """Copy or download the file to `target`, and return the place it came from."""
+    """Copy, download or make the file at `target`, and return the place it came from."""
+    if wanted.address.startswith(MADE):
+        module = wanted.address.removeprefix(MADE).partition("/")[0]
+        importlib.import_module(module).write(target.name, target)
+        return module
     mirror = os.environ.get(MIRROR, "")
     if mirror and not mirror.startswith(("http://", "https://")):
         return _copy(name, Path(mirror).expanduser() / name, target)

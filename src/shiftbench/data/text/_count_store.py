@@ -145,7 +145,8 @@ def held_out_documents(store: xr.DataTree, realisation: int = 0) -> Iterator[Hel
             for number in range(len(tasks))
         )
     else:
-        years, held_out = store["first_year"].values, store["held_out_pairs"].values[realisation]
+        root = store.dataset
+        years, held_out = root["first_year"].values, root["held_out_pairs"].values[realisation]
         tasks = np.flatnonzero(held_out)
         names = years[tasks].astype(str)
         each = (held_out_counts(store, realisation, t) for t in tasks.tolist())

@@ -30,7 +30,7 @@ class Lines(NamedTuple):
     """Lines of a table, and their entries, each the count of an n-gram in a year that is wanted.
 
     tokens: the words of the text, [line, n] each. line: [entry]. key: digest of the n-gram [entry]
-    uint64. year, count: [entry] int64.
+    uint64. year, occurrences: [entry] int64.
     """
 
     text: str
@@ -38,7 +38,7 @@ class Lines(NamedTuple):
     line: np.ndarray
     key: np.ndarray
     year: np.ndarray
-    count: np.ndarray
+    occurrences: np.ndarray
 
 
 def form(raw: Path) -> Form:
@@ -68,7 +68,10 @@ def _files(raw: Path) -> list[Path]:
     files = sorted(path for path in raw.glob("[!._]*") if path.is_file())
     files = [path for path in files if path.name not in NO_TABLES]
     if not files:
-        raise UserError(f"There is no table of n-grams in {raw}. Put the files there.")
+        raise UserError(
+            f"There is no table of n-grams in {raw}. Put the files there, of one release and"
+            " one size; docs/own-data.md says where they are."
+        )
     return files
 
 
@@ -87,4 +90,5 @@ def _selected(text: str, fields: _n_gram_lines.Fields, form: Form, wanted: Wante
     else:
         of_words = fields
     tokens = Tokens(of_words.digest, of_words.start, of_words.stop)
-    return Lines(text, tokens, line, fields.key[line], fields.year[kept], fields.count[kept])
+    year, occurrences = fields.year[kept], fields.occurrences[kept]
+    return Lines(text, tokens, line, fields.key[line], year, occurrences)

@@ -44,8 +44,8 @@ class Fields(NamedTuple):
     """The lines of a text, and their entries, each the count of an n-gram in a year.
 
     digest, start, stop: words [line, n]. key: digest of the n-gram [line]. tagged: whether a word
-    of it is or has a tag of its class [line]. line, year, count: [entry] int64. wrong: number of
-    the first line, from 0, that has another form, or -1.
+    of it is or has a tag of its class [line]. line, year, occurrences: [entry] int64. wrong: number
+    of the first line, from 0, that has another form, or -1.
     """
 
     digest: np.ndarray
@@ -55,7 +55,7 @@ class Fields(NamedTuple):
     tagged: np.ndarray
     line: np.ndarray
     year: np.ndarray
-    count: np.ndarray
+    occurrences: np.ndarray
     wrong: int
 
 
@@ -154,7 +154,4 @@ def _packed_in(points, begin, end, tags):
         if points[at] > 127:
             return False
         value = 256 * value + np.int64(points[at])
-    for tag in tags:
-        if value == tag:
-            return True
-    return False
+    return value in tags

@@ -79,16 +79,16 @@ class Counter:
 
 def build(
     shards: int,
-    vocabulary: Callable[[], list[str]],
-    count_shard: Callable[[Sequence[str], int, Path], xr.Dataset],
-    merge: Callable[[Sequence[str], Sequence[xr.Dataset], Path], xr.DataTree],
+    vocabulary: Callable[[], Any],
+    count_shard: Callable[[Any, int, Path], xr.Dataset],
+    merge: Callable[[Any, Sequence[xr.Dataset], Path], xr.DataTree],
 ) -> xr.DataTree:
     """Return the store that the three stages of counting make, all in this process."""
-    words = vocabulary()
+    found = vocabulary()
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
-        partials = [count_shard(words, shard, scratch / str(shard)) for shard in range(shards)]
-        return _in_memory(merge(words, partials, scratch))
+        partials = [count_shard(found, shard, scratch / str(shard)) for shard in range(shards)]
+        return _in_memory(merge(found, partials, scratch))
 
 
 def merged(

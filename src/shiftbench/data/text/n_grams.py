@@ -138,7 +138,9 @@ def vocabulary(settings: Settings, raw: Path) -> Found:
     relative = settings.ranking == "relative" and not settings.words
     for lines in _lines(settings, raw) if relative or settings.tokens_per_period else ():
         np.add.at(
-            tokens, lines.year - settings.first_year, lines.tokens.digest.shape[1] * lines.count
+            tokens,
+            lines.year - settings.first_year,
+            lines.tokens.digest.shape[1] * lines.occurrences,
         )
     sample = _sample(settings, tokens.tolist())
     starts = range(0, len(tokens), settings.period_years)
@@ -220,7 +222,7 @@ def _lines(settings: Settings, raw: Path, shard: int | None = None) -> Iterator[
 
 
 def _drawn(settings: Settings, sample: Sample, lines: Lines) -> Drawn:
-    train, held_out = _thinning.drawn(sample, lines.key, lines.year, lines.count)
+    train, held_out = _thinning.drawn(sample, lines.key, lines.year, lines.occurrences)
     period = (lines.year - settings.first_year) // settings.period_years
     return Drawn(lines.line, period, train, held_out)
 

@@ -111,7 +111,7 @@ def build(settings: Settings, raw: Path) -> xr.DataTree:
     changed = np.stack([planted.changed for planted, _ in drawn])
     theme = np.stack([planted.theme for planted, _ in drawn])
     store = _count_store.tree(
-        _words(settings),
+        words(settings),
         np.arange(settings.periods),
         [counted for _, counted in drawn],
         _counts.weights(settings.weighting, settings.window),
@@ -130,7 +130,7 @@ def build(settings: Settings, raw: Path) -> xr.DataTree:
     return store
 
 
-def _words(settings: Settings) -> list[str]:
+def words(settings: Settings) -> list[str]:
     """Return names by the first theme, such as a-03; common words have names such as the-07."""
     common = [f"the-{number:02d}" for number in range(settings.common_words)]
     return common + [
@@ -146,17 +146,26 @@ def _letters(number: int) -> str:
     return (_letters(rest - 1) if rest else "") + chr(ord("a") + last)
 
 
-def _realisation(settings: Settings, number: int) -> tuple[Planted, Realisation]:
+def texts(settings: Settings, number: int) -> tuple[Planted, list[np.ndarray]]:
+    """Return the truth of a realisation and its documents, as numbers of words, period by period.
+
+    Each period has as many documents as any other.
+    """
     random = seeds.generator(seeds.fold("planted-words", number))
     planted = _planted(settings, random)
     weight = _frequencies(settings, seeds.generator(seeds.fold("planted-words", number, "drift")))
     of_theme = random.integers(settings.themes, size=(settings.periods, settings.documents))
-    texts = [
+    documents = [
         _document(settings, planted.theme[t], weight[t, theme], theme, random)
         for t in range(settings.periods)
         for theme in of_theme[t]
     ]
-    return planted, _counted(settings, texts)
+    return planted, documents
+
+
+def _realisation(settings: Settings, number: int) -> tuple[Planted, Realisation]:
+    planted, documents = texts(settings, number)
+    return planted, _counted(settings, documents)
 
 
 def _planted(settings: Settings, random: np.random.Generator) -> Planted:
@@ -206,7 +215,7 @@ def _document(
 
 def _counted(settings: Settings, texts: Sequence[np.ndarray]) -> Realisation:
     """Count the training documents; the last documents of each period are held out."""
-    each, vocabulary = settings.documents, len(_words(settings))
+    each, vocabulary = settings.documents, len(words(settings))
     task = np.repeat(np.arange(settings.periods), each)
     held_out = np.arange(len(texts)) % each >= each - round(settings.held_out * each)
     train = [text for text, out in zip(texts, held_out, strict=True) if not out]
