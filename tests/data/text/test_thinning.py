@@ -11,12 +11,16 @@ from scipy import stats
 from shiftbench.data.text import _thinning
 
 KEYS = np.random.default_rng(1).integers(2**64, size=20_000, dtype=np.uint64)
-YEAR = np.full(len(KEYS), 1950)
+YEAR, SECOND = np.full(len(KEYS), 1950), np.ones(len(KEYS), int)
 
 
 def sample(target: int, held_out: float = 0.0, realisation: int = 0) -> _thinning.Sample:
-    """Of the years 1949, which has 10 tokens, and 1950, which has 1,000."""
-    return _thinning.sample(1949, [10, 1000], target, held_out, realisation)
+    """Of two periods, the first with 10 tokens, the second with 1,000."""
+    return _thinning.sample([10, 1000], target, held_out, realisation)
+
+
+def drawn(sample, counts, key=KEYS, year=YEAR, period=SECOND) -> tuple[np.ndarray, np.ndarray]:
+    return _thinning.drawn(sample, period, key, year, counts)
 
 
 def p_value(seen: np.ndarray, count: int, probability: float) -> float:
@@ -33,7 +37,7 @@ def p_value(seen: np.ndarray, count: int, probability: float) -> float:
 @pytest.mark.parametrize(("target", "held_out"), [(300, 0.1), (1000, 0.1), (50, 0.5)])
 def test_what_stays_is_binomial(count, target, held_out):
     counts = np.full(len(KEYS), count)
-    train, out = _thinning.drawn(sample(target, held_out), KEYS, YEAR, counts)
+    train, out = drawn(sample(target, held_out), counts)
     kept = target / 1000
     laws = {"train": (train, kept * (1 - held_out)), "out": (out, kept * held_out)}
     for seen, probability in laws.values():
@@ -51,38 +55,37 @@ def test_what_stays_is_binomial(count, target, held_out):
 def test_other_laws_are_refused():
     """The test above sees the wrong probability, and draws that repeat."""
     counts = np.full(len(KEYS), 12)
-    train, _ = _thinning.drawn(sample(300), KEYS, YEAR, counts)
+    train, _ = drawn(sample(300), counts)
     assert p_value(train, 12, 0.31) < 1e-6
-    twice, _ = _thinning.drawn(sample(300), np.repeat(KEYS, 2)[: len(KEYS)], YEAR, counts)
+    twice, _ = drawn(sample(300), counts, np.repeat(KEYS, 2)[: len(KEYS)])
     assert p_value(twice, 12, 0.3) < 1e-3 or len(set(twice.tolist())) < 12
 
 
 def test_years_realisations_and_n_grams_have_draws_of_their_own():
     counts = np.full(len(KEYS), 12)
-    one, _ = _thinning.drawn(sample(300), KEYS, YEAR, counts)
-    same_share = _thinning.sample(1949, [1000, 1000], 300, 0.0, 0)
+    one, _ = drawn(sample(300), counts)
     others = {
-        "year": _thinning.drawn(same_share, KEYS, YEAR - 1, counts),
-        "realisation": _thinning.drawn(sample(300, realisation=1), KEYS, YEAR, counts),
-        "n-gram": _thinning.drawn(sample(300), KEYS[::-1].copy(), YEAR, counts),
+        "year": drawn(sample(300), counts, year=YEAR - 1),
+        "realisation": drawn(sample(300, realisation=1), counts),
+        "n-gram": drawn(sample(300), counts, KEYS[::-1].copy()),
     }
     for other, _ in others.values():
         assert abs(np.corrcoef(one, other)[0, 1]) < 4 / np.sqrt(len(KEYS))
 
 
-def test_a_draw_does_not_depend_on_the_others_or_on_the_first_year():
+def test_a_draw_does_not_depend_on_the_others_or_on_the_periods():
     counts = np.random.default_rng(2).integers(1, 9, len(KEYS))
-    one = np.array(_thinning.drawn(sample(300, 0.1), KEYS, YEAR, counts))
+    one = np.array(drawn(sample(300, 0.1), counts))
     some = np.arange(7, len(KEYS), 3)[::-1]
-    apart = _thinning.drawn(sample(300, 0.1), KEYS[some], YEAR[some], counts[some])
+    apart = drawn(sample(300, 0.1), counts[some], KEYS[some], YEAR[some], SECOND[some])
     np.testing.assert_array_equal(one[:, some], apart)
-    later = _thinning.sample(1950, [1000], 300, 0.1, 0)
-    np.testing.assert_array_equal(one, _thinning.drawn(later, KEYS, YEAR, counts))
+    alone = _thinning.sample([1000], 300, 0.1, 0)
+    np.testing.assert_array_equal(one, drawn(alone, counts, period=0 * SECOND))
 
 
 def test_larger_samples_have_all_of_smaller_ones():
     counts = np.full(len(KEYS), 5)
-    sizes = [_thinning.drawn(sample(t), KEYS, YEAR, counts)[0] for t in (0, 999, 500, 100, 1)]
+    sizes = [drawn(sample(t), counts)[0] for t in (0, 999, 500, 100, 1)]
     assert (sizes[0] == 5).all()
     for larger, smaller in pairwise(sizes):
         assert (smaller <= larger).all() and smaller.sum() < larger.sum()
@@ -92,7 +95,7 @@ def test_larger_samples_have_all_of_smaller_ones():
 def test_all_stay_where_there_are_no_more_than_wanted(target):
     counts = np.full(len(KEYS), 5)
     for held_out in (0.0, 0.1):
-        train, out = _thinning.drawn(sample(target, held_out), KEYS, YEAR, counts)
+        train, out = drawn(sample(target, held_out), counts)
         assert (train + out == 5).all()
         assert out.any() == bool(held_out)
 

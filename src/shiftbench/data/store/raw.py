@@ -170,7 +170,8 @@ def _wanted(dataset: str, file: str) -> RawFile:
     files = datasets[dataset].files
     if not files:
         raise UserError(
-            f"Raw data set {dataset!r} has no files to fetch: a dependency carries its data."
+            f"Raw data set {dataset!r} has no files to fetch: a dependency carries its data, or"
+            f" you put them into data/raw/{dataset}."
         )
     if file not in files:
         raise UserError(f"Raw data set {dataset!r} has no file {file!r}. {_hint(file, files)}")

@@ -1,6 +1,6 @@
 """Samples of the occurrences that a table counts: how many stay, and how many are held out.
 
-Each occurrence stays with the probability of its year, and of those that stay each is held out
+Each occurrence stays with the probability of its period, and of those that stay each is held out
 with another one, all independent: both numbers are binomial. A draw depends on the seed, the
 n-gram, the year and the number of the occurrence alone, so that it is the same in any order and
 division of the tables, and a larger sample has all of a smaller one. Draws are 63 bits of
@@ -24,12 +24,11 @@ GOLDEN, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111
 
 
 class Sample(NamedTuple):
-    """Probabilities, by year, that an occurrence stays, and that it stays and is held out.
+    """Probabilities, by period, that an occurrence stays, and that it stays and is held out.
 
-    first_year: that of place 0. kept, held_out: [Y] uint64, in fractions of ALWAYS. seed: uint64.
+    kept, held_out: [T] uint64, in fractions of ALWAYS. seed: uint64.
     """
 
-    first_year: int
     kept: np.ndarray
     held_out: np.ndarray
     seed: np.uint64
@@ -40,42 +39,40 @@ class Sample(NamedTuple):
         return bool((self.kept == ALWAYS).all() and not self.held_out.any())
 
 
-def sample(
-    first_year: int, tokens: Sequence[int], target: int, held_out: float, realisation: int
-) -> Sample:
-    """Return the sample that leaves about `target` of the tokens of each year; 0 leaves all.
+def sample(tokens: Sequence[int], target: int, held_out: float, realisation: int) -> Sample:
+    """Return the sample that leaves about `target` of the tokens of each period; 0 leaves all.
 
-    tokens: of each year [Y], from `first_year` on. held_out: share of what stays.
+    tokens: of each period [T]. held_out: share of what stays.
     """
     kept = [min(ALWAYS, ALWAYS * target // max(one, 1)) if target else ALWAYS for one in tokens]
     out = [int(held_out * one) for one in kept]
     (seed,) = seeds.fold("n-grams", realisation).view(np.uint64)
-    return Sample(first_year, np.array(kept, np.uint64), np.array(out, np.uint64), seed)
+    return Sample(np.array(kept, np.uint64), np.array(out, np.uint64), seed)
 
 
 def expected(sample: Sample, tokens: Sequence[int]) -> np.ndarray:
-    """Return the tokens of each year that are expected to stay and not to be held out [Y] int64."""
+    """Return the tokens that are expected to stay for training, of each period [T] int64."""
     train = (int(a) - int(b) for a, b in zip(sample.kept, sample.held_out, strict=True))
     return np.array([n * p // ALWAYS for n, p in zip(tokens, train, strict=True)], np.int64)
 
 
 def drawn(
-    sample: Sample, key: np.ndarray, year: np.ndarray, count: np.ndarray
+    sample: Sample, period: np.ndarray, key: np.ndarray, year: np.ndarray, count: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return how many of each count stay for training, and how many are held out, [m] int64.
 
-    key: digest of the n-gram [m] uint64. year: [m]. Time: a nanosecond an occurrence.
+    key: digest of the n-gram [m] uint64. period, year: [m]. Time: a nanosecond an occurrence.
     """
     if sample.is_all:
         return count, np.zeros_like(count)
-    return _drawn(*sample, key, year, count)
+    return _drawn(*sample, period, key, year, count)
 
 
 @njit(cache=True)
-def _drawn(first_year, kept, held_out, seed, key, year, count):
+def _drawn(kept, held_out, seed, period, key, year, count):
     train, out = np.zeros(len(count), np.int64), np.zeros(len(count), np.int64)
     for at in range(len(count)):
-        stays, is_held_out = kept[year[at] - first_year], held_out[year[at] - first_year]
+        stays, is_held_out = kept[period[at]], held_out[period[at]]
         state = _mixed(_mixed(key[at] ^ seed) + np.uint64(year[at]))
         for _ in range(count[at]):
             state += np.uint64(GOLDEN)

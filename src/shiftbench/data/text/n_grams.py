@@ -48,8 +48,8 @@ __all__ = [
 ENTRIES = 2**19
 """Counts of n-grams in a year whose pairs are in memory at a time, at some 600 bytes each."""
 Found = Sequence[str] | Mapping[str, Any]
-"""What the vocabulary stage finds: the words or, where years are thinned, the words and the tokens
-of each year, as `words` and `tokens`."""
+"""What the vocabulary stage finds: the words or, where periods are thinned, a mapping with the
+`words`, and with the `tokens` of each period."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Settings:
     """drop: n-grams with a word that ends in the tag of a class, such as _NOUN, or is _NOUN_,
     _START_ or _END_, are left out, because they count words again. keep: they count."""
     tokens_per_period: Annotated[int, Ge(0)] = 0
-    """Number of tokens that a year shall have: each occurrence of an n-gram stays with the
+    """Number of tokens that a period shall have: each occurrence of an n-gram stays with the
     probability that leaves about so many, where there are more; 0: all stay. An n-gram has n
     tokens, so that a word of running text counts about n times. The paper has 250 to 300
     million."""
@@ -134,17 +134,13 @@ def vocabulary(settings: Settings, raw: Path) -> Found:
     Memory: about 200 bytes for each different word. UserError if the raw files are wrong or have
     too few words.
     """
-    tokens = np.zeros(settings.last_year - settings.first_year + 1, np.int64)
+    tokens = np.zeros(len(_first_year(settings)), np.int64)
     relative = settings.ranking == "relative" and not settings.words
     for lines in _lines(settings, raw) if relative or settings.tokens_per_period else ():
-        np.add.at(
-            tokens,
-            lines.year - settings.first_year,
-            lines.tokens.digest.shape[1] * lines.occurrences,
-        )
+        n = lines.tokens.digest.shape[1]
+        np.add.at(tokens, _period(settings, lines), n * lines.occurrences)
     sample = _sample(settings, tokens.tolist())
-    starts = range(0, len(tokens), settings.period_years)
-    of_period = np.add.reduceat(_thinning.expected(sample, tokens.tolist()), starts)
+    of_period = _thinning.expected(sample, tokens.tolist())
     totals = _vocabulary.Totals()
     for lines in _lines(settings, raw):
         _add(totals, lines, _drawn(settings, sample, lines), of_period)
@@ -196,17 +192,15 @@ def _first_year(settings: Settings) -> np.ndarray:
 
 
 def _parts(settings: Settings, found: Found) -> tuple[Sequence[str], Sequence[int]]:
-    """Return the words, and the tokens of each year; nobody asks for these where none is given."""
+    """Return the words and the tokens of each period, which do not matter where none is given."""
     if isinstance(found, Mapping):
         return found["words"], found["tokens"]
-    return found, [0] * (settings.last_year - settings.first_year + 1)
+    return found, [0] * len(_first_year(settings))
 
 
 def _sample(settings: Settings, tokens: Sequence[int]) -> Sample:
     target, held_out = settings.tokens_per_period, settings.held_out
-    return _thinning.sample(
-        settings.first_year, tokens, target, held_out, settings.first_realisation
-    )
+    return _thinning.sample(tokens, target, held_out, settings.first_realisation)
 
 
 def _lines(settings: Settings, raw: Path, shard: int | None = None) -> Iterator[Lines]:
@@ -221,9 +215,13 @@ def _lines(settings: Settings, raw: Path, shard: int | None = None) -> Iterator[
     return _n_gram_files.lines(Path(raw), wanted, *of_shard)
 
 
+def _period(settings: Settings, lines: Lines) -> np.ndarray:
+    return (lines.year - settings.first_year) // settings.period_years
+
+
 def _drawn(settings: Settings, sample: Sample, lines: Lines) -> Drawn:
-    train, held_out = _thinning.drawn(sample, lines.key, lines.year, lines.occurrences)
-    period = (lines.year - settings.first_year) // settings.period_years
+    period = _period(settings, lines)
+    train, held_out = _thinning.drawn(sample, period, lines.key, lines.year, lines.occurrences)
     return Drawn(lines.line, period, train, held_out)
 
 
