@@ -11,6 +11,7 @@ import yaml
 from scipy import optimize, stats
 from scipy.special import logsumexp
 
+from shiftbench.config import components
 from shiftbench.contract.blocks import one_by_one, same, same_results
 from shiftbench.core.interface import Batch, LearnerError, Problem
 from shiftbench.methods.learners import control_chart, page_hinkley
@@ -142,12 +143,14 @@ def test_what_does_not_fit_is_refused():
     problem = Problem("regression", (0,), 2, 1, 9)
     with pytest.raises(LearnerError, match=r"control-chart: watches one value a row, but .* has 2"):
         control_chart.build(control_chart.Settings(), problem)
-    reasons = [
-        *control_chart.unsupported(control_chart.Settings(detects="variance", size=0.5)),
-        *control_chart.unsupported(control_chart.Settings(first=2)),
-    ]
-    assert [reason.split(" ")[0] for reason in reasons] == ["size", "first:"]
-    assert not [*control_chart.unsupported(control_chart.Settings(first=0))]
+    for changes, expected in (
+        ({"detects": "variance", "size": 0.5}, ["size"]),
+        ({"first": 2}, ["first:"]),
+        ({"first": 0}, []),
+    ):
+        settings = components.check("learners", "control-chart", changes)
+        reasons = components.unsupported("learners", "control-chart", settings)
+        assert [reason.split(" ")[0] for reason in reasons] == expected
 
 
 def run_length(limit, mean, reference=0.5, nodes=60):

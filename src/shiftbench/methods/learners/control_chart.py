@@ -56,8 +56,6 @@ Change = Literal["mean", "variance", "coefficient"]
 SHIRYAEV_ROBERTS = get_args(Statistic).index("shiryaev-roberts")
 CUSUM = get_args(Statistic).index("cusum")
 VARIANCE, COEFFICIENT = (get_args(Change).index(kind) for kind in ("variance", "coefficient"))
-FEWEST = 3
-"""The fewest values from which two coefficients and a variance can be estimated."""
 
 
 @dataclass(frozen=True)
@@ -90,10 +88,10 @@ def unsupported(settings: Settings) -> Iterator[str]:
     """Yield each reason why these settings exclude each other, with its remedy."""
     if settings.detects == "variance" and settings.size <= 1:
         yield f"size is a factor of the variance and must be above 1, not {settings.size:g}"
-    if 0 < settings.first < FEWEST:
+    if settings.first in (1, 2):
         yield (
-            f"first: {settings.first} values give no model; write at least {FEWEST}, or 0 where"
-            " mean and sd are known"
+            f"first: {settings.first} values give no model with a coefficient and a variance; write"
+            " at least 3, or 0 where mean and sd are known"
         )
 
 
