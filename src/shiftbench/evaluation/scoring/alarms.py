@@ -143,13 +143,7 @@ def episodes(run: xr.Dataset, stream: xr.Dataset) -> Episodes:
 
 def judge(alarms: np.ndarray, of: Episodes, window: int) -> Judged:
     """Compare alarms [seed, task] bool with shifts; window: w."""
-    seeds, tasks = alarms.shape
-    until = np.minimum(of.last + window + 1, of.stop)
-    changed = np.zeros((seeds, tasks + 1), int)
-    np.add.at(changed, (np.arange(seeds)[:, None], of.start), 1)
-    np.add.at(changed, (np.arange(seeds)[:, None], until), -1)
-    unchanged = changed.cumsum(axis=1)[:, :tasks] == 0
-    unchanged[:, 0] = False  # the first task has no past to shift from
+    tasks, unchanged = alarms.shape[1], change_free(of, alarms.shape[1], window)
     first = np.take_along_axis(_next(alarms), of.start, axis=1)
     found = first < of.stop
     return Judged(
@@ -159,8 +153,24 @@ def judge(alarms: np.ndarray, of: Episodes, window: int) -> Judged:
         unchanged=unchanged.sum(axis=1),
         wait=np.where(found, first, of.stop - 1) - of.start,
         found=found,
-        in_window=first < until,
+        in_window=first < _until(of, window),
     )
+
+
+def change_free(of: Episodes, tasks: int, window: int) -> np.ndarray:
+    """Return the tasks [seed, task] bool in no window after a shift, without the first of all."""
+    seeds = np.arange(len(of.start))[:, None]
+    changed = np.zeros((len(of.start), tasks + 1), int)
+    np.add.at(changed, (seeds, of.start), 1)
+    np.add.at(changed, (seeds, _until(of, window)), -1)
+    unchanged = changed.cumsum(axis=1)[:, :tasks] == 0
+    unchanged[:, 0] = False  # the first task has no past to shift from
+    return unchanged
+
+
+def _until(of: Episodes, window: int) -> np.ndarray:
+    """Return the task after the last one at which an alarm is true [seed, shift]."""
+    return np.minimum(of.last + window + 1, of.stop)
 
 
 def more_probable(probability: np.ndarray, threshold: np.ndarray) -> np.ndarray:
