@@ -92,8 +92,8 @@ def excluded(settings: Segments) -> Iterator[str]:
     gap, name = (mean, "tasks_per_segment") if regular else (shortest, "shortest_segment")
     if settings.drift_width >= gap:
         yield (
-            f"drifts of width {settings.drift_width} would meet, where segments may have {gap}"
-            f" tasks; raise {name} above the width, or lower drift_width"
+            f"drifts of width {settings.drift_width} would meet, as a segment can be as short as"
+            f" {gap}; raise {name} above the width, or lower drift_width"
         )
 
 

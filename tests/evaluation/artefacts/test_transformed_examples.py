@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+from pathlib import Path
+
 import numpy as np
 
 from shiftbench.data.images import transformed_images
@@ -58,3 +61,20 @@ def test_colours_stay_colours():
 
 def test_the_caption_states_cuts():
     assert "9 tasks in place of 100." in transformed_examples.caption(stores.image_study())
+
+
+def test_columns_are_the_segments_that_the_first_realisation_has():
+    settings = transformed_images.Settings(
+        tasks=9, train_per_task=20, realisations=2, schedule="irregular", tasks_per_segment=4
+    )
+    store = transformed_images.build(settings, Path())
+    study = stores.image_study()
+    (name,) = study.streams
+    spec = study.streams[name].attrs["spec"]
+    study = dataclasses.replace(study, streams={name: store.assign_attrs(spec=spec)})
+    titles = [axes.get_title() for axes in transformed_examples.draw(study).get_axes()]
+    starts = np.flatnonzero(store["shift"][0])
+    assert store.sizes["segment"] == 9 and 0 < len(starts) < 8
+    shown = [title.split("\n")[0] for title in titles if title]
+    firsts = [int(title.split()[1]) for title in shown]
+    assert firsts == [0, *starts]

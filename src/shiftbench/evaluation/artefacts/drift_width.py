@@ -1,83 +1,109 @@
-"""Accuracy, alarms per drift and delay over the width of drifts, a column for each mode.
+"""Accuracy, alarms per drift and drifts found, over the width of drifts.
 
-Reads the axes `drift_width` and `drift_mode` of a study. A drift of width 0 changes at once.
+Reads the axes `drift_width` and, where a study has it, `drift_mode`. A drift of width 0 changes at
+once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from shiftbench.config import components
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
-from shiftbench.evaluation.artefacts import _regime_lines, _regimes
-from shiftbench.evaluation.artefacts._regime_lines import PanelRow
+from shiftbench.evaluation.artefacts import _regimes
+from shiftbench.evaluation.artefacts._regimes import Grid
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Interval
 
-FACTS = Facts(uses=("accuracy", "alarms_per_drift"), study=("axes",))
+FACTS = Facts(uses=("accuracy", "alarms_per_drift", "episode_recall"), study=("axes",))
 
-ROWS = {
-    "accuracy": "accuracy",
-    "alarms_per_drift": "alarms per drift",
-    "episode_recall": "drifts found",
-    "restricted_delay": "delay from the start",
-}
-"""Metrics that are shown where a study has them, with the titles of their panels."""
+PANELS = dict(zip(FACTS.uses, ("accuracy", "alarms per drift", "drifts found"), strict=True))
+"""The metric and the title of each panel."""
+AXES = [["drift_width"], ["drift_width", "drift_mode"]]
+STYLES = ("-", "--")
+SPREAD = 0.24
+"""Range of the horizontal shifts of lines, which keep intervals from hiding each other."""
 
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """Draw a row of panels per metric. Raises UserError without axes or metrics."""
-    grid = _regimes.grid(study, "drift-width")
-    if grid.axes[0] != "drift_width":
-        raise study.lacking("drift-width", "`drift_width` as the first of its axes")
-    study.require_metrics("drift-width", *FACTS.uses)
-    rows = [_row(study, metric) for metric in _shown(study)]
-    return _regime_lines.draw(study, grid, rows, caption(study))
+    """Draw a panel per metric. Raises UserError without the axes or metrics."""
+    grid = _grid(study)
+    figure = figure_style.figure(3.3, caption(study), study.budget())
+    panels = figure.subplots(1, len(PANELS))
+    letters = figure_style.panel_letters(len(PANELS))
+    for axes, letter, (metric, title) in zip(panels, letters, PANELS.items(), strict=True):
+        _draw(axes, study, grid, metric)
+        figure_style.set_title(axes, letter, title)
+    panels[1].axhline(1, color=figure_style.MUTED, lw=0.8, ls=":", zorder=0)
+    _legend(figure, study, grid)
+    return figure
 
 
 def caption(study: StudyResults) -> str:
     """Describe the numbers, the number of runs and the reductions."""
-    metrics = _shown(study)
-    told = [
-        f"{ROWS[name]}: {_first_small(components.summary('metrics', name).rstrip('.'))}"
-        for name in metrics
-        if name != "accuracy"
-    ]
     return (
-        "Over the number of tasks that a drift takes; 0: at once. "
-        f"{'; '.join(told)}. Mean over seeds, and its {statistics.described(*metrics)}. "
-        f"{study.budget()}"
+        "Width: tasks that a drift takes; 0: at once. Alarms per drift, until w tasks after its "
+        "last: wide drifts have more tasks for them; dotted: one answer. Mean over seeds, and its "
+        f"{statistics.described(*PANELS)}. {study.budget()}"
     )
 
 
-def _shown(study: StudyResults) -> list[str]:
-    return [metric for metric in ROWS if metric in study.metrics]
+def _grid(study: StudyResults) -> Grid:
+    """Return the grid of a study. Raises UserError without the axes or metrics."""
+    grid = _regimes.grid(study, "drift-width")
+    if grid.axes not in AXES:
+        raise study.lacking("drift-width", "the axes drift_width or drift_width, drift_mode")
+    study.require_metrics("drift-width", *FACTS.uses)
+    return grid
 
 
-def _row(study: StudyResults, metric: str) -> PanelRow:
-    scored = [
-        name
-        for name in study.learners
-        if any(not np.isnan(study.score(stream, name, metric)).all() for stream in study.streams)
-    ]
+def _score(study: StudyResults, stream: str, learner: str, metric: str) -> Interval:
+    """Return the score of a method, fractions in percent."""
+    of = statistics.interval(study.score(stream, learner, metric), statistics.bounds(metric))
+    return of.times(_regimes.factor(metric))
+
+
+def _draw(axes: Axes, study: StudyResults, grid: Grid, metric: str) -> None:
+    """Draw a line for each method and mode; none for a method without the metric."""
+    widths, modes = grid.values(0), grid.values(1)
+    lines = [(learner, mode) for learner in study.learners for mode in modes]
+    places = np.linspace(-SPREAD / 2, SPREAD / 2, len(lines)) if len(lines) > 1 else np.zeros(1)
+    for place, (learner, mode) in zip(places, lines, strict=True):
+        streams = [grid.stream(width, mode, ()) for width in widths]
+        band = figure_style.as_band(_score(study, name, learner, metric) for name in streams)
+        if np.isnan(band.mean).all():
+            continue
+        axes.errorbar(
+            np.arange(len(widths)) + place,
+            band.mean,
+            np.nan_to_num(figure_style.error_bars(band)),
+            **figure_style.method_style(study, learner),
+            ls=STYLES[modes.index(mode)],
+            lw=1.3,
+            ms=4.5,
+            elinewidth=0.8,
+            capsize=1.5,
+        )
+    axes.set_xticks(range(len(widths)), widths)
+    axes.set_xlabel("width of a drift (tasks)")
     unit = components.metric(metric).unit
-    lines = {name: _score_by_stream(study, metric, name) for name in scored}
-    return PanelRow(ROWS[metric], "%" if unit == "fraction" else unit, lines)
+    axes.set_ylabel("%" if unit == "fraction" else unit)
 
 
-def _score_by_stream(study: StudyResults, metric: str, name: str) -> Callable[[str], Interval]:
-    """Return the function from a stream to a method's score there, as displayed."""
-    within, factor = statistics.bounds(metric), _regimes.factor(metric)
-    return lambda stream: statistics.interval(study.score(stream, name, metric), within).times(
-        factor
-    )
-
-
-def _first_small(text: str) -> str:
-    return text[0].lower() + text[1:]
+def _legend(figure: Figure, study: StudyResults, grid: Grid) -> None:
+    handles = [
+        Line2D([], [], **figure_style.method_style(study, name), label=study.label(name))
+        for name in study.learners
+    ]
+    if len(modes := grid.values(1)) > 1:
+        handles += [
+            Line2D([], [], color=figure_style.INK, ls=style, label=mode)
+            for style, mode in zip(STYLES, modes, strict=False)
+        ]
+    figure_style.figure_legend(figure, handles)
