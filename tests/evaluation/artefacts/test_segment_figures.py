@@ -163,7 +163,9 @@ def test_three_panels_by_kind(kinds):
     assert ticks[0] == ticks[1] == ["map\n(covariate)", "labels\n(concept)"]
     assert ticks[2] == [*ticks[0], "none"]
     assert [len(axes.containers) for axes in panels] == [2, 1, 1]
-    assert "labels concept" in kinds_of_shift.caption(results)
+    places = [line.lines[0].get_xdata() for line in panels[0].containers]
+    np.testing.assert_allclose(places, [[-0.1, 0.9], [0.1, 1.1]])
+    assert "at most w tasks later" in kinds_of_shift.caption(results)
 
 
 def test_a_study_needs_a_stream_that_does_not_change(kinds):

@@ -23,8 +23,8 @@ FACTS = Facts(
 )
 
 LOSS, FOUND, FALSE = FACTS.uses
-SPREAD = 0.6
-"""Range of the horizontal shifts of methods within a kind."""
+STEP, SPREAD = 0.2, 0.7
+"""Horizontal distance of methods within a kind, and the largest range of all of them."""
 
 
 @figure_style.styled
@@ -56,15 +56,10 @@ def draw(study: StudyResults) -> Figure:
 
 def caption(study: StudyResults) -> str:
     """Describe the panels, the number of runs and the reductions."""
-    kinds = ", ".join(
-        f"{name} {store.attrs['shift_kind']}"
-        for name, store in study.streams.items()
-        if store.attrs.get("shift_kind") not in (None, "none")
-    )
     return (
-        "Accuracy on the stream that does not change minus that on one that does, on the same "
-        "tasks; shifts with an alarm within the window; alarms in tasks of no window. Kinds of "
-        f"shift: {kinds}. Mean over seeds, and its {statistics.described(*FACTS.uses)}. "
+        "Left: accuracy on the stream that does not change minus that on one that does, on the "
+        "same tasks. Middle: shifts with an alarm at most w tasks later. Right: alarms in all "
+        f"other tasks. Mean over seeds, and its {statistics.described(*FACTS.uses)}. "
         f"{study.budget()}"
     )
 
@@ -104,7 +99,8 @@ def _draw(
     number: Callable[[str, str], Interval],
 ) -> None:
     """Draw the number of each method on each stream, the methods beside each other."""
-    shifts = np.linspace(-SPREAD / 2, SPREAD / 2, len(learners)) if len(learners) > 1 else [0.0]
+    steps = np.arange(len(learners)) - (len(learners) - 1) / 2
+    shifts = steps * min(STEP, SPREAD / max(len(learners) - 1, 1))
     for shift, learner in zip(shifts, learners, strict=True):
         band = figure_style.as_band(number(stream, learner) for stream in streams)
         axes.errorbar(
