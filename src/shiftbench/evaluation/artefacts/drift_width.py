@@ -91,6 +91,7 @@ def _draw(axes: Axes, study: StudyResults, grid: Grid, metric: str) -> None:
             capsize=1.5,
         )
     axes.set_xticks(range(len(widths)), widths)
+    axes.set_xlim(-0.4, len(widths) - 0.6)
     axes.set_xlabel("width of a drift (tasks)")
     unit = components.metric(metric).unit
     axes.set_ylabel("%" if unit == "fraction" else unit)
