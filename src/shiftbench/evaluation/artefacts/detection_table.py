@@ -142,16 +142,16 @@ def _block(study: StudyResults, stream: str) -> Block:
 def _together(blocks: list[Block]) -> Block:
     """Return the mean over streams of each seed or, of one seed, the scores of each stream.
 
-    Detectors without a run on every stream are left out.
+    Detectors without a run on every stream are left out, and of a metric the streams on which no
+    detector has a score, such as recall without shifts.
     """
     names = [name for name in blocks[0].scores if all(name in one.scores for one in blocks)]
-    scores: dict[str, dict[str, np.ndarray]] = {}
-    for name in names:
-        cube = {
-            metric: np.stack([one.scores[name][metric] for one in blocks])
-            for metric in blocks[0].scores[name]
-        }
-        scores[name] = {metric: _units(values) for metric, values in cube.items()}
+    scores: dict[str, dict[str, np.ndarray]] = {name: {} for name in names}
+    for metric in blocks[0].scores[names[0]]:
+        cubes = {name: np.stack([one.scores[name][metric] for one in blocks]) for name in names}
+        known = ~np.isnan(np.stack(list(cubes.values()))).all(axis=(0, 2))
+        for name, values in cubes.items():
+            scores[name][metric] = _units(values[known])
     waits = {
         name: (
             np.concatenate([one.waits[name][0] for one in blocks]),
@@ -168,6 +168,8 @@ def _units(values: np.ndarray) -> np.ndarray:
 
     A seed without a score on one of the streams has none.
     """
+    if not len(values):
+        return np.full(values.shape[1], np.nan)
     return values[:, 0] if values.shape[1] == 1 else values.mean(axis=0)
 
 

@@ -137,7 +137,7 @@ def episodes(run: xr.Dataset, stream: xr.Dataset) -> Episodes:
     if "shift_end" in stream:
         ends = stream["shift_end"].values[run["realisation"].values.astype(int)]
         padded = np.append(ends, np.full((seeds, 1), tasks), axis=1)
-        last = np.take_along_axis(padded, start, axis=1)
+        last = np.maximum(np.take_along_axis(padded, start, axis=1), start)
     return Episodes(start, last, stop)
 
 
