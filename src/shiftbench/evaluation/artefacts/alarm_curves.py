@@ -67,7 +67,7 @@ def _draw_stream(axes: Axes, study: StudyResults, stream: str) -> None:
         _draw_point(axes, study, stream, run, label=name, ms=7, **style)
     axes.set(
         xscale="log", xlim=(0.8 * FEWEST, 1.2 * MOST), ylim=(-0.04 * window, 1.08 * window),
-        xlabel="false alarms in 1,000 tasks", ylabel=f"mean delay (tasks, at most {window})",
+        xlabel="false alarms in 1,000 tasks", ylabel=f"delay (tasks, at most {window})",
     )  # fmt: skip
     axes.set_xticks([FEWEST, 1, 10, 100, MOST], ["≤ 0.1", "1", "10", "100", "1,000"])
 

@@ -93,13 +93,13 @@ def shown(table: pd.DataFrame) -> pd.DataFrame:
 
 def caption(study: StudyResults) -> str:
     """Describe the rows, the columns, the number of runs and the reductions."""
-    horizons = {alarms.horizon(store) for store in study.streams.values()}
-    windows = " or ".join(sorted(f"{one.window} (m = {one.recent})" for one in horizons))
+    horizons = [alarms.horizon(store) for store in study.streams.values()]
+    recent, window = (_range(values) for values in zip(*horizons, strict=True))
     hindsight = [name for name in _metrics(study) if name not in ONLINE]
     late = f" In hindsight: {', '.join(name.replace('_', ' ') for name in hindsight)}."
     return (
-        f"{blind_detectors.SAYS} On line, as alarms are raised: w = {windows} tasks; median delay:"
-        " of all shifts together (Kaplan-Meier; inf: the interval is open, as half are not found)."
+        f"{blind_detectors.SAYS} On line, as alarms are raised: m = {recent}, w = {window} tasks;"
+        " median delay: of all shifts together (Kaplan-Meier; inf: the interval is open, as half are not found)."
         f"{late * bool(hindsight)} Other numbers: mean over seeds, in brackets its"
         f" {statistics.described(*_metrics(study))}. Minus clock: above 0 where the method is"
         " better than the best of never, always, clock and two halves, paired by seed (by stream,"
@@ -108,11 +108,16 @@ def caption(study: StudyResults) -> str:
     )
 
 
+def _range(values: tuple[int, ...]) -> str:
+    least, most = min(values), max(values)
+    return str(most) if least == most else f"{least} to {most}"
+
+
 def _together_note(study: StudyResults) -> str:
     if len(study.streams) == 1:
         return ""
-    only = " alone" if len(study.streams) > SHOWN else ""
-    return f" All {len(study.streams)} streams together{only}: each counts alike."
+    apart = "" if len(study.streams) <= SHOWN else "; the CSV has each of them"
+    return f" All {len(study.streams)} streams together count alike{apart}."
 
 
 def _metrics(study: StudyResults) -> list[str]:
