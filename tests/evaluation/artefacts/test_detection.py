@@ -125,7 +125,10 @@ def test_the_table_for_reading_has_words_for_verdicts_and_no_empty_columns(table
 
 def test_captions_say_what_is_on_line_and_what_the_windows_are(study, pair):
     caption = detection_table.caption(study)
-    assert "m = 5, w = 5 tasks" in caption and "In hindsight: jump f1" in caption
+    assert (
+        "the last 5 tasks (m), and is true at most 5 tasks (w)" in caption
+        and "In hindsight: jump f1" in caption
+    )
     assert "12 of 12 runs per learner" in caption
     assert "All 2 streams together count alike." in detection_table.caption(pair)
 
