@@ -84,7 +84,8 @@ def test_a_run_with_looks_ends_as_one_without(name, images, fresh):
     np.testing.assert_array_equal(looked["looked"][..., -1, :], looked["tested"])
     xr.testing.assert_equal(looked.drop_vars(["looked", "look"]), plain)
     inside = looked["looked"].sel(after_metric="nll").values
-    assert (inside[:, :, :-1] != inside[:, :, 1:])[:, 0, :, 0].any()  # a look is no copy
+    if name != "early stopping":  # which keeps the best epoch, here the first
+        assert (inside[:, 1, :-1, 1] != inside[:, 1, 1:, 1]).any()
 
 
 @pytest.mark.parametrize("name", cases("one loop", "a beam", "reset"))

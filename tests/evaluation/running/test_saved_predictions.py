@@ -86,10 +86,10 @@ def test_stopped_and_resumed_keeps_the_same_to_the_byte(
 ):
     whole, _ = run_job(asked(keeps=["predictions"]), digits, tmp_path / "a", minutes=5)
 
-    def interrupted(run, position, meter):
+    def interrupted(run, position, *rest):
         if position.next_task == tasks:
             raise Stopped("test")
-        return advance(run, position, meter)
+        return advance(run, position, *rest)
 
     with monkeypatch.context() as patch:
         patch.setattr(harness, "advance", interrupted)

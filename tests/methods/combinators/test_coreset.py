@@ -168,3 +168,21 @@ def test_the_copy_has_the_posterior_as_its_prior_and_its_own_number_of_rows():
     )
     whole = (batch.inputs**2).sum(axis=1) / 0.25
     np.testing.assert_allclose(state["tuned.precision"][:, 0, :3], 1 + whole, rtol=1e-4)
+
+
+@pytest.mark.parametrize("method", ["random", "k-center"])
+def test_without_memory_it_is_the_learner_as_it_is(method):
+    made = map_learner.Settings(epochs=2, importance="none", prior="flat", start="prior")
+    plain = map_learner.build(made, PROBLEM, linear.build(linear.Settings(), PROBLEM))
+    combined = wrapped(plain, size=0, method=method)
+    one, other = plain.init(KEY), combined.init(KEY)
+    for t in range(3):
+        one, info = plain.observe(one, task(seed=t), KEY)
+        other, its_info = combined.observe(other, task(seed=t), KEY)
+        predicted = [each.predict(s, task(seed=9).inputs, KEY) for each, s in
+                     ((plain, one), (combined, other))]  # fmt: skip
+        np.testing.assert_array_equal(*(each.probabilities for each in predicted))
+        for name in one:
+            np.testing.assert_array_equal(one[name], other["base." + name])
+            np.testing.assert_array_equal(one[name], other["tuned." + name])
+        assert info.keys() == its_info.keys()

@@ -51,8 +51,9 @@ FACTS = Facts(
 
 @dataclass(frozen=True)
 class Settings:
-    size: Annotated[int, Ge(1)] = 200
-    """Number of rows of each task (VCL: 200 on permuted MNIST, 40 on split MNIST)."""
+    size: Annotated[int, Ge(0)] = 200
+    """Number of rows of each task (VCL: 200 on permuted MNIST, 40 on split MNIST); 0: the learner
+    as it is, to compare sizes of memory."""
     method: Literal["random", "k-center"] = "random"
     """Choice of the rows; VCL has both."""
 

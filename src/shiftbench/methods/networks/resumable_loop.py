@@ -15,8 +15,10 @@ from shiftbench.methods.networks.backend import tf
 
 
 class LoopPosition(NamedTuple):
-    """Integers: the number of the loop in its task, the next epoch and the next step in it, the
-    steps until a poll, and the epoch and the step in it at which a look ends the loop.
+    """The position of a loop in its task, integers.
+
+    loop: its number. epoch, step: the next epoch, and the next step in it. left: steps until a
+    poll. last_epoch, last_step: the epoch, and the step in it, at which a look ends the loop.
     """
 
     loop: tf.Tensor
@@ -25,22 +27,6 @@ class LoopPosition(NamedTuple):
     left: tf.Tensor
     last_epoch: tf.Tensor
     last_step: tf.Tensor
-
-    def goes_on(self) -> tf.Tensor:
-        """Return whether no look ends the loop here."""
-        inside = (self.epoch == self.last_epoch) & (self.step < self.last_step)
-        return (self.epoch < self.last_epoch) | inside
-
-    def steps_of_epoch(self, steps: tf.Tensor) -> tf.Tensor:
-        """Return the step before which the epoch of `steps` steps ends, or a look ends it."""
-        last = tf.minimum(self.last_step, steps)
-        return tf.where(self.epoch == self.last_epoch, last, steps)
-
-    def after_epoch(self, steps: tf.Tensor) -> LoopPosition:
-        """Return the position in the next epoch, if all steps of this one are done."""
-        done = self.step >= steps
-        step = tf.where(done, 0, self.step)
-        return self._replace(epoch=self.epoch + tf.cast(done, tf.int32), step=step)
 
 
 COUNTS = len(LoopPosition._fields)
@@ -66,7 +52,7 @@ def loop(
         tensor.set_shape(like.shape)
     position, state = LoopPosition(*first[:COUNTS]), tf.nest.pack_sequence_as(state, first[COUNTS:])
     position, state = tf.while_loop(
-        lambda at, now: at.goes_on() & goes_on(at.epoch, now), epoch, (position, state)
+        lambda at, now: _no_look(at) & goes_on(at.epoch, now), epoch, (position, state)
     )
     tf.numpy_function(loop_checkpoint.end, _arguments(position, state), tf.int32)
     return position.epoch, state
@@ -82,6 +68,24 @@ def after_step(position: LoopPosition, state: Any) -> LoopPosition:
         return left
 
     return after._replace(left=tf.cond(position.left > 1, lambda: position.left - 1, poll))
+
+
+def end_of_epoch(position: LoopPosition, steps: tf.Tensor) -> tf.Tensor:
+    """Return the step before which an epoch of `steps` steps ends, or a look ends the loop."""
+    last = tf.minimum(position.last_step, steps)
+    return tf.where(position.epoch == position.last_epoch, last, steps)
+
+
+def after_epoch(position: LoopPosition, steps: tf.Tensor) -> LoopPosition:
+    """Return the position in the next epoch, if all steps of this one are done."""
+    done = position.step >= steps
+    step = tf.where(done, 0, position.step)
+    return position._replace(epoch=position.epoch + tf.cast(done, tf.int32), step=step)
+
+
+def _no_look(at: LoopPosition) -> tf.Tensor:
+    """Return whether no look ends the loop here."""
+    return (at.epoch < at.last_epoch) | ((at.epoch == at.last_epoch) & (at.step < at.last_step))
 
 
 def _arguments(position: LoopPosition, state: Any) -> list[tf.Tensor]:

@@ -20,7 +20,13 @@ from shiftbench.methods.networks.optimisers import (
     begin,
 )
 from shiftbench.methods.networks.random import fold_in, uniforms
-from shiftbench.methods.networks.resumable_loop import LoopPosition, after_step, loop
+from shiftbench.methods.networks.resumable_loop import (
+    LoopPosition,
+    after_epoch,
+    after_step,
+    end_of_epoch,
+    loop,
+)
 
 
 class Schedule(NamedTuple):
@@ -110,9 +116,9 @@ def one_epoch(
             now = step(now, rows, fold_in(epoch_seeds, i))
             return after_step(at, (now, saved)), now
 
-        last = position.steps_of_epoch(steps_per_epoch)
+        last = end_of_epoch(position, steps_per_epoch)
         position, state = tf.while_loop(lambda at, _: at.step < last, minibatch, (position, state))
-        return position.after_epoch(steps_per_epoch), state
+        return after_epoch(position, steps_per_epoch), state
 
     return epoch, steps_per_epoch
 

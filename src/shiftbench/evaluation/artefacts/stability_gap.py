@@ -1,0 +1,99 @@
+"""Accuracy on the tasks learnt before, while the next one is learnt (delange2023stability, Fig. 2).
+
+Each learner has a panel with the others in grey. Judged at the ends of tasks alone, a drop that
+recovers within the task would not be seen.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.ticker import MaxNLocator
+
+from shiftbench.core.facts import Facts
+from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.artefacts import _continual
+from shiftbench.evaluation.metrics import anytime
+from shiftbench.evaluation.scoring import statistics
+from shiftbench.evaluation.scoring.results import StudyResults
+
+GAP = "stability_gap"
+FACTS = Facts(requires=("earlier-tests",), uses=("accuracy", GAP))
+
+TITLE, FITTING = 8.5, 16
+"""Size of a panel's title, and the characters that fit beside its number; longer titles shrink."""
+PERCENT = (0.0, 100.0)
+
+
+@figure_style.styled
+def draw(study: StudyResults) -> Figure:
+    """Draw a block per stream with a panel per learner. Raises UserError without accuracies."""
+    _continual.check(study, "stability-gap", ("accuracy", GAP))
+    rows = -(-len(study.learners) // _continual.COLUMNS)
+    height = 0.75 + 1.5 * rows
+    canvas = figure_style.figure(height * len(study.streams), caption(study), study.budget())
+    for stream, block in _continual.blocks(canvas, study):
+        _draw_stream(block, study, stream)
+    return canvas
+
+
+def caption(study: StudyResults) -> str:
+    """Describe the lines, the number of runs and the reductions."""
+    spread = figure_style.spread_note(study, statistics.described("accuracy"))
+    return (
+        "Average accuracy on the tasks learnt before, at looks while the next task is learnt: mean"
+        f" over seeds, {spread}. A line begins at the end of the task before. Dots: ends of tasks,"
+        " which an evaluation after each task sees alone. Grey: the other learners. Number: the"
+        " drop at the worst look of a task (stability gap), mean over tasks, in percentage points."
+        " A learner that begins each task with a new network drops to chance there."
+        f" {study.budget()}"
+    )
+
+
+def of_earlier_tasks(looks: np.ndarray) -> list[np.ndarray]:
+    """Return the mean accuracy on the tasks before each task but the first, inside it.
+
+    looks [seed, task, look, task] -> one array [seed, 1 + looks] a task; its first value is at the
+    end of the task before.
+    """
+    return [
+        np.hstack([looks[:, t - 1, -1:, :t], looks[:, t, :, :t]]).mean(axis=2)
+        for t in range(1, looks.shape[1])
+    ]
+
+
+def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
+    values = {
+        name: of_earlier_tasks(100 * anytime.looks(study.run(stream, name)))
+        for name in study.learners
+    }
+    bands = {name: [statistics.band(one, PERCENT) for one in each] for name, each in values.items()}
+    panels = _continual.panels(block, len(values))
+    for axes, name in zip(panels, values, strict=True):
+        for other in bands.values():
+            for t, band in enumerate(other):
+                axes.plot(_positions(t, band.mean), band.mean, color="0.85", lw=0.8, zorder=1)
+        colour = figure_style.method_style(study, name)["color"]
+        for t, (one, band) in enumerate(zip(values[name], bands[name], strict=True)):
+            x = _positions(t, band.mean)
+            axes.plot(x, band.mean, color=colour, lw=1.4, zorder=3)
+            axes.plot(x[-1], band.mean[-1], "o", color=colour, ms=3, zorder=3)
+            figure_style.draw_spread(axes, x, one, band, colour, 0.2)
+        _entitle(axes, study.label(name), study.score(stream, name, GAP), colour)
+    panels[0].set_ylim(0, 100)
+    block.supxlabel("tasks learnt", size=9)
+    block.supylabel("earlier tasks (%)", size=9)
+
+
+def _positions(t: int, values: np.ndarray) -> np.ndarray:
+    """Return where in the stream the looks inside the task after t + 1 others are."""
+    return np.linspace(t + 1, t + 2, len(values))
+
+
+def _entitle(axes: Axes, label: str, gaps: np.ndarray, colour: object) -> None:
+    """Write the name of a learner above its panel, and its stability gap [seed] at the right."""
+    axes.set_title(label, fontweight="bold", size=TITLE * min(1.0, FITTING / len(label)))
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    gap = statistics.interval(100 * gaps).mean
+    axes.set_title("failed" if np.isnan(gap) else f"{gap:.1f}", loc="right", size=8, color=colour)
