@@ -92,7 +92,7 @@ class Settings:
     models of london-nox, with an intercept and the last value of each station; two of them add sums
     over the rings around it, by road or straight."""
     lags: tuple[Annotated[int, Ge(1)], ...] = (1,)
-    """Past values that are regressors: how many steps each is before the latest one, which is 1."""
+    """Past values that are regressors: 1 is the latest one, 2 the one before it, and so on."""
     horizon: Annotated[int, Ge(1)] = 1
     """Number of steps from the latest regressor to the value that is predicted."""
     history: Annotated[int, Ge(0)] = 0
