@@ -187,6 +187,7 @@ METRICS = [
         better=None,
         stage="before",
         takes=REALS,
+        requires=("series",),
         judges=DENSITIES,
         score=mean_correlation,
     ),
