@@ -18,6 +18,6 @@ def of_config(config: Config) -> Iterator[str]:
     ]
     if unclear:
         yield (
-            f"the licence is unclear of {', '.join(unclear)}: their streams stay out of crates; ask"
-            " who holds the rights before you pass the data on"
+            f"the licence is unclear of {', '.join(unclear)}; crates have no copy of such data. Ask"
+            " who holds the rights before you pass them on"
         )
