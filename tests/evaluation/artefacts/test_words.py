@@ -164,7 +164,7 @@ def test_periods_that_hold_out_one_document_each_are_dated_in_one_panel():
     alike["score"].loc[together] = alike["score"].sel(each)
     tree["scores"].dataset = alike
     (panel,) = rate_distortion.draw(replace(study(), scores=tree)).get_axes()
-    assert panel.get_title("left").endswith("dating the held-out document of each period")
+    assert panel.get_title("left").endswith("dating the held-out text of each period")
 
 
 def test_the_log_odds_are_said_as_many_as_there_are():

@@ -83,7 +83,7 @@ def _ways(study: StudyResults, stream: str) -> dict[str, str]:
     scores = study.cube["score"].sel(stream=stream)
     documents, periods = (scores.sel(metric=metric).values for metric in PANELS)
     if np.array_equal(documents, periods, equal_nan=True):
-        return {next(iter(PANELS)): "the held-out document of each period"}
+        return {next(iter(PANELS)): "the held-out text of each period"}
     return PANELS
 
 
