@@ -13,8 +13,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from shiftbench.config import components
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts._regimes import Grid
+from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Interval
 
@@ -32,6 +34,22 @@ class PanelRow(NamedTuple):
     lines: Mapping[str, Callable[[str], Interval]]
     zero: bool = False
     within: tuple[float, float] | None = None
+
+
+def of_metric(study: StudyResults, metric: str, title: str) -> PanelRow:
+    """Return the row of a metric, with a line for each method that has scores."""
+    bounds, unit = statistics.bounds(metric), components.metric(metric).unit
+    scored = [
+        name
+        for name in study.learners
+        if any(not np.isnan(study.score(stream, name, metric)).all() for stream in study.streams)
+    ]
+
+    def line(name: str) -> Callable[[str], Interval]:
+        return lambda stream: statistics.interval(study.score(stream, name, metric), bounds)
+
+    within = (-0.03, 1.03) if unit == "fraction" else None
+    return PanelRow(title, unit, {name: line(name) for name in scored}, within=within)
 
 
 def draw(study: StudyResults, grid: Grid, rows: Sequence[PanelRow], caption: str) -> Figure:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import numpy as np
 from matplotlib.figure import Figure
 
 from shiftbench.config import components
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import _regime_lines, _regimes
-from shiftbench.evaluation.artefacts._regime_lines import PanelRow
 from shiftbench.evaluation.artefacts._regimes import DETECTION
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
-from shiftbench.evaluation.scoring.statistics import Interval
 
 FACTS = Facts(uses=("shift_recall", "shift_precision"), study=("axes",))
 
@@ -24,7 +19,7 @@ FACTS = Facts(uses=("shift_recall", "shift_precision"), study=("axes",))
 def draw(study: StudyResults) -> Figure:
     """Draw a row of panels per metric. Raises UserError without axes or metrics."""
     grid = _regimes.grid(study, "regime-detection")
-    rows = [_row(study, metric) for metric in _shown(study)]
+    rows = [_regime_lines.of_metric(study, name, _title(name)) for name in _shown(study)]
     return _regime_lines.draw(study, grid, rows, caption(study))
 
 
@@ -42,24 +37,6 @@ def caption(study: StudyResults) -> str:
 def _shown(study: StudyResults) -> list[str]:
     study.require_metrics("regime-detection", *FACTS.uses)
     return [metric for metric in DETECTION if metric in study.metrics]
-
-
-def _row(study: StudyResults, metric: str) -> PanelRow:
-    scored = [
-        name
-        for name in study.learners
-        if any(not np.isnan(study.score(stream, name, metric)).all() for stream in study.streams)
-    ]
-    unit = components.metric(metric).unit
-    within = (-0.03, 1.03) if unit == "fraction" else None
-    lines = {name: _score_by_stream(study, metric, name) for name in scored}
-    return PanelRow(_title(metric), unit, lines, within=within)
-
-
-def _score_by_stream(study: StudyResults, metric: str, name: str) -> Callable[[str], Interval]:
-    """Return the function from a stream to a method's score there."""
-    within = statistics.bounds(metric)
-    return lambda stream: statistics.interval(study.score(stream, name, metric), within)
 
 
 def _title(metric: str) -> str:

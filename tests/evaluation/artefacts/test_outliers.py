@@ -1,0 +1,74 @@
+"""Figure of outliers: every number is that of its cell, and the further axes are at their end."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from itertools import product
+
+import numpy as np
+import pytest
+
+from shiftbench.core.errors import UserError
+from shiftbench.data.series import simulated_changes
+from shiftbench.evaluation.artefacts import outliers
+from shiftbench.evaluation.scoring import summarise
+from shiftbench.evaluation.scoring.results import StudyResults
+from tests.evaluation.scoring import stores
+
+AXES = {"outliers": [0.0, 0.1], "burst": [1, 5], "changes": [0, 2]}
+SEEDS, TASKS = 4, 90
+METRICS = ["crps", *outliers.ROWS]
+
+
+@pytest.fixture(scope="module")
+def study():
+    """Methods that decide, one that does not; alarms and scores at random."""
+    streams, cells, runs = {}, {}, []
+    for number, point in enumerate(product(*AXES.values())):
+        name, at = f"series-{number}", dict(zip(AXES, point, strict=True))
+        made = {"realisations": SEEDS, "points": TASKS} | at
+        store = simulated_changes.build(simulated_changes.Settings(**made), None)
+        spec = {"stream": name, "family": "simulated-changes", "settings": made}
+        streams[name], cells[name] = store.assign_attrs(spec=json.dumps(spec)), at
+        runs += [run(streams[name], method, number) for method in ("cusum", "static")]
+    spec = {"study": "outliers", "metrics": METRICS, "learners": ["cusum", "static"]}
+    spec |= {"streams": list(streams), "methods": {}, "reference": None}
+    tree, table = summarise.summarise(spec, streams, runs)
+    made = StudyResults("outliers", "Outliers", "", "", tree, table, streams)
+    return dataclasses.replace(made, cells=cells)
+
+
+def run(stream, method, number):
+    random = np.random.default_rng(number)
+    infos, learner = None, [["linear-gaussian", {}]]
+    if method == "cusum":
+        alarm = random.random((SEEDS, TASKS, 1)) < 0.1
+        infos = {"shift": alarm * 1, "parent": alarm * 0, "log_weight": alarm * 0.0}
+        infos["alarm_statistic"] = random.random(alarm.shape)
+        learner = [["control-chart", {}]]
+    score = random.random((1, SEEDS, TASKS))
+    return stores.run_store(score, ["crps"], stream, method, learner, infos)
+
+
+def test_each_number_is_that_of_its_cell(study):
+    panels = outliers.draw(study).axes
+    assert len(panels) == len(outliers.ROWS) * len(AXES["burst"])
+    assert panels[1].get_title(loc="left").endswith("outliers in a row: 5")
+    names = {tuple(at.values()): stream for stream, at in study.cells.items()}
+    for row, metric in enumerate(outliers.ROWS):
+        for column, burst in enumerate(AXES["burst"]):
+            drawn = panels[2 * row + column].containers
+            # Who decides nothing has no alarms and no delays, but scores.
+            assert len(drawn) == (2 if metric == "crps_clean" else 1)
+            for y, share in zip(drawn[0].lines[0].get_ydata(), AXES["outliers"], strict=True):
+                scores = study.score(names[share, burst, 2], "cusum", metric)
+                known = scores[~np.isnan(scores)]
+                assert (len(known) == 0) == (share == 0 and metric == "alarms_at_outliers")
+                assert y == pytest.approx(known.mean()) if len(known) else np.isnan(y)
+    assert "Shown for changes 2." in outliers.caption(study)
+
+
+def test_a_study_without_axes_is_refused(study):
+    with pytest.raises(UserError, match="outliers needs `axes`"):
+        outliers.draw(dataclasses.replace(study, cells={}))
