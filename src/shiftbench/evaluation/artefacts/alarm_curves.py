@@ -29,10 +29,12 @@ METRICS = ("false_alarm_rate", "restricted_delay")
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """Draw one panel per stream. Raises UserError if no learner decides about shifts."""
+    """Draw one panel per stream with shifts. Raises UserError if no learner decides about any."""
     if not any(_detectors.runs(study, stream) for stream in study.streams):
         raise study.lacking("alarm-curves", "a learner that decides about shifts")
-    titles = {_series.short_name(study, stream): stream for stream in study.streams}
+    # Without a shift there is no delay; tables have the false alarms of such streams.
+    changing = [stream for stream, store in study.streams.items() if store["shift"].values.any()]
+    titles = {_series.short_name(study, stream): stream for stream in changing}
     return figure_style.panel_per_stream(
         titles,
         HEIGHT,
