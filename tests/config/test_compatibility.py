@@ -91,10 +91,10 @@ def told(data: dict[str, Any], about: str = "") -> list[str]:
 
 DIFFUSE = {"beam": {"broadening": "diffuse"}}
 PIPELINES = [
-    ("toy", ["mfvi"], "takes images", "take gaussian-mean"),
-    ("toy", ["bayes-linear"], "with a design matrix", "take gaussian-mean"),
-    ("toy", ["skipgram"], "the counts of one word at a time", "take gaussian-mean"),
-    ("toy", ["oga"], "gives real values without inputs", "take gaussian-mean"),
+    ("toy", ["mfvi"], "takes images", "take control-chart"),
+    ("toy", ["bayes-linear"], "with a design matrix", "take control-chart"),
+    ("toy", ["skipgram"], "the counts of one word at a time", "take control-chart"),
+    ("toy", ["oga"], "gives real values without inputs", "take control-chart"),
     ("digits", ["gaussian-mean"], 'stream "digits" gives images', "take map, mfvi"),
     ("digits", ["oga"], "takes rows of features", "take map"),
     ("digits", ["hat"], "needs a head for each task", "permuted-images (heads: multi"),
@@ -219,7 +219,7 @@ OF_WORDS = ["per-word", "beam", "skipgram"]
         ("words", ["per-word", "skipgram"], "change_f1", '"beam"'),
         ("words", ["per-word", "run-length", "skipgram"], "dating_error", "a vector of each word"),
         ("words-seen", OF_WORDS, "heldout_loglik", "set held_out other than 0.0"),
-        ("books", OF_WORDS, "dating_error", "take a stream of planted-words"),
+        ("books", OF_WORDS, "dating_error", "set held_out other than 0.0"),
         ("debates", OF_WORDS, "change_f1", "planted changes of words"),
     ],
 )

@@ -101,7 +101,7 @@ def test_a_study_with_axes_judges_no_claims(load):
 studies:
   images:
     from: transformed-images
-    budget: embedded
+    budget: cpu
 """
     judged = load(plain).studies["images"].artefacts
     with_axes = load(plain + "    axes: {strength: [0.5, 1.0]}\n").studies["images"].artefacts

@@ -133,6 +133,10 @@ def test_a_morph_moves_by_equal_steps():
     assert segments.new_share("morph", 1, np.arange(-1, 1)).tolist() == [0.25, 0.75]
 
 
+def test_a_short_regular_stream_has_one_segment():
+    assert not stored(tasks=2)["shift"].any()
+
+
 def test_width_0_is_an_abrupt_change():
     for mode in ("mixture", "morph"):
         one, other = (stored(tasks=40, **of(3, 5, **more)) for more in ({}, {"drift_mode": mode}))
@@ -142,7 +146,7 @@ def test_width_0_is_an_abrupt_change():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"tasks": 3}, "lower tasks_per_segment or raise tasks"),
+        ({"tasks": 3, "drift_width": 2}, "lower tasks_per_segment or raise tasks"),
         (of(1, 30), "lower tasks_per_segment or raise tasks"),
         ({"shortest_segment": 2}, "set schedule to irregular"),
         (of(5, 4), "raise tasks_per_segment or lower shortest_segment"),

@@ -177,7 +177,8 @@ def publish(options: argparse.Namespace) -> None:
         for name, change in study_copy.publish(options.results, target, options.dry_run).items():
             print(f"{name}: {change}{' (dry run)' if options.dry_run else ''}")
         return
-    _note_licences(_config_of(options))
+    if not upload.is_crate(options.results):
+        _note_licences(_config_of(options))
     with upload.crate_of(options.results, _config_of(options)) as crate:
         sent = upload.send(crate, destination, options.dry_run)
     for name in sent.missing:

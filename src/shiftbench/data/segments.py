@@ -67,7 +67,7 @@ def excluded(settings: Segments) -> Iterator[str]:
     regular = settings.schedule == "regular"
     recurring = settings.schedule in ("recurring", "recurring-twin")
     mean, shortest = settings.tasks_per_segment, settings.shortest_segment
-    if mean >= settings.tasks:
+    if mean >= settings.tasks and not (regular and not settings.drift_width):
         yield (
             f"a segment of {mean} tasks is as long as the stream, which has {settings.tasks}, so"
             " that nothing would change; lower tasks_per_segment or raise tasks"

@@ -54,10 +54,15 @@ def target_of(address: str) -> Target | None:
     return None
 
 
+def is_crate(folder: Path) -> bool:
+    """Return whether a folder is a crate already."""
+    return (folder / crate_metadata.NAME).exists()
+
+
 @contextmanager
 def crate_of(results: Path, config_file: Path) -> Iterator[Path]:
     """Yield the folder itself, after a check, if it is a crate; else a temporary crate of it."""
-    if (results / crate_metadata.NAME).exists():
+    if is_crate(results):
         crate.refuse_changed(results)
         yield results
         return
