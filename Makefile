@@ -47,9 +47,9 @@ test: $(STAMP) ## Run the tests
 test-long: $(STAMP) ## Run the tests that take long by nature
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "long and not faults" $(ARGS)
 
-test-peers: $(PEERS) ## Run the tests that need a browser, validators or an S3 server
+test-peers: $(PEERS) ## Run the tests that need a browser, validators, an S3 server or packages of data
 	@.venv-peers/bin/python -m pytest -q -n 2 --dist worksteal -m peers tests/publish \
-		$(ARGS)
+		tests/data $(ARGS)
 
 test-cluster: $(STAMP) ## Run the tests on a Slurm of two nodes, which apt installs
 	@$(BIN)/python -m pytest -q -m cluster $(ARGS)
@@ -124,12 +124,13 @@ $(STAMP): $(LOCKS)
 	@$(BIN)/python -m compileall -q src
 	@touch $@
 
-$(PEERS): $(STAMP) envs/peers.txt envs/publish.in envs/test.in
+$(PEERS): $(STAMP) envs/peers.txt envs/data.txt envs/publish.in envs/test.in
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-peers
 	@$(BIN)/uv pip sync --quiet --python .venv-peers/bin/python --require-hashes \
 		envs/requirements.lock
 	@$(BIN)/uv pip install --quiet --python .venv-peers/bin/python -r envs/peers.txt \
 		-r envs/publish.in -r envs/test.in
+	@$(BIN)/uv pip install --quiet --python .venv-peers/bin/python --no-deps -r envs/data.txt
 	@$(BIN)/uv pip install --quiet --python .venv-peers/bin/python --no-deps \
 		--no-build-isolation --offline -e .
 	@touch $@
