@@ -40,8 +40,7 @@ def draw(study: StudyResults) -> Figure:
         axes, beside = block.subplots(1, 2, sharey=True, width_ratios=[4.4, 1])
         beside.set_axis_off()
         _draw_stream(axes, study, stream)
-        title = figure_style.stream_title(stream, study.streams[stream])
-        figure_style.set_title(axes, letter, title)
+        figure_style.set_title(axes, letter, stream)
     return canvas
 
 

@@ -75,24 +75,22 @@ def _draw_accuracy(axes: Axes, study: StudyResults, stream: str, twin: str) -> N
     within = statistics.bounds(METRIC)
     for row, learner in enumerate(study.learners):
         style = figure_style.method_style(study, learner)
-        places = []
         for name, fill, shift in ((stream, style["color"], -0.13), (twin, "white", 0.13)):
             of = statistics.interval(study.score(name, learner, METRIC), within).times(100)
             bars = figure_style.error_bars(of)
             axes.errorbar(
                 of.mean, row + shift, xerr=bars, **style, mfc=fill, ms=5, capsize=2, lw=1.1
             )
-            places.append(of.mean)
     axes.set_yticks(range(len(study.learners)), [study.label(name) for name in study.learners])
     for label, learner in zip(axes.get_yticklabels(), study.learners, strict=True):
         label.set_color(figure_style.method_style(study, learner)["color"])
         label.set_fontweight("bold")
-    axes.set_ylim(len(study.learners) - 0.5, -0.5)
+    axes.set_ylim(len(study.learners) + 0.2, -0.5)  # with room for the legend
     axes.set_xlabel("accuracy (%)")
     ink = {"color": figure_style.INK, "ls": "", "marker": "o", "ms": 5}
     axes.plot([], [], **ink, label="comes back")
     axes.plot([], [], **ink, mfc="white", label="fresh, in a twin stream")
-    axes.legend(loc="best")
+    axes.legend(loc="lower right", ncols=2)
 
 
 def _draw_gain(axes: Axes, study: StudyResults, stream: str, twin: str) -> None:
