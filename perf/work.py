@@ -40,22 +40,26 @@ def adopt() -> None:
     ctypes.CDLL(None).prctl(SUBREAPER, 1)
 
 
-def a_unit(work: Work) -> Seconds:
-    """Seconds of a unit, in one round."""
-    spent = _timed(work.do)
-    less = _timed(work.without) if work.without else Seconds(0.0, 0.0)
+def a_unit(work: Work, waits: bool = True) -> Seconds:
+    """Seconds of a unit, in one round.
+
+    waits: until all children of this process have ended, to count them. Not where it has children
+    of others, which may never end.
+    """
+    spent = _timed(work.do, waits)
+    less = _timed(work.without, waits) if work.without else Seconds(0.0, 0.0)
     return Seconds(*((a - b) / work.units for a, b in zip(spent, less, strict=True)))
 
 
-def _timed(run: Callable[[], object]) -> Seconds:
-    before = _spent()
+def _timed(run: Callable[[], object], waits: bool) -> Seconds:
+    before = _spent(waits)
     run()
-    return Seconds(*(a - b for a, b in zip(_spent(), before, strict=True)))
+    return Seconds(*(a - b for a, b in zip(_spent(waits), before, strict=True)))
 
 
-def _spent() -> Seconds:
+def _spent(waits: bool) -> Seconds:
     with suppress(ChildProcessError):
-        while True:
+        while waits:
             os.waitpid(-1, 0)
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return Seconds(sum(one.ru_utime + one.ru_stime for one in used), time.perf_counter())

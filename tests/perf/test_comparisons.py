@@ -32,7 +32,7 @@ STEPS = [one for one in ALL if one.group == "steps"]
 
 @pytest.mark.parametrize("comparison", LIGHT, ids=names(LIGHT))
 def test_rows_run(comparison: Comparison) -> None:
-    found = work.a_unit(tiny(comparison))
+    found = work.a_unit(tiny(comparison), waits=False)
     assert found.wall > 0
 
 
@@ -48,14 +48,14 @@ def test_steps_run(comparison: Comparison) -> None:
 @pytest.mark.parametrize("comparison", STEPS, ids=names(STEPS))
 def test_all_steps_run_and_show(comparison: Comparison) -> None:
     made = tiny(comparison)
-    work.a_unit(made)
+    work.a_unit(made, waits=False)
     if made.shows:
         assert all(array.any() for array in made.shows().values())
 
 
 def test_check_runs() -> None:
     (check,) = [one for one in ALL if one.part.startswith("check")]
-    assert work.a_unit(tiny(check)).cpu > 0
+    assert work.a_unit(tiny(check), waits=False).cpu > 0
 
 
 def test_parts_differ() -> None:
