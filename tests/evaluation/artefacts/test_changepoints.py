@@ -74,6 +74,21 @@ def test_the_found_changes_stand_beside_those_that_people_marked(study, monkeypa
     assert "people marked" in changepoints.caption(study)
 
 
+@pytest.mark.parametrize("few", [1, 3])
+def test_values_that_may_not_be_passed_on_are_not_drawn(study, monkeypatch, few):
+    monkeypatch.setattr(changepoints, "FEW", few)
+    shown, hidden = study.streams.values()
+    spec = json.loads(hidden.attrs["spec"])
+    spec["settings"]["dataset"] = "tcpd-apple"
+    apple = hidden.assign_attrs(spec=json.dumps(spec))
+    other = replace(study, streams=dict(zip(NAMES, (shown, apple), strict=True)))
+    lines = [len(line.get_xdata()) for panel in changepoints.draw(other).get_axes()
+             for line in panel.get_lines()]  # fmt: skip
+    assert lines.count(len(_nile.FLOW)) == 1
+    assert "Without the values of" in changepoints.caption(other)
+    assert "Without the values of" not in changepoints.caption(study)
+
+
 def test_few_series_have_axes_in_their_units_and_a_line_of_changes_for_each_learner(study):
     nile, changes, *_ = changepoints.draw(study).get_axes()
     np.testing.assert_allclose(nile.get_lines()[0].get_ydata(), _nile.FLOW)

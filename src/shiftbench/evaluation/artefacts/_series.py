@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from shiftbench.config import provenance
+from shiftbench.data.store import raw
 from shiftbench.evaluation.scoring.results import StudyResults
 
 
@@ -38,6 +39,15 @@ def axis_label(store: xr.Dataset) -> str:
     if labels.dtype.kind == "U":
         return "date"
     return "number of the value" if labels[0] == 1 else "year"
+
+
+def may_be_drawn(store: xr.Dataset) -> bool:
+    """Return whether a figure may show the values, which others can read off it.
+
+    Data that are read from an installed package may not be passed on.
+    """
+    dataset = raw.table().get(str(provenance.dataset(store)))
+    return dataset is None or not any(file.inside for file in dataset.files.values())
 
 
 def values(store: xr.Dataset) -> np.ndarray:

@@ -56,7 +56,19 @@ def caption(study: StudyResults) -> str:
         where = "Marks below"
     return (
         f"{counts}{grey * known}{where}: changes of the most probable segmentation, read backwards"
-        f" from the end. First realisation, first seed. {study.budget()}"
+        f" from the end. First realisation, first seed.{_hidden_note(study)} {study.budget()}"
+    )
+
+
+def _hidden_note(study: StudyResults) -> str:
+    """Return a sentence about series without values, if there are any."""
+    hidden = [
+        _series.short_name(study, stream)
+        for stream, store in study.streams.items()
+        if not _series.may_be_drawn(store)
+    ]
+    return (
+        f" Without the values of {', '.join(hidden)}, which may not be passed on." if hidden else ""
     )
 
 
@@ -90,10 +102,11 @@ def _draw_values(panel: Axes, study: StudyResults, stream: str, learners: list[s
     store = study.streams[stream]
     value, label = _series.plotted(store)
     colours = ["black"] if value.shape[1] == 1 else figure_style.PALETTE
-    for number, name in enumerate(store["series"].values.tolist()):
+    names = store["series"].values.tolist() if _series.may_be_drawn(store) else []
+    for number, name in enumerate(names):
         colour = colours[number % len(colours)]
         panel.plot(_series.axis(store), value[:, number], color=colour, lw=0.9, label=name)
-    if 1 < value.shape[1] <= len(figure_style.PALETTE):
+    if 1 < len(names) <= len(figure_style.PALETTE):
         panel.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     _change_lines.draw_known(panel, store)
     panel.set_ylabel(label)
@@ -104,7 +117,7 @@ def _draw_values(panel: Axes, study: StudyResults, stream: str, learners: list[s
 def _draw_small(panel: Axes, study: StudyResults, stream: str, learners: list[str]) -> None:
     store = study.streams[stream]
     value = store["value"].values[0]
-    for number in range(value.shape[1]):
+    for number in range(value.shape[1] if _series.may_be_drawn(store) else 0):
         panel.plot(_series.axis(store), value[:, number], color="black", lw=0.7, alpha=0.8)
     _change_lines.draw_known(panel, store)
     span = np.ptp(value) or 1.0
