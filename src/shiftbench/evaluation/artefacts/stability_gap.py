@@ -46,7 +46,7 @@ def caption(study: StudyResults) -> str:
         f" over seeds, {spread}. A line begins at the end of the task before. Dots: ends of tasks,"
         " which an evaluation after each task sees alone. Grey: the other learners. Number: the"
         " drop at the worst look of a task (stability gap), mean over tasks, in percentage points."
-        " A learner that begins each task with a new network drops to chance there."
+        " A learner that begins each task with a new network has to learn them all again."
         f" {study.budget()}"
     )
 
@@ -83,7 +83,8 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
         _entitle(axes, study.label(name), study.score(stream, name, GAP), colour)
     panels[0].set_ylim(0, 100)
     block.supxlabel("tasks learnt", size=9)
-    block.supylabel("earlier tasks (%)", size=9)
+    for axes in panels[:: _continual.COLUMNS]:
+        axes.set_ylabel("accuracy on\nearlier tasks (%)")
 
 
 def _positions(t: int, values: np.ndarray) -> np.ndarray:
