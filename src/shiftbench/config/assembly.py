@@ -131,7 +131,7 @@ class _StudyAssembly:
                     self.composition.put(("streams", cell.name, key), value)
 
     def _note_absent(self, absent: Mapping[str, str]) -> None:
-        """Note which data sets the study is without, those of one reason together."""
+        """Note which data sets are missing from the study, grouped by reason."""
         for reason in dict.fromkeys(absent.values()):
             names = ", ".join(name for name, why in absent.items() if why == reason)
             self.composition.left_out.append(f"{self.study} is without {names}: {reason}")

@@ -189,7 +189,7 @@ def _keeping(place: Place, study: Study, peers: Peers) -> Iterator[Problem]:
 
 
 def _looking(place: Place, study: Study) -> Iterator[Problem]:
-    """Learners without steps inside a task, and metrics that look at nothing there."""
+    """Find learners without steps inside a task, and metrics that have no scores there."""
     if study.looks == 1:
         return
     known = {name: known_part("learners", line[-1][0]) for name, line in study.pipelines.items()}

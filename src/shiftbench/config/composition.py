@@ -47,7 +47,7 @@ class Composition:
     unresolved: list[KeyPath] = dataclasses.field(default_factory=list)
     """Places in the data that lack what an unknown name should have provided."""
     left_out: list[str] = dataclasses.field(default_factory=list)
-    """What a study is without, since a package is not installed, and the remedy."""
+    """Notes on data that a study leaves out, since a package is not installed, with the remedy."""
     config: Config | None = None
     """The config with all defaults filled in, once it has been checked and has no issue."""
     _origins: _Origin = dataclasses.field(default_factory=_Origin)

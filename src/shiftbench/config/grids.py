@@ -64,7 +64,7 @@ def issues(
 
 
 def absent(axes: YamlValue) -> dict[Any, str]:
-    """Return why data sets of valid axes cannot be read here; none where none would be left."""
+    """Return why data sets of valid axes cannot be read; empty if no data set would be left."""
     lists = dict(pair for name, axis in axes.items() for pair in _value_lists(name, axis).items())
     datasets = lists[DATASET].data if DATASET in lists else []
     reasons = {one: why for one in datasets if isinstance(one, str) and (why := raw.absent(one))}

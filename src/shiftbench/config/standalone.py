@@ -41,9 +41,8 @@ def read(tree: ast.Module, file: Path, wanted: Iterable[str]) -> dict[str, Any]:
     """Return the values of the names that a module declares, with the constants that they need.
 
     A base class, and a function that `unsupported` calls, may be imported from a module of this
-    package, which is read in the same way.
-    Scores of metrics become None, since they need the rest of the module. UserError with the line
-    where a declaration needs more than REMEDY says.
+    package, which is read in the same way. Scores of metrics become None, since they need the rest
+    of the module. UserError with the line where a declaration needs more than REMEDY says.
     """
     own = {name: node for node in tree.body if not _imports(node) for name in bound(node)}
     inherited: dict[str, Any] = {}

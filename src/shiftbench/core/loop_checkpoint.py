@@ -5,8 +5,8 @@ begin. A loop is identified by the order in which loops begin, which is the same
 Without a monitor loops begin at the start, and nothing is saved.
 
 A look (`look`) ends the loops of a task after a share of their steps, so that the learner can be
-judged within it. The first loop goes on from there at the next look, and so its steps are done
-once. Loops after it begin from what it has found, and are done anew at each look.
+judged before the end of the task. At the next look the first loop continues where it ended, so that
+each of its steps is done once. Later loops depend on its result and run again at each look.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ SHARE_OF_CHECKPOINTS = 0.05
 SECONDS_WORTH_KEEPING = 1.0
 """A loop that ended sooner runs again when its task is resumed."""
 NEVER = 2**31 - 1
-"""The steps until a poll where no monitor waits for it; the epoch where no look ends a loop."""
+"""Steps until the next poll without a monitor; last epoch of a loop that no look ends."""
 WHOLE = Fraction(1)
-"""The share of a task that is no look."""
+"""Share of the steps of a task that is run to its end, without a look."""
 
 
 class Interrupted(Exception):
@@ -115,17 +115,17 @@ class LoopMonitor:
         self._due = begun + max(SECONDS_BETWEEN_CHECKPOINTS, pause)
 
     def end(self, number: int, state: LoopState) -> None:
-        """Keep the last state of a loop, if it took long or goes on at the next look."""
+        """Keep the last state of a loop that took long or continues at the next look."""
         took_long = time.monotonic() - self._begun[number] > SECONDS_WORTH_KEEPING
         goes_on = self.share < WHOLE and number == 0
         if took_long or goes_on or number in self.states:
             self.states[number] = _copy(state)
 
     def leave(self) -> None:
-        """Let the loops begin again after a look, the first where it is. UserError without one.
+        """Prepare the loops for the next look: the first one continues, later ones begin again.
 
-        A look that is left half and done again ends in the same states, so that a signal may come
-        between any two of these lines.
+        A signal may come between any two of these lines, since a look that is interrupted and
+        repeated ends in the same states. UserError if there was no loop.
         """
         if not self._begun:
             raise UserError(
@@ -163,9 +163,9 @@ def look(share: Fraction) -> Iterator[None]:
 
 @contextmanager
 def whole() -> Iterator[None]:
-    """Let the loops in this block end where they end without looks.
+    """Run the loops in this block to their end, whatever look is under way.
 
-    They belong to a prediction, such as those that tune a copy of a learner on a coreset.
+    For loops of a prediction, such as those that tune a copy of a learner on a coreset.
     """
     with _shortened(WHOLE):
         yield
@@ -185,10 +185,10 @@ def _shortened(share: Fraction) -> Iterator[None]:
 
 
 def begin(epochs: np.ndarray, steps: np.ndarray, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Begin a loop of at most so many epochs of so many steps.
+    """Begin a loop of at most `epochs` epochs of `steps` steps each.
 
-    Returns its number, epoch, step, steps until a poll, the epoch and the step in it at which a
-    look ends it, then its arrays.
+    Returns its number, its epoch and step, the steps until a poll, the epoch and the step in it at
+    which a look ends the loop, then its arrays.
     """
     number, state, left, until = 0, LoopState(0, 0, arrays), NEVER, (NEVER, 0)
     if _monitors:

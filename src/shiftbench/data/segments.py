@@ -1,22 +1,22 @@
 """Schedules of segments: when the distribution of a stream changes, and what comes back.
 
-A segment is a run of tasks with one distribution. Regular segments have one length, which a clock
-that never looks at the data can know. Others have `shortest_segment` tasks and a geometric number
-more, so that the chance of a change is the same at every task from then on.
+A segment is a run of tasks with one distribution. Regular segments all have the same length, which
+a clock that never looks at the data can know. The length of other segments is `shortest_segment`
+tasks plus a geometric number, so that the chance of a change is the same at every later task.
 
-A gradual drift of width w has its centre where a segment would start, just before task p. Task t of
-its interval [p - w/2, p + w/2] has the share
+A gradual drift of width w has its centre where a segment would start, just before task p. At task t
+of its interval [p - w/2, p + w/2] the share is
 
     mixture  1 / (1 + exp(-4 (t + 1/2 - p) / w))  of rows from the new distribution,
     morph    1/2 + (t + 1/2 - p) / (w + 1)        of the way from the old parameters to the new.
 
-The first is the ConceptDriftStream of river and MOA, but for what it has outside of the interval,
-up to 12 % of the rows: here the interval is the whole truth.
+The first is that of the ConceptDriftStream of river and MOA. There the mixture goes on outside of
+the interval, with up to 12 % of the rows; here the drift ends with its interval.
 
 A family inherits `Segments`, yields from `excluded` in its `unsupported`, merges `stored` into its
-store, and draws one distribution for each number in `concepts`. It never sees whether segments are
-regular: a task has the distribution of its `segment_of_task` or, during a drift, `new_share` of it
-and the rest of the segment before.
+store, and draws one distribution for each number in `concepts`. It need not know whether segments
+are regular: a task has the distribution of its `segment_of_task`. During a drift, a share
+`new_share` is from it, and the rest from that of the segment before.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ class Segments:
     """Number of tasks."""
     tasks_per_segment: Annotated[int, Ge(1)] = 3
     """Number of tasks of a segment, after which the distribution changes; the mean number unless
-    segments are regular."""
+    the schedule is regular."""
     schedule: Literal["regular", "irregular", "recurring", "recurring-twin"] = "regular"
-    """regular: all segments have tasks_per_segment tasks. irregular: shortest_segment tasks and a
-    geometric number more, drawn for each realisation. recurring: the same with distributions that
-    come back, A B A C B A C for three. recurring-twin: as recurring, with the same first visits,
-    but for a fresh distribution in place of each return."""
+    """regular: all segments have tasks_per_segment tasks. irregular: shortest_segment tasks plus a
+    geometric number, drawn for each realisation. recurring: as irregular, with distributions that
+    come back, A B A C B A C for three. recurring-twin: as recurring, with the same first visits and
+    a fresh distribution in place of each return."""
     shortest_segment: Annotated[int, Ge(1)] = 1
     """Smallest number of tasks of a segment whose length is drawn. With 1 the chance of a change is
     the same before every task."""
     concepts: Annotated[int, Ge(0)] = 0
     """Number of distributions of the recurring schedules, at least 2; 0 for the others."""
     drift_width: Annotated[int, Ge(0)] = 0
-    """Number of tasks over which the distribution changes; 0: at once. Less than the shortest
-    segment, so that drifts do not meet."""
+    """Number of tasks over which the distribution changes; 0: at once. It must be less than the
+    shortest segment, so that drifts do not overlap."""
     drift_mode: Literal["mixture", "morph"] = "mixture"
     """mixture: more and more rows of a task are from the new distribution. morph: all rows are from
-    one whose parameters move from the old to the new."""
+    one distribution, whose parameters move from the old ones to the new ones."""
 
 
 def excluded(settings: Segments) -> Iterator[str]:
@@ -110,7 +110,7 @@ def stored(settings: Segments, numbers: Sequence[int]) -> xr.Dataset:
         shift_end : int, with drifts: last task of the drift that begins here, -1 elsewhere
         new_share : float, with drifts: share of the segment that is coming, 1 outside of drifts
         concept : int, with recurring schedules: number of the distribution
-        stands_for : int, of a twin: number of the distribution that recurring has here
+        stands_for : int, in a twin: number of the distribution at this task of the recurring stream
 
     UserError if settings exclude each other.
     """
@@ -165,8 +165,9 @@ def count(settings: Segments) -> int:
 def concepts(settings: Segments) -> list[int]:
     """Return the number of the distribution of each of the `count` segments.
 
-    Recurring: every other segment is new until there are `concepts`; else, that which has been away
-    for longest comes back: 0 1 0 2 1 0 2 1 0. Each return in a twin has a number of its own.
+    Recurring: every other segment has a new distribution until there are `concepts`. All other
+    segments bring back the one that has been away for longest: 0 1 0 2 1 0 2 1 0. In a twin each
+    return has a number of its own.
     """
     number = count(settings)
     if settings.schedule not in ("recurring", "recurring-twin"):
@@ -200,7 +201,7 @@ def _length(settings: Segments, realisation: int, segment: int) -> int:
 
 
 def _half(settings: Segments) -> int:
-    """Return the number of tasks of a drift's interval on either side of its centre."""
+    """Return the number of tasks in the interval of a drift on each side of its centre."""
     return (settings.drift_width + 1) // 2
 
 

@@ -30,7 +30,7 @@ PERIODS, WORDS = 50, 2000
 BLOCK, CONTEXTS, DIMENSIONS = 64, 100, 20
 """Words that are fitted at once, contexts of each, and numbers that stand for it."""
 LARGEST = 10_000
-"""Words of the largest vocabulary that was recorded; with more, words have more contexts, too."""
+"""Words of the largest vocabulary that was recorded; in larger ones, words have more contexts."""
 SAMPLED = 0.47
 """Work of a convolution whose weights are drawn once a minibatch, relative to Flipout, whose noise
 is multiplied beside the mean: 91 and 191 ms a step of li2021vbs' network (docs/paper-hours.md)."""
@@ -128,7 +128,7 @@ def _of_words(given: Spec) -> Sizes:
 
 
 def _with_vectors(given: Spec, sizes: Sizes) -> Sizes:
-    """Return the sizes where words have long vectors: these cost as much as more tasks do.
+    """Return the sizes with long word vectors counted as more tasks, which cost as much.
 
     With 5 times as many numbers a fit took 9.5 times as long, with 2,000 words and with 8,000.
     """

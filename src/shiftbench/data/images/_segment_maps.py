@@ -64,8 +64,8 @@ class Transformations(Segments):
 class Warps(NamedTuple):
     """The warps of a task, as sparse matrices [pixels, pixels].
 
-    new : of its segment. old : of the segment before, None without a mixture. share : chance of an
-    image to be under `new`. key : of the draws that decide, but for the split.
+    new : warp of its segment. old : warp of the segment before, None without a mixture. share :
+    probability that an image is under `new`. key : of the draws that decide it, without the split.
     """
 
     new: csr_array
@@ -119,8 +119,8 @@ def batch(store: xr.Dataset, maps: Sequence[Warps], index: np.ndarray, split: st
 def _map(settings: Transformations, realisation: int, concept: int) -> tuple[float, float, float]:
     """Draw scale, rotation (degrees) and translation (fraction) of one distribution.
 
-    The first has no map, but where it comes back: it would be that of the warm-up, to which a
-    learner that starts over returns without a memory.
+    The first distribution has no map, except in schedules where it comes back. Without a map it
+    would be that of the warm-up, to which a learner that starts over returns without any memory.
     """
     if concept == 0 and not settings.concepts:
         return 1.0, 0.0, 0.0

@@ -1,9 +1,9 @@
 """Image classification in which each task gives the classes other labels; images stay the same.
 
-Source: kumar2023plasticity and lyle2023plasticity, tasks with permuted labels. Nothing of a task
-helps in the next but the features, so that accuracy while a task is learnt shows whether a network
-still learns as it did at first: its plasticity. The distribution of images never changes, only that
-of labels given images does, a shift of the kind `concept`.
+Source: kumar2023plasticity and lyle2023plasticity, tasks with permuted labels. Only the features
+that were learnt in a task help in the next. So accuracy while a task is learnt shows whether a
+network still learns as well as at first: its plasticity. The distribution of images never changes.
+Only that of labels given images does, a shift of the kind `concept`.
 
 Learners are judged on test images under the labels of the task at hand, since earlier labels
 contradict it. Images are stored once; a task is a seed, and its permutation of the labels is

@@ -1,7 +1,7 @@
 """Image classification under one kind of shift, or none: of images, class shares or labels.
 
-Streams that differ only in `change` have the same images, segments and rows until the first change,
-so that what is lost after it is due to its kind:
+Streams that differ only in `change` have the same images, segments and rows until the first change.
+So the accuracy that is lost after it is due to the kind of change:
 
     map     covariate shift: the affine map of the images, as in transformed-images
     rows    covariate shift: images are drawn with weights exp(tilt x), x their mean brightness
@@ -71,14 +71,14 @@ VARIABLES: dict[str, tuple[str, tuple[str, ...], str]] = {
     "shares": ("class_share", ("class",), "share of a class among the rows of the segment"),
     "labels": ("label_of_class", ("class",), "label that the segment gives to a class"),
 }
-"""The variable of the store with what changes: its name, dimensions after the segment, meaning."""
+"""Variable of the store with what changes: name, dimensions after the segment, meaning."""
 
 
 @dataclass(frozen=True)
 class Settings(TransformedImages):
     change: Literal["map", "rows", "shares", "labels", "none"] = "map"
-    """map: the affine map of the images. rows: the chance of bright and of dark images. shares:
-    those of the classes. labels: the class that each label means. none: nothing."""
+    """map: the affine map of the images. rows: the chance of bright and of dark images. shares: the
+    shares of the classes. labels: the class that each label means. none: nothing."""
     tilt: Annotated[float, Gt(0)] = 2.0
     """For rows: the largest number of standard deviations by which the mean brightness moves; each
     segment has a number between minus this and this."""
@@ -152,7 +152,7 @@ def _with_change(settings: Settings, store: xr.Dataset) -> xr.Dataset:
 
 
 def _usual(settings: Settings, labels: np.ndarray, classes: int) -> np.ndarray:
-    """Return what a segment has that does not differ from all training images."""
+    """Return the value of a segment whose distribution is that of all training images."""
     if settings.change == "shares":
         return np.bincount(labels, minlength=classes) / len(labels)
     return np.arange(classes) if settings.change == "labels" else np.zeros(())
@@ -187,7 +187,7 @@ def _batch(store: xr.Dataset, realisations: Sequence[int], t: int, split: str) -
 
 
 def _rows(store: xr.Dataset, realisation: int, t: int, split: str) -> np.ndarray:
-    """Return the images of a split of task t, by position: drawn, where rows or shares change.
+    """Return the positions of the images of a split of task t, drawn where rows or shares change.
 
     Held-out images are drawn once for a segment.
     """

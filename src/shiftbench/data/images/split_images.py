@@ -77,8 +77,9 @@ class Settings:
     """Largest number of training images of a task, of each class in proportion; 0: all, as in the
     papers."""
     blurry: Annotated[float, Interval(ge=0, lt=1)] = 0.0
-    """Share of the training images of a task that other tasks' classes replace, drawn from all of
-    theirs (bang2021rainbow, Blurry10: 0.1); needs a single head. Test images are never mixed."""
+    """Share of the training images of a task that are replaced by images of other tasks' classes,
+    drawn from all of these (bang2021rainbow, Blurry10: 0.1); needs a single head. Test images are
+    never mixed."""
     test_size: Annotated[int, Ge(10)] = 597
     """Number of test images of digits, which have no official split; the same images for all
     realisations. Without effect on other data."""

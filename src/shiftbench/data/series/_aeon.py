@@ -11,7 +11,7 @@ from typing import NamedTuple
 PREFIX = "aeon-"
 """Prefix of the names of its data sets."""
 TIME, VALUE = "1", "2"
-"""Columns of a file without names."""
+"""Columns by number, since the files have no names for them."""
 
 
 class Joined(NamedTuple):

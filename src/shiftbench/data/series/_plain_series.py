@@ -1,7 +1,7 @@
 """Real series of one value a step: glucose, sea temperature, El Nino, sunspots, unemployment.
 
 A gap is a longer wait than one and a half steps. A value less than half a step after the last one
-is left out: the monitor of glucose gave some twice, and some a minute after others.
+is left out: the glucose monitor gave some values twice, and some a minute after others.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Form(NamedTuple):
 
 
 def _columns(time: str, value: str, length: int) -> Callable[[csv.DictReader], Rows]:
-    """Return a reader of a column of times, of which it keeps the first letters, and of values."""
+    """Return a reader of a column of times, cut to `length` characters, and a column of values."""
 
     def rows(table: csv.DictReader) -> Rows:
         for row in table:
@@ -46,7 +46,7 @@ def _columns(time: str, value: str, length: int) -> Callable[[csv.DictReader], R
 
 
 def _months(table: csv.DictReader) -> Rows:
-    """Read a table of a row a year with a column a month, the first after the year."""
+    """Read a table with a row per year: the year, then a column per month."""
     year, *months = (table.fieldnames or [])[:13]
     for row in table:
         for number, month in enumerate(months, 1):

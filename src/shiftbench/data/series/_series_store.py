@@ -6,8 +6,8 @@ first value of the series has no row, so that task 0 is the second value; the co
 is the first value of a task, counted from 1 in the values of the series.
 
 After a gap in time a new task starts, and values whose past is before the gap have no row. With a
-horizon h, the first h - 1 rows of a task are masked: when the last value that they are predicted
-from was seen, the learner had not learnt from all values before the task.
+horizon h, the first h - 1 rows of a task are masked: they must be predicted before the last value
+ahead of the task is known, but the learner has already learnt from it.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class Series(NamedTuple):
 
     value: [realisation, time, series]; time: [time] labels (number, year or date); names: of the
     series; time_name: name of time in the file.
-    truth: source of `changes`, first positions of new segments from 0: `known`, `accepted`,
+    changes: first positions of new segments, from 0; truth: their source, `known`, `accepted`,
     `annotated` or `unknown`.
-    annotations: positions by annotator, in the values that they saw, one in `every`.
+    annotations: positions by annotator, counted in the values that they saw, one in `every`.
     look_ahead: statistics of the whole series that the preparation uses; event: (position, words).
-    after_gap: positions of values before which some are missing.
+    after_gap: positions of the first value after each gap.
     """
 
     value: np.ndarray
@@ -147,7 +147,7 @@ def training_rows(store: xr.Dataset, realisations: Sequence[int], tasks: range) 
 
 
 def _lags(store: xr.Dataset) -> np.ndarray:
-    """Return how many steps back each regressor is, beginning with the latest."""
+    """Return the lag of each regressor in steps, the latest first."""
     return np.atleast_1d(store.attrs.get("lags", 1)) + store.attrs.get("horizon", 1) - 1
 
 
@@ -188,7 +188,7 @@ def _tasks(name: str, series: Series, view: View) -> tuple[np.ndarray, np.ndarra
     for begin, end in pairwise(pieces):
         start = np.arange(max(begin + view.past, view.history), end, view.rows_per_task)
         size = np.minimum(view.rows_per_task, end - start)
-        keep = size >= view.horizon  # the others have no row that is not masked
+        keep = size >= view.horizon  # in shorter tasks all rows are masked
         starts.append(start[keep])
         rows.append(size[keep])
     if not sum(map(len, starts)):

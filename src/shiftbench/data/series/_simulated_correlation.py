@@ -1,7 +1,7 @@
 """Series of mean 0 and variance 1 whose correlation changes, and nothing else does.
 
-A twin of the stocks with known changes: each pair of series has the same correlation, which jumps
-at irregular places. Only a model of the covariance can see them.
+They are a counterpart of the stocks with known changes: all pairs of series have the same
+correlation, which jumps at irregular places. Only a model of the covariance can see the jumps.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Series of the Turing Change Point Dataset (TCPD) rebuilt from files of the package river.
 
 TCPD may not redistribute apple and bitcoin, and does not know the licence of occupancy. river
-0.26.1 has the data they are made from. The rebuilt text is TCPD's own file, byte for byte: its md5
-is the one that TCPD prints. river gives TCPD's annotations beside all rows, of which people saw
-others: bitcoin's first 774, and a third of apple's.
+0.26.1 has the data from which they are made. The rebuilt text is TCPD's own file, byte for byte:
+its md5 is the one that TCPD prints. river gives TCPD's annotations with all its rows, but the
+annotators saw only some of these: the first 774 of bitcoin, and a third of apple.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 SPLIT = "2000-06-21"
-"""Day from which Apple's prices are in shares of half the size."""
+"""Day from which Apple's prices are those after its two-for-one split."""
 LAST_OF_BITCOIN = "2019-06-19"
 
 

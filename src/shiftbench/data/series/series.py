@@ -40,7 +40,7 @@ UNKNOWN = (
     "london-nox", "stocks", "glucose", "sea-surface-temperature", "elnino", "sunspots",
     "us-unemployment",
 )  # fmt: skip
-"""Series of which nobody knows the changes."""
+"""Series whose changes are unknown."""
 FACTS = Facts(
     gives={
         "design": {"not regressors": ("neighbours",)},
@@ -96,8 +96,8 @@ class Settings:
     horizon: Annotated[int, Ge(1)] = 1
     """Number of steps from the latest regressor to the value that is predicted."""
     history: Annotated[int, Ge(0)] = 0
-    """Number of first values that are left out of the tasks; `scaling` and `centre: whole-series`
-    then use them alone, and nothing is known ahead."""
+    """Number of values at the start that are left out of the tasks; `scaling` and
+    `centre: whole-series` then use only these values, and there is no look-ahead."""
     rings: Annotated[int, Ge(0), Le(5)] = 1
     """Number of rings in `neighbours`. The authors' script asks for one ring, from 0 to 10 (1), but
     their code leaves it out, which is 0: three times the same model."""

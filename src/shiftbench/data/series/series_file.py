@@ -3,8 +3,8 @@
 Your own is a `path` with one or several columns of numbers in order of time, and the changes that
 people marked in it, if you have them. A `dataset` is one of 35 series of the Turing Change Point
 Dataset (G. J. J. van den Burg and C. K. I. Williams, 2020, arXiv:2003.06222), or one of two that
-were joined from parts. Those of other packages than ours need the package: three of the first from
-river, and the two from aeon. Rows and regressors are those of the family `series`.
+were joined from parts. Some need another package: three of TCPD need river, and the two joined ones
+need aeon. Rows and regressors are those of the family `series`.
 
 A position counts the values from 0, and is the first value of a new segment. True changes, for
 metrics that do not use annotators, are positions at which most annotators have a mark within one

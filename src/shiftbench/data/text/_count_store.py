@@ -4,8 +4,8 @@ The root has the words, the number of each in each period, and truth. Below it a
 realisation (a real corpus has one) holds the documents, with the text of held-out ones as word
 numbers. Below that a group for each period holds its counts of pairs in training documents, half of
 a symmetric matrix: `row_start`, `column` and `count` are the CSR form of the part with
-column >= row; n+ = count / units. Where no documents are held out but single occurrences, their
-counts are beside these, as `held_out_row_start` and so on.
+column >= row; n+ = count / units. Where single occurrences are held out and not documents, the same
+group has their counts, as `held_out_row_start` and so on.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from shiftbench.data.text._counts import SparseRows, Weights
 
 BY_TASK = ("realisation", "task")
 HELD_OUT = "held_out_"
-"""Stands before the names of counts of held-out occurrences."""
+"""Prefix of the names of counts of held-out occurrences."""
 
 
 class Documents(NamedTuple):
@@ -44,7 +44,7 @@ class Documents(NamedTuple):
 class Realisation(NamedTuple):
     """Counts of one corpus: rows for T periods by V words, unigram [T, V], tokens [T].
 
-    held_out: rows of what is held out, if that is no documents.
+    held_out: rows of held-out occurrences, where no documents are held out.
     """
 
     rows: SparseRows
@@ -122,7 +122,7 @@ def counts(store: xr.DataTree, realisation: int, t: int) -> SparseRows:
 
 
 def held_out_counts(store: xr.DataTree, realisation: int, t: int) -> SparseRows:
-    """Return the same part for what is held out of the period."""
+    """Return the same part of the matrix for what is held out of the period."""
     period = _node(store, _group(realisation, t))
     if HELD_OUT + "count" in period:
         return _rows_of(period, HELD_OUT)
@@ -134,7 +134,7 @@ def held_out_counts(store: xr.DataTree, realisation: int, t: int) -> SparseRows:
 def held_out_documents(store: xr.DataTree, realisation: int = 0) -> Iterator[HeldOut]:
     """Yield the documents that are in no training count, one after the other; for dating.
 
-    Where no documents are held out but single occurrences, those of each period are one.
+    Where single occurrences are held out, those of each period make one document.
     """
     group, vocabulary = _node(store, f"realisation-{realisation}"), store.sizes["word"]
     if "held_out_task" in group:

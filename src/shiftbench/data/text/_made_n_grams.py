@@ -1,9 +1,9 @@
 """Tables of 5-grams that this package makes, as Google Books publishes them.
 
 They have all 5-grams of the documents of one realisation of planted-words, in which 20 words change
-their meaning at known years, and beside these what real tables have and a reader must leave out:
-n-grams with tags, other years, lines that a scanner misread. The same tables come in the form of
-2012 and in that of 2020. Every table is a gz file, in sorted order.
+their meaning at known years. They also have what a reader of real tables must leave out: n-grams
+with tags, other years, and lines that a scanner misread. The same tables come in the form of 2012
+and in that of 2020. Every table is a gz file, in sorted order.
 """
 
 from __future__ import annotations

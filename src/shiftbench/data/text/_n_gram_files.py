@@ -18,7 +18,10 @@ NO_TABLES = ("total_counts.csv",)
 
 
 class Wanted(NamedTuple):
-    """What to read of the lines: the years from `first_year` to `last_year`, and in which way."""
+    """Selection of entries: the years from `first_year` to `last_year`, and how words are read.
+
+    lower_case: whether words become small. drop_tags: whether n-grams with tags are left out.
+    """
 
     first_year: int
     last_year: int
@@ -27,7 +30,7 @@ class Wanted(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Lines of a table, and their entries, each the count of an n-gram in a year that is wanted.
+    """Lines of a table and their entries; an entry is the count of an n-gram in a wanted year.
 
     tokens: the words of the text, [line, n] each. line: [entry]. key: digest of the n-gram [entry]
     uint64. year, occurrences: [entry] int64.
@@ -42,7 +45,7 @@ class Lines(NamedTuple):
 
 
 def form(raw: Path) -> Form:
-    """Return the form of the first line of the first file, which all others shall have."""
+    """Return the form of the first line of the first file, which all others must have."""
     first = _files(raw)[0]
     for _, line in _text_files.lines(first):
         return _n_gram_lines.form_of(line)
@@ -50,7 +53,7 @@ def form(raw: Path) -> Form:
 
 
 def lines(raw: Path, wanted: Wanted, shard: int = 0, shards: int = 1) -> Iterator[Lines]:
-    """Yield the lines of the files of one of several shards, some at a time."""
+    """Yield the lines of the files of one shard of several, in blocks."""
     every, one = _files(raw), form(raw)
     for path in every[shard::shards]:
         for first, content in _text_files.blocks(path):
@@ -78,7 +81,7 @@ def _files(raw: Path) -> list[Path]:
 def _selected(text: str, fields: _n_gram_lines.Fields, form: Form, wanted: Wanted) -> Lines:
     """Select the entries of wanted years and lines.
 
-    Tags and keys are those of the text as it stands, also where words become small.
+    Tags and keys are those of the original text, even where words become small.
     """
     kept = (fields.year >= wanted.first_year) & (fields.year <= wanted.last_year)
     if wanted.drop_tags:

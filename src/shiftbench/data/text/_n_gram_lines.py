@@ -116,8 +116,8 @@ def _parse(points, n, years_share):
 def _number(points, at, mark):
     """Return the number that starts at `at`, and the place after the mark that ends it.
 
-    -1 if it is no number. With the mark LINE a tab ends it, too, and a carriage return may stand
-    before an end of line, beyond which nothing is read.
+    The number is -1 if there is none. With the mark LINE a tab also ends it. A carriage return may
+    stand before the end of a line, and nothing beyond that end is read.
     """
     begin, value = at, np.int64(0)
     while ZERO <= points[at] <= NINE:
@@ -137,7 +137,7 @@ def _is_tag(points, begin, end):
     """Return whether a word ends in _NOUN and the like, or is _NOUN_, _START_ or _END_."""
     if points[end - 1] == UNDERSCORE:
         return points[begin] == UNDERSCORE and _packed_in(points, begin + 1, end - 1, PLACEHOLDERS)
-    if points[end - 1] > UNDERSCORE:  # as small letters are, which end most words
+    if points[end - 1] > UNDERSCORE:  # a small letter, in which most words end
         return False
     for at in range(end - 2, max(begin, end - 2 - LONGEST) - 1, -1):
         if points[at] == UNDERSCORE:

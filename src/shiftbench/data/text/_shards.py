@@ -49,7 +49,7 @@ class Counter:
         """Return the counts of this shard, to be merged.
 
         tokens: number of words in each period, in the vocabulary or not; by default from documents.
-        held_out: counts of what is held out, where that is no documents.
+        held_out: counts of held-out occurrences, where no documents are held out.
         """
         variables = {
             **self._pairs(),

@@ -1,10 +1,12 @@
 """Samples of the occurrences that a table counts: how many stay, and how many are held out.
 
-Each occurrence stays with the probability of its period, and of those that stay each is held out
-with another one, all independent: both numbers are binomial. A draw depends on the seed, the
-n-gram, the year and the number of the occurrence alone, so that it is the same in any order and
-division of the tables, and a larger sample has all of a smaller one. Draws are 63 bits of
-SplitMix64 (Steele, Lea and Flood 2014), and probabilities are integers: no rounding decides.
+Each occurrence stays with a probability that depends on its period. Each one that stays is held out
+with a second probability. All draws are independent, so that both numbers are binomial.
+
+A draw depends only on the seed, the n-gram, the year and the number of the occurrence. So it does
+not depend on the order of the tables or their division into shards, and a larger sample contains
+every smaller one. Draws are 63 bits of SplitMix64 (Steele, Lea and Flood 2014) and are compared
+with integer probabilities, so that no rounding is involved.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from numba import njit
 from shiftbench.core import seeds
 
 ALWAYS = 2**63
-"""Probability 1; others are in this fraction of it."""
+"""The integer that stands for probability 1."""
 GOLDEN, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 """The constants of SplitMix64."""
 
@@ -26,7 +28,7 @@ GOLDEN, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111
 class Sample(NamedTuple):
     """Probabilities, by period, that an occurrence stays, and that it stays and is held out.
 
-    kept, held_out: [T] uint64, in fractions of ALWAYS. seed: uint64.
+    kept, held_out: [T] uint64, as multiples of 1 / ALWAYS. seed: uint64.
     """
 
     kept: np.ndarray
@@ -35,14 +37,14 @@ class Sample(NamedTuple):
 
     @property
     def is_all(self) -> bool:
-        """Return whether nothing is drawn: all occurrences stay, and none is held out."""
+        """Return whether all occurrences stay and none is held out, so that nothing is drawn."""
         return bool((self.kept == ALWAYS).all() and not self.held_out.any())
 
 
 def sample(tokens: Sequence[int], target: int, held_out: float, realisation: int) -> Sample:
     """Return the sample that leaves about `target` of the tokens of each period; 0 leaves all.
 
-    tokens: of each period [T]. held_out: share of what stays.
+    tokens: number of tokens of each period [T]. held_out: share of those that stay.
     """
     kept = [min(ALWAYS, ALWAYS * target // max(one, 1)) if target else ALWAYS for one in tokens]
     out = [int(held_out * one) for one in kept]
@@ -61,7 +63,7 @@ def drawn(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return how many of each count stay for training, and how many are held out, [m] int64.
 
-    key: digest of the n-gram [m] uint64. period, year: [m]. Time: a nanosecond an occurrence.
+    key: digest of the n-gram [m] uint64. period, year: [m]. Time: about a nanosecond an occurrence.
     """
     if sample.is_all:
         return count, np.zeros_like(count)

@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 ENTRIES = 2**19
-"""Counts of n-grams in a year whose pairs are in memory at a time, at some 600 bytes each."""
+"""Number of entries whose pairs are in memory at a time, about 600 bytes each."""
 Found = Sequence[str] | Mapping[str, Any]
 """What the vocabulary stage finds: the words or, where periods are thinned, a mapping with the
 `words`, and with the `tokens` of each period."""
@@ -70,15 +70,14 @@ class Settings:
     """drop: n-grams with a word that ends in the tag of a class, such as _NOUN, or is _NOUN_,
     _START_ or _END_, are left out, because they count words again. keep: they count."""
     tokens_per_period: Annotated[int, Ge(0)] = 0
-    """Number of tokens that a period shall have: each occurrence of an n-gram stays with the
-    probability that leaves about so many, where there are more; 0: all stay. An n-gram has n
-    tokens, so that a word of running text counts about n times. The paper has 250 to 300
-    million."""
+    """Number of tokens to which a period with more is thinned: each occurrence of an n-gram stays
+    with the probability that leaves about this number; 0: all stay. An n-gram has n tokens, so that
+    a word of running text counts about n times. The paper has 250 to 300 million."""
     held_out: Annotated[float, Ge(0), Lt(1)] = 0.0
     """Share of the occurrences that are held out, at random. The paper holds 0.1 out."""
     first_realisation: Annotated[int, Ge(0)] = 0
-    """Number of the only realisation; other numbers have other draws of what stays and of what is
-    held out."""
+    """Number of the only realisation. Each number has its own draws of the occurrences that stay
+    and of those that are held out."""
     case: Literal["kept", "lower"] = "kept"
     """kept: capital letters stay, as in the papers' vocabularies. lower: they become small."""
     vocabulary_size: Annotated[int, Ge(0)] = 30000
@@ -100,7 +99,7 @@ class Settings:
 class Drawn(NamedTuple):
     """Counts of n-grams in a year, split at random; all [entry] int64.
 
-    line: its place. train, held_out: occurrences that stay, for training or held out.
+    line: position of its line. train, held_out: occurrences that stay, for training or held out.
     """
 
     line: np.ndarray
@@ -192,7 +191,7 @@ def _first_year(settings: Settings) -> np.ndarray:
 
 
 def _parts(settings: Settings, found: Found) -> tuple[Sequence[str], Sequence[int]]:
-    """Return the words and the tokens of each period, which do not matter where none is given."""
+    """Return the words, and the number of tokens of each period, which only thinning needs."""
     if isinstance(found, Mapping):
         return found["words"], found["tokens"]
     return found, [0] * len(_first_year(settings))

@@ -1,4 +1,4 @@
-"""Changes in time that learners find, a line for each learner, and those that are known."""
+"""Lines over time of the changes that each learner finds, and of the known changes."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ def draw_known(panel: Axes, store: xr.Dataset) -> None:
 
 
 def found(study: StudyResults, stream: str, name: str) -> list[np.ndarray]:
-    """Return, of each seed, the first task of each segment but the first."""
+    """Return for each seed the first task of each segment, without the first segment."""
     changes = segmentation.changepoints(study.run(stream, name))
     assert changes is not None
     return changes
 
 
 def use_dates(panel: Axes, locator: AutoDateLocator) -> None:
-    """Label a time axis with dates, as short as they can be."""
+    """Label a time axis with dates, as short as possible."""
     panel.xaxis.set_major_locator(locator)
     panel.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))
 

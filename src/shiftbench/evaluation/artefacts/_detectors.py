@@ -1,4 +1,4 @@
-"""Learners that decide about shifts, and detectors that do not look, of a study."""
+"""Runs of the learners of a study that decide about shifts, and of detectors that do not look."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Delay against false alarms as the threshold falls, by method beside detectors that do not look.
 
-The curve of a method is that of `scoring.alarms.sweep` with thresholds that all seeds share: the
-least delay that any threshold reaches with at most so many false alarms. Its marker is where the
-method raises alarms by itself, with a probability of one half or by its own decision.
+The curve of a method is from `scoring.alarms.sweep`, with thresholds that all seeds share. Its
+height is the least delay of all thresholds with at most that many false alarms. A marker shows the
+alarms that the method raises by itself, at a probability of one half or by its own decision.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FACTS = Facts(requires=("shifts",), refuses=("counts", "blocks"), from_learner=(
 
 HEIGHT = 2.7
 FEWEST, MOST = 0.1, 1000.0
-"""Ends of the axis of false alarms; fewer are drawn at its left end."""
+"""Ends of the axis of false alarms; smaller numbers are drawn at its left end."""
 MARKERS = dict(zip(blind_detectors.NAMES, ("<", ">", "*", "P", "X"), strict=True))
 METRICS = ("false_alarm_rate", "restricted_delay")
 
@@ -75,7 +75,7 @@ def _draw_stream(axes: Axes, study: StudyResults, stream: str) -> None:
 
 
 def _frontier(run: xr.Dataset, store: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """Return false alarms, rising, and the least delay with at most so many [threshold]."""
+    """Return false alarms, rising, and the least delay with at most that many [threshold]."""
     curve = alarms.sweep(run, store, pooled=True)
     assert curve
     rate, delay = np.mean(curve.rate, axis=1), np.nanmean(curve.delay, axis=1)

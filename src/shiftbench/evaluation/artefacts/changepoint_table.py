@@ -102,7 +102,7 @@ def _ours(study: StudyResults, stream: str, learner: str) -> dict[str, float]:
 
 
 def _blind(study: StudyResults, stream: str) -> dict[str, dict[str, float]]:
-    """Return the scores of the detectors that do not look, which are those of every seed."""
+    """Return the scores of the detectors that do not look; they are the same for every seed."""
     runs = _detectors.blind(study, stream)
     scores = {
         name: {metric: _detectors.scored(study, stream, run, metric) for metric in SCORES}

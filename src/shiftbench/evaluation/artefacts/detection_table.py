@@ -1,10 +1,10 @@
-"""Detection by method beside detectors that do not look: on line and in hindsight.
+"""Detection scores by method, beside detectors that do not look: on line and in hindsight.
 
-The metrics on line are those of `metrics.alarms`, whether the study has them or not; those in
-hindsight are the study's own. F1 and cover, which neither a silent nor a restless detector wins,
-are compared with the best clock: the best mean among the detectors that neither look nor know the
-phase. All streams together: the mean over the streams, paired by seed, or by stream in a study of
-one seed.
+The metrics on line are those of `metrics.alarms`, whether or not the study lists them. The metrics
+in hindsight are those that the study lists. F1 and cover are compared with the best clock, because
+a detector that is silent, or raises alarms all the time, scores badly on both. The best clock is
+the detector with the best mean among those that neither look nor know the phase. The rows for all
+streams together have means over the streams, paired by seed; in a study of one seed, by stream.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ COMPARED = ("alarm_f1", "jump_f1", "f1", "cover")
 MEDIAN = "median_delay"
 ALL = "all streams"
 SHOWN = 3
-"""Largest number of streams that the table for reading shows one by one."""
+"""Largest number of streams that the readable table shows one by one."""
 OVER = "_over_clock"
 
 
 class Block(NamedTuple):
     """Scores of one stream, or of all together, by detector and then metric [seed].
 
-    waits: tasks until the first alarm after each shift, and whether it came, by detector.
+    waits: by detector, tasks until the first alarm after each shift, and whether there was one.
     """
 
     stream: str
@@ -63,10 +63,10 @@ class Block(NamedTuple):
 def tabulate(study: StudyResults) -> pd.DataFrame:
     """Return one row per stream and detector, with mean, low and high of each metric.
 
-    learner: the method's name, empty for detectors that do not look. METRIC_over_clock: the method
-    minus the best clock, above 0 where it is better, with its interval and p (paired t test, Holm's
-    method over the methods of the stream). With several streams the last rows are of all together.
-    Raises UserError where no method decides about shifts.
+    learner: name of the method, empty for detectors that do not look. METRIC_over_clock: score of
+    the method minus that of the best clock, above 0 where the method is better, with its interval
+    and p (paired t test, Holm's correction over the methods of the stream). With several streams,
+    the last rows are for all streams together. Raises UserError if no method decides about shifts.
     """
     blocks = [_block(study, stream) for stream in study.streams]
     if not any(set(block.scores) - set(blind_detectors.NAMES) for block in blocks):
@@ -77,7 +77,7 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
 
 
 def shown(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table for reading: a number with its interval in one cell, verdicts in words."""
+    """Return the readable table: a number and its interval in one cell, verdicts in words."""
     if table["stream"].nunique() > SHOWN + 1:
         table = table[table["stream"] == ALL]
     names = [name for name in table if f"{name}_low" in table and table[name].notna().any()]
@@ -122,7 +122,7 @@ def _together_note(study: StudyResults) -> str:
 
 
 def _metrics(study: StudyResults) -> list[str]:
-    """Return the metrics on line, and the study's own of detection that have a direction."""
+    """Return the metrics on line, and the study's metrics of detection that have a direction."""
     own = [
         name
         for name in study.metrics
@@ -146,10 +146,10 @@ def _block(study: StudyResults, stream: str) -> Block:
 
 
 def _together(blocks: list[Block]) -> Block:
-    """Return the mean over streams of each seed or, of one seed, the scores of each stream.
+    """Return the mean over streams by seed or, with one seed, the scores by stream.
 
-    Detectors without a run on every stream are left out, and of a metric the streams on which no
-    detector has a score, such as recall without shifts.
+    Detectors without a run on every stream are left out. A metric leaves out streams on which no
+    detector has a score, such as recall on a stream without shifts.
     """
     names = [name for name in blocks[0].scores if all(name in one.scores for one in blocks)]
     scores: dict[str, dict[str, np.ndarray]] = {name: {} for name in names}
@@ -170,9 +170,9 @@ def _together(blocks: list[Block]) -> Block:
 
 
 def _units(values: np.ndarray) -> np.ndarray:
-    """Return the means over streams [seed] of values [stream, seed] or, of one seed, [stream].
+    """Return the means over streams [seed] of values [stream, seed]; with one seed, [stream].
 
-    A seed without a score on one of the streams has none.
+    A seed without a score on one of the streams has no mean.
     """
     if not len(values):
         return np.full(values.shape[1], np.nan)

@@ -27,7 +27,7 @@ PANELS = dict(zip(FACTS.uses, ("accuracy", "alarms per drift", "drifts found"), 
 AXES = [["drift_width"], ["drift_width", "drift_mode"]]
 STYLES = ("-", "--")
 SPREAD = 0.24
-"""Range of the horizontal shifts of lines, which keep intervals from hiding each other."""
+"""Range of the horizontal shifts of lines, so that their intervals do not overlap."""
 
 
 @figure_style.styled

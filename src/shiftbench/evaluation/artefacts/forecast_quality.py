@@ -2,7 +2,7 @@
 
 For each stream, from the left: the continuous ranked probability score (CRPS); the share of values
 within the central 50 and 90 % predictive intervals; and the distance of the probability integral
-transform from uniform, beside that which chance alone exceeds in 5 % of the cases.
+transform from uniform, beside the distance that chance alone exceeds in 5 % of cases.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def caption(study: StudyResults) -> str:
 def spread(by_task: np.ndarray, metric: str) -> Interval:
     """Return the mean of scores [seed, task] and its interval, over seeds.
 
-    With a single seed, over STRETCHES means of consecutive tasks, which depend little on each
-    other.
+    With a single seed the interval is over the means of STRETCHES stretches of consecutive tasks,
+    which depend little on each other.
     """
     if len(by_task) == 1 and by_task.shape[1] >= 2 * STRETCHES:
         pieces = np.array_split(by_task[0], STRETCHES)

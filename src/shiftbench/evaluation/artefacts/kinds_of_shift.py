@@ -1,7 +1,7 @@
 """Accuracy lost, shifts that raise an alarm, and false alarms, by the kind of shift of a stream.
 
-The streams of a study are alike but for what changes. What one loses is the accuracy on the stream
-that does not change minus its own, on the same tasks and seeds.
+The streams of a study differ only in what changes. The accuracy lost on a stream is the accuracy on
+the stream that does not change minus that on the stream, on the same tasks and seeds.
 """
 
 from __future__ import annotations

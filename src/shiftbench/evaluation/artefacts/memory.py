@@ -1,6 +1,6 @@
 """Accuracy after the last task, and at the worst moment of each, against rows of memory.
 
-Methods that differ in the size of their coreset alone are one line.
+Methods that differ only in the size of their coreset form one line.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PANELS = {
     "worst_case_acc": "at the worst moment after each task was learnt",
 }
 COMBINATOR, SIZE = "coreset", "size"
-"""The combinator that has a memory, and its setting for the rows of a task."""
+"""The combinator that has a memory, and its setting for the rows kept of each task."""
 
 
 @figure_style.styled
@@ -52,7 +52,7 @@ def caption(study: StudyResults) -> str:
 def lines(study: StudyResults, stream: str) -> dict[str, dict[int, str]]:
     """Return the learners of each line by their rows of memory, by the name of the line.
 
-    A line of one learner has its name, of several what their names begin with.
+    A line of one learner has its name; a line of several has what their names begin with.
     """
     found: dict[str, dict[int, str]] = {}
     tasks = study.streams[stream].sizes["task"]
@@ -97,9 +97,9 @@ def _draw_line(
     sizes: list[int],
     place: float,
 ) -> None:
-    """Draw a line over the sizes of memory, or a level across them for a method without.
+    """Draw a line over the sizes of memory, or a level line for a method without memory.
 
-    place: from 0 to 1, by which bars of different lines stand beside each other.
+    place: from 0 to 1, shifts the bars of a line, so that those of different lines do not overlap.
     """
     name, line = named
     each = [study.score(stream, learner, metric) for learner in line.values()]

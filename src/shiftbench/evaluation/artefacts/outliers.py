@@ -1,4 +1,4 @@
-"""Alarms that outliers raise, and what it costs to be deaf to them, by share of outliers.
+"""Alarms that outliers raise, and the cost of ignoring outliers, by share of outliers.
 
 Lines over the first axis of the study, the share of outliers, with a panel for each value of the
 second, such as the length of bursts. Of the other axes the first stream with changes is shown.
@@ -21,7 +21,7 @@ ROWS = {
     "restricted_delay": "delay of changes",
     "crps_clean": "CRPS of other values",
 }
-"""What the rows of panels show."""
+"""Metrics of the rows of panels."""
 AXES = {"outliers": "share of outliers", "burst": "outliers in a row:"}
 """Words for axes that have these names."""
 FACTS = Facts(uses=tuple(ROWS), study=("axes",), requires=("outliers", "shifts"))
@@ -34,7 +34,7 @@ def draw(study: StudyResults) -> Figure:
     grid = _shown(_regimes.grid(study, "outliers"))
     rows = [_regime_lines.of_metric(study, metric, title) for metric, title in ROWS.items()]
     figure = _regime_lines.draw(study, grid, rows, caption(study))
-    for panel in figure.axes:  # without outliers there is no alarm at them, but a place
+    for panel in figure.axes:  # a share of 0 has a place on the axis, but no alarms at outliers
         panel.set_xlim(-0.5, len(grid.values(0)) - 0.5)
     return figure
 

@@ -1,7 +1,7 @@
 """Accuracy on each task while it is learnt, against the number of tasks before it.
 
-The accuracy is that of the metric `plasticity`, averaged over a window of tasks: single tasks
-differ in how hard they are, and all learners of a seed see the same ones.
+The accuracy is that of the metric `plasticity`, averaged over a window of tasks, since single tasks
+differ in how hard they are. All learners of a seed see the same tasks.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ SLOPE = "plasticity_slope"
 FACTS = Facts(requires=("tests",), uses=("accuracy", "plasticity_slope"))
 
 WINDOWS = 12
-"""Number of windows, side by side, that a stream is long."""
+"""Number of windows into which the length of a stream is divided."""
 PERCENT = (0.0, 100.0)
 GAP = 0.045
-"""Least distance of two names beside a panel, as a share of its height."""
+"""Smallest distance between two names beside a panel, as a share of its height."""
 
 
 @figure_style.styled
@@ -85,7 +85,7 @@ def _draw_stream(axes: Axes, study: StudyResults, stream: str) -> None:
 
 
 def _name_lines(axes: Axes, study: StudyResults, stream: str, ends: dict[str, float]) -> None:
-    """Write the name and the slope of each learner beside the end of its line, none on another."""
+    """Write the name and the slope of each learner beside its line, without overlaps."""
     low, high = axes.get_ylim()
     text = "slope, points per 100 tasks"
     axes.text(1.04, 1, text, transform=axes.transAxes, size=8, color=figure_style.MUTED)

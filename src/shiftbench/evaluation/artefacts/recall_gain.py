@@ -1,7 +1,7 @@
 """Accuracy on a distribution that comes back, beside that on a fresh one in its place.
 
-Before anything of a return is learnt, a method that keeps what it has learnt predicts it better
-than the fresh distribution of the twin stream, which the same seeds see at the same tasks.
+A method that keeps what it has learnt predicts a distribution that returns better than a fresh one,
+even before it learns from it. The fresh one is in the twin stream, at the same tasks and seeds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Accuracy on the tasks learnt before, while the next one is learnt (delange2023stability, Fig. 2).
 
-Each learner has a panel with the others in grey. Judged at the ends of tasks alone, a drop that
-recovers within the task would not be seen.
+Each learner has a panel, with the others in grey. Scores at the ends of tasks alone would not show
+a drop that recovers within the task.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def caption(study: StudyResults) -> str:
 
 
 def of_earlier_tasks(looks: np.ndarray) -> list[np.ndarray]:
-    """Return the mean accuracy on the tasks before each task but the first, inside it.
+    """Return the mean accuracy on earlier tasks at the looks inside each task but the first.
 
     looks [seed, task, look, task] -> one array [seed, 1 + looks] a task; its first value is at the
     end of the task before.
@@ -88,7 +88,7 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
 
 
 def _positions(t: int, values: np.ndarray) -> np.ndarray:
-    """Return where in the stream the looks inside the task after t + 1 others are."""
+    """Return the positions in the stream of the looks inside the task that follows task t."""
     return np.linspace(t + 1, t + 2, len(values))
 
 

@@ -1,8 +1,9 @@
-"""Metrics of detection on line: of alarms as they are raised, and of the probability of a shift.
+"""Metrics of detection on line: of the alarms raised, and of the probability of a shift.
 
-What an alarm is, which one is true, and the numbers m and w are in `scoring.alarms`: at most m = 1
-and w = 2 for tasks of many rows, m = 10 and w = 50 for tasks of one row. All are per seed, and NaN
-for learners that make no decisions about shifts. Delays are NaN for a seed without shifts.
+`scoring.alarms` defines alarms, true alarms and the windows m and w: at most m = 1 and w = 2 for
+tasks of many rows, m = 10 and w = 50 for tasks of one row. q_t is the probability that one of the
+last m tasks began with a shift. All metrics are per seed, and NaN for learners that make no
+decisions about shifts. Delays are NaN for a seed without shifts.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from shiftbench.evaluation.scoring import (
 from shiftbench.evaluation.scoring.alarms import Judged
 
 PER = 1000
-"""Number of tasks that rates of false alarms are given for."""
+"""Number of tasks to which a rate of false alarms refers."""
 FEWEST, MOST = 0.1, 100.0
 """False alarms in PER tasks between which the area is taken."""
 BINS = 10
@@ -44,20 +45,20 @@ def false_alarm_rate(of: Judged) -> np.ndarray:
 
 
 def false_alarm_rate_unchanged(of: Judged) -> np.ndarray:
-    """Return the rate of alarms in change-free tasks: a find that is repeated is no such alarm."""
+    """Return the rate of alarms in change-free tasks; repeats soon after a shift do not count."""
     return _ratio(PER * of.in_unchanged, of.unchanged)
 
 
 def mean_time_to_false_alarm(of: Judged) -> np.ndarray:
     """Return change-free tasks / alarms in them, the maximum-likelihood ARL_0 of a constant hazard.
 
-    Without an alarm the number of these tasks, which is a lower bound.
+    Without an alarm it is the number of these tasks, which is a lower bound.
     """
     return _ratio(of.unchanged, np.where(of.unchanged > 0, np.maximum(of.in_unchanged, 1), 0))
 
 
 def median_delay(of: Judged) -> np.ndarray:
-    """Return the Kaplan-Meier median of the delay; the longest wait where half are not found."""
+    """Return the Kaplan-Meier median of the delay, or the longest wait if half are not found."""
     return survival.median(of.wait, of.found)
 
 
@@ -67,13 +68,13 @@ def episode_recall(of: Judged) -> np.ndarray:
 
 
 def alarm_f1(of: Judged) -> np.ndarray:
-    """Return 2 true alarms / (alarms + shifts); 1 where there are neither: silence is right."""
+    """Return 2 true alarms / (alarms + shifts); 1 if there are neither, as silence is right."""
     both = of.raised + of.shifts
     return np.where(both > 0, 2 * of.true / np.maximum(both, 1), 1.0)
 
 
 def restricted_delay(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
-    """Return the mean of min(delay, w) [seed], by Kaplan-Meier; w: all are missed."""
+    """Return the Kaplan-Meier mean of min(delay, w) [seed]; it is w if all shifts are missed."""
     window = alarms.horizon(stream).window
     return of_alarms(
         run, stream, measure=lambda of: survival.restricted_mean(of.wait, of.found, window)
@@ -83,9 +84,9 @@ def restricted_delay(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
 def alarm_area(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
     """Return the area [seed] below the delay over false alarms, 0 to 1 (AMOC).
 
-    T. Fawcett and F. Provost, 1999. y: the least E min(D, w) / w of the thresholds with at most x
-    false alarms in PER tasks, mean over log x from FEWEST to MOST. 0: all shifts found at once
-    without false alarms; 1: none.
+    T. Fawcett and F. Provost, 1999. The curve is the least E min(D, w) / w of the thresholds with
+    at most x false alarms in PER tasks; its mean is taken over log x from FEWEST to MOST. 0: all
+    shifts are found at once without false alarms; 1: none is found.
     """
     curve = alarms.sweep(run, stream)
     if curve is None:
@@ -96,7 +97,7 @@ def alarm_area(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
 def area(rate: np.ndarray, delay: np.ndarray) -> np.ndarray:
     """Return the mean over log x of the least delay at a rate of at most x [seed].
 
-    rate, delay: [seed, threshold]; one threshold has the rate 0.
+    rate, delay: [seed, threshold]; at least one threshold has the rate 0.
     """
     order = np.argsort(rate, axis=1, kind="stable")
     rising = np.clip(np.take_along_axis(rate, order, axis=1), FEWEST, MOST)

@@ -1,8 +1,8 @@
 """Metrics of continual learning at looks inside the tasks, where accuracies may drop and recover.
 
 A[t, h, j] is the accuracy on the test data of task j at look h of task t, after the share h / H of
-its training; the last look is the end of the task. A study asks for H by its key `looks`. Without
-it H is 1, and the metrics see the ends of tasks alone.
+its training; the last look is the end of the task. The key `looks` of a study sets H. Without it
+H is 1, and the metrics use the ends of tasks alone.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def anytime_accuracy(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
 
     The average of `anytime_accuracy_seen` of CapyMOA (ocl/evaluation). There looks are a whole
     number of minibatches apart, so the last one may precede the end of a task; here it never does.
-    CapyMOA calls that last look the end of the task, and its BWT is another one than ours.
+    CapyMOA takes that last look for the end of the task, so its BWT differs from ours.
     """
     values = looks(run)
     by_task = [values[:, t, :, : t + 1].mean(axis=(1, 2)) for t in range(values.shape[1])]

@@ -1,4 +1,4 @@
-"""Metrics of drifts, which take several tasks: how often a method answers one."""
+"""Metrics of drifts, which take several tasks: how many alarms a drift raises."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shiftbench.evaluation.scoring.alarms import Judged
 
 
 def alarms_per_drift(of: Judged) -> np.ndarray:
-    """Return the number of alarms [seed] in the tasks of drifts and w tasks after, for each drift.
+    """Return the mean number of alarms per drift [seed], in its tasks and the w tasks after.
 
     NaN for a seed without shifts.
     """

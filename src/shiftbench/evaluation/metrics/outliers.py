@@ -38,10 +38,10 @@ def outliers(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
 
 
 def on_clean_rows(run: xr.Dataset, stream: xr.Dataset, *, metric: str) -> np.ndarray:
-    """Return the mean of a metric over the tasks [seed] that are no outliers.
+    """Return the mean of a metric [seed] over the tasks that are no outliers.
 
-    A row after an outlier is one of them: what the outlier did to the posterior counts. With a
-    design of past values its inputs have the outlier, too.
+    Rows after an outlier are included, so that its effect on the posterior counts. With a design of
+    past values, the outlier is also among their inputs.
     """
     by_task = run["score"].sel(metric=metric).transpose("seed", "task").values
     return by_task.mean(axis=1, where=~outliers(run, stream))

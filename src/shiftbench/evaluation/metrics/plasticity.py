@@ -1,9 +1,9 @@
 """Metrics of plasticity: whether a learner learns its hundredth task as well as its first.
 
 a_t is the mean accuracy on task t while it is learnt, over the looks inside it, on its own test
-data. kumar2023plasticity takes each minibatch before it is learnt; of rows that are seen once this
-has the same expectation, but for the first minibatch, where it is chance. Without looks a_t is the
-accuracy at the end of the task, as in dohare2024plasticity.
+data. kumar2023plasticity takes the accuracy on each minibatch before it is learnt. For rows seen
+once this has the same expectation, except in the first minibatch, where it is that of chance.
+Without looks a_t is the accuracy at the end of the task, as in dohare2024plasticity.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from shiftbench.core.metric import Metric
 from shiftbench.evaluation.metrics import continual
 
 PER = 100
-"""Tasks of the unit of the slope."""
+"""Number of tasks to which the slope refers."""
 
 
 def own_accuracy(run: xr.Dataset, metric: str = continual.SOURCE) -> np.ndarray:

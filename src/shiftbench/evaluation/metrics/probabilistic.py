@@ -57,8 +57,8 @@ def mean_energy_score(predictive: Gaussian | StudentT, batch: Batch) -> np.ndarr
 def first_pit(predictive: Gaussian | StudentT, batch: Batch) -> np.ndarray:
     """Return the probability integral transform [S] of the first value of a task.
 
-    It is the predicted probability of smaller values, of the first unmasked row and its first
-    target. All rows of a task have one prediction to learn from, so one of them stands for it.
+    It is the predicted probability of values below the first target of the first unmasked row. All
+    rows of a task are predicted from the same past, so one of them represents the task.
     """
     below = Marginals.of(predictive).cumulative(_targets(batch))[..., 0]
     first = below[np.arange(len(below)), batch.mask.argmax(axis=1)]

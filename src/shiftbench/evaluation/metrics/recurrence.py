@@ -26,7 +26,7 @@ from shiftbench.evaluation.metrics import plasticity
 from shiftbench.evaluation.scoring import predictions, shift_matching
 
 TOLERANCE = 0.02
-"""Accuracy below that at the end of the first visit that counts as known again."""
+"""Accuracy by which a return may stay below the end of the first visit and count as known again."""
 
 
 class Return(NamedTuple):
@@ -61,7 +61,7 @@ def of_seeds(run: xr.Dataset, stream: xr.Dataset) -> list[list[Return]]:
 def return_accuracy(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
     """Return the accuracy on the first tasks of returns, before they are learnt [seed].
 
-    Of all their rows together. NaN without returns.
+    It is the accuracy over all their rows together. NaN without returns.
     """
     scores = []
     for s, found in enumerate(of_seeds(run, stream)):
@@ -73,9 +73,9 @@ def return_accuracy(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
 def savings(accuracy: np.ndarray, one: Return) -> float:
     """Return 1 - k_return / k_first (Ebbinghaus 1885) from the accuracy after each task [task].
 
-    k: tasks until the accuracy is that at the end of the first visit, less TOLERANCE. Both visits
-    are cut to the shorter, and k is its length where that is not reached: a bound, so that a short
-    visit saves nothing by being short.
+    k is the number of tasks until the accuracy is that at the end of the first visit minus
+    TOLERANCE. Both visits are cut to the length of the shorter one, and k is this length, a bound,
+    if the accuracy is not reached. So a visit gains nothing by being short.
     """
     length = min(len(one.first), len(one.again))
     first, again = (tasks_needed(accuracy, one, visit[:length]) for visit in one)
@@ -83,14 +83,14 @@ def savings(accuracy: np.ndarray, one: Return) -> float:
 
 
 def recovery_time(accuracy: np.ndarray, one: Return) -> float:
-    """Return k_return of `savings`, the length of the visit where that is not reached."""
+    """Return k_return of `savings`; the length of the visit if the accuracy is not reached."""
     return tasks_needed(accuracy, one, one.again)
 
 
 def tasks_needed(accuracy: np.ndarray, one: Return, visit: range) -> int:
-    """Return the tasks of a visit until the accuracy after one is that of the first visit's end.
+    """Return the number of tasks of a visit until the accuracy is that at the first visit's end.
 
-    accuracy [task]. The length of the visit where it is not reached.
+    accuracy: [task]. If it is not reached, the length of the visit.
     """
     reached = accuracy[visit] >= accuracy[one.first[-1]] - TOLERANCE
     return int(reached.argmax()) + 1 if reached.any() else len(visit)

@@ -1,7 +1,8 @@
 """Metrics of inferred shifts against the true shifts of a stream, at the tasks where they are.
 
-Of the most likely hypothesis at the end of the stream, in hindsight, per seed; only `shift_brier`
-is on line, as are those of `metrics.alarms`. NaN for learners that make no decisions about shifts.
+They judge the most likely hypothesis at the end of the stream, in hindsight, per seed. Only
+`shift_brier` is on line, as are the metrics of `metrics.alarms`. NaN for learners that make no
+decisions about shifts.
 """
 
 from __future__ import annotations

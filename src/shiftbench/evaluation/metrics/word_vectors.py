@@ -42,9 +42,9 @@ def matched(
 def known_changes(run: xr.Dataset, stream: xr.DataTree, *, above_others: bool) -> np.ndarray:
     """Return the share [seed] of words with a known change that change within one period of it.
 
-    above_others: minus that share of all other words, which may change too; a learner that updates
-    every word in every period has 0. NaN for streams without known changes, and for learners that
-    make no decisions about changes.
+    above_others: subtracts the same share of all other words, so that a learner that updates every
+    word in every period has 0. Other words may change too. NaN for streams without known changes,
+    and for learners that make no decisions about changes.
     """
     inferred = trajectories.shifts(run)
     if inferred is None or "known_change" not in stream.dataset:

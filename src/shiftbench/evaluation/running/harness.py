@@ -141,7 +141,7 @@ def start(run: Run) -> Position:
 def advance(run: Run, now: Position, meter: Meter, inside: Inside | None = None) -> Position:
     """Advance by one task: drift, predict, reveal, observe, predict. Pure in the position.
 
-    inside: what an earlier attempt has done inside the task; looks need it, and a monitor.
+    inside: progress of an earlier attempt inside the task. Looks need it, and a monitor.
     """
     t = now.next_task
     task = run.reader.task(run.stream, run.realisations, t)
@@ -206,10 +206,10 @@ def _learn(
 def _looks(
     run: Run, state: State, task: Task, t: int, inside: Inside
 ) -> list[dict[str, np.ndarray]]:
-    """Return the scores at the looks inside a task, all but the last, which is its end.
+    """Return the scores at the looks inside a task, without the last look, which is its end.
 
-    The learner observes the task again and again from the same state, each time to a larger share
-    of its steps, which go on from where they were. A look tells it nothing, and changes nothing.
+    For each look the learner observes the task again from the same state, up to a larger share of
+    its steps; steps of earlier looks are not repeated. Looks do not change what it learns.
     """
     assert run.learner is not None
     learn, after = (seeding.fold_each(run.seeds, t, name) for name in ("observe", "after"))
@@ -222,7 +222,7 @@ def _looks(
 
 
 def _of_look(run: Run, scores: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return the scores of a look by metric: of each task so far, or of the one task judged on."""
+    """Return the scores of a look by metric: of each task so far, or of the task that is judged."""
     after = [metric.name for metric in _staged(run, "after")]
     return {name: scores[TESTED + name] if run.looks_back else scores[name] for name in after}
 
@@ -312,7 +312,7 @@ def _note(now: Position) -> str:
 
 
 def _resume(run: Run, scratch: Path) -> tuple[Position, Meter, Inside]:
-    """Return position and cost of the last checkpoint, and what was done inside the next task."""
+    """Return position and cost of the last checkpoint, and the progress inside the next task."""
     saved = run_state.load(scratch)
     if saved is None:
         return start(run), Meter(), Inside({}, [])

@@ -42,9 +42,9 @@ class Records(NamedTuple):
 
 
 class Inside(NamedTuple):
-    """What was done inside the next task: states of its loops, and scores at its looks so far.
+    """Progress inside the next task: states of its loops, and scores at its looks so far.
 
-    Both are changed in place while the task is learnt; a look is added when it is over.
+    Both are changed in place while the task is learnt; the scores of a look are added at its end.
     """
 
     loops: LoopStates
@@ -99,7 +99,7 @@ def joined(records: Records | None) -> dict[str, np.ndarray]:
 def save(scratch: Path, position: Position, meter: Meter, inside: Inside | None = None) -> None:
     """Save the position and the cost of a run in its folder of checkpoints.
 
-    inside: what was done inside the next task, if it has begun.
+    inside: progress inside the next task, if it has begun.
     """
     loops, looks = inside or Inside({}, [])
     arrays = prefixed(position.state, "state/") | prefixed(joined(position.records), "records/")

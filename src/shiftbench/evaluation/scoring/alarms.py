@@ -1,21 +1,23 @@
-"""Alarms as they are raised, from what is known then, against the true shifts of a stream.
+"""Alarms that learners raise on line, compared with the true shifts of a stream.
 
-An alarm is raised at a task if a shift since the last alarm, before one of the last m tasks, is
-more probable than not, given the tasks so far (`shift_probabilities.filtered_within`). So no shift
-is told twice, and a learner with one hypothesis raises an alarm where it decides for a shift. A
-curve over all thresholds in place of one half sweeps that probability. A learner with an info
-`alarm_statistic` is swept over this, and raises an alarm where it is above the threshold for the
-first time in m tasks.
+A learner raises an alarm at a task if a shift before one of the last m tasks is more probable than
+not, given the tasks so far (`shift_probabilities.filtered_within`). Only shifts since the last
+alarm count, so that no shift is reported twice. A learner with one hypothesis raises an alarm where
+it decides for a shift.
 
-A shift is found by the first alarm from its task on, before the next shift. Its delay is the number
-of tasks between; without an alarm before the next shift, or the end, the wait is censored there
-(`survival`). The alarm counts as true if it comes at most w tasks after the shift or, where a drift
-takes several tasks, after its last one. There is at most one true alarm for a shift. All others are
-false, late ones too.
+A curve of delay against false alarms varies the threshold, which is one half otherwise. For a
+learner with an info `alarm_statistic` the threshold applies to that statistic: an alarm is raised
+where it exceeds the threshold for the first time in m tasks.
 
-m and w depend on what a task is. A task of many rows shows at once whether it has shifted. One row
-shows little: no learner knows after one row of a new level that it is one. Neither is more than
-half a mean segment: with longer windows any alarm would find some shift.
+The first alarm from the task of a shift on, before the next shift, finds it. The delay is the
+number of tasks between shift and alarm. Without an alarm, the wait is censored at the next shift or
+at the end of the stream (`survival`). The alarm is true if it comes at most w tasks after the
+shift; where a drift takes several tasks, w counts from the last one. A shift has at most one true
+alarm. All other alarms are false, also those that come too late.
+
+m and w depend on the size of a task. A task of many rows shows at once whether the distribution has
+shifted. A single row shows little: no learner can tell a new level from one row of it. Neither m
+nor w is more than half a mean segment, since with longer windows any alarm would find some shift.
 """
 
 from __future__ import annotations
@@ -34,26 +36,31 @@ from shiftbench.evaluation.scoring import (
 
 HALF = 0.5
 THRESHOLDS = 60
-"""Number of thresholds of a sweep, from the highest value of the statistic down."""
+"""Number of thresholds of a sweep, which begins at the highest value of the statistic."""
 
 
 class Horizon(NamedTuple):
-    """Numbers of tasks. recent: m, of which q_t speaks; window: w, in which an alarm is true."""
+    """The windows m and w, in tasks.
+
+    recent: m, the last tasks, one of which began with a shift with probability q_t. window: w, the
+    tasks after a shift in which an alarm is true.
+    """
 
     recent: int
     window: int
 
 
 ROWS = Horizon(recent=10, window=50)
-"""The most for tasks of one row."""
+"""Largest windows for tasks of one row."""
 TASKS = Horizon(recent=1, window=2)
-"""The most for tasks of many rows."""
+"""Largest windows for tasks of many rows."""
 
 
 class Episodes(NamedTuple):
     """True shifts of each seed [seed, shift]: first task, last task of the drift, next shift.
 
-    The number of tasks stands for the end, and for shifts that a seed does not have.
+    The value is the number of tasks where there is no next shift, and in the entries of a seed that
+    has fewer shifts than others.
     """
 
     start: np.ndarray
@@ -62,12 +69,13 @@ class Episodes(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """Alarms against shifts. The number of tasks is that of all but the first.
+    """Alarms compared with the true shifts.
 
-    raised, in_unchanged, unchanged: [seed], numbers of alarms, of alarms in change-free tasks, and
-    of these tasks, which lie in no window after a shift. wait: [seed, shift], tasks until the first
-    alarm, or the last task before the next shift; -1: no such shift. found: whether there is an
-    alarm; in_window: whether it is a true one.
+    tasks: number of tasks without the first. raised: number of alarms [seed]. unchanged: number of
+    change-free tasks [seed], which lie in no window after a shift. in_unchanged: number of alarms
+    in these [seed]. wait: tasks until the first alarm, or until the last task before the next shift
+    [seed, shift]; -1 where a seed has no such shift. found: whether there is such an alarm.
+    in_window: whether it is a true one.
     """
 
     tasks: int
@@ -95,7 +103,7 @@ class Judged(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """Delay against false alarms over thresholds, from never to often, [threshold, seed] each.
+    """Delay and false alarms by threshold, from the highest to the lowest, [threshold, seed] each.
 
     rate: false alarms in 1,000 tasks. delay: mean of min(D, w), in tasks; NaN without shifts.
     """
@@ -112,7 +120,7 @@ def horizon(stream: xr.Dataset) -> Horizon:
 
 
 def raised(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray | None:
-    """Return the alarms of a run [seed, task] bool; None for a learner that decides nothing."""
+    """Return the alarms of a run [seed, task] bool; None if the learner makes no decisions."""
     probability = shift_probabilities.filtered_within(run, horizon(stream).recent)
     return None if probability is None else more_probable(probability, np.array([[HALF]]))[0]
 
@@ -158,7 +166,7 @@ def judge(alarms: np.ndarray, of: Episodes, window: int) -> Judged:
 
 
 def change_free(of: Episodes, tasks: int, window: int) -> np.ndarray:
-    """Return the tasks [seed, task] bool in no window after a shift, without the first of all."""
+    """Return whether a task lies in no window after a shift [seed, task]; False for the first."""
     seeds = np.arange(len(of.start))[:, None]
     changed = np.zeros((len(of.start), tasks + 1), int)
     np.add.at(changed, (seeds, of.start), 1)
@@ -176,7 +184,7 @@ def _until(of: Episodes, window: int) -> np.ndarray:
 def more_probable(probability: np.ndarray, threshold: np.ndarray) -> np.ndarray:
     """Return the alarms [threshold, seed, task] bool at each threshold, [threshold, seed or 1].
 
-    probability: that of a shift within 1, 2, ... m tasks [seed, task, m].
+    probability: probability of a shift within the last 1, 2, ... m tasks [seed, task, m].
     """
     seeds, tasks, most = probability.shape
     alarms = np.zeros((len(threshold), seeds, tasks), bool)
@@ -192,8 +200,8 @@ def more_probable(probability: np.ndarray, threshold: np.ndarray) -> np.ndarray:
 def above(statistic: np.ndarray, recent: int, threshold: float | np.ndarray) -> np.ndarray:
     """Return the alarms [seed, task] bool of a statistic at a threshold, a number or [seed, 1].
 
-    An alarm is raised where the statistic is above the threshold after recent - 1 tasks that are
-    not. The first task raises none.
+    An alarm is raised where the statistic is above the threshold and was not in the recent - 1
+    tasks before. The first task raises none.
     """
     exceeds = statistic > threshold
     exceeds[:, 0] = False
@@ -204,8 +212,9 @@ def above(statistic: np.ndarray, recent: int, threshold: float | np.ndarray) -> 
 def sweep(run: xr.Dataset, stream: xr.Dataset, pooled: bool = False) -> Curve | None:
     """Return delay against false alarms, as the threshold falls; None without decisions.
 
-    pooled: all seeds have the same thresholds; if not, each those of its own statistic. The first
-    threshold is the highest value, which raises no alarm; the last point has one at each task.
+    pooled: whether all seeds share the thresholds; else each seed has those of its own statistic.
+    The first threshold is the highest value and raises no alarm; the last point has an alarm at
+    every task.
     """
     of, (recent, window) = episodes(run, stream), horizon(stream)
     if "info_alarm_statistic" in run:
@@ -228,9 +237,9 @@ def sweep(run: xr.Dataset, stream: xr.Dataset, pooled: bool = False) -> Curve | 
 
 
 def _thresholds(values: np.ndarray, pooled: bool) -> np.ndarray:
-    """Return thresholds [threshold, seed or 1], values [seed, task] at ranks in geometric steps.
+    """Return thresholds [threshold, seed or 1]: values [seed, task] at ranks in geometric steps.
 
-    The first task counts for nothing.
+    The first task is left out.
     """
     later = values[:, 1:]
     falling = -np.sort(-(later.reshape(1, -1) if pooled else later), axis=1)
@@ -240,7 +249,7 @@ def _thresholds(values: np.ndarray, pooled: bool) -> np.ndarray:
 
 
 def _next(alarms: np.ndarray) -> np.ndarray:
-    """Return the first alarm from each task on [seed, task + 1]; the number of tasks for none."""
+    """Return the first alarm at or after each task [seed, task + 1], or the number of tasks."""
     tasks = alarms.shape[1]
     at = np.where(alarms, np.arange(tasks), tasks)
     ahead = np.minimum.accumulate(at[:, ::-1], axis=1)[:, ::-1]

@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 NEVER = 2**40
-"""Number of tasks that no run has: the tasks since a shift that never was."""
+"""Number of tasks since the last shift where there was none; no run has so many tasks."""
 
 
 def decides(run: xr.Dataset) -> bool:

@@ -1,10 +1,11 @@
 """Detectors that do not look at the data, as runs that every metric of detection can score.
 
-All they know is how often a stream changes, which no method is told. Where segments are regular, a
-clock needs no more, so a method that finds such changes has shown nothing yet.
+They know only how often a stream changes, which no method is told. A clock needs no more to find
+regular changes, so a method that finds those has shown nothing yet.
 
-Each is a beam of one hypothesis (info_shift, info_parent, info_log_weight), which decides at once.
-On series with annotations they fire at the values that annotators saw (`annotated_index`).
+Each detector is a beam of one hypothesis (info_shift, info_parent, info_log_weight), which decides
+at once. On annotated series it raises alarms only at values that annotators saw
+(`annotated_index`).
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from shiftbench.evaluation.scoring import segmentation, shift_matching
 NEVER, ALWAYS, HALVES = "never", "always", "two halves"
 CLOCK, ORACLE = "clock", "clock, best phase"
 NAMES = (NEVER, ALWAYS, CLOCK, ORACLE, HALVES)
-"""Fires never; always; every mean segment, from the start; as often, from the place that fits the
-truth best, which no detector can know; once, in the middle."""
+"""When each raises alarms: never; at every point; at regular intervals of the mean length of a
+segment, from the start; at the same intervals, with the phase that fits the truth best, which no
+detector can know; once, in the middle."""
 BLIND = tuple(name for name in NAMES if name != ORACLE)
 SAYS = (
     f"Detectors that do not look: {NEVER}; {ALWAYS}; {CLOCK}, every mean segment of the truth;"
@@ -28,7 +30,7 @@ SAYS = (
 
 
 def stores(stream: xr.Dataset, realisation: xr.DataArray) -> dict[str, xr.Dataset]:
-    """Return the run of each, by its name, for seeds that saw these realisations [seed]."""
+    """Return the run of each detector by name, for seeds that saw these realisations [seed]."""
     point = _point(stream)
     marks, points = _marks(stream, point), int(point.max()) + 1
     period = shift_matching.mean_segment(marks)
@@ -40,13 +42,13 @@ def stores(stream: xr.Dataset, realisation: xr.DataArray) -> dict[str, xr.Datase
         ORACLE: [ticks(points, period, best_phase(one, period)) for one in marks],
         HALVES: [np.arange(points) == points // 2] * len(marks),
     }
-    first = np.append(True, point[1:] != point[:-1])  # of several tasks at a point, the first fires
+    first = np.append(True, point[1:] != point[:-1])  # of a point's tasks, the first has the alarm
     first[0] = False  # the first task has no past to shift from
     return {name: _run(np.stack(fires[name])[:, point] & first, realisation) for name in NAMES}
 
 
 def ticks(points: int, period: int, phase: int = 0) -> np.ndarray:
-    """Return the points [point] bool at which a clock fires, but for the first."""
+    """Return whether a clock raises an alarm at each point [point]; never at the first."""
     number = np.arange(points)
     return (number > 0) & (number % period == phase)
 
@@ -54,14 +56,14 @@ def ticks(points: int, period: int, phase: int = 0) -> np.ndarray:
 def best_phase(marks: np.ndarray, period: int) -> int:
     """Return the phase of the ticks that are nearest to the marks [annotator, point], on average.
 
-    No margin of a metric enters. Of equally good ones the first.
+    It does not depend on the margin of any metric. Among equally good phases it is the first.
     """
     behind = (np.nonzero(marks)[1] - np.arange(period)[:, None]) % period
     return int(np.minimum(behind, period - behind).sum(axis=1).argmin())
 
 
 def _point(stream: xr.Dataset) -> np.ndarray:
-    """Return the point of each task [task]: what annotators saw, or the task itself."""
+    """Return the point of each task [task]: the value that annotators saw, or the task itself."""
     if "annotation" in stream:
         return stream["annotated_index"].values.astype(int)
     return np.arange(stream.sizes["task"])
@@ -76,7 +78,7 @@ def _marks(stream: xr.Dataset, point: np.ndarray) -> list[np.ndarray]:
 
 
 def _run(fires: np.ndarray, realisation: xr.DataArray) -> xr.Dataset:
-    """Return the run of decisions [realisation, task], for each seed those of its realisation."""
+    """Return a run in which each seed has the decisions [realisation, task] of its realisation."""
     shift = fires[realisation.values.astype(int)][..., None].astype(float)
     of_beam = {"shift": shift, "parent": np.zeros_like(shift), "log_weight": np.zeros_like(shift)}
     dims = ("seed", "task", "hypothesis")

@@ -23,7 +23,7 @@ TOLERANCE = 1e-6
 FAR = 1e-6
 """Probability beyond the ends of the quadrature, where (1 - F)^2 no longer counts."""
 DEEPEST = 60
-"""Most panels that wait to be halved."""
+"""Largest number of panels that wait to be halved."""
 # Gauss (7) and Kronrod (15) on [-1, 1], as in QUADPACK's qk15.
 NODES = np.array([
     0.991455371120812639206854697526329, 0.949107912342758524526189684047851,
@@ -47,7 +47,7 @@ def crps(marginals: Marginals, targets: np.ndarray, mask: np.ndarray) -> np.ndar
     """Return the scores [S, n, d] of targets [S, n, d]; 0 in rows that are masked.
 
     The error is below TOLERANCE times the mean width of the components, and for df < 1.5 below 3
-    times that; mixtures of normals have that of rounding. LearnerError for df <= 1, where
+    times that. For mixtures of normals it is the rounding error. LearnerError for df <= 1, where
     E|X - y| is infinite.
     """
     if not (marginals.df[marginals.weight > 0] > 1).all():
@@ -144,7 +144,8 @@ def _pairs(mixture):
 def _quadrature(mixture, panels):
     """Return the integral of F (1 - F), with tails in closed form where (1 - F)^2 is negligible.
 
-    In v = asinh((x - centre) / width) of the heaviest component, whose tails fall exponentially.
+    The variable is v = asinh((x - centre) / width) with the centre and width of the heaviest
+    component; in v the tails fall exponentially.
     """
     first, scale = 0, 0.0
     for k in range(len(mixture)):

@@ -2,8 +2,8 @@
 
 Source: T. Gneiting and A. E. Raftery, 2007, Eq. 22.
 
-The draws of a row have a key, the bytes of its targets. So they are the same for every method, and
-whatever rows are scored in one call.
+The draws of a row are seeded by the bytes of its targets. So they are the same for every method and
+do not depend on the other rows of a call.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Mixtures of Student's t or normal distributions of one value, compiled: one mixture at a time.
 
 A mixture is an array [H, 5]: weight, centre, width, df (inf for a normal) and the factor
-`student_t_tail.front`. Components of no weight to speak of are left out by `pack`.
+`student_t_tail.front`. `pack` leaves out components of negligible weight.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numba import njit
 from shiftbench.evaluation.scoring.student_t_tail import density, front, tail
 
 NEGLIGIBLE = 1e-8
-"""Share of the mean width that components which are left out have together, at most."""
+"""Largest share of the mean width that the components left out may have together."""
 STEPS = 200
 """Most steps of a search for a quantile; bisection alone needs about 60."""
 
@@ -33,8 +33,8 @@ def fronts(df):
 def pack(weight, centre, width, df, fronts, mixture):
     """Fill `mixture` [H, 5] with the components [H] that matter; return their number.
 
-    Left out are those with a weight, and a weight times distance or width, of less than a share
-    NEGLIGIBLE / H of all.
+    A component is left out if its weight, and its weight times distance or width, are less than a
+    share NEGLIGIBLE / H of the total.
     """
     size, first, spread = len(weight), 0, 0.0
     for h in range(size):
@@ -84,7 +84,7 @@ def excess(mixture, y):
 def quantile(mixture, probability):
     """Return the value with this probability of values below, to 1e-10 of the mean width.
 
-    Newton's steps, and bisection where one leaves the bracket or does not halve it.
+    Uses Newton's steps, and bisection where a step leaves the bracket or does not halve it.
     """
     low, high = math.inf, -math.inf
     scale = 0.0

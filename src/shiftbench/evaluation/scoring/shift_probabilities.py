@@ -150,10 +150,10 @@ def log_score(probability: np.ndarray | None, shifted: np.ndarray) -> np.ndarray
 
 
 def base_rate(shifted: np.ndarray) -> np.ndarray:
-    """Return the forecasts of one who only counts [seed, task - 1].
+    """Return the forecasts from the frequency of shifts so far [seed, task - 1].
 
-    (k + 1/2) / (n + 1) after n outcomes with k shifts, the Bayes forecast under Jeffreys' prior: it
-    knows no outcome beforehand.
+    (k + 1/2) / (n + 1) after n outcomes with k shifts, the Bayes forecast under Jeffreys' prior. It
+    uses no later outcome.
     """
     counts = np.cumsum(shifted, axis=1) - shifted
     return (counts + 0.5) / (np.arange(shifted.shape[1]) + 1)

@@ -1,8 +1,8 @@
 """Waiting times that may be cut short: the Kaplan-Meier estimate on whole tasks.
 
-A wait of d tasks that ended with an event had none in its first d tasks. A censored wait of d tasks
-had none in d + 1 tasks, the last of which is task d; what came later nobody knows (E. L. Kaplan and
-P. Meier, 1958). A mean over the waits that ended would leave out the long ones.
+A wait of d tasks that ended with an event had no event in its first d tasks. A censored wait of d
+tasks had none in d + 1 tasks, up to task d; what came later is unknown (E. L. Kaplan and P. Meier,
+1958). A mean over the waits that ended would leave out the long ones.
 
 Arrays are [..., wait]: each row has its own waits and its own curve. A wait of -1 does not count,
 so that rows may have different numbers of waits.
@@ -17,7 +17,7 @@ from scipy import stats
 
 LEVEL = 0.95
 ROUNDING = 1e-9
-"""Distance from one half that is rounding of a product."""
+"""Distance from one half that may be due to the rounding of a product."""
 
 
 def survival(wait: np.ndarray, ended: np.ndarray, upto: int) -> np.ndarray:
@@ -36,8 +36,8 @@ def survival(wait: np.ndarray, ended: np.ndarray, upto: int) -> np.ndarray:
 def median(wait: np.ndarray, ended: np.ndarray) -> np.ndarray:
     """Return the median wait [...]: the first d with P(D > d) <= 1/2; NaN without waits.
 
-    Where the curve stays above one half, the number of tasks of the longest wait, which is a lower
-    bound: to leave such rows out would favour detectors that find little.
+    Where the curve stays above one half, it is the longest wait, a lower bound. To leave such rows
+    out would favour detectors that find little.
     """
     longest = 1 + wait.max(axis=-1, initial=-1)
     upto = max(int(longest.max(initial=0)), 1)
@@ -52,7 +52,7 @@ def median_interval(wait: np.ndarray, ended: np.ndarray) -> tuple[float, float, 
 
     wait, ended: of any shape. The ends are where the band of the curve (Greenwood's variance of the
     log of its log) passes one half (R. Brookmeyer and J. Crowley, 1982); infinite where it does
-    not. As if waits were independent.
+    not. The interval takes the waits to be independent.
     """
     counted = wait >= 0
     wait, ended = wait[counted].astype(float), ended[counted]

@@ -1,6 +1,6 @@
 """Control charts: CUSUM, Shiryaev-Roberts and Shewhart, by likelihood ratios of two models.
 
-With l_t the log likelihood ratio of a value after the change against before it, and Q_0 = 0,
+With l_t the log likelihood ratio of value t, after the change against before it, and Q_0 = 0,
 
     statistic_t = Q_{t-1} + l_t,    Q_t = f(statistic_t):
 
@@ -10,18 +10,19 @@ With l_t the log likelihood ratio of a value after the change against before it,
 - shiryaev-roberts: f(s) = log(1 + e^s). The statistic is the log of the sum of likelihood ratios
   over all starts (S. W. Roberts, 1966; M. Pollak, 1985), the limit of Bayes' rule for rare changes.
   Its mean number of values to a false alarm is at least e^threshold.
-- shewhart: f(s) = 0. The last value alone (W. A. Shewhart, 1931). For a mean, a limit of k standard
-  deviations is the threshold size (k - size / 2).
+- shewhart: f(s) = 0. The statistic is that of the last value alone (W. A. Shewhart, 1931). For a
+  mean, a limit of k standard deviations is the same as `threshold` = size (k - size / 2).
 
 An alarm is raised when the statistic reaches the threshold; a new segment starts with this value.
 The model before the change is Gaussian: y_t = level + slope (y_{t-1} - level) + noise, where the
-slope is 0 unless the coefficient is what may change. After it there is one other number, by `size`.
-In both directions there is one Q each; the statistic is the larger one, or for Shiryaev-Roberts the
-log of the mean ratio. Knows: kind and size of the change, and with `first: 0` the model before it.
+slope is 0 unless `detects` is the coefficient. In the model after the change one parameter is
+different, by `size`. With `direction: both` each direction has its own Q, and the statistic is the
+larger one, or for Shiryaev-Roberts the log of the mean ratio. Knows: kind and size of the change,
+and with `first: 0` the model before it.
 
-While a segment has no model of its own, its values go on against the model before the alarm. They
-raise none, but so the statistic rises beyond the threshold, and whoever sweeps other thresholds
-over it meets a chart that has not just been reset.
+The first values of a segment, which give its model, are still compared with the model before the
+alarm. They raise no alarm, but the statistic can rise further beyond the threshold. So a sweep
+over other thresholds does not see a chart that has just been reset.
 
 State, [S, 1] each: level, slope, variance of the segment so far; variance_before, of the segment
 before; count of the values that made them; last value; mean_last, squares_last, products, squares:
@@ -61,27 +62,29 @@ VARIANCE, COEFFICIENT = (get_args(Change).index(kind) for kind in ("variance", "
 @dataclass(frozen=True)
 class Settings:
     statistic: Statistic = "cusum"
-    """Evidence of which starts of a new segment: only the last value, the best start, or all."""
+    """Starts of the new segment that the statistic allows for. shewhart: the last value only.
+    cusum: the most likely start. shiryaev-roberts: all starts."""
     detects: Change = "mean"
-    """Number that may change. mean: of the values, which are independent. variance: of their noise.
-    coefficient: of the last value, in an autoregression."""
+    """Parameter that may change. mean: that of the values, which are independent. variance: that of
+    their noise. coefficient: that of the last value, in an autoregression."""
     size: Annotated[float, Gt(0)] = 1.0
     """Change that the chart is tuned for: of the mean in standard deviations, of the coefficient as
-    a difference, of the variance as a factor above 1 (downwards one over it)."""
+    a difference, of the variance as a factor above 1 (its inverse for a fall)."""
     direction: Literal["both", "up", "down"] = "both"
-    """Whether the number may rise, fall, or do either."""
+    """Whether the parameter may rise, fall, or do either."""
     threshold: Annotated[float, Gt(0)] = 5.0
     """Log likelihood ratio, in nats, at which an alarm is raised."""
     first: Annotated[int, Ge(0)] = 50
-    """Number of first values of a segment that give its model; they raise no alarm. 0: the model is
-    `mean`, `sd` and `coefficient` in every segment."""
+    """Number of values at the start of a segment that give its model; they raise no alarm. 0: the
+    model is `mean`, `sd` and `coefficient` in every segment."""
     mean: float = 0.0
-    """Mean of the values before the change; with `first`, what is predicted for the first value."""
+    """Mean of the values before the change. If `first` is above 0, it is only the prediction of the
+    first value."""
     sd: Annotated[float, Gt(0)] = 1.0
-    """Standard deviation of the noise before the change; with `first`, a guess worth one value,
-    which has no effect on alarms."""
+    """Standard deviation of the noise before the change. If `first` is above 0, it is only a guess
+    that counts as one value and has no effect on alarms."""
     coefficient: Annotated[float, Interval(gt=-1, lt=1)] = 0.0
-    """Coefficient of the last value before the change, where that is what may change."""
+    """Coefficient of the last value before the change, if `detects` is the coefficient."""
 
 
 def unsupported(settings: Settings) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Mean and covariance of vectors, both unknown: the conjugate posterior, exact.
 
-Rows y in R^d are independent N(mu, C), with a normal-inverse-Wishart prior. So it learns how values
-move together, where `bayes-linear` has one noise variance for all targets and no correlation.
+Rows y in R^d are independent N(mu, C), with a normal-inverse-Wishart prior. So it learns
+correlations, where `bayes-linear` has one noise variance for all targets and no correlation.
 Source: A. Gelman et al., Bayesian Data Analysis, third edition, section 3.6; K. P. Murphy, 2007,
 Conjugate Bayesian analysis of the Gaussian distribution, section 9. Knows: the prior.
 

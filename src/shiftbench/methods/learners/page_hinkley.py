@@ -10,9 +10,9 @@ passes the threshold; a new segment starts with the next value. delta and thresh
 the values, so that the scaling of a series is a part of the method. Predicts by the mean and the
 variance of the segment, which river does not do. Knows: nothing.
 
-While a segment is too short for alarms, the sums of the segment before go on. They raise none, but
-so the statistic rises beyond the threshold, and whoever sweeps other thresholds over it meets a
-chart that has not just been reset.
+While a segment is too short for alarms, the sums of the segment before go on. They raise no alarm,
+but the statistic can rise further beyond the threshold. So a sweep over other thresholds
+does not see a chart that has just been reset.
 
 State, [S, 1] each: mean; count; up, down; low, the least up, and high, the largest down (or -1, as
 river starts it); watched_...: the same of the segment before (count 0: none); variance of the

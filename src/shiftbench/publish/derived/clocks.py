@@ -32,8 +32,8 @@ def leads(
 ) -> dict[tuple[str, str], PairedLead]:
     """Return the leads over the best clock, by stream and method.
 
-    study: its folder. streams, methods: patterns of names; the mean over all streams is meant
-    only where `streams` is its name, `all streams`. UserError where the table has none of these.
+    study: its folder. streams, methods: patterns of names. The mean over all streams is
+    included only if `streams` is its name, `all streams`. UserError if the table has none of these.
     """
     path, key = study / "tables" / "detection-table.csv", f"{metric}{detection_table.OVER}"
     table = pd.read_csv(path, keep_default_na=False, na_values=[""]) if path.exists() else None

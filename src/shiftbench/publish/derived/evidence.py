@@ -223,7 +223,7 @@ def _counts(published: PublishedResults, row: Evidence) -> Answer:
 
 
 def _counted(leads: list[PairedLead], row: Evidence) -> Answer:
-    """Return how many leads are resolved, and the range of these."""
+    """Return the number of leads that are resolved, and their range."""
     resolved = [lead.difference for lead in leads if lead.resolved]
     answer = _range(resolved, row) if resolved else Answer("")
     return answer._replace(text=str(len(resolved)), of=str(len(leads)))
