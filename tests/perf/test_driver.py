@@ -25,7 +25,9 @@ def test_ratio_refuses_rounds_without_a_pair() -> None:
 
 def test_what_does_not_count_is_taken_off() -> None:
     calls: list[str] = []
-    found = work.a_unit(work.Work(lambda: calls.append("all"), 10, lambda: calls.append("less")), waits=False)
+    found = work.a_unit(
+        work.Work(lambda: calls.append("all"), 10, lambda: calls.append("less")), waits=False
+    )
     assert calls == ["all", "less"]
     assert abs(found.wall) < 1
 
