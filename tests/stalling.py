@@ -127,7 +127,7 @@ def _before(owner: Any, name: str, stall: Callable, reached: Callable[..., bool]
 def _learning(stall: Callable) -> None:
     from shiftbench.evaluation.running import harness, row_blocks
 
-    def reached(_: Any, now: Any, meter: Any) -> bool:
+    def reached(_: Any, now: Any, *others: Any) -> bool:
         return now.next_task == STALL_AT
 
     _before(harness, "advance", stall, reached)

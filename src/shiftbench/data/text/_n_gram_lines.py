@@ -79,7 +79,8 @@ def _parse(points, n, years_share):
     key, tagged = np.empty(lines, np.uint64), np.zeros(lines, np.bool_)
     of_line = np.empty(entries, np.int64)
     year, count = np.empty(entries, np.int64), np.empty(entries, np.int64)
-    mark = COMMA if years_share else TAB
+    mark = np.int64(COMMA if years_share else TAB)
+    end = np.int64(LINE)  # no literal, which would be compiled for itself
     at, used, wrong = np.int64(0), np.int64(0), np.int64(-1)
     for line in range(lines):
         whole = np.uint64(0)
@@ -100,7 +101,7 @@ def _parse(points, n, years_share):
         while more:
             first, at = _number(points, at, mark)
             second, at = _number(points, at, mark)
-            volumes, at = _number(points, at, LINE)
+            volumes, at = _number(points, at, end)
             more = years_share and points[at - 1] == TAB
             if min(first, second, volumes) < 0 or not (more or points[at - 1] == LINE):
                 wrong = line
@@ -136,17 +137,20 @@ def _number(points, at, mark):
 def _is_tag(points, begin, end):
     """Return whether a word ends in _NOUN and the like, or is _NOUN_, _START_ or _END_."""
     if points[end - 1] == UNDERSCORE:
-        return points[begin] == UNDERSCORE and _packed_in(points, begin + 1, end - 1, PLACEHOLDERS)
+        return points[begin] == UNDERSCORE and _packed_in(
+            points, begin + 1, end - 1, np.int64(len(PLACEHOLDERS))
+        )
     if points[end - 1] > UNDERSCORE:  # a small letter, in which most words end
         return False
     for at in range(end - 2, max(begin, end - 2 - LONGEST) - 1, -1):
         if points[at] == UNDERSCORE:
-            return _packed_in(points, at + 1, end, WORD_CLASSES)
+            return _packed_in(points, at + 1, end, np.int64(len(WORD_CLASSES)))
     return False
 
 
 @njit(cache=True)
-def _packed_in(points, begin, end, tags):
+def _packed_in(points, begin, end, known):
+    """Return whether the characters are one of the first `known` placeholders."""
     value = np.int64(0)
     if not 0 < end - begin <= LONGEST:
         return False
@@ -154,4 +158,7 @@ def _packed_in(points, begin, end, tags):
         if points[at] > 127:
             return False
         value = 256 * value + np.int64(points[at])
-    return value in tags
+    found = False
+    for number in range(known):
+        found |= value == PLACEHOLDERS[number]
+    return found
