@@ -117,9 +117,9 @@ def speech() -> Iterable[np.ndarray]:
 def table() -> Iterable[np.ndarray]:
     """n-grams counts the lines of a small table, and draws what it holds out."""
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "table-0").write_text("a b\t1990\t3\t1\nb c\t1991\t2\t1\n")
+        (Path(folder) / "table-0").write_text("a b\t1990\t30\t1\nb c\t1991\t20\t1\n")
         settings = n_grams.Settings(
-            first_year=1990, last_year=1991, vocabulary_size=3, held_out=0.001
+            first_year=1990, last_year=1991, vocabulary_size=3, held_out=0.5
         )
         return _count_store.counts(n_grams.build(settings, Path(folder)), 0, 1)
 
