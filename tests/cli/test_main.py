@@ -318,7 +318,7 @@ def test_list(plan, capsys) -> None:
 
 def test_list_what_fits_a_stream(plan, capsys) -> None:
     assert main.main(["list", "learners", "--for", "steps", "--config", "small.yaml"]) == 0
-    assert "\ngaussian-mean " in capsys.readouterr().out
+    assert "\ngaussian-mean           Gaussian mean" in capsys.readouterr().out
     assert main.main(["list", "metrics", "--for", "stops", "--config", "small.yaml"]) == 2
     assert 'did you mean "steps"?' in capsys.readouterr().err
     assert main.main(["list", "streams", "--for", "steps", "--config", "small.yaml"]) == 2

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from shiftbench.core.errors import UserError
+from shiftbench.evaluation import table_files
 from shiftbench.evaluation.artefacts import average_accuracy, score_table
 from shiftbench.evaluation.scoring import statistics
 from tests.evaluation.scoring import stores
+
+
+def test_what_is_written_for_people_is_read_again(tmp_path):
+    frame = pd.DataFrame({"method": ["a", ""], "gain": [0.25, np.nan]})
+    table_files.save(frame, tmp_path / "table", "Above 0 is better.")
+    head, rows, caption = table_files.read_markdown(tmp_path / "table.md")
+    assert (head, rows) == (["method", "gain"], [["a", "0.2"], ["-", "-"]])
+    assert caption == "Above 0 is better."
 
 
 def test_rows_are_the_papers_and_then_the_studys_own():

@@ -58,6 +58,15 @@ def save(
     )
 
 
+def read_markdown(path: Path) -> tuple[list[str], list[list[str]], str]:
+    """Return head, rows and caption of a table that `save` has written for people."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    table = [line for line in lines if line.startswith("|")]
+    head, _, *rows = ([cell.strip() for cell in line[1:-1].split("|")] for line in table)
+    caption = " ".join(line for line in lines if not line.startswith("|")).strip()
+    return head, rows, caption
+
+
 def _cell(value: Any) -> str:
     if isinstance(value, float):
         return "-" if np.isnan(value) else f"{value:.1f}"

@@ -15,7 +15,7 @@ from tests.publish.site.conftest import Serious
 
 pytestmark = pytest.mark.peers
 PUBLISHED = Path(__file__).parents[3] / "results" / "published"
-LARGEST = 20_000_000
+LARGEST = 15_000_000
 """Bytes of the whole site."""
 STUDY = "studies/cpu/permuted-mnist.html"
 FULL = "studies/cpu/permuted-mnist-full.html"

@@ -67,7 +67,7 @@ def figure(path: Path, site: Path, folder: str, alt: str) -> SiteFigure:
         small = picture.convert("RGB").quantize(
             COLOURS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE
         )
-        small.save(target)
+        small.save(target, optimize=True)
     drawing = path.with_suffix(".svg")
     svg = ""
     if drawing.exists() and drawing.stat().st_size <= LARGEST_SVG:

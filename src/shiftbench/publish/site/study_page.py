@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from shiftbench.config import catalogue, components, tuning
 from shiftbench.config.compatibility_words import listed
 from shiftbench.config.schema import Study as Planned
+from shiftbench.evaluation import table_files
 from shiftbench.evaluation.scoring import ranking
 from shiftbench.publish.site import method_styles, numbers
 from shiftbench.publish.site.collect import Results, SiteStudy
@@ -158,22 +157,13 @@ def streams(study: SiteStudy) -> list[dict[str, Any]]:
 
 
 def tables(study: SiteStudy) -> Iterator[PublishedTable]:
-    """Yield the study's tables, as published."""
-    for path in sorted((study.folder / "tables").glob("*.csv")):
+    """Yield the study's tables for reading, with the captions below them."""
+    for path in sorted((study.folder / "tables").glob("*.md")):
         if path.stem not in SHOWN_ELSEWHERE:
-            with path.open(encoding="utf-8", newline="") as text:
-                head, *content = csv.reader(text)
+            head, content, caption = table_files.read_markdown(path)
             exists = path.stem in components.names("artefacts")
             title = components.summary("artefacts", path.stem) if exists else path.stem
-            yield PublishedTable(path.stem, title, head, content, caption(path.with_suffix(".md")))
-
-
-def caption(markdown: Path) -> str:
-    """Return the text below a table in Markdown; empty without the file."""
-    if not markdown.exists():
-        return ""
-    lines = markdown.read_text(encoding="utf-8").splitlines()
-    return " ".join(line for line in lines if not line.startswith("|")).strip()
+            yield PublishedTable(path.stem, title, head, content, caption)
 
 
 def _ordered(study: SiteStudy, standings: Standings, stream: str) -> list[str]:
