@@ -129,7 +129,7 @@ def test_the_caption_counts_the_changes_and_those_of_content():
     history = _words.history(study().run("planted-words", "vbs").isel(seed=[0]), stream())
     content = np.isfinite(history.distance[:, history.content]).sum()
     caption = word_changes.caption(study())
-    assert f"of words that were there before, {content} are of words of content" in caption
+    assert f"{content} of them are of content words" in caption
     assert "Words of content are those of a theme." in caption
 
 

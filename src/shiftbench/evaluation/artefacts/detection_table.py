@@ -98,7 +98,7 @@ def caption(study: StudyResults) -> str:
     hindsight = [name for name in _metrics(study) if name not in ONLINE]
     late = f" In hindsight: {', '.join(name.replace('_', ' ') for name in hindsight)}."
     return (
-        f"{blind_detectors.SAYS} On line: an alarm speaks of the last {recent} tasks (m), and is"
+        f"{blind_detectors.SAYS} On line: an alarm refers to the last {recent} tasks (m), and is"
         f" true at most {window} tasks (w) after a shift; median delay: of all shifts together"
         " (Kaplan-Meier; inf: fewer than half may be found)."
         f"{late * bool(hindsight)} Other numbers: mean over seeds, in brackets its"

@@ -49,7 +49,8 @@ def caption(study: StudyResults) -> str:
     """Describe the numbers, the number of runs and the reductions."""
     return (
         "Width: tasks that a drift takes; 0: at once. Alarms per drift, until w tasks after its "
-        "last: wide drifts have more tasks for them; dotted: one answer. Mean over seeds, and its "
+        "last: wide drifts have more tasks for them; dotted: one alarm per drift. Mean over "
+        "seeds, and its "
         f"{statistics.described(*PANELS)}. {study.budget()}"
     )
 

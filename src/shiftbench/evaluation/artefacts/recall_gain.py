@@ -42,9 +42,9 @@ def caption(study: StudyResults) -> str:
     interval = statistics.described(METRIC)
     return (
         "Accuracy on the training rows of the first task of each return, before they are learnt: "
-        "of a distribution that was there before (filled), and of a fresh one that a twin stream "
-        f"has in its place (hollow). Right: the difference, paired by seed. Bars: {interval} of "
-        f"the mean over seeds. {study.budget()}"
+        "of a distribution that has occurred before (filled), and of a fresh one that a twin "
+        f"stream has in its place (hollow). Right: the difference, paired by seed. Bars: "
+        f"{interval} of the mean over seeds. {study.budget()}"
     )
 
 

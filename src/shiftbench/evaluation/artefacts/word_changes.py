@@ -56,9 +56,9 @@ def caption(study: StudyResults) -> str:
     everything = int(np.isfinite(_distance(run, history)).sum())
     content = int(np.isfinite(_content_distance(run, history)).sum())
     return (
-        f"{stream}, {study.label(learner)}, seed {int(run['seed'].values[0])}. Of {everything}"
-        f" changes with a weight of {LEAST} or more, of words that were there before, {content} are"
-        f" of words of content; the {min(content, ROWS)} of them that go farthest."
+        f"{stream}, {study.label(learner)}, seed {int(run['seed'].values[0])}. {everything}"
+        f" changes of words that occurred before have a weight of at least {LEAST}; {content} of"
+        f" them are of content words. The {min(content, ROWS)} that move farthest are shown."
         f" {_words.content_note(store)} distance: 1 - cosine of the word's vectors"
         f" before and after; before, after: the {NEIGHBOURS} nearest words that had occurred by"
         " then. Vectors are those of the most"

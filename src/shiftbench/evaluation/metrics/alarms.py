@@ -41,12 +41,12 @@ def of_alarms(
 
 def false_alarm_rate(of: Judged) -> np.ndarray:
     """Return PER FP / N: false alarms in all tasks but the first (CapyMOA, `far`)."""
-    return _ratio(PER * of.false, np.array(of.tasks))
+    return shift_matching.ratio(PER * of.false, np.array(of.tasks))
 
 
 def false_alarm_rate_unchanged(of: Judged) -> np.ndarray:
     """Return the rate of alarms in change-free tasks; repeats soon after a shift do not count."""
-    return _ratio(PER * of.in_unchanged, of.unchanged)
+    return shift_matching.ratio(PER * of.in_unchanged, of.unchanged)
 
 
 def mean_time_to_false_alarm(of: Judged) -> np.ndarray:
@@ -54,7 +54,9 @@ def mean_time_to_false_alarm(of: Judged) -> np.ndarray:
 
     Without an alarm it is the number of these tasks, which is a lower bound.
     """
-    return _ratio(of.unchanged, np.where(of.unchanged > 0, np.maximum(of.in_unchanged, 1), 0))
+    return shift_matching.ratio(
+        of.unchanged, np.where(of.unchanged > 0, np.maximum(of.in_unchanged, 1), 0)
+    )
 
 
 def median_delay(of: Judged) -> np.ndarray:
@@ -64,7 +66,7 @@ def median_delay(of: Judged) -> np.ndarray:
 
 def episode_recall(of: Judged) -> np.ndarray:
     """Return the share of the shifts with a true alarm."""
-    return _ratio(of.true, of.shifts)
+    return shift_matching.ratio(of.true, of.shifts)
 
 
 def alarm_f1(of: Judged) -> np.ndarray:
@@ -137,11 +139,6 @@ def calibration(probability: np.ndarray, true: np.ndarray) -> np.ndarray:
     return np.array([shift_probabilities.brier_terms(one).reliability for one in curves], float)
 
 
-def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """Return part / whole [seed]; NaN where whole is 0."""
-    return np.where(whole > 0, part / np.maximum(whole, 1), np.nan)
-
-
 OfAlarms = partial(
     Metric,
     stage="run",
@@ -152,7 +149,7 @@ OfAlarms = partial(
 METRICS = [
     OfAlarms(
         "alarm_f1",
-        about="F1 of the alarms as they are raised: one true alarm a shift, at most w tasks later.",
+        about="F1 of alarms on line; at most one alarm per shift is true, within w tasks after it.",
         unit="fraction",
         bounds=(0.0, 1.0),
         better="higher",
@@ -168,7 +165,7 @@ METRICS = [
     ),
     OfAlarms(
         "false_alarm_rate",
-        about="Alarms that are no first find of a shift within w tasks, in 1,000 tasks.",
+        about="Alarms other than the first one within w tasks after a shift, per 1,000 tasks.",
         unit="alarms per 1,000 tasks",
         bounds=(0.0, 1000.0),
         better="lower",
@@ -176,7 +173,7 @@ METRICS = [
     ),
     OfAlarms(
         "false_alarm_rate_unchanged",
-        about="Alarms in tasks more than w after a shift, or before the first, in 1,000 of these.",
+        about="Alarms more than w tasks after a shift, or before the first, per 1,000 such tasks.",
         unit="alarms per 1,000 tasks",
         bounds=(0.0, 1000.0),
         better="lower",
@@ -184,8 +181,8 @@ METRICS = [
     ),
     OfAlarms(
         "mean_time_to_false_alarm",
-        about="Average run length without a change (ARL0): change-free tasks for each alarm in"
-        " them; all of them where there is none.",
+        about="Average run length to a false alarm (ARL0): change-free tasks per alarm, or their"
+        " number if there is no alarm.",
         unit="tasks",
         bounds=(0.0, None),
         better="higher",
@@ -229,8 +226,8 @@ METRICS = [
     ),
     OfAlarms(
         "shift_within_log_score",
-        about="Negative log of the probability, on line, of whether one of the last m tasks began"
-        " with a shift, mean over tasks.",
+        about="Negative log of the probability that the learner gave on line to what is true, a"
+        " shift within the last m tasks or none; mean over tasks.",
         unit="nats per task",
         bounds=(0.0, None),
         better="lower",

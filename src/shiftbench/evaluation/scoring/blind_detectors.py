@@ -23,7 +23,7 @@ segment, from the start; at the same intervals, with the phase that fits the tru
 detector can know; once, in the middle."""
 BLIND = tuple(name for name in NAMES if name != ORACLE)
 SAYS = (
-    f"Detectors that do not look: {NEVER}; {ALWAYS}; {CLOCK}, every mean segment of the truth;"
+    f"Detectors that do not look: {NEVER}; {ALWAYS}; {CLOCK}, at the true mean length of a segment;"
     f" {ORACLE}, an oracle; {HALVES}, once in the middle."
 )
 """Sentence for captions."""

@@ -70,12 +70,12 @@ def count_matched(inferred: np.ndarray, true: np.ndarray, margin: int) -> int:
 
 def precision(counts: MatchCounts) -> np.ndarray:
     """Return the share of the inferred shifts that are matched [seed]; NaN without any."""
-    return _ratio(counts.matched, counts.inferred)
+    return ratio(counts.matched, counts.inferred)
 
 
 def recall(counts: MatchCounts) -> np.ndarray:
     """Return the share of the true shifts that are matched [seed]; NaN without any."""
-    return _ratio(counts.matched, counts.true)
+    return ratio(counts.matched, counts.true)
 
 
 def f1(counts: MatchCounts) -> np.ndarray:
@@ -83,9 +83,9 @@ def f1(counts: MatchCounts) -> np.ndarray:
 
     The F1 of the counts summed over all seeds is another number, larger as a rule.
     """
-    return _ratio(2 * counts.matched, counts.inferred + counts.true)
+    return ratio(2 * counts.matched, counts.inferred + counts.true)
 
 
-def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+def ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
     """Return part / whole [seed]; NaN where whole is 0."""
     return np.where(whole > 0, part / np.maximum(whole, 1), np.nan)
