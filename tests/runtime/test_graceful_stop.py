@@ -168,6 +168,26 @@ def test_signal_to_make_alone_stops_its_run(tmp_path: Path, number: signal.Signa
     assert "job saves" in said and "goes on" not in said
 
 
+class LastMoments:
+    """Something that is only gone when Python has reset its handlers of signals."""
+
+    def __del__(self) -> None:
+        os.write(1, b"last moments\n")
+        sys.stdin.buffer.raw.read(1)
+
+
+def test_signal_in_the_last_moments_leaves_the_exit_status() -> None:
+    """Such as one that `make` passes on late."""
+    keep = "from tests.runtime.test_graceful_stop import LastMoments; last = LastMoments()"
+    with started(SAVING, keep) as process:
+        process.terminate()
+        while process.stdout.readline() != "last moments\n":
+            assert process.poll() is None
+        process.send_signal(signal.SIGHUP)
+        process.communicate("\n", timeout=PATIENCE_SECONDS)
+    assert process.returncode == 128 + signal.SIGTERM
+
+
 def test_signal_that_does_not_interrupt_the_wait_stops_the_command() -> None:
     """As one that comes just before we begin to wait: here another thread gets it."""
     other_thread = (

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-import signal
 import time
 from pathlib import Path
 
 from shiftbench.evaluation.running import restart_guard
 from shiftbench.evaluation.running.stop_signals import SIGNALS
-from shiftbench.runtime import slurm
+from shiftbench.runtime import signals, slurm
 
 log = logging.getLogger("shiftbench")
 
@@ -23,8 +22,7 @@ KILL_SECONDS = 120.0
 
 def ignore() -> None:
     """Let no signal to stop end this process, as what is left to do takes a moment."""
-    for number in SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
+    signals.ignore(*SIGNALS)
 
 
 def end(output: Path, scratch: Path, reason: str) -> int:

@@ -46,9 +46,9 @@ def run(options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="shiftbench-") as folder:
         report = Path(folder, "report.json")
         status = forkserver_client.run(_command(options, report))
-        _exit_on(signals)  # the command had handlers of its own
         if status > 128 or not report.exists():  # stopped, or a query such as --dry-run
             return status
+        _exit_on(signals)  # they were ignored when the command had ended
         failed = json.loads(report.read_text(encoding="utf-8"))["failed"]
     _finish(options.config, failed, begun)
     return status

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 
-from shiftbench.runtime.signals import Signals
+from shiftbench.runtime.signals import Signals, ignore
 
 TYPE_CHECKING = False  # that of typing takes longer to import than all of this module
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ def request(stack: str, arguments: list[str]) -> int | None:
         socket.send_fds(connection, [len(job).to_bytes(LENGTH, "big")], [0, 1, 2])
         connection.sendall(job)
         status = _status(connection, signals)
+    ignore(*PASSED_ON)  # the job is over
     if not status:
         print("the fork server ended; start the workflow again", file=sys.stderr)
         return 1

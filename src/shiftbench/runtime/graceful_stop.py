@@ -24,7 +24,7 @@ from functools import partial
 import psutil
 
 from shiftbench.runtime.parent_death import die_with_parent, signals_of_make
-from shiftbench.runtime.signals import Signals, exit_status
+from shiftbench.runtime.signals import Signals, exit_status, ignore
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 CLEAR_LINE = "\r\x1b[K"
@@ -39,8 +39,8 @@ TICK_SECONDS = 0.5
 def run(command: list[str], environment: Mapping[str, str], signals: Signals | None = None) -> int:
     """Run the command; return its exit status, or 128 + the signal that stopped it.
 
-    Kills whatever it left running. signals: for SIGNALS and SIGCHLD, if the caller has something to
-    clean up before; otherwise their handlers are set here.
+    Kills whatever it left running. SIGNALS are ignored after that. signals: for SIGNALS and
+    SIGCHLD, if the caller has something to clean up before; otherwise their handlers are set here.
     """
     signals = signals or Signals(*SIGNALS, signal.SIGCHLD)
     if "MAKELEVEL" in os.environ:  # killing `make` stops its run
@@ -54,6 +54,7 @@ def run(command: list[str], environment: Mapping[str, str], signals: Signals | N
     stop = _Stop(child)
     while child.poll() is None:
         stop.act(signals.wait(TICK_SECONDS))
+    ignore(*SIGNALS)
     _kill(child)
     stop.report_end(child.returncode)
     return 128 + stop.number if stop.number else exit_status(child.returncode)

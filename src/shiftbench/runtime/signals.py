@@ -45,6 +45,16 @@ class Signals:
         return self.take()
 
 
+def ignore(*numbers: int) -> None:
+    """Ignore signals from now on, once nothing is left that they could stop.
+
+    Python resets handlers, but not this, before it has ended: a signal then would end the process
+    and replace its exit status.
+    """
+    for number in numbers:
+        signal.signal(number, signal.SIG_IGN)
+
+
 def exit_status(status: int) -> int:
     """Return a status of subprocess as a shell does: 128 + the signal that ended the process."""
     return 128 - status if status < 0 else status

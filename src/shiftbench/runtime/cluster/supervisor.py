@@ -18,7 +18,7 @@ from pathlib import Path
 
 from shiftbench.runtime import slurm
 from shiftbench.runtime.parent_death import die_with_parent, signals_of_make
-from shiftbench.runtime.signals import Signals, exit_status
+from shiftbench.runtime.signals import Signals, exit_status, ignore
 
 MAX_STARTS = 10
 """The number of times that Snakemake is started, again if it was killed or hung."""
@@ -46,6 +46,7 @@ def run(arguments: list[str], name: str) -> int:
         try:
             status = _wait(main, signals, _Activity(name))
         except _StopSignal as stop:
+            ignore(*SIGNALS)
             main.kill()
             main.wait()
             _say(f"stopped by {stop}: {_remaining_jobs(name)}")
