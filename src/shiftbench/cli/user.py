@@ -50,7 +50,7 @@ def checked(path: Path) -> tuple[Config, list[str]]:
     composition = config_file.composed(path)
     config = config_file.planned(composition)
     of_licences = licence_notes.of_config(config)
-    return config, [*composition.left_out, *_notes_on_files(config), *of_licences]
+    return config, [*composition.left_out(), *_notes_on_files(config), *of_licences]
 
 
 def _notes_on_files(config: Config) -> list[str]:

@@ -134,7 +134,7 @@ class _StudyAssembly:
         """Note which data sets are missing from the study, grouped by reason."""
         for reason in dict.fromkeys(absent.values()):
             names = ", ".join(name for name, why in absent.items() if why == reason)
-            self.composition.left_out.append(f"{self.study} is without {names}: {reason}")
+            self.composition.absent.setdefault(f"{names}: {reason}", []).append(self.study)
 
     def _put_methods(self, layers: list[YamlValue], settings: list[YamlValue]) -> None:
         """Put the study's methods: methods of the library with changes, or its own pipelines.

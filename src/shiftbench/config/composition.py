@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from shiftbench.config.compatibility_words import listed
 from shiftbench.config.library import Library, YamlValue
 from shiftbench.config.schema import Config
 from shiftbench.config.yaml_lines import Document, KeyPath
@@ -46,8 +48,8 @@ class Composition:
     """The budget of each study that has one."""
     unresolved: list[KeyPath] = dataclasses.field(default_factory=list)
     """Places in the data that lack what an unknown name should have provided."""
-    left_out: list[str] = dataclasses.field(default_factory=list)
-    """Notes on data that a study leaves out, since a package is not installed, with the remedy."""
+    absent: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    """Data that are not installed, with the reason and the remedy, and the studies without them."""
     config: Config | None = None
     """The config with all defaults filled in, once it has been checked and has no issue."""
     _origins: _Origin = dataclasses.field(default_factory=_Origin)
@@ -104,6 +106,11 @@ class Composition:
                 self.add_issue(element, f'"{name}" stands here twice')
             seen.add(name)
         return list(names.named())
+
+    def left_out(self) -> Iterator[str]:
+        """Yield notes on data that studies leave out, since a package is not installed."""
+        for data, studies in self.absent.items():
+            yield f"{listed(studies)} {'is' if len(studies) == 1 else 'are'} without {data}"
 
     def may_follow(self, place: KeyPath) -> bool:
         """Return whether an issue at a place may only follow from an unresolved name."""

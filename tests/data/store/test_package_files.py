@@ -105,7 +105,7 @@ studies:
 def loaded(tmp_path, axes: str, stream: str = ""):
     (tmp_path / "some.yaml").write_text(STUDY.format(axes=axes, stream=stream))
     composition = config_file.composed(tmp_path / "some.yaml")
-    return config_file.planned(composition), composition.left_out
+    return config_file.planned(composition), [*composition.left_out()]
 
 
 def test_a_grid_leaves_out_what_is_not_installed_and_says_so(bucket, table, tmp_path):
@@ -117,6 +117,14 @@ def test_a_grid_leaves_out_what_is_not_installed_and_says_so(bucket, table, tmp_
     (note,) = notes
     assert note.startswith("marks is without tcpd-apple: the package bucket 2.0 is not installed. ")
     assert "pip install --no-deps bucket==2.0" in note
+
+
+def test_studies_that_leave_out_the_same_share_a_note(bucket, table, tmp_path):
+    text = STUDY.format(axes="axes: {dataset: [tcpd-nile, tcpd-apple]}", stream="")
+    study = text.partition("studies:\n")[2]
+    (tmp_path / "some.yaml").write_text(text + study.replace("marks:", "again:"))
+    (note,) = config_file.composed(tmp_path / "some.yaml").left_out()
+    assert note.startswith("marks and again are without tcpd-apple: the package bucket 2.0 is ")
 
 
 def test_values_that_move_together_are_left_out_together(bucket, table, tmp_path):
