@@ -21,13 +21,13 @@ import xarray as xr
 from annotated_types import Ge
 
 from shiftbench.core import seeds
-from shiftbench.core.errors import UserError
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Problem, Task
 from shiftbench.data import splits
 from shiftbench.data.attributes import about
 from shiftbench.data.images import _image_tasks
 from shiftbench.data.images._image_tasks import Part
+from shiftbench.data.images._permuted_tasks import PermutedTasks, refuse_size
 from shiftbench.data.splits import SPLITS
 
 FACTS = Facts(
@@ -43,29 +43,12 @@ FACTS = Facts(
 
 
 @dataclass(frozen=True)
-class Settings:
-    dataset: Literal["digits", "mnist", "fashion-mnist"] = "digits"
-    """Name of the images in the table of raw data."""
-    realisations: Annotated[int, Ge(1)] = 5
-    """Number of independent realisations (permutations, and choice of training images); seed s uses
-    realisation s modulo this."""
-    first_realisation: Annotated[int, Ge(0)] = 0
-    """Number of the first realisation. Tuning starts beyond the judged realisations, so that it
-    sees none of their permutations."""
+class Settings(PermutedTasks):
     tasks: Annotated[int, Ge(1)] = 10
     """Number of tasks; the papers have 10."""
     train_per_task: Annotated[int, Ge(0)] = 0
     """Number of training images of a task, drawn for each task, of each class in proportion; 0:
     all, as in the papers."""
-    test_size: Annotated[int, Ge(10)] = 597
-    """Number of test images of digits, which have no official split; the same images for all
-    realisations. Without effect on other data."""
-    validation: Annotated[int, Ge(0)] = 0
-    """Number of training images that are set apart for validation, the same for all tasks and
-    realisations; the papers have none and judge on test images throughout."""
-    judge_on: Literal["test", "validation"] = "test"
-    """Images on which learners are judged; validation is for tuning, which never sees test
-    images."""
     first_task: Literal["permuted", "identity"] = "permuted"
     """permuted: task 0 is permuted like all others, as in eschenhagen2019vogn, VCL's code and UCB.
     identity: task 0 has the original images, as in improved VCL."""
@@ -82,7 +65,9 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
     """
     images = _image_tasks.read(settings.dataset, Path(raw), settings.test_size)
     store = _image_tasks.base(settings.dataset, images, settings.validation, settings.judge_on)
-    _check_size(settings, images.n_train - settings.validation)
+    if settings.train_per_task:
+        size, besides = settings.train_per_task, ", or 0 for all"
+        refuse_size("permuted-images", settings, size, images.n_train, besides)
     drawn = _image_tasks.drawn(
         "permuted-images", settings.first_realisation, settings.realisations, settings.tasks
     )
@@ -123,16 +108,6 @@ def permutation(store: xr.Dataset, realisation: int, t: int) -> np.ndarray:
     if not store["permuted"].values[t]:
         return np.arange(size)
     return seeds.generator(store["seed"].values[realisation, t]).permutation(size)
-
-
-def _check_size(settings: Settings, n_train: int) -> None:
-    least = _image_tasks.CLASSES[settings.dataset]
-    if settings.train_per_task and not least <= settings.train_per_task <= n_train:
-        raise UserError(
-            f"Stream permuted-images: train_per_task is {settings.train_per_task}, but"
-            f" {settings.dataset} allows {least} to {n_train}, or 0 for all (validation has"
-            f" {settings.validation} of the training images)."
-        )
 
 
 def _batch(store: xr.Dataset, realisations: Sequence[int], t: int, split: str) -> Batch:

@@ -15,20 +15,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 import xarray as xr
 from annotated_types import Ge
 
 from shiftbench.core import seeds
-from shiftbench.core.errors import UserError
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Problem, Task
 from shiftbench.data import splits
 from shiftbench.data.attributes import about
 from shiftbench.data.images import _image_tasks
 from shiftbench.data.images._image_tasks import Part
+from shiftbench.data.images._permuted_tasks import PermutedTasks, refuse_size
 from shiftbench.data.splits import SPLITS
 
 FACTS = Facts(
@@ -37,28 +37,11 @@ FACTS = Facts(
 
 
 @dataclass(frozen=True)
-class Settings:
-    dataset: Literal["digits", "mnist", "fashion-mnist"] = "digits"
-    """Name of the images in the table of raw data."""
-    realisations: Annotated[int, Ge(1)] = 5
-    """Number of independent realisations (permutations, and choice of training images); seed s uses
-    realisation s modulo this."""
-    first_realisation: Annotated[int, Ge(0)] = 0
-    """Number of the first realisation. Tuning starts beyond the judged realisations, so that it
-    sees none of their permutations."""
+class Settings(PermutedTasks):
     tasks: Annotated[int, Ge(1)] = 200
     """Number of tasks."""
     train_per_task: Annotated[int, Ge(1)] = 256
     """Number of training images, of each class in proportion: the same ones in all tasks."""
-    test_size: Annotated[int, Ge(10)] = 597
-    """Number of test images of digits, which have no official split; the same images for all
-    realisations. Without effect on other data."""
-    validation: Annotated[int, Ge(0)] = 0
-    """Number of training images that are set apart for validation, the same for all tasks and
-    realisations."""
-    judge_on: Literal["test", "validation"] = "test"
-    """Images on which learners are judged; validation is for tuning, which never sees test
-    images."""
 
 
 def build(settings: Settings, raw: Path) -> xr.Dataset:
@@ -69,7 +52,7 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
     """
     images = _image_tasks.read(settings.dataset, Path(raw), settings.test_size)
     store = _image_tasks.base(settings.dataset, images, settings.validation, settings.judge_on)
-    _check_size(settings, images.n_train - settings.validation)
+    refuse_size("permuted-labels", settings, settings.train_per_task, images.n_train)
     drawn = _image_tasks.drawn(
         "permuted-labels", settings.first_realisation, settings.realisations, settings.tasks
     )
@@ -108,16 +91,6 @@ def permutation(store: xr.Dataset, realisation: int, t: int) -> np.ndarray:
     """Return the label that each class has in task t [classes]."""
     random = seeds.generator(store["seed"].values[realisation, t])
     return random.permutation(store.attrs["classes"])
-
-
-def _check_size(settings: Settings, n_train: int) -> None:
-    least = _image_tasks.CLASSES[settings.dataset]
-    if not least <= settings.train_per_task <= n_train:
-        raise UserError(
-            f"Stream permuted-labels: train_per_task is {settings.train_per_task}, but"
-            f" {settings.dataset} allows {least} to {n_train} (validation has"
-            f" {settings.validation} of the training images)."
-        )
 
 
 def _rows(settings: Settings, store: xr.Dataset) -> np.ndarray:
