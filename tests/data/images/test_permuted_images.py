@@ -56,6 +56,54 @@ def test_later_realisations_are_permutations_that_no_earlier_one_has():
     assert not seen & {tuple(order) for order in permutations(tuning)[1]}
 
 
+def test_tasks_of_a_segment_share_a_permutation():
+    store = build(schedule="irregular", tasks_per_segment=3)
+    segments = store["shift"].values.cumsum(axis=1)
+    for orders, firsts, segment in zip(
+        permutations(store), permutations(build()), segments, strict=True
+    ):
+        np.testing.assert_array_equal(orders, firsts[segment])
+    assert 5 < segments[:, -1].sum() < 40
+
+
+def test_a_permutation_comes_back_but_not_in_the_twin():
+    settings = {"tasks": 20, "tasks_per_segment": 2, "concepts": 3, "first_task": "identity"}
+    stores = [build(schedule=f"recurring{end}", **settings) for end in ("", "-twin")]
+    for store in stores:
+        for orders, concept in zip(permutations(store), store["concept"].values, strict=True):
+            same = (orders[:, np.newaxis] == orders).all(axis=2)
+            np.testing.assert_array_equal(same, concept[:, np.newaxis] == concept)
+            np.testing.assert_array_equal(orders[0], np.arange(64))
+    for visits, fresh, concept, of_twin in zip(
+        *map(permutations, stores), *(store["concept"].values for store in stores), strict=True
+    ):
+        np.testing.assert_array_equal((visits == fresh).all(axis=1), concept == of_twin)
+        assert (concept == 0).sum() > (of_twin == 0).sum() > 0
+
+
+def test_a_drift_mixes_images_under_both_permutations():
+    store = build(schedule="irregular", tasks=30, tasks_per_segment=8, shortest_segment=6,
+                  drift_width=4)  # fmt: skip
+    plain = store.images.values.reshape(-1, 64) / np.float32(255)
+    orders, seen = permutations(build(tasks=30)), []
+    for r, t in np.argwhere(store.new_share.values < 1)[:12].tolist():
+        segment, share = int(store.segment_of_task[r, t]), float(store.new_share[r, t])
+        new, old = orders[r, segment], orders[r, segment - 1]
+        inputs = permuted_images.task(store, [r], t).train.inputs[0].reshape(-1, 64)
+        is_new, is_old = ((inputs == plain[:1200, of]).all(axis=1) for of in (new, old))
+        assert (is_new ^ is_old).all()
+        assert abs(is_new.mean() - share) < 5 * np.sqrt(share * (1 - share) / 1200)
+        test = permuted_images.test(store, [r], t).inputs[0].reshape(-1, 64)
+        assert 0 < (test == plain[1200:, new]).all(axis=1).mean() < 1
+        seen.append(share)
+    assert len(set(seen)) == 4
+
+
+def test_permutations_cannot_morph():
+    with pytest.raises(UserError, match="no permutation lies between two others; set drift_mode"):
+        build(tasks_per_segment=3, drift_width=2, drift_mode="morph")
+
+
 def test_first_task_as_it_is():
     store = build(first_task="identity")
     np.testing.assert_array_equal(permutations(store)[:, 0], [np.arange(64)] * 5)

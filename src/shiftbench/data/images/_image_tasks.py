@@ -37,8 +37,8 @@ CLASSES = {
 class Part(NamedTuple):
     """The share of one repetition in a batch.
 
-    rows: [n] positions of images; targets: [n] labels; order: [pixels] which pixel of the image
-    comes at each position, None for the image as it is.
+    rows: [n] positions of images; targets: [n] labels; order: which pixel of the image comes at
+    each position, [pixels] or, where images differ in it, [n, pixels]; None for the image as it is.
     """
 
     rows: np.ndarray
@@ -208,7 +208,9 @@ def _fill(
     store: xr.Dataset, target: np.ndarray, levels: np.ndarray, order: np.ndarray | None
 ) -> None:
     """Write grey levels [n, pixels] as numbers into target [n, pixels]."""
-    if order is not None:
+    if order is not None and order.ndim == 2:
+        levels = np.take_along_axis(levels, order, axis=1)
+    elif order is not None:
         levels = np.take(levels, order, axis=1)  # a quarter of the time of levels[:, order]
     np.divide(levels, np.float32(255), out=target)
     if "mean" in store:
