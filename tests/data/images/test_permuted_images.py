@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from shiftbench.config import components
 from shiftbench.core.errors import UserError
 from shiftbench.data.images import permuted_images
 from shiftbench.data.images.permuted_images import Settings
@@ -100,8 +102,12 @@ def test_a_drift_mixes_images_under_both_permutations():
 
 
 def test_permutations_cannot_morph():
+    settings = {"tasks_per_segment": 3, "drift_width": 2, "drift_mode": "morph"}
+    configured = components.configured("streams", "permuted-images", settings)
+    (reason,) = components.unsupported("streams", "permuted-images", asdict(configured))
+    assert reason == "no permutation lies between two others; set drift_mode to mixture"
     with pytest.raises(UserError, match="no permutation lies between two others; set drift_mode"):
-        build(tasks_per_segment=3, drift_width=2, drift_mode="morph")
+        build(**settings)
 
 
 def test_first_task_as_it_is():

@@ -31,7 +31,7 @@ from shiftbench.data.attributes import about
 from shiftbench.data.images import _image_tasks
 from shiftbench.data.images._image_tasks import Part
 from shiftbench.data.images._permuted_tasks import PermutedTasks, refuse_size
-from shiftbench.data.segments import Segments
+from shiftbench.data.segments import Segments, excluded
 from shiftbench.data.splits import SPLITS
 
 FACTS = Facts(
@@ -67,7 +67,7 @@ class Settings(Segments, PermutedTasks):
 
 def unsupported(settings: Settings) -> Iterator[str]:
     """Yield each reason why these settings exclude each other, with its remedy."""
-    yield from segments.excluded(settings)
+    yield from excluded(settings)
     if settings.drift_width and settings.drift_mode == "morph":
         yield "no permutation lies between two others; set drift_mode to mixture"
 
