@@ -71,6 +71,12 @@ def test_a_method_as_a_study_has_it():
     written = Path("config/studies/permuted-images.yaml").read_text().splitlines()
     number = int(line.rsplit(" ", 1)[1])
     assert "permuted-images.yaml" in line and "map.strength: 0.5" in written[number - 1]
+    short = catalogue.study_method(made, "permuted-digits", "si", meanings=False).splitlines()
+    assert "  strength: 0.5  " in next(one for one in short if "strength: 0.5" in one)
+    defaults = " ".join(line.strip() for line in short).partition("defaults: ")[2]
+    told = [one.split(":")[0].strip() for one in text.splitlines() if "  default. " in one]
+    assert [one.split(":")[0] for one in defaults.split("; ")] == told
+    assert max(map(len, short)) <= 100
     renamed = catalogue.study_method(made, "nile", "robust-strong")
     assert renamed.startswith("robust-strong: Robust BOCPD, strong\n  BOCPD with beta")
     alone = catalogue.study_method(composed("cpu"), "annotated-series-oracle", "bocpd-oracle")

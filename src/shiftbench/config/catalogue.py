@@ -41,10 +41,11 @@ def method(library: Library, name: str) -> str:
     return "\n".join(lines)
 
 
-def study_method(composition: Composition, study: str, name: str) -> str:
+def study_method(composition: Composition, study: str, name: str, meanings: bool = True) -> str:
     """Describe a method as a study has it, with the file and line of each setting.
 
-    Raises UserError for an unknown study or method.
+    meanings: say what each default means, too; else defaults share a line. Raises UserError for an
+    unknown study or method.
     """
     refuse_unknown("study", study, composition.data["studies"])
     methods = composition.data["studies"][study]["methods"]
@@ -59,7 +60,8 @@ def study_method(composition: Composition, study: str, name: str) -> str:
         for key in settings:
             document, line_of = composition.origin((*place, key))
             origins[key] = f"{document.path.name}, line {document.line(line_of)}"
-        lines += _component(kind, (component, settings), origins)
+        describe = _component if meanings else _component_in_short
+        lines += describe(kind, (component, settings), origins)
     return "\n".join(lines)
 
 
@@ -171,10 +173,24 @@ def _used_methods(library: Library) -> set[str]:
 
 def _component(kind: str, component: Component, origins: dict[str, str]) -> list[str]:
     """Return lines on a component: its name, then each setting with its origin or meaning."""
-    name, settings = component
-    filled = components.check(kind, name, settings)
+    name, _ = component
+    values = _values(kind, component)
     meanings = {key: document for key, (_, _, document) in components.fields(kind, name).items()}
-    notes = {key: origins.get(key) or f"default. {meanings[key]}" for key in filled}
-    values = {key: f"{key}: {json.dumps(value)}" for key, value in filled.items()}
+    notes = {key: origins.get(key) or f"default. {meanings[key]}" for key in values}
     width = max(map(len, values.values()), default=0)
-    return [name, *(f"  {values[key]:{width}}  {notes[key]}" for key in filled)]
+    return [name, *(f"  {values[key]:{width}}  {notes[key]}" for key in values)]
+
+
+def _component_in_short(kind: str, component: Component, origins: dict[str, str]) -> list[str]:
+    """Return lines on a component: its name, settings with their origins, then the defaults."""
+    values = _values(kind, component)
+    given = [f"  {values[key]}  {origin}" for key, origin in origins.items()]
+    defaults = "; ".join(text for key, text in values.items() if key not in origins)
+    lines = textwrap.wrap(f"defaults: {defaults}", 96, subsequent_indent="  ") if defaults else []
+    return [component[0], *given, *(f"  {line}" for line in lines)]
+
+
+def _values(kind: str, component: Component) -> dict[str, str]:
+    """Return all settings of a component with their values, each as a text."""
+    filled = components.check(kind, *component)
+    return {key: f"{key}: {json.dumps(value)}" for key, value in filled.items()}

@@ -17,8 +17,6 @@ from shiftbench.publish.site import numbers
 from shiftbench.publish.site.collect import SiteStudy
 from shiftbench.publish.site.method_styles import SHAPES, MethodStyle
 
-DIGITS = 6
-"""Significant digits of a score in the page."""
 ROW = 22
 """Height of a method in the chart, in pixels, while all are shown."""
 FEWEST = 2
@@ -41,9 +39,9 @@ def chart(
 ) -> dict[str, Any] | None:
     """Return data and Vega-Lite spec of a study's chart, or None without scores of seeds.
 
-    `names` are those of streams, learners (their labels) and metrics; `rows` have the indices of
-    stream, learner and metric, the seed, and the score as displayed: fractions in percent. metric:
-    the one that the chart shows first; styles: by learner.
+    `names` are those of streams, learners (their labels) and metrics. `rows` have the indices of
+    stream, learner and metric, and the scores of all `seeds` as displayed: fractions in percent,
+    null for none. metric: the one that the chart shows first; styles: by learner.
     """
     scores = study.scores
     if scores is None or scores["score"].notna().sum() < FEWEST:
@@ -57,11 +55,16 @@ def chart(
     indices = [finite[key].map({name: i for i, name in enumerate(names[key])}) for key in names]
     units = {name: numbers.unit(name) for name in study.metrics}
     displayed = finite["score"] * finite["metric"].map(units).eq("%").map({True: 100, False: 1})
-    rows = zip(*indices, finite["seed"], displayed, strict=True)
+    shown = displayed.map(lambda score: float(f"{score:.{numbers.DIGITS}g}"))
+    table = shown.set_axis([*indices, finite["seed"]]).unstack()
     labels = [study.label(name) for name in study.learners]
     return {
         "names": {**names, "learner": labels},
-        "rows": [[*map(int, row[:4]), float(f"{row[4]:.{DIGITS}g}")] for row in rows],
+        "seeds": table.columns.tolist(),
+        "rows": [
+            [*place, [None if np.isnan(score) else score for score in scores]]
+            for place, scores in zip(table.index.tolist(), table.to_numpy().tolist(), strict=True)
+        ],
         "spec": _spec(labels, [styles[name] for name in study.learners], metric, study.streams[0]),
         "units": units,
     }

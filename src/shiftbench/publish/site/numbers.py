@@ -7,6 +7,9 @@ import math
 from shiftbench.config import components
 from shiftbench.publish.site.collect import Row, SiteStudy
 
+DIGITS = 6
+"""Significant digits of scores that pages sort by and draw, more than they show."""
+
 
 def unit(metric: str) -> str:
     """Return the unit of a metric as shown; empty where it has none."""

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from shiftbench.config import catalogue, components, tuning
 from shiftbench.config.compatibility_words import listed
 from shiftbench.config.schema import Study as Planned
@@ -24,7 +26,7 @@ class ScoreCell(NamedTuple):
     """A cell: its text, its sort key, the paper's number, and a note on differences."""
 
     text: str
-    sort: float
+    sort: str
     paper: str
     note: str
 
@@ -130,9 +132,10 @@ def command(study: SiteStudy) -> str:
 
 
 def settings(study: SiteStudy) -> dict[str, str]:
-    """Return all settings of each method, by label, with the file and line of its definition."""
+    """Return all settings of each method, by label, with the file and line of those it sets."""
+    made = study.plan.composition
     return {
-        study.label(name): catalogue.study_method(study.plan.composition, study.name, name)
+        study.label(name): catalogue.study_method(made, study.name, name, meanings=False)
         for name in study.learners
         if name in study.planned.methods
     }
@@ -181,7 +184,9 @@ def _score_cells(study: SiteStudy, stream: str, learner: str) -> dict[str, Score
         if row is not None:
             text = numbers.with_interval(metric, row)
             paper = numbers.text(metric, float(row["published"]))
-            cells[metric] = ScoreCell(text, float(row["mean"]), paper, row["published_note"])
+            mean = float(row["mean"])
+            sort = "" if np.isnan(mean) else f"{mean:.{numbers.DIGITS}g}"
+            cells[metric] = ScoreCell(text, sort, paper, row["published_note"])
     return cells
 
 

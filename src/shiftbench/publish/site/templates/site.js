@@ -46,12 +46,12 @@ function filter(form) {
 }
 
 async function chart(place) {
-  const { names, rows, spec, units } = JSON.parse(document.getElementById("chart-data").textContent);
+  const { names, seeds, rows, spec, units } = JSON.parse(document.getElementById("chart-data").textContent);
   const form = document.querySelector(".chooser");
   const told = document.getElementById("chart-shows");
-  const scores = rows.map(([stream, learner, metric, seed, score]) => ({
-    stream: names.stream[stream], learner: names.learner[learner], metric: names.metric[metric], seed, score,
-  }));
+  const scores = rows.flatMap(([stream, learner, metric, numbers]) => numbers.map((score, place) => ({
+    stream: names.stream[stream], learner: names.learner[learner], metric: names.metric[metric], seed: seeds[place], score,
+  }))).filter((one) => one.score !== null);
   spec.datasets = { scores };
   const { view } = await vegaEmbed(place, spec, { renderer: "svg", actions: false });
   place.setAttribute("aria-label", place.dataset.label);
