@@ -208,6 +208,24 @@ def test_markers_without_end_or_of_nothing_are_named(tmp_path, published) -> Non
     assert problem.startswith('README.md: the result "6 points" is typed')
 
 
+def test_a_sentence_waits_for_the_results_of_a_planned_study(
+    tmp_path: Path, published: PublishedResults
+) -> None:
+    entry = "{says: 'It has {n} %.', rests_on: {n: {study: cpu/coming, value: strong}}}"
+    for folder in ("docs", "config"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "docs/findings.yaml").write_text(f"it: {entry}\n")
+    for name in pages.CONFIGS:
+        (tmp_path / f"config/{name}.yaml").write_text("studies: [one, {coming: {from: one}}]\n")
+    page = tmp_path / "README.md"
+    page.write_text("<!-- finding: it -->\nIt has 1.0 %.\n<!-- /finding -->\n")
+    assert pages.fill(tmp_path, published) == []
+    assert page.read_text() == "<!-- finding: it -->\n\n<!-- /finding -->\n"
+    (tmp_path / "config/cpu.yaml").write_text("studies: [one]\n")
+    (problem,) = pages.fill(tmp_path, published)
+    assert problem.startswith('README.md: finding it: no scores of the study "cpu/coming" are')
+
+
 def test_the_processor_time_of_our_configs_is_in_a_table() -> None:
     root = Path(__file__).parents[3]
     table = pages.configs(root, PublishedResults(root / "results/published"))

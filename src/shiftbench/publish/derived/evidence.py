@@ -39,6 +39,14 @@ class Disagreement(Exception):
     """Raised with the reason if published results do not support a sentence."""
 
 
+class Unpublished(UserError):
+    """Raised if a sentence rests on a study, `study`, whose scores are not published."""
+
+    def __init__(self, study: str, folder: Path) -> None:
+        super().__init__(f'no scores of the study "{study}" are published in {folder}')
+        self.study = study
+
+
 class Evidence(BaseModel):
     """Evidence for a sentence: a place in the published results and one statement."""
 
@@ -130,11 +138,11 @@ class PublishedResults:
         self.costs = cache(lambda: pd.read_csv(folder / "costs.csv"))
 
     def study_folder(self, study: str) -> Path:
-        """Return the folder of a study CONFIG/STUDY. Raises UserError if it is not published."""
+        """Return the folder of a study CONFIG/STUDY. Raises Unpublished without its scores."""
         config, _, name = study.partition("/")
         folder = self.folder / config / "studies" / name
         if not (folder / "scores.csv").exists():
-            raise UserError(f'no scores of the study "{study}" are published in {self.folder}')
+            raise Unpublished(study, self.folder)
         return folder
 
     def answer(self, row: Evidence) -> Answer:

@@ -14,7 +14,12 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from shiftbench.core.errors import UserError
-from shiftbench.publish.derived.evidence import Disagreement, Evidence, PublishedResults
+from shiftbench.publish.derived.evidence import (
+    Disagreement,
+    Evidence,
+    PublishedResults,
+    Unpublished,
+)
 
 LONGEST = 30
 """Largest number of words of a sentence."""
@@ -61,7 +66,8 @@ def load(path: Path) -> dict[str, ComputedSentence]:
 def sentence(name: str, finding: ComputedSentence, published: PublishedResults) -> str:
     """Return the sentence with the numbers of published results.
 
-    Raises UserError if results disagree, or the words state something without evidence.
+    Raises UserError if results disagree, or the words state something without evidence, and
+    Unpublished if a study has no results yet.
     """
     if problem := _unsupported(finding):
         raise UserError(f'finding {name}: {problem}. It says: "{finding.says}"')
@@ -75,6 +81,8 @@ def sentence(name: str, finding: ComputedSentence, published: PublishedResults) 
         ) from None
     except (KeyError, AttributeError) as error:
         raise UserError(f"finding {name}: no row for the placeholder {error}") from None
+    except Unpublished:
+        raise
     except UserError as error:
         raise UserError(f"finding {name}: {error}") from None
 
