@@ -14,6 +14,7 @@ from shiftbench.config.composition import Composition
 from shiftbench.config.library import Library
 from shiftbench.config.schema import Config
 from shiftbench.core.errors import UserError
+from shiftbench.evaluation.scoring import paper_numbers
 
 LIBRARY = Library(Path("config"))
 PUBLISHED = Path("results/published")
@@ -37,7 +38,19 @@ def test_a_row_has_papers_in_words_a_summary_and_what_is_lacking():
     assert rows["ewc"].startswith("Kirkpatrick et al. (2017): Elastic weight consolidation")
     assert rows["ewc"].endswith(".")
     assert rows["vogn-coreset"].endswith("(no study yet)")
-    assert "(cannot run yet: a learner; the paper quotes" in rows["vmg"]
+    assert rows["vmg"].endswith("(quoted, not run: farquhar2020radial, Table 2)")
+
+
+def test_only_methods_whose_numbers_a_paper_prints_are_quoted():
+    quoted = {
+        name: text for name, one in LIBRARY.methods.items() if (text := one.data.get("quoted"))
+    }
+    assert set(quoted) == {"dvi", "fbnn", "pbp-mv", "vmg"}
+    for name, text in quoted.items():
+        work, table = text.split(", ")
+        printed = [one for one in paper_numbers.tables() if (one.paper, one.table) == (work, table)]
+        assert name in {row.method for one in printed for row in one.rows if row.quoted}, name
+        assert f"quoted, not run: {text}" in catalogue.method(LIBRARY, name)
 
 
 @pytest.mark.parametrize("paper", [*PAPERS, "knoblauch2018robust"])

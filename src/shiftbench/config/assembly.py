@@ -217,6 +217,11 @@ class _StudyAssembly:
                 self.composition.issues.append(issue)
 
     def _no_pipeline(self, source: _Source) -> str:
+        if source.method is not None and (quoted := source.method.get("quoted")):
+            return (
+                f'the method "{source.name}" is quoted from {quoted.data} and cannot be run; leave'
+                " it out"
+            )
         if source.method is not None and (missing := source.method.get("missing")):
             return f'the method "{source.name}" cannot run yet: {missing.data}'
         message = unknown("method", source.name, list(self.layers.methods))

@@ -126,6 +126,11 @@ class Method(Needs):
         description="The method sees more than the others, such as the data of all tasks at once: "
         "it is a bound to compare with, and rankings of the site leave it out.",
     )
+    quoted: str = Field(
+        "",
+        description="The key of a work and its table that prints the method's numbers, in place of "
+        "a pipeline: the numbers stand beside ours, and no study runs the method.",
+    )
     missing: str = Field("", description="What the method lacks, if it cannot run yet.")
 
 
