@@ -55,7 +55,8 @@ class Context(NamedTuple):
     """Facts about a task that the protocol reveals; None for those that it does not.
 
     boundary: [S] bool, True where the distribution has changed just before this task.
-    task: [S] int, the identity of the task.
+    task: [S] int, the number of the task's distribution, in the order of first appearance: one that
+        comes back has its number again.
     """
 
     boundary: np.ndarray | None

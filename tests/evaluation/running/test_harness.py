@@ -127,6 +127,29 @@ def test_only_what_is_revealed_and_declared_reaches_a_learner(
         np.testing.assert_array_equal(found, toy["shift"].values[[2, 3, 0, 1]])
 
 
+@pytest.mark.parametrize("returns", [False, True])
+def test_a_task_has_the_identity_that_its_distribution_had_at_first(monkeypatch, toy, returns):
+    """Identities are numbers in the order of first appearance; a warm-up counts as task 0."""
+    spy = with_spy(monkeypatch, Spy())
+    # The numbers of the store are arbitrary, and each repetition has shifts at times of its own.
+    concept = np.array([[7, 7, 2, 2, 7, 5, 2], [4, 0, 4, 4, 4, 0, 6]])
+    shift = np.diff(concept, axis=1, prepend=concept[:, :1]) != 0
+    few = toy.isel(task=slice(7), realisation=slice(2)).copy()
+    few["shift"] = (("realisation", "task"), shift)
+    expected = [[0, 0, 1, 1, 2, 3, 4], [0, 1, 2, 2, 2, 3, 4]]
+    if returns:
+        few["concept"] = (("realisation", "task"), concept)
+        expected = [[0, 0, 1, 1, 0, 2, 1], [0, 1, 0, 0, 0, 1, 2]]
+    asked = spec(reveals=["task_identity"], seeds=[0, 1])
+    run = replace(build_run.run(asked, few), needs=frozenset({"task_identity"}))
+    position = start(run)
+    for _ in range(7):
+        position = advance(run, position, Meter())
+    assert all(context.boundary is None for context in spy.contexts)
+    found = np.stack([context.task for context in spy.contexts], axis=1)
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_a_nan_fails_its_seed_only_and_names_the_task(monkeypatch, toy, tmp_path):
     with_spy(monkeypatch, Spy(fail_at=4))
     store, _ = run_job(spec(), toy, tmp_path, minutes=5)

@@ -266,8 +266,20 @@ def _context(run: Run, t: int) -> Context:
     boundary = shift[:, max(t, 0)] & (t >= 0) if "boundaries" in revealed else None
     if "task_identity" not in revealed:
         return Context(boundary, None)
-    identity = shift[:, : t + 1].sum(axis=1) if t >= 0 else np.zeros(len(shift), np.int64)
-    return Context(boundary, identity)
+    return Context(boundary, _identity(run, shift, max(t, 0)))
+
+
+def _identity(run: Run, shift: np.ndarray, t: int) -> np.ndarray:
+    """Return the number of the distribution [S] of task t, in the order of first appearance.
+
+    A stream whose distributions come back has their names as `concept`; those of other streams are
+    new with each shift. The warm-up counts as the first task.
+    """
+    if "concept" not in run.labels:
+        return shift[:, : t + 1].sum(axis=1)
+    so_far = run.labels["concept"].values[run.realisations, : t + 1]
+    first = (so_far == so_far[:, -1:]).argmax(axis=1)
+    return np.array([len(set(one[:n])) for one, n in zip(so_far, first, strict=True)])
 
 
 def _staged(run: Run, stage: str) -> list[Metric]:
