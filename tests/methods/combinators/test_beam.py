@@ -157,6 +157,19 @@ def test_the_weights_of_the_paper_are_no_posterior_over_histories():
     assert distance["bayes"] < 1e-10 and distance["paper"] > 0.2
 
 
+@pytest.mark.parametrize("weights", ["paper", "bayes"])
+def test_a_hypothesis_gains_at_most_log_2_a_task_on_the_leader(weights):
+    """With the paper's weights: a leader's children share its weight, whatever the data say."""
+    learner = toy(size=6, weights=weights, prior_log_odds=-20.0)
+    _, infos = run(learner, 3 * GOLDEN[None])
+    most = -np.inf
+    for before, after in itertools.pairwise(infos):
+        behind, then = (one["log_weight"][0, 0] - one["log_weight"][0] for one in (before, after))
+        there = np.isfinite(then)
+        most = max(most, np.max(behind[after["parent"][0]][there] - then[there]))
+    assert most <= np.log(2) + 1e-9 if weights == "paper" else most > 3
+
+
 def exact_evidence(x):
     """log p(x) as a mixture of multivariate Gaussians over all jump sequences."""
     histories = itertools.product([0, 1], repeat=len(x) - 1)
