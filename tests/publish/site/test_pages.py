@@ -325,7 +325,7 @@ def test_a_page_says_where_the_settings_for_its_stream_are(
     assert said in [code.text for code in pages_of["vbs-k6"].all("code")]
     assert main.main(said.split()[1:]) == 0
     assert "in the study transformed-digits" in capsys.readouterr().out
-    assert "shiftbench show" not in pages_of["vbs-plain"].text, "no study has it"
+    assert "shiftbench show" not in pages_of["vmg"].text, "it is quoted, and no study runs it"
 
 
 @pytest.mark.long
