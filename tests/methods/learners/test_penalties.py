@@ -239,3 +239,33 @@ def test_a_repetition_that_starts_over_gets_fresh_weights_beside_one_that_goes_o
     after, _ = learner.observe(mixed, batch, KEY)
     np.testing.assert_allclose(after["mean"][0], once["mean"][0], rtol=1e-5)
     np.testing.assert_allclose(after["mean"][1], twice["mean"][1], rtol=1e-5)
+
+
+def test_l2_init_pulls_towards_the_first_draw_in_every_task():
+    """Of 1/2 (w - c)' A (w - c) + lambda |w - w0|^2: w = (A + 2 lambda)^-1 (A c + 2 lambda w0)."""
+    strength = 0.3
+    settings = replace(
+        FINETUNE, prior="normal", units="row", anchor="initial", strength=2 * strength * ROWS,
+        epochs=2000, batch_size=ROWS, learning_rate=0.01,
+    )  # fmt: skip
+    batches = [regressed(seed) for seed in range(2)]
+    first = glorot(STRAIGHT, KEY)[:, 0, :, None].astype(float)
+    for batch, state in zip(
+        batches, learn(settings, STRAIGHT, REGRESSION, batches)[1:], strict=True
+    ):
+        x = design(batch)
+        curvature = np.swapaxes(x, 1, 2) @ x / (ROWS * NOISE**2)
+        pull = np.swapaxes(x, 1, 2) @ batch.targets / (ROWS * NOISE**2)
+        exact = np.linalg.solve(curvature + 2 * strength * np.eye(3), pull + 2 * strength * first)
+        np.testing.assert_allclose(state["mean"][:, 0], exact[..., 0], atol=2e-3)
+        np.testing.assert_array_equal(state["anchor"][:, 0], first[..., 0].astype(np.float32))
+    widened = built(settings, REGRESSION, STRAIGHT).broaden(state, Broadening("geometric", 0.5))
+    np.testing.assert_allclose(widened["anchor"], state["anchor"], rtol=1e-6)
+
+
+def test_first_weights_as_the_anchor_are_refused_where_tasks_are_important():
+    for other in ({"importance": "fisher"}, {"prior": "flat"}):
+        given = {"importance": "none", "prior": "normal"} | other
+        (reason,) = map_learner.unsupported(Settings(anchor="initial", **given))
+        assert "importance to none" in reason
+    assert not [*map_learner.unsupported(Settings(anchor="initial", importance="none"))]

@@ -21,12 +21,15 @@ and the anchor becomes the estimate. Knows: the likelihood. Methods, by settings
 - Synaptic intelligence (Zenke et al. 2017): importance `path`, otherwise as online EWC. Its penalty
   c Omega (w - w*)^2 has no factor 1/2, so the precision is 2 Omega and the strength is c.
 - Fine-tuning: importance `none`, prior `flat`, start `prior`.
+- L2 init (Kumar et al. 2023): anchor `initial`, importance `none`, units `row`, start `prior`,
+  biases `penalised`. Its penalty is lambda |w - w_0|^2, and the precision of a normal prior of sd 1
+  is 1 / n_train a row, so the strength is 2 lambda n_train.
 - MC dropout (gal2016dropout): dropout, prediction_draws 50, importance `none`; the paper's weight
   decay is the prior `normal`. Importance, log likelihood and evidence are those of the network
   without masks.
 
 State: mean, precision [S, H, P]; a precision of 0 marks a parameter without penalty. anchor
-[S, H, P] with anchor `each`; otherwise the mean is the anchor. With optimiser_state `kept`: first,
+[S, H, P] with anchor `each` or `initial`; otherwise the mean is the anchor. With optimiser_state `kept`: first,
 second [S, H, P], steps [S, H].
 Info, [S, H], in nats over the task: log_likelihood at the estimate; log_evidence, its Laplace
 approximation over the parameters that had a precision; steps.
@@ -83,8 +86,9 @@ class Settings:
     units: Literal["task", "row"] = "task"
     """Weight of a task in the penalty. task: its number of rows, as in Laplace's approximation;
     row: the same for all tasks, as in EWC and SI. Equivalent if all tasks have n_train rows."""
-    anchor: Literal["last", "each"] = "last"
-    """Centre of the penalty; last: the last estimate; each: for each task its own estimate."""
+    anchor: Literal["last", "each", "initial"] = "last"
+    """Centre of the penalty; last: the last estimate; each: for each task its own estimate;
+    initial: the start values of the first task (Kumar et al. 2023)."""
     decay: Annotated[float, Ge(0), Le(1)] = 1.0
     """Factor of the previous precision after a task (online EWC's gamma)."""
     prior: Literal["normal", "flat"] = "normal"
@@ -113,6 +117,11 @@ def unsupported(settings: Settings) -> Iterator[str]:
             "the draws of a prediction are those of dropout; set dropout above 0, or"
             " prediction_draws to 0"
         )
+    if settings.anchor == "initial" and (settings.importance, settings.prior) != ("none", "normal"):
+        yield (
+            "the first start values are the centre of the first prior alone; with anchor initial,"
+            " set importance to none and prior to normal"
+        )
 
 
 STEPS, IMPORTANCE = range(2)
@@ -124,7 +133,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     penalised = np.ones(model.size, dtype=np.float32)
     if settings.biases == "free":
         penalised[model.is_bias()] = 0.0
-    centre = "anchor" if settings.anchor == "each" else "mean"
+    centre = "mean" if settings.anchor == "last" else "anchor"
     # A precision in units of rows is the posterior precision divided by n_train.
     unit = 1 if settings.units == "task" else problem.n_train
     prior_variance = settings.prior_sd**2 if settings.prior == "normal" else np.inf
@@ -142,7 +151,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         shape = (len(seeds), 1, model.size)
         precision = np.broadcast_to(penalised / (prior_variance * unit), shape).astype(np.float32)
         state = {"mean": np.zeros(shape, np.float32), "precision": precision}
-        if settings.anchor == "each":
+        if settings.anchor != "last":
             state["anchor"] = np.zeros(shape, np.float32)
         if settings.optimiser_state == "kept":
             state |= {name: np.zeros(shape, np.float32) for name in ("first", "second")}
@@ -154,8 +163,10 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         # A mean of all zeros is untrained, and a saddle point that a network cannot leave.
-        continues = state["mean"].any(axis=-1, keepdims=True) & (settings.start == "prior")
-        start = np.where(continues, state["mean"], glorot(model, seeds))
+        learnt, fresh = state["mean"].any(axis=-1, keepdims=True), glorot(model, seeds)
+        start = np.where(learnt & (settings.start == "prior"), state["mean"], fresh)
+        if settings.anchor == "initial":
+            state = state | {"anchor": np.where(learnt, state["anchor"], fresh)}
         posterior, info = fit(state, start, batch, seeds)
         info = {name: a.numpy() for name, a in info.items()}
         info["steps"] = np.full(info["log_evidence"].shape, info["steps"])
@@ -164,8 +175,9 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     def broaden(state: State, broadening: Broadening) -> State:
         free = state["precision"] == 0
         variance = 1.0 / np.where(free, 1.0, unit * state["precision"].astype(np.float64))
+        first = state["anchor"] if settings.anchor == "initial" else 0.0
         mean, variance = mean_field_gaussian.broaden(
-            state[centre], variance, broadening, 0.0, prior_variance
+            state[centre], variance, broadening, first, prior_variance
         )
         return state | {
             centre: np.where(free, state[centre], mean).astype(np.float32),
@@ -204,6 +216,8 @@ def _fit(
         * penalised
     )
     posterior = {"mean": end.x, "precision": settings.decay * precision + added}
+    if settings.anchor == "initial":
+        posterior["anchor"] = anchor
     if settings.anchor == "each":
         share = tf.math.divide_no_nan(added, posterior["precision"])
         posterior["anchor"] = anchor + share * (end.x - anchor)
