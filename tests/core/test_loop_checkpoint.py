@@ -16,6 +16,7 @@ CASES = [
     "settings/mfvi-tweaked",  # two loops, the second ends early
     "learners/vogn",
     "learners/hat",
+    "learners/sgld",
     "combinators/ensemble",
     "settings/beam-learnt-in-turn",
 ]

@@ -29,8 +29,8 @@ and the anchor becomes the estimate. Knows: the likelihood. Methods, by settings
   without masks.
 
 State: mean, precision [S, H, P]; a precision of 0 marks a parameter without penalty. anchor
-[S, H, P] with anchor `each` or `initial`; otherwise the mean is the anchor. With optimiser_state `kept`: first,
-second [S, H, P], steps [S, H].
+[S, H, P] with anchor `each` or `initial`; otherwise the mean is the anchor. With optimiser_state
+`kept`: first, second [S, H, P], steps [S, H].
 Info, [S, H], in nats over the task: log_likelihood at the estimate; log_evidence, its Laplace
 approximation over the parameters that had a precision; steps.
 """
