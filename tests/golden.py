@@ -92,6 +92,7 @@ RUNS |= {
         PARTS.learner, "mfvi", draws=2, estimator="sample", family="radial"
     ),
     "settings/run-length-of-rows": partial(over, "run-length", "bayes-linear", **ROBUST),
+    "settings/sgld-draws": partial(PARTS.learner, "sgld", prior="draws"),
     "settings/skipgram-adam": partial(PARTS.learner, "skipgram", method="adam", steps=20),
     "settings/skipgram-correlated": partial(PARTS.learner, "skipgram", intraclass_correlation=0.1),
     "settings/mfvi-cold": partial(PARTS.learner, "mfvi", kl_weight=0.1, start="means"),
