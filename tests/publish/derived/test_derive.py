@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -124,6 +125,17 @@ def test_tables_from_committed_scores_are_those_of_the_workflow(tmp_path) -> Non
     assert "tables/regime-table.csv" in made and "tables/regime-table.md" in made
     for name in made:
         assert (tmp_path / name).read_bytes() == (study / name).read_bytes(), name
+
+
+def test_a_claim_newer_than_the_tables_has_no_share_of_the_training(tmp_path) -> None:
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables/claims.csv").write_text("claim,stream,share\nold,digits,0.5\n")
+    old, new = (
+        SimpleNamespace(name=name, holds=SimpleNamespace(methods=[method]))
+        for name, method in (("old", "a"), ("new", "b"))
+    )
+    shares = tables._shares(tmp_path, [(old, ["digits"]), (new, ["digits"])])
+    assert shares == {("digits", "a"): 0.5, ("digits", "b"): 0.0}
 
 
 def test_checksums_of_derived_files_replace_the_old_ones(tmp_path) -> None:

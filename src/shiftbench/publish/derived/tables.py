@@ -152,6 +152,7 @@ def _shares(study: Path, claims: Sequence[Any]) -> dict[tuple[str, str], float]:
     for claim, streams in claims:
         for stream in streams:
             for method in claim.holds.methods:
-                share = max(shares.get((stream, method), 0.0), published[claim.name, stream])
-                shares[stream, method] = share
+                # A claim that is newer than the tables has no share, so it has no verdict yet.
+                share = published.get((claim.name, stream), 0.0)
+                shares[stream, method] = max(shares.get((stream, method), 0.0), share)
     return shares
