@@ -8,10 +8,16 @@ of a minibatch are stored.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from shiftbench.methods.models._model import Layer, Model, log_likelihood, point, unfolded
 from shiftbench.methods.networks.backend import repeat, tf
 from shiftbench.methods.networks.random import fold_in, uniforms
 from shiftbench.methods.networks.training import Data, Minibatch, shuffled, take
+
+Recorded = tuple[Layer, "tf.Tensor", "tf.Tensor"]
+"""A layer, its inputs, and the gradient of a score in its outputs."""
 
 
 def mean_fisher(
@@ -28,25 +34,46 @@ def mean_fisher(
 
     labels, summed: see `squared_gradients`.
     """
+    # One minibatch at a time, for memory; the summed estimator is a single sum over all rows.
+    batch = rows_used if summed else batch_size
+
+    def squares(rows: Minibatch, draw: tf.Tensor) -> tf.Tensor:
+        return squared_gradients(model, parameters, rows, labels, summed, draw)
+
+    return mean_over_rows(squares, tf.zeros_like(parameters), data, rows_used, batch, seeds)
+
+
+def mean_over_rows(
+    function: Callable[[Minibatch, tf.Tensor], Any],
+    zeros: Any,
+    data: Data,
+    rows_used: int,
+    batch_size: int,
+    seeds: tf.Tensor,
+) -> Any:
+    """Return the mean over at most `rows_used` rows, drawn at random, of sums over minibatches.
+
+    function: (minibatch, seeds) -> a nest of sums [S, H, P'] over its rows, like `zeros`.
+    """
     mask = data[2]
     length = min(rows_used, mask.shape[1])
-    # One minibatch at a time, for memory; the summed estimator is a single sum over all rows.
-    batch = length if summed else min(batch_size, length)
+    batch = min(batch_size, length)
     batches = -(-length // batch)
     order = shuffled(mask, batches * batch, fold_in(seeds, 0))
     filled = tf.minimum(tf.reduce_sum(tf.cast(mask, tf.int32), axis=1), length)
     used = tf.range(batches * batch) < filled[:, tf.newaxis]
 
-    def add(i: tf.Tensor, total: tf.Tensor) -> tf.Tensor:
+    def add(i: tf.Tensor, total: Any) -> Any:
         rows = take(*data, tf.reshape(order[:, i * batch : (i + 1) * batch], [-1, batch]))
         inside = tf.cast(used[:, i * batch : (i + 1) * batch], tf.float32)
         rows = rows._replace(mask=rows.mask * inside)
         draw = fold_in(seeds, i + 1)
-        with tf.control_dependencies([total]):  # one minibatch at a time, for memory
-            return total + squared_gradients(model, parameters, rows, labels, summed, draw)
+        # One minibatch at a time, for memory.
+        with tf.control_dependencies(tf.nest.flatten(total)):
+            return tf.nest.map_structure(tf.add, total, function(rows, draw))
 
-    total = repeat(add, tf.zeros_like(parameters), batches)
-    return total / tf.cast(filled, tf.float32)[:, tf.newaxis, tf.newaxis]
+    count = tf.cast(filled, tf.float32)[:, tf.newaxis, tf.newaxis]
+    return tf.nest.map_structure(lambda sums: sums / count, repeat(add, zeros, batches))
 
 
 def squared_gradients(
@@ -64,9 +91,29 @@ def squared_gradients(
     summed: square the gradient of the sum instead, as the public code of li2021vbs does; for
         sampled labels the expectation is the same, with a relative sd of sqrt(2).
     """
+
+    def of_layers(recorded: list[Recorded]) -> tf.Tensor:
+        return tf.concat([_squares(*unfolded(*one), summed) for one in recorded], -1)
+
+    return over_scores(model, parameters, rows, labels, seeds, of_layers, tf.zeros_like(parameters))
+
+
+def over_scores(
+    model: Model,
+    parameters: tf.Tensor,
+    rows: Minibatch,
+    labels: str,
+    seeds: tf.Tensor,
+    function: Callable[[list[Recorded]], Any],
+    zeros: Any,
+) -> Any:
+    """Return the sum over scores of function(recorded layers), a nest of tensors like `zeros`.
+
+    The scores are scalars; the outer products of an example's gradients add up to its Fisher.
+    """
     exact = point(parameters)
 
-    def add_score(k: tf.Tensor, total: tf.Tensor) -> tf.Tensor:
+    def add_score(k: tf.Tensor, total: Any) -> Any:
         layers: dict[Layer, tuple[tf.Tensor, tf.Tensor]] = {}
 
         def recording(layer: Layer, x: tf.Tensor) -> tf.Tensor:
@@ -76,20 +123,19 @@ def squared_gradients(
 
         # After score k - 1: TensorFlow else runs iterations at the same time, each with its own
         # patches, which took 22 GB for sixty outputs of a small convnet.
-        with tf.control_dependencies([total]), tf.GradientTape() as tape:
+        with tf.control_dependencies(tf.nest.flatten(total)), tf.GradientTape() as tape:
             tape.watch(parameters)
             outputs = model.forward(recording, rows.inputs)
             score = _score(model, outputs, rows, labels, seeds, k)
         deltas = tape.gradient(score, [out for _, out in layers.values()])
-        parts = [
-            _squares(*unfolded(layer, x, delta), summed)
-            for (layer, (x, _)), delta in zip(layers.items(), deltas, strict=True)
+        recorded = [
+            (layer, x, delta) for (layer, (x, _)), delta in zip(layers.items(), deltas, strict=True)
         ]
-        return total + tf.concat(parts, -1)
+        return tf.nest.map_structure(tf.add, total, function(recorded))
 
     single = labels == "observed" or (labels == "sampled" and model.likelihood != "gaussian")
     scores = 1 if single else model.forward(exact, rows.inputs).shape[-1]
-    return repeat(add_score, tf.zeros_like(parameters), scores)
+    return repeat(add_score, zeros, scores)
 
 
 def _score(
