@@ -49,6 +49,21 @@ def signals(model: Model, linear: Linear, rows: Minibatch) -> tuple[tf.Tensor, l
     return tf.reduce_sum(per_row, -1), sorted(passed, key=lambda signal: signal.layer.start)
 
 
+def sums(passed: list[Signal], draws: int) -> tf.Tensor:
+    """Return the sums over examples and draws of gradients, [S, H, P]."""
+    return tf.concat([_layer_sums(signal.x, signal.delta, draws) for signal in passed], -1)
+
+
+def _layer_sums(x: tf.Tensor, delta: tf.Tensor, draws: int) -> tf.Tensor:
+    if delta.shape.rank == 5:
+        x, delta = (tf.reshape(a, [*a.shape[:2], -1, a.shape[-1]]) for a in (x, delta))
+    if x.shape[1] == delta.shape[1]:
+        x, delta = (_merged(a, draws) for a in (x, delta))
+    else:
+        delta = tf.reduce_sum(_split(delta, draws), 2)
+    return _flat(tf.matmul(x, delta, transpose_a=True), tf.reduce_sum(delta, 2))
+
+
 def moments(passed: list[Signal], draws: int) -> tuple[tf.Tensor, tf.Tensor]:
     """Return the sums over examples and draws of gradients and of their squares, [S, H, P]."""
     parts = [_layer_moments(signal.x, signal.delta, draws) for signal in passed]
