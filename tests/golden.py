@@ -82,6 +82,9 @@ RUNS |= {
         PARTS.learner, "control-chart", statistic="shiryaev-roberts", detects="coefficient", first=9
     ),
     "settings/coreset-k-center": partial(PARTS.combined, "coreset", method="k-center"),
+    "settings/map-kronecker": partial(
+        PARTS.learner, "map", curvature="kronecker", biases="penalised"
+    ),
     "settings/map-path": partial(PARTS.learner, "map", importance="path"),
     "settings/map-dropout": partial(PARTS.learner, "map", dropout=0.5, prediction_draws=2),
     "settings/mfvi-convnet": partial(of_images, "mfvi", draws=1),

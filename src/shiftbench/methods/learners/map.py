@@ -24,6 +24,7 @@ and the anchor becomes the estimate. Knows: the likelihood. Methods, by settings
 - L2 init (Kumar et al. 2023): anchor `initial`, importance `none`, units `row`, start `prior`,
   biases `penalised`. Its penalty is lambda |w - w_0|^2, and the precision of a normal prior of sd 1
   is 1 / n_train a row, so the strength is 2 lambda n_train.
+- Kronecker factors (Ritter et al. 2018): curvature `kronecker`, in `networks/kronecker_laplace.py`.
 - MC dropout (gal2016dropout): dropout, prediction_draws 50, importance `none`; the paper's weight
   decay is the prior `normal`. Importance, log likelihood and evidence are those of the network
   without masks.
@@ -48,9 +49,10 @@ from annotated_types import Ge, Gt, Interval, Le
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Broadening, Info, Learner, Predictive, Problem, State
 from shiftbench.methods.models._model import Model, glorot, log_likelihood_of, point
-from shiftbench.methods.networks import dropout, sampling
+from shiftbench.methods.networks import dropout, kronecker_laplace, sampling
 from shiftbench.methods.networks.backend import graph, tf
 from shiftbench.methods.networks.fisher import mean_fisher
+from shiftbench.methods.networks.kronecker_laplace import without_factors
 from shiftbench.methods.networks.random import fold_in
 from shiftbench.methods.networks.training import Adam, Descent, Penalty, descend, total
 from shiftbench.methods.posteriors import mean_field_gaussian
@@ -71,6 +73,8 @@ class Settings:
     """Number of rows of a minibatch."""
     learning_rate: Annotated[float, Gt(0)] = 0.001
     """Adam's step size (li2021vbs, Table 3)."""
+    curvature: Literal["diagonal", "kronecker"] = "diagonal"
+    """Form of the precision; kronecker: a pair of factors for each layer."""
     importance: Literal["none", "fisher", "path"] = "fisher"
     """Added to the precision after a task: nothing, the diagonal Fisher, or SI's path integral."""
     fisher_labels: Literal["sampled", "expected", "observed"] = "sampled"
@@ -122,6 +126,8 @@ def unsupported(settings: Settings) -> Iterator[str]:
             "the first start values are the centre of the first prior alone; with anchor initial,"
             " set importance to none and prior to normal"
         )
+    if settings.curvature == "kronecker":
+        yield from without_factors(settings)
 
 
 STEPS, IMPORTANCE = range(2)
@@ -184,6 +190,9 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
             "precision": np.where(free, 0.0, 1.0 / (variance * unit)).astype(np.float32),
         }
 
+    if settings.curvature == "kronecker":
+        gradient = dropout.mean_nll_gradient(_dropout(settings), model)
+        return kronecker_laplace.build(settings, model, gradient, predict)
     return Learner(init, predict, observe, broaden=broaden)
 
 
