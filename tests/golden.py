@@ -78,6 +78,9 @@ RUNS |= {
     "settings/bayes-linear-svrg": partial(
         PARTS.learner, "bayes-linear", optimiser="svrg", **ROBUST
     ),
+    "settings/bayes-linear-sgd": partial(
+        PARTS.learner, "bayes-linear", optimiser="sgd", **ROBUST
+    ),
     "settings/control-chart-shiryaev-roberts": partial(
         PARTS.learner, "control-chart", statistic="shiryaev-roberts", detects="coefficient", first=9
     ),

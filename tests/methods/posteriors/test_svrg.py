@@ -68,18 +68,62 @@ def test_the_elbo_is_within_a_nat_of_the_best(d, p, beta):
     assert gap.min() > -0.01
 
 
-def test_the_seeds_alone_decide_what_is_drawn():
+def test_plain_gradients_follow_at_a_distance():
+    """As the paper says, they lose most at the start of a run, and more than SVRG later on."""
+    batch = series(1, 1, 300)
+    settings = {"beta_p": 0.1, "window": 150, "a0": 2.0, "b0": 2.0, "prior_variance": 10.0}
+    full, svrg_states, plain = (
+        run(batch, **settings, optimiser=name) for name in ("full", "svrg", "sgd")
+    )
+    best = np.array([elbo(one, **settings) for one in full])
+    of_svrg, of_plain = (
+        best - np.array([elbo(one, **settings) for one in states]) for states in (svrg_states, plain)
+    )
+    assert of_plain[:2].min() > 1.0 and np.abs(of_svrg[:2]).max() < 1e-6
+    for rows in (slice(10, 50), slice(50, 150), slice(150, None)):
+        assert 0.2 < np.median(of_plain[rows]) < 1.5
+        assert np.median(of_svrg[rows]) < np.median(of_plain[rows])
+
+
+def test_a_plain_step_on_all_rows_is_a_gradient_step():
+    """Against a finite difference of the ELBO, in the coordinates of `place`, of six rows."""
+    batch = series(1, 2, 6)
+    settings = bayes_linear.Settings(beta_p=0.1, window=10)
+    x, y = batch.inputs[0, :, 0], batch.targets[0]
+    prior = bayes_linear._prior(settings, 2)
+    q = np.array([2.0, 3.0, 0.4, -0.2, 0.5, 0.0, 0.1, 0.4])
+    value, width = np.empty(2), 1e-5
+    expected = np.zeros(len(q))
+    for i in range(len(q)):
+        for side, sign in enumerate((1, -1)):
+            z, point = np.zeros(len(q)), q.copy()
+            z[i] = sign * width
+            beta_posterior.place(z, q, 2, point)
+            work = np.empty(beta_posterior.work_size(1, 2))
+            value[side] = beta_posterior.elbo(
+                point, prior, 0.1, x, y, np.empty(len(q)), work
+            )
+        expected[i] = (value[0] - value[1]) / (2 * width) / len(y)
+    expected[5] = 0.0  # above the diagonal
+    moved, place = q.copy(), q.copy()
+    svrg.plain_step(np.zeros(1), moved, prior, 0.1, x, y)
+    beta_posterior.place(np.clip(expected, -1, 1), q, 2, place)
+    assert moved == pytest.approx(place, abs=1e-6)
+
+
+@pytest.mark.parametrize("optimiser", ["svrg", "sgd"])
+def test_the_seeds_alone_decide_what_is_drawn(optimiser):
     batch = series(1, 1, 60)
-    settings = {"beta_p": 0.1, "window": 40, "optimiser": "svrg"}
+    settings = {"beta_p": 0.1, "window": 40, "optimiser": optimiser}
     one, two, other = (run(batch, key, **settings)[-1] for key in (1, 1, 2))
     assert all(np.array_equal(one[name], two[name]) for name in one)
     assert not np.array_equal(one["fit"], other["fit"])
 
 
 def test_draws_are_different_rows_all_equally_often():
-    own, counts = np.zeros(svrg.size(1)), np.zeros(20)
+    random, counts = np.zeros(1), np.zeros(20)
     for _ in range(4000):
-        rows = svrg._drawn(own, 20, 10)
+        rows = svrg._drawn(random, 20, 10)
         assert len(set(rows)) == 10 and rows.min() >= 0
         counts[rows] += 1
     # A row's count is binomial(4000, 1/2): five standard deviations.

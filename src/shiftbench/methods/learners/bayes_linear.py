@@ -9,7 +9,7 @@ intercept as the last regressor.
 
 With beta_p > 0 the parameters have the beta-divergence posterior. It is approximated by the best
 normal-inverse-gamma (`posteriors/beta_posterior.py`), refitted after every row to the last `window`
-rows, or tracked by the paper's SVRG (`posteriors/svrg.py`). The conjugate posterior of all rows is
+rows, or tracked by the paper's SVRG or plain stochastic gradients (`posteriors/svrg.py`). The conjugate posterior of all rows is
 kept as a second starting point. With beta_rlm > 0 the log evidence is the beta-divergence score of
 the prediction (Eq. 8), which makes run lengths robust; with 0 it is the log density.
 
@@ -20,7 +20,8 @@ prior after every row.
 
 State, all [S, H, ...]: model; count of rows; a, b, mean [p], root [p, p] of the conjugate
 posterior, with Sigma = root root'. With beta_p also fit [2 + p + p p] (a, b, mean, root), window_x
-[window, d, p], window_y [window, d]; with SVRG also svrg [3 (2 + p + p p) + 3].
+[window, d, p], window_y [window, d]; with SVRG also svrg [3 (2 + p + p p) + 3], with plain
+stochastic gradients sgd [1].
 Info: log_evidence [S, H] in nats.
 """
 
@@ -86,8 +87,9 @@ class Settings:
     Fig. 1B, 300 on air pollution)."""
     tolerance: Annotated[float, Gt(0)] = 0.001
     """Largest gradient entry at which a fit ends, in units of the posterior's widths."""
-    optimiser: Literal["full", "svrg"] = "full"
-    """Update of the beta posterior after a row: a full fit, or the paper's SVRG steps."""
+    optimiser: Literal["full", "svrg", "sgd"] = "full"
+    """Update of the beta posterior after a row: a full fit, the paper's SVRG steps, or plain
+    stochastic gradients."""
 
 
 def build(settings: Settings, problem: Problem, model: None = None) -> RobustLearner:
@@ -129,8 +131,8 @@ def build(settings: Settings, problem: Problem, model: None = None) -> RobustLea
         scale=lambda state: (state["a"], state["b"]),
         with_scale=_with_scale,
     )
-    # SVRG draws from seeds of the task in which a segment starts.
-    return replace(learner, block=None) if "svrg" in layout else learner
+    # Stochastic gradients draw from seeds of the task in which a segment starts.
+    return replace(learner, block=None) if settings.optimiser in layout else learner
 
 
 def _initial(
@@ -149,8 +151,10 @@ def _initial(
     if "fit" in layout:
         fit = np.concatenate([_prior(settings, p)[: 2 + p], root.ravel()])
         state["fit"] = np.tile(fit, (*size, 1))
-    if "svrg" in layout:
-        state["svrg"][..., -2] = seeding.fold_each(seeds, "svrg")[:, :1].view(np.uint32)
+    for optimiser, place in (("svrg", -2), ("sgd", 0)):
+        if optimiser in layout:
+            random = seeding.fold_each(seeds, optimiser)[:, :1].view(np.uint32)
+            state[optimiser][..., place] = random
     return state
 
 
@@ -222,6 +226,8 @@ def _layout(d: int, p: int, window: int, settings: Settings) -> dict[str, tuple[
         layout |= {"fit": (2 + p + p * p,), "window_x": (window, d, p), "window_y": (window, d)}
         if settings.optimiser == "svrg":
             layout["svrg"] = (svrg.size(p),)
+        elif settings.optimiser == "sgd":
+            layout["sgd"] = (1,)
     return layout
 
 
@@ -239,14 +245,17 @@ def _refit(numbers, design, y, constants, d, p):
     window_x = numbers[start : start + window * d * p].reshape(window, d, p)
     end = start + window * d * (p + 1)
     window_y = numbers[start + window * d * p : end].reshape(window, d)
-    svrg_state = numbers[end:]
+    own = numbers[end:]
     slot = int(numbers[1] - 1) % window
     window_x[slot], window_y[slot] = design.reshape(d, p), y
     rows = min(int(numbers[1]), window)
     prior, tolerance = constants[6:], constants[5]
     x, targets = window_x[:rows], window_y[:rows]
-    if len(svrg_state) and not svrg.wants_optimum(svrg_state, rows, window):
-        svrg.step(svrg_state, fit, prior, beta, x, targets, window)
+    if len(own) == 1:
+        svrg.plain_step(own, fit, prior, beta, x, targets)
+        return
+    if len(own) and not svrg.wants_optimum(own, rows, window):
+        svrg.step(own, fit, prior, beta, x, targets, window)
         return
     if numbers[1] <= RESTARTS:
         conjugate, gradient = numbers[2 : 4 + p + p * p], np.empty(len(fit))
@@ -256,8 +265,8 @@ def _refit(numbers, design, y, constants, d, p):
         if elbo > elbo_of_fit:
             fit[:] = conjugate
     beta_posterior.fit(fit, prior, beta, x, targets, tolerance, np.int64(200))
-    if len(svrg_state):
-        svrg.step(svrg_state, fit, prior, beta, x, targets, window)
+    if len(own):
+        svrg.step(own, fit, prior, beta, x, targets, window)
 
 
 @njit(cache=True, error_model="numpy")

@@ -20,6 +20,9 @@ short of the best, not 0.7. The script has no optimum before row 10; here the fi
 `own`, the state of a posterior besides its q, holds `size(p)` numbers: anchor, z and g_anchor
 [2 + p + p p], rows until the next anchor, state of the generator (an integer below 2^32), rows at
 the anchor.
+
+`plain_step` is the plain stochastic gradient that the paper compares with in words: the same step
+and batch, no anchor and no optimum, in coordinates around the current point.
 """
 
 from __future__ import annotations
@@ -50,21 +53,25 @@ def wants_optimum(own, rows, window):
 def step(own, q, prior, beta, x, y, window):
     """Move q in place after a row; x [n, d, p], y [n, d] are the rows of the window."""
     k, n = len(q), len(y)
-    anchor, z, of_anchor = own[:k], own[k : 2 * k], own[2 * k : 3 * k]
+    anchor, z, of_anchor, random = own[:k], own[k : 2 * k], own[2 * k : 3 * k], own[-2:-1]
     if own[-3] <= 0:
         anchor[:], z[:] = q, 0.0
-        of_anchor[:] = _mean_gradient(own, q, z, prior, beta, x, y, np.int64(ANCHOR_BATCH))
+        of_anchor[:] = _mean_gradient(
+            random, anchor, q, z, prior, beta, x, y, np.int64(ANCHOR_BATCH)
+        )
         own[-1] = n
-        own[-3] = min(n, EVERY) if n < window else _geometric(own)
+        own[-3] = min(n, EVERY) if n < window else _geometric(random)
     before = own[-2]
-    new = _mean_gradient(own, q, z, prior, beta, x, y, np.int64(BATCH))
+    new = _mean_gradient(random, anchor, q, z, prior, beta, x, y, np.int64(BATCH))
     own[-2] = before  # so that both draw the same rows
-    old = _mean_gradient(own, anchor, np.zeros(k), prior, beta, x, y, np.int64(BATCH))
+    old = _mean_gradient(
+        random, anchor, anchor, np.zeros(k), prior, beta, x, y, np.int64(BATCH)
+    )
     # eta = 1 / n, in a bowl that is steeper than the anchor's by the ratio of their rows.
     move = (
         own[-1]
         / n**2
-        * (n * (new - old + of_anchor) + _prior_gradient(own, q, z, prior, beta, x, y))
+        * (n * (new - old + of_anchor) + _prior_gradient(anchor, q, z, prior, beta, x, y))
     )
     for i in range(k):
         z[i] += min(max(move[i], -1.0), 1.0)
@@ -73,39 +80,53 @@ def step(own, q, prior, beta, x, y, window):
 
 
 @njit(cache=True, error_model="numpy")
-def _mean_gradient(own, q, z, prior, beta, x, y, limit):
+def plain_step(random, q, prior, beta, x, y):
+    """Move q in place after a row, by a share 1 / n of Newton's step on at most BATCH random rows.
+
+    random: one number, the state of the generator. x [n, d, p], y [n, d]: rows of the window.
+    """
+    n, anchor, z = len(y), q.copy(), np.zeros(len(q))
+    mean = _mean_gradient(random, anchor, q, z, prior, beta, x, y, np.int64(BATCH))
+    move = mean + _prior_gradient(anchor, q, z, prior, beta, x, y) / n
+    for i in range(len(q)):
+        z[i] = min(max(move[i], -1.0), 1.0)
+    beta_posterior.place(z, anchor, x.shape[2], q)
+
+
+@njit(cache=True, error_model="numpy")
+def _mean_gradient(random, anchor, q, z, prior, beta, x, y, limit):
     """Return the mean gradient in z of the ELBO without KL, over at most `limit` random rows."""
     n = len(y)
     count = min(n, limit)
-    rows = np.arange(n) if count == n else _drawn(own, n, count)
-    gradient = _elbo_gradient(own, q, z, prior, beta, x[rows], y[rows])
-    return (gradient - _prior_gradient(own, q, z, prior, beta, x, y)) / count
+    rows = np.arange(n) if count == n else _drawn(random, n, count)
+    gradient = _elbo_gradient(anchor, q, z, prior, beta, x[rows], y[rows])
+    return (gradient - _prior_gradient(anchor, q, z, prior, beta, x, y)) / count
 
 
 @njit(cache=True, error_model="numpy")
-def _prior_gradient(own, q, z, prior, beta, x, y):
+def _prior_gradient(anchor, q, z, prior, beta, x, y):
     """Return the gradient in z of -KL, the ELBO of no rows."""
-    return _elbo_gradient(own, q, z, prior, beta, x[:0], y[:0])
+    return _elbo_gradient(anchor, q, z, prior, beta, x[:0], y[:0])
 
 
 @njit(cache=True, error_model="numpy")
-def _elbo_gradient(own, q, z, prior, beta, x, y):
+def _elbo_gradient(anchor, q, z, prior, beta, x, y):
     """Return the gradient in z of the ELBO."""
     d, p = x.shape[1], x.shape[2]
     gradient, of_z = np.empty(len(q)), np.empty(len(q))
     work = np.empty(beta_posterior.work_size(d, p))
     beta_posterior.elbo(q, prior, beta, x, y, gradient, work)
-    beta_posterior.pull(z, own[: len(q)], p, q, gradient, of_z)
+    beta_posterior.pull(z, anchor, p, q, gradient, of_z)
     return of_z
 
 
 @njit(cache=True)
-def _drawn(own, n, count):
+def _drawn(random, n, count):
     """Return `count` different random numbers below n (R. Floyd's algorithm)."""
     drawn = np.empty(count, np.int64)
     for i in range(count):
         top = n - count + i
-        number = int(_uniform(own) * (top + 1))
+        number = int(_uniform(random) * (top + 1))
         for j in range(i):
             if drawn[j] == number:
                 number = top
@@ -114,15 +135,15 @@ def _drawn(own, n, count):
 
 
 @njit(cache=True)
-def _geometric(own):
+def _geometric(random):
     """Return the number of trials up to the first success, of probability B* / (B* + b*)."""
     failure = BATCH / (ANCHOR_BATCH + BATCH)
-    return 1 + math.floor(math.log(1.0 - _uniform(own)) / math.log(failure))
+    return 1 + math.floor(math.log(1.0 - _uniform(random)) / math.log(failure))
 
 
 @njit(cache=True)
-def _uniform(own):
+def _uniform(random):
     """Return the next number in [0, 1) of a linear congruential generator (Numerical Recipes)."""
-    number = (np.int64(own[-2]) * 1664525 + 1013904223) % 4294967296
-    own[-2] = number
+    number = (np.int64(random[0]) * 1664525 + 1013904223) % 4294967296
+    random[0] = number
     return number / 4294967296.0
