@@ -29,7 +29,8 @@ from shiftbench.data.text._corpora import UN_ARCHIVE
 from shiftbench.evaluation.scoring import crps
 from shiftbench.evaluation.scoring.marginals import Marginals
 from shiftbench.methods.combinators import run_length
-from shiftbench.methods.learners import bayes_linear, gaussian_mean
+from shiftbench.methods.learners import bayes_linear, gaussian_mean, student_t_linear
+from shiftbench.methods.online import conjugate_regression
 from shiftbench.methods.online.losses import CODES, Loss
 from shiftbench.methods.posteriors import normal_inverse_gamma
 from tests.data.text.word_counts import archive, speeches
@@ -54,10 +55,11 @@ def online(name: str) -> Iterable[np.ndarray]:
     return learnt(module.build(module.Settings(), CLASSES), batch)
 
 
-def linear(size: int, settings: bayes_linear.Settings, inside: bool = False):
-    """bayes-linear with `size` targets and regressors; inside of run-length if asked for."""
+def linear(size: int, settings: conjugate_regression.Prior, inside: bool = False):
+    """A regression with `size` targets and regressors; inside of run-length if asked for."""
     problem, random = Problem("regression", (1, size, size), size, 12, 1), np.random.default_rng(0)
-    learner = bayes_linear.build(settings, problem)
+    student = isinstance(settings, student_t_linear.Settings)
+    learner = (student_t_linear if student else bayes_linear).build(settings, problem)
     if inside:
         learner = run_length.build(run_length.Settings(keep=3), problem, learner)
     inputs, targets = random.normal(size=(2, 12, 1, size, size)), random.normal(size=(2, 12, size))
@@ -141,6 +143,7 @@ PARTS = {name: partial(online, name) for name in ("oga", "oga-el", "sva", "svb",
     "several targets": partial(linear, 2, ROBUST),
     "svrg": partial(linear, 1, bayes_linear.Settings(beta_p=0.1, window=8, optimiser="svrg")),
     "sgd": partial(linear, 1, bayes_linear.Settings(beta_p=0.1, window=8, optimiser="sgd")),
+    "student-t errors": partial(linear, 1, student_t_linear.Settings(beta_rlm=0.1)),
     "run-length": partial(linear, 1, bayes_linear.Settings(), inside=True),
     "rows": partial(block, "gaussian-mean", None),
     "rows of a chart": partial(block, "control-chart", None),

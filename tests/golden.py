@@ -78,9 +78,7 @@ RUNS |= {
     "settings/bayes-linear-svrg": partial(
         PARTS.learner, "bayes-linear", optimiser="svrg", **ROBUST
     ),
-    "settings/bayes-linear-sgd": partial(
-        PARTS.learner, "bayes-linear", optimiser="sgd", **ROBUST
-    ),
+    "settings/bayes-linear-sgd": partial(PARTS.learner, "bayes-linear", optimiser="sgd", **ROBUST),
     "settings/control-chart-shiryaev-roberts": partial(
         PARTS.learner, "control-chart", statistic="shiryaev-roberts", detects="coefficient", first=9
     ),
@@ -109,6 +107,7 @@ RUNS |= {
     "settings/beam-learnt-in-turn": partial(
         PARTS.combined, "beam", prior_tasks=2.0, fits="sequential"
     ),
+    "settings/student-t-linear-robust": partial(PARTS.learner, "student-t-linear", beta_rlm=0.1),
     "settings/sva-hinge": partial(of_two_classes, "sva"),
     "settings/svb-hinge": partial(of_two_classes, "svb"),
     "settings/vogn-convnet": partial(of_images, "vogn", draws=2),

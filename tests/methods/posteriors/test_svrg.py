@@ -72,12 +72,12 @@ def test_plain_gradients_follow_at_a_distance():
     """As the paper says, they lose most at the start of a run, and more than SVRG later on."""
     batch = series(1, 1, 300)
     settings = {"beta_p": 0.1, "window": 150, "a0": 2.0, "b0": 2.0, "prior_variance": 10.0}
-    full, svrg_states, plain = (
+    full, tracked, plain = (
         run(batch, **settings, optimiser=name) for name in ("full", "svrg", "sgd")
     )
     best = np.array([elbo(one, **settings) for one in full])
     of_svrg, of_plain = (
-        best - np.array([elbo(one, **settings) for one in states]) for states in (svrg_states, plain)
+        best - np.array([elbo(one, **settings) for one in states]) for states in (tracked, plain)
     )
     assert of_plain[:2].min() > 1.0 and np.abs(of_svrg[:2]).max() < 1e-6
     for rows in (slice(10, 50), slice(50, 150), slice(150, None)):
@@ -100,9 +100,7 @@ def test_a_plain_step_on_all_rows_is_a_gradient_step():
             z[i] = sign * width
             beta_posterior.place(z, q, 2, point)
             work = np.empty(beta_posterior.work_size(1, 2))
-            value[side] = beta_posterior.elbo(
-                point, prior, 0.1, x, y, np.empty(len(q)), work
-            )
+            value[side] = beta_posterior.elbo(point, prior, 0.1, x, y, np.empty(len(q)), work)
         expected[i] = (value[0] - value[1]) / (2 * width) / len(y)
     expected[5] = 0.0  # above the diagonal
     moved, place = q.copy(), q.copy()

@@ -9,9 +9,10 @@ intercept as the last regressor.
 
 With beta_p > 0 the parameters have the beta-divergence posterior. It is approximated by the best
 normal-inverse-gamma (`posteriors/beta_posterior.py`), refitted after every row to the last `window`
-rows, or tracked by the paper's SVRG or plain stochastic gradients (`posteriors/svrg.py`). The conjugate posterior of all rows is
-kept as a second starting point. With beta_rlm > 0 the log evidence is the beta-divergence score of
-the prediction (Eq. 8), which makes run lengths robust; with 0 it is the log density.
+rows, or tracked by the paper's SVRG or plain stochastic gradients (`posteriors/svrg.py`). The
+conjugate posterior of all rows is kept as a second starting point. With beta_rlm > 0 the log
+evidence is the beta-divergence score of the prediction (Eq. 8), which makes run lengths robust;
+with 0 it is the log density.
 
 The conjugate posterior can be broadened: its powers and their products with the prior stay in the
 family (`normal_inverse_gamma.broaden`). `diffuse` is refused, because its variance does not scale
@@ -28,7 +29,6 @@ Info: log_evidence [S, H] in nats.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Literal
@@ -39,8 +39,9 @@ from numba import cfunc, njit
 
 from shiftbench.core import seeds as seeding
 from shiftbench.core.facts import Facts
-from shiftbench.core.interface import Batch, Broadening, LearnerError, Problem, State
-from shiftbench.methods.online import row_values, rows
+from shiftbench.core.interface import Batch, Broadening, Problem, State
+from shiftbench.methods.online import conjugate_regression, rows
+from shiftbench.methods.online.conjugate_regression import Prior
 from shiftbench.methods.online.learnable_betas import RobustLearner
 from shiftbench.methods.online.rows import STEP, CompiledRows, borrowed
 from shiftbench.methods.posteriors import beta_posterior, normal_inverse_gamma, student_t, svrg
@@ -65,17 +66,7 @@ BETA_P = 3
 
 
 @dataclass(frozen=True)
-class Settings:
-    a0: Annotated[float, Gt(0)] = 1.0
-    """Shape of the prior of s2 (paper: 1 on the well-log, 3 in Fig. 1B, 1 on air pollution)."""
-    b0: Annotated[float, Gt(0)] = 1.0
-    """Scale of the prior of s2 (paper: on the raw well-log 1e7 if robust and 1e4 if standard, 5 in
-    Fig. 1B, 20 on air pollution)."""
-    prior_mean: float = 0.0
-    """Prior mean of every coefficient."""
-    prior_variance: Annotated[float, Gt(0)] = 1.0
-    """Prior variance of a coefficient in units of s2 (paper: 0.25 on the well-log, 100 in Fig. 1B,
-    20 on air pollution)."""
+class Settings(Prior):
     beta_p: Annotated[float, Ge(0)] = 0.0
     """Beta of the parameters; 0 gives the standard posterior (paper: 0.05 on the well-log, 0.2 in
     Fig. 1B, 0.005 on air pollution)."""
@@ -97,13 +88,13 @@ def build(settings: Settings, problem: Problem, model: None = None) -> RobustLea
 
     One target on features of input_shape (p - 1,) works too. Raises LearnerError for other inputs.
     """
-    models, d, p = _design_shape(problem)
+    models, d, p = conjugate_regression.design_shape("bayes-linear", problem)
     window = settings.window if settings.beta_p else 0
     layout = _layout(d, p, window, settings)
     sizes = [d, p, window, settings.beta_p, settings.beta_rlm, settings.tolerance]
     compiled = CompiledRows(
-        check=partial(_checked_rows, d=d),
-        features=_features,
+        check=partial(conjugate_regression.checked_rows, "bayes-linear", d),
+        features=conjugate_regression.features,
         pack=partial(rows.pack, layout),
         unpack=partial(rows.unpack, layout),
         step=_step,
@@ -128,29 +119,22 @@ def build(settings: Settings, problem: Problem, model: None = None) -> RobustLea
         beta_p=settings.beta_p,
         beta_rlm=settings.beta_rlm,
         observe_at=observe_at,
-        scale=lambda state: (state["a"], state["b"]),
-        with_scale=_with_scale,
+        scale=conjugate_regression.scale,
+        with_scale=conjugate_regression.with_scale,
     )
     # Stochastic gradients draw from seeds of the task in which a segment starts.
     return replace(learner, block=None) if settings.optimiser in layout else learner
 
 
 def _initial(
-    settings: Settings, layout: Mapping[str, tuple[int, ...]], models: int, seeds: np.ndarray
+    settings: Settings, layout: conjugate_regression.Layout, models: int, seeds: np.ndarray
 ) -> State:
     """Return the state [S, models, ...] before any row: the prior of every model."""
-    size, (p,) = (len(seeds), models), layout["mean"]
-    root = math.sqrt(settings.prior_variance) * np.eye(p)
-    state = {name: np.zeros((*size, *shape)) for name, shape in layout.items()} | {
-        "model": np.tile(np.arange(models, dtype=float), (len(seeds), 1)),
-        "a": np.full(size, settings.a0),
-        "b": np.full(size, settings.b0),
-        "mean": np.full((*size, p), settings.prior_mean),
-        "root": np.tile(root, (*size, 1, 1)),
-    }
+    state = conjugate_regression.initial(settings, layout, models, seeds)
     if "fit" in layout:
-        fit = np.concatenate([_prior(settings, p)[: 2 + p], root.ravel()])
-        state["fit"] = np.tile(fit, (*size, 1))
+        (p,) = layout["mean"]
+        fit = np.concatenate([_prior(settings, p)[: 2 + p], state["root"][0, 0].ravel()])
+        state["fit"] = np.tile(fit, (len(seeds), models, 1))
     for optimiser, place in (("svrg", -2), ("sgd", 0)):
         if optimiser in layout:
             random = seeding.fold_each(seeds, optimiser)[:, :1].view(np.uint32)
@@ -165,44 +149,6 @@ def _broadened(settings: Settings, state: State, broadening: Broadening) -> Stat
     a, b, mean, root = (state[name] for name in parameters)
     broad = normal_inverse_gamma.broaden(a, b, mean, root, broadening, prior)
     return state | dict(zip(parameters, broad, strict=True))
-
-
-def _with_scale(state: State, a: np.ndarray, b: np.ndarray) -> State:
-    """Replace a and b of the conjugate posterior; [S, 1] sets all hypotheses."""
-    return state | {k: np.broadcast_to(v, state[k].shape).copy() for k, v in (("a", a), ("b", b))}
-
-
-def _checked_rows(batch: Batch, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return designs [S, n, M d p] and targets [S, n, d] for compiled code, after checks."""
-    batch = batch._replace(inputs=_with_intercept(batch.inputs))
-    return row_values.checked("bayes-linear", batch, d)
-
-
-def _features(inputs: np.ndarray) -> np.ndarray:
-    """Return designs [S, n, M d p]."""
-    return _with_intercept(inputs).reshape(*inputs.shape[:2], -1)
-
-
-def _with_intercept(inputs: np.ndarray) -> np.ndarray:
-    """Turn features [S, n, p - 1] into designs [S, n, 1, 1, p]; leave designs unchanged."""
-    if inputs.ndim != 3:
-        return inputs
-    intercept = np.ones((*inputs.shape[:2], 1))
-    return np.concatenate([inputs, intercept], axis=2)[:, :, None, None]
-
-
-def _design_shape(problem: Problem) -> tuple[int, int, int]:
-    """Return (models, targets, regressors) of a design; LearnerError if inputs are no designs."""
-    shape = problem.input_shape
-    if problem.kind == "regression" and len(shape) == problem.n_outputs == 1:
-        return 1, 1, shape[0] + 1
-    if problem.kind != "regression" or len(shape) != 3 or shape[1] != problem.n_outputs:
-        raise LearnerError(
-            "bayes-linear: needs real targets and a design of shape (models, targets, regressors)"
-            " for each row, as the stream family series has, or one real target and features; the"
-            f" inputs here are {shape}"
-        )
-    return shape  # type: ignore[return-value]
 
 
 def _prior(settings: Settings, p: int) -> np.ndarray:
@@ -220,8 +166,7 @@ def _prior(settings: Settings, p: int) -> np.ndarray:
 
 def _layout(d: int, p: int, window: int, settings: Settings) -> dict[str, tuple[int, ...]]:
     """Return the shapes of the state's arrays, without seed and hypothesis, in packing order."""
-    layout: dict[str, tuple[int, ...]] = {"model": (), "count": (), "a": (), "b": ()}
-    layout |= {"mean": (p,), "root": (p, p)}
+    layout = conjugate_regression.layout(p)
     if settings.beta_p:
         layout |= {"fit": (2 + p + p * p,), "window_x": (window, d, p), "window_y": (window, d)}
         if settings.optimiser == "svrg":

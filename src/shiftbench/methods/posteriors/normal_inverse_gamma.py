@@ -33,7 +33,7 @@ def learn(x, y, scale, mean, root, work):
         error = y[j]
         for i in range(p):
             error -= x[j * p + i] * mean[i]
-        spread = _contract(root, x[j * p : j * p + p], v, gain)
+        spread = contract(root, x[j * p : j * p + p], v, gain)
         for i in range(p):
             mean[i] += gain[i] * (error / spread)
         log_det += math.log(scale * spread)
@@ -56,7 +56,7 @@ def learn_scalar(x, y, scale, mean, root):
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
-def _contract(root, x, v, gain):
+def contract(root, x, v, gain):
     """Set root to L C with C C' = I - v v' / s, C lower triangular; return s = 1 + v'v.
 
     Sets v [p] to L' x and gain [p] to L v. With s_k = 1 + v_k^2 + v_k+1^2 + ..., the squares of C's

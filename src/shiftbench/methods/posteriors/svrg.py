@@ -64,9 +64,7 @@ def step(own, q, prior, beta, x, y, window):
     before = own[-2]
     new = _mean_gradient(random, anchor, q, z, prior, beta, x, y, np.int64(BATCH))
     own[-2] = before  # so that both draw the same rows
-    old = _mean_gradient(
-        random, anchor, anchor, np.zeros(k), prior, beta, x, y, np.int64(BATCH)
-    )
+    old = _mean_gradient(random, anchor, anchor, np.zeros(k), prior, beta, x, y, np.int64(BATCH))
     # eta = 1 / n, in a bowl that is steeper than the anchor's by the ratio of their rows.
     move = (
         own[-1]
