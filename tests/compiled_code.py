@@ -29,7 +29,7 @@ from shiftbench.data.text._corpora import UN_ARCHIVE
 from shiftbench.evaluation.scoring import crps
 from shiftbench.evaluation.scoring.marginals import Marginals
 from shiftbench.methods.combinators import run_length
-from shiftbench.methods.learners import bayes_linear, gaussian_mean, student_t_linear
+from shiftbench.methods.learners import bayes_linear, gaussian_mean, robust_fpop, student_t_linear
 from shiftbench.methods.online import conjugate_regression
 from shiftbench.methods.online.losses import CODES, Loss
 from shiftbench.methods.posteriors import normal_inverse_gamma
@@ -126,6 +126,14 @@ def table() -> Iterable[np.ndarray]:
         return _count_store.counts(n_grams.build(settings, Path(folder)), 0, 1)
 
 
+def pruned() -> Iterable[np.ndarray]:
+    """R-FPOP segments a few values anew, and adds one."""
+    problem, random = Problem("regression", (0,), 1, 3, 3), np.random.default_rng(0)
+    learner = robust_fpop.build(robust_fpop.Settings(), problem)
+    batch = Batch(np.zeros((2, 3, 0)), random.normal(size=(2, 3, 1)), np.ones((2, 3), bool))
+    return [*learnt(learner, batch), *learner.predict(learner.init(KEY), batch.inputs, KEY)]
+
+
 def forecasts() -> Iterable[np.ndarray]:
     """CRPS and interval score of a mixture of Student's t and of one of normals."""
     centre, width = np.array([[[[0.0]], [[3.0]]]]), np.array([[[[1.0]], [[0.5]]]])
@@ -145,6 +153,7 @@ PARTS = {name: partial(online, name) for name in ("oga", "oga-el", "sva", "svb",
     "sgd": partial(linear, 1, bayes_linear.Settings(beta_p=0.1, window=8, optimiser="sgd")),
     "student-t errors": partial(linear, 1, student_t_linear.Settings(beta_rlm=0.1)),
     "run-length": partial(linear, 1, bayes_linear.Settings(), inside=True),
+    "pruning": pruned,
     "rows": partial(block, "gaussian-mean", None),
     "rows of a chart": partial(block, "control-chart", None),
     "rows of Page-Hinkley": partial(block, "page-hinkley", None),

@@ -252,6 +252,24 @@ def test_no_score_where_nothing_is_decided_or_known():
         assert metric.score(run.isel(seed=[]), stream()).shape == (0,)
 
 
+def test_the_segmentation_of_all_tasks_is_that_of_the_last_one():
+    """What was thought before does not count, nor a change in a warm-up before the first task."""
+    data = stream()
+    tasks = data.sizes["task"]
+    since = np.full((1, tasks, 5), -1.0)
+    since[0, :, 0] = 1
+    since[0, -1, :4] = [4, 30, tasks - 1, tasks + 2]
+    run_length = np.zeros_like(since)
+    weight = np.tile([0.0, *4 * [-np.inf]], (1, tasks, 1))
+    infos = {"run_length": run_length, "log_weight": weight, "map_log_joint": weight}
+    run = run_of(data, infos | {"rows_since_change": since})
+    (found,) = segmentation.changepoints(run)
+    assert found.tolist() == [tasks - 31, tasks - 5]
+    with pytest.raises(UserError, match="rows_per_task"):
+        run["info_run_length"] += tasks
+        segmentation.changepoints(run)
+
+
 def test_run_lengths_in_observations_are_refused_where_tasks_have_more_than_one():
     data = stream(rows_per_task=3)
     tasks = np.arange(data.sizes["task"])

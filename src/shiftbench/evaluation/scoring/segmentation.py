@@ -6,7 +6,8 @@ posterior (`log_weight`) and the joint probability of its best history (`map_log
 most probable segmentation is read backwards: the best slot of the last task gives the start of
 its segment, the best slot just before that the start of the one before, and so on
 (P. Fearnhead and Z. Liu, 2007). Learners that decide at each task, such as a beam, have it in
-their lineage.
+their lineage. A learner that segments all tasks so far (`methods/learners/robust_fpop.py`) gives
+the tasks since each changepoint (`rows_since_change`), of which the last ones count.
 
 The measures of agreement are those of TCPDBench (G. J. J. van den Burg and C. K. I. Williams,
 2020, arXiv:2003.06222). The truth is what annotators marked, on the values that they saw, or
@@ -42,6 +43,8 @@ def inferred(run: xr.Dataset) -> np.ndarray | None:
     """
     if beam_lineage.decides(run):
         return beam_lineage.shifts(run)
+    if "info_rows_since_change" in run:
+        return _of_last_task(run)
     return _backtracked(run) if "info_map_log_joint" in run else None
 
 
@@ -168,6 +171,18 @@ def _backtracked(run: xr.Dataset) -> np.ndarray:
             start -= 1 + lengths[start - 1]
             flags[start] = start > 0
     return starts
+
+
+def _of_last_task(run: xr.Dataset) -> np.ndarray:
+    """Read the changepoints [seed, task] bool of a segmentation of all tasks, of the last one."""
+    _refuse_rows(_info(run, "run_length"))
+    since = _info(run, "rows_since_change")[:, -1].astype(int)
+    flags = np.zeros((len(since), run.sizes["task"]), bool)
+    # The first task is none, nor is a change in the values of a warm-up before it.
+    found = (since >= 0) & (since < run.sizes["task"] - 1)
+    seed, slot = np.nonzero(found)
+    flags[seed, run.sizes["task"] - 1 - since[seed, slot]] = True
+    return flags
 
 
 def _refuse_rows(length: np.ndarray) -> None:
