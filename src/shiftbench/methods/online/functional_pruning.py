@@ -55,7 +55,7 @@ def add(pieces, count, y, number, threshold, penalty, work):
     """
     if number == 0:
         work[0] = np.array([EDGE, 0.0, 0.0, 0.0, 0.0])
-        capped = 1
+        capped = np.int64(1)
     else:
         capped = _cap(pieces, count, best(pieces, count).cost + penalty, number, work)
     return _with_loss(work, capped, y, threshold, pieces)
@@ -82,7 +82,7 @@ def _put(pieces, count, right, a, b, c, start):
 @njit(cache=True, error_model="numpy")
 def _cap(pieces, count, level, number, capped):
     """Set capped to min(pieces, level), where `level` is a segment that begins with this value."""
-    size, left = 0, -EDGE
+    size, left, new = np.int64(0), -EDGE, float(number)
     for i in range(count):
         right, a, b, c, start = pieces[i]
         low, high = left, right  # between these the piece is at most `level`
@@ -91,13 +91,13 @@ def _cap(pieces, count, level, number, capped):
             half = math.sqrt(max(square, 0.0)) / (2 * a)
             low, high = max(left, -0.5 * b / a - half), min(right, -0.5 * b / a + half)
         if low >= high or (a == 0 and c > level):
-            size = _put(capped, size, right, 0.0, 0.0, level, number)
+            size = _put(capped, size, right, 0.0, 0.0, level, new)
         else:
             if low > left:
-                size = _put(capped, size, low, 0.0, 0.0, level, number)
+                size = _put(capped, size, low, 0.0, 0.0, level, new)
             size = _put(capped, size, high, a, b, c, start)
             if high < right:
-                size = _put(capped, size, right, 0.0, 0.0, level, number)
+                size = _put(capped, size, right, 0.0, 0.0, level, new)
         left = right
     return size
 
@@ -105,7 +105,7 @@ def _cap(pieces, count, level, number, capped):
 @njit(cache=True, error_model="numpy")
 def _with_loss(pieces, count, y, threshold, total):
     """Set total to the pieces plus the loss of y; return the count of its pieces."""
-    size, left, square = 0, -EDGE, threshold * threshold
+    size, left, square = np.int64(0), -EDGE, threshold * threshold
     near, far = y - threshold, y + threshold
     for i in range(count):
         right, a, b, c, start = pieces[i]
@@ -141,7 +141,7 @@ def segment(values, threshold, penalty, starts):
     Sets starts [n] to the first value of the last segment of the best segmentation of each initial
     part. A start of -1 is returned where there is no room for the pieces.
     """
-    pieces, work, count = np.empty((PIECES, 5)), np.empty((PIECES, 5)), 0
+    pieces, work, count = np.empty((PIECES, 5)), np.empty((PIECES, 5)), np.int64(0)
     found = Best(0.0, 0.0, 0)
     for t in range(len(values)):
         count = add(pieces, count, values[t], t, threshold, penalty, work)
