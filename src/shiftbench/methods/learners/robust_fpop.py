@@ -43,6 +43,8 @@ class Settings:
     (Fearnhead and Rigaill: 2)."""
     keep: Annotated[int, Ge(1)] = 100
     """Largest number of changes that Info has room for."""
+    sd: Annotated[float, Gt(0)] = 1.0
+    """Predicted standard deviation of the first two values, a guess that has no other effect."""
 
 
 def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
@@ -59,7 +61,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
             "count": np.zeros(size, np.int64),
             "values": np.zeros((*size, problem.n_tasks * problem.n_train)),
             "level": np.zeros(size),
-            "scale": np.ones(size),
+            "scale": np.full(size, settings.sd),
         }
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Gaussian:
