@@ -55,6 +55,18 @@ def online(name: str) -> Iterable[np.ndarray]:
     return learnt(module.build(module.Settings(), CLASSES), batch)
 
 
+def network() -> Iterable[np.ndarray]:
+    """svb over a network, by draws."""
+    problem, random = Problem("regression", (3,), 1, 12, 1), np.random.default_rng(0)
+    module = components.load("learners", "svb")
+    learner = module.build(module.Settings(hidden=4, loss_draws=2), problem)
+    x, y = random.normal(size=(2, 12, 3)), random.normal(size=(2, 12, 1))
+    return [
+        *learnt(learner, Batch(x, y, np.ones((2, 12), bool))),
+        *learner.predict(learner.init(KEY), x, KEY),
+    ]
+
+
 def linear(size: int, settings: conjugate_regression.Prior, inside: bool = False):
     """A regression with `size` targets and regressors; inside of run-length if asked for."""
     problem, random = Problem("regression", (1, size, size), size, 12, 1), np.random.default_rng(0)
@@ -145,6 +157,7 @@ def forecasts() -> Iterable[np.ndarray]:
 
 
 PARTS = {name: partial(online, name) for name in ("oga", "oga-el", "sva", "svb", "ngvi")} | {
+    "network": network,
     "losses": losses,
     "forecasts": forecasts,
     "bayes-linear": partial(linear, 1, ROBUST),

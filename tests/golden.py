@@ -99,6 +99,11 @@ RUNS |= {
     "settings/sgld-draws": partial(PARTS.learner, "sgld", prior="draws"),
     "settings/skipgram-adam": partial(PARTS.learner, "skipgram", method="adam", steps=20),
     "settings/skipgram-correlated": partial(PARTS.learner, "skipgram", intraclass_correlation=0.1),
+    **{
+        f"settings/{name}-network": partial(PARTS.learner, name, hidden=8, loss_draws=4)
+        for name in ("oga-el", "sva", "svb", "ngvi")
+    },
+    "settings/oga-network": partial(PARTS.learner, "oga", hidden=8),
     "settings/mfvi-cold": partial(PARTS.learner, "mfvi", kl_weight=0.1, start="means"),
     "settings/mfvi-tweaked": partial(
         PARTS.learner, "mfvi", family="truncated", optimiser="amsgrad", held_back=0.25

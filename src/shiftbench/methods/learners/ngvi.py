@@ -9,8 +9,9 @@ P = 1 / sd^2
 b is the forgetting towards the prior, rho the step of the loss (b eta in the paper). The slides
 omit the prior and have a wrong sign. The paper says "eta_t = 1" and gives no b; rho = 1 without
 forgetting is the best choice on its toy data. No regret bound exists, because the loss is not
-convex in these parameters. The expected losses here have grad_sd >= 0, so P stays positive. Knows:
-the loss.
+convex in these parameters. Expected losses in closed form have grad_sd >= 0. An estimate by draws
+may be negative, g in place of rho grad_sd / sd; then P <- P + g + g^2 / (2 P), a retraction (Lin,
+Schmidt and Khan 2020) that keeps P positive. Knows: the loss.
 
 State and Info: see `methods/online/linear.py`.
 """
@@ -18,43 +19,45 @@ State and Info: see `methods/online/linear.py`.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
-from annotated_types import Ge, Gt, Interval
+from annotated_types import Gt, Interval
 from numba import cfunc
 
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Learner, Problem
-from shiftbench.methods.online import linear
+from shiftbench.methods.online import linear, network
+from shiftbench.methods.online.settings import DRAWN, GaussianSettings, lacks_draws
 
 FACTS = Facts(
     takes={"two-classes": "score", "number": "score"},
-    offers=("broaden", "log_evidence", "loss"),
+    offers={"broaden": {"loss_draws": (0,)}, "log_evidence": True, "loss": {"loss_draws": (0,)}},
     refuses={"number": {"loss": ("hinge",)}, "two-classes": {"loss": ("squared", "absolute")}},
 )
 
 
 @dataclass(frozen=True)
-class Settings:
-    loss: Literal["auto", "hinge", "squared", "absolute"] = "auto"
-    """Loss of a row; auto: hinge for two classes, squared for one real target."""
+class Settings(GaussianSettings):
     rho: Annotated[float, Gt(0)] = 1.0
     """Step size rho of the loss."""
     forgetting: Annotated[float, Interval(ge=0, lt=1)] = 0.0
     """Weight b of the prior in each step."""
-    prior_sd: Annotated[float, Gt(0)] = 1.0
-    """Standard deviation s of the prior N(0, s^2 I); start value of sd."""
-    bound: Annotated[float, Gt(0)] = 20.0
-    """Half width of the box [-bound, bound]^d that the mean is projected to (paper: 20)."""
-    ridge: Annotated[float, Ge(0)] = 0.0
-    """Factor H of H / 2 |theta|^2, which is added to every loss and makes it H-strongly convex."""
+
+
+def unsupported(settings: Settings) -> Iterator[str]:
+    """Yield each reason why these settings exclude each other, with its remedy."""
+    if lacks_draws(settings):
+        yield DRAWN
+    if settings.hidden and settings.forgetting:
+        yield "forgetting moves a network to 0, where it has no gradients; set forgetting: 0"
 
 
 def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
-    """Build NGVI for a linear predictor; LearnerError if loss and targets do not fit."""
+    """Build NGVI for a linear predictor or a network; LearnerError if the loss does not fit."""
     constants = [settings.forgetting, settings.rho, settings.prior_sd**-2]
-    return linear.learner("ngvi", settings, problem, _update, constants)
+    return network.learner("ngvi", settings, problem, _update, constants, draws=settings.loss_draws)
 
 
 @cfunc(linear.UPDATE, cache=True)
@@ -62,6 +65,9 @@ def _update(mean, sd, extra, gradient, curvature, t, settings):
     """Take one natural-gradient step, in place; see `linear.UPDATE` for the arguments."""
     b, rho, prior = settings
     for j in range(mean.size):
-        precision = (1 - b) / (sd[j] * sd[j]) + b * prior + rho * curvature[j]
+        kept, step = (1 - b) / (sd[j] * sd[j]) + b * prior, rho * curvature[j]
+        precision = kept + step
+        if step < 0:
+            precision += 0.5 * step * step / kept
         mean[j] -= (b * prior * mean[j] + rho * gradient[j]) / precision
         sd[j] = 1 / math.sqrt(precision)

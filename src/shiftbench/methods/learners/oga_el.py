@@ -5,50 +5,50 @@ units of the prior:
 
     m <- m - eta s^2 grad_m,    sd <- sd - eta s^2 grad_sd,    projected to the box and sd >= 0.
 
-The paper's upper bound of sd, 1, never binds: the losses are convex, so sd only falls. Knows: the
-loss and, for the default step size, the number of tasks.
+The paper's upper bound of sd, 1, never binds where losses are convex, so that sd only falls. Knows:
+the loss and, for the default step size, the number of tasks.
 
 State and Info: see `methods/online/linear.py`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
-from annotated_types import Ge, Gt
+from annotated_types import Ge
 from numba import cfunc
 
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Learner, Problem
-from shiftbench.methods.online import linear
+from shiftbench.methods.online import linear, network
+from shiftbench.methods.online.settings import DRAWN, GaussianSettings, lacks_draws
 
 FACTS = Facts(
     takes={"two-classes": "score", "number": "score"},
-    offers=("broaden", "log_evidence", "loss"),
+    offers={"broaden": {"loss_draws": (0,)}, "log_evidence": True, "loss": {"loss_draws": (0,)}},
     refuses={"number": {"loss": ("hinge",)}, "two-classes": {"loss": ("squared", "absolute")}},
-    theorem="gradient of the expected loss",
+    theorem={"gradient of the expected loss": {"loss_draws": (0,)}},
 )
 
 
 @dataclass(frozen=True)
-class Settings:
-    loss: Literal["auto", "hinge", "squared", "absolute"] = "auto"
-    """Loss of a row; auto: hinge for two classes, squared for one real target."""
+class Settings(GaussianSettings):
     step_size: Annotated[float, Ge(0)] = 0.0
     """Step size eta; 0 stands for the paper's 1 / sqrt(T), with T the number of tasks."""
-    prior_sd: Annotated[float, Gt(0)] = 1.0
-    """Standard deviation s of the prior N(0, s^2 I); start value of sd."""
-    bound: Annotated[float, Gt(0)] = 20.0
-    """Half width of the box [-bound, bound]^d that the mean is projected to (paper: 20)."""
-    ridge: Annotated[float, Ge(0)] = 0.0
-    """Factor H of H / 2 |theta|^2, which is added to every loss and makes it H-strongly convex."""
+
+
+def unsupported(settings: Settings) -> Iterator[str]:
+    """Yield each reason why these settings exclude each other, with its remedy."""
+    if lacks_draws(settings):
+        yield DRAWN
 
 
 def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
-    """Build OGA-EL for a linear predictor; LearnerError if loss and targets do not fit."""
+    """Build OGA-EL for a linear predictor or a network; LearnerError if the loss does not fit."""
     eta = (settings.step_size or problem.n_tasks**-0.5) * settings.prior_sd**2
-    return linear.learner("oga-el", settings, problem, _update, [eta])
+    return network.learner("oga-el", settings, problem, _update, [eta], draws=settings.loss_draws)
 
 
 @cfunc(linear.UPDATE, cache=True)

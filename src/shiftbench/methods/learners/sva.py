@@ -14,42 +14,44 @@ State: also gradient_sum [S, H, d], G. Otherwise State and Info: see `methods/on
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
-from annotated_types import Ge, Gt
+from annotated_types import Ge
 from numba import cfunc
 
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Learner, Problem
-from shiftbench.methods.online import linear
+from shiftbench.methods.online import linear, network
+from shiftbench.methods.online.settings import DRAWN, GaussianSettings, lacks_draws
 
 FACTS = Facts(
     takes={"two-classes": "score", "number": "score"},
-    offers=("broaden", "log_evidence", "loss"),
+    offers={"broaden": {"loss_draws": (0,)}, "log_evidence": True, "loss": {"loss_draws": (0,)}},
     refuses={"number": {"loss": ("hinge",)}, "two-classes": {"loss": ("squared", "absolute")}},
-    theorem="1",
+    theorem={"1": {"loss_draws": (0,)}},
 )
 
 
 @dataclass(frozen=True)
-class Settings:
-    loss: Literal["auto", "hinge", "squared", "absolute"] = "auto"
-    """Loss of a row; auto: hinge for two classes, squared for one real target."""
+class Settings(GaussianSettings):
     step_size: Annotated[float, Ge(0)] = 0.0
     """Step size eta; 0 stands for the paper's 1 / sqrt(T), with T the number of tasks."""
-    prior_sd: Annotated[float, Gt(0)] = 1.0
-    """Standard deviation s of the prior N(0, s^2 I); start value of sd."""
-    bound: Annotated[float, Gt(0)] = 20.0
-    """Half width of the box [-bound, bound]^d that the mean is projected to (paper: 20)."""
-    ridge: Annotated[float, Ge(0)] = 0.0
-    """Factor H of H / 2 |theta|^2, which is added to every loss and makes it H-strongly convex."""
+
+
+def unsupported(settings: Settings) -> Iterator[str]:
+    """Yield each reason why these settings exclude each other, with its remedy."""
+    if lacks_draws(settings):
+        yield DRAWN
 
 
 def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
-    """Build SVA for a linear predictor; LearnerError if loss and targets do not fit."""
+    """Build SVA for a linear predictor or a network; LearnerError if the loss does not fit."""
     eta, s = settings.step_size or problem.n_tasks**-0.5, settings.prior_sd
-    return linear.learner("sva", settings, problem, _update, [eta, s], extra="gradient_sum")
+    return network.learner(
+        "sva", settings, problem, _update, [eta, s], "gradient_sum", draws=settings.loss_draws
+    )
 
 
 @cfunc(linear.UPDATE, cache=True)

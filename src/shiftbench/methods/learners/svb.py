@@ -18,47 +18,45 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from annotated_types import Ge, Gt
+from annotated_types import Gt
 from numba import cfunc
 
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Learner, LearnerError, Problem
-from shiftbench.methods.online import linear
+from shiftbench.methods.online import linear, network
+from shiftbench.methods.online.settings import DRAWN, GaussianSettings, lacks_draws
 
 FACTS = Facts(
     takes={"two-classes": "score", "number": "score"},
-    offers=("broaden", "log_evidence", "loss"),
+    offers={"broaden": {"loss_draws": (0,)}, "log_evidence": True, "loss": {"loss_draws": (0,)}},
     refuses={"number": {"loss": ("hinge",)}, "two-classes": {"loss": ("squared", "absolute")}},
-    theorem={"2": {"schedule": ("scaled",)}, "2, strongly convex": {"schedule": ("linear",)}},
+    theorem={
+        "2": {"schedule": ("scaled",), "loss_draws": (0,)},
+        "2, strongly convex": {"schedule": ("linear",), "loss_draws": (0,)},
+    },
 )
 
 
 @dataclass(frozen=True)
-class Settings:
-    loss: Literal["auto", "hinge", "squared", "absolute"] = "auto"
-    """Loss of a row; auto: hinge for two classes, squared for one real target."""
+class Settings(GaussianSettings):
     schedule: Literal["scaled", "linear", "constant"] = "scaled"
     """Step size eta_t. scaled: the paper's c / (sd^2 sqrt(t)); linear: its 2 / (H t sd^2) for
     H-strongly convex losses (H = ridge); constant: c, so that steps grow with sd and a broadened
     posterior learns faster."""
     step_size: Annotated[float, Gt(0)] = 1.0
     """Factor c of the schedule; no effect under linear (paper: 1)."""
-    prior_sd: Annotated[float, Gt(0)] = 1.0
-    """Standard deviation s of the prior N(0, s^2 I); start value of sd."""
-    bound: Annotated[float, Gt(0)] = 20.0
-    """Half width of the box [-bound, bound]^d that the mean is projected to (paper: 20)."""
-    ridge: Annotated[float, Ge(0)] = 0.0
-    """Factor H of H / 2 |theta|^2, which is added to every loss and makes it H-strongly convex."""
 
 
 def unsupported(settings: Settings) -> Iterator[str]:
     """Yield each reason why these settings exclude each other, with its remedy."""
+    if lacks_draws(settings):
+        yield DRAWN
     if settings.schedule == "linear" and settings.ridge == 0:
         yield "the schedule linear divides by ridge; set ridge above 0"
 
 
 def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
-    """Build SVB for a linear predictor.
+    """Build SVB for a linear predictor or a network.
 
     Raises LearnerError if loss and targets do not fit, or if schedule is linear without ridge.
     """
@@ -67,7 +65,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> Learner:
     scale = 2 / settings.ridge if settings.schedule == "linear" else settings.step_size
     power = {"scaled": 0.5, "linear": 1.0, "constant": 0.0}[settings.schedule]
     constants = [scale, power, settings.schedule == "constant"]
-    return linear.learner("svb", settings, problem, _update, constants)
+    return network.learner("svb", settings, problem, _update, constants, draws=settings.loss_draws)
 
 
 @cfunc(linear.UPDATE, cache=True)

@@ -2,10 +2,8 @@
 
 A row (x, y) has the loss l(y, <theta, x>), plus ridge / 2 |theta|^2 if ridge is set. The learner
 predicts with the mean m of q = N(m, diag(sd^2)), gets the gradients of the loss or of its
-expectation under q, and updates q. Source: the set-up of cherief2019online. Common settings:
-
-loss: `auto` is hinge for two classes (labels 0 and 1 mean -1 and +1), squared for a real target.
-bound: m is kept in [-bound, bound]^d.
+expectation under q, and updates q. Labels 0 and 1 mean -1 and +1. Source: the set-up of
+cherief2019online. `network.py` has the same for a network, and for expectations by draws.
 
 State: mean, sd [S, H, d]; step [S, H], the number of rows seen; an array of the learner, if any.
 Info, [S, H], sums over the rows of the batch, for the posterior before it saw the row: loss at m;
@@ -19,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, Protocol
+from typing import Any
 
 import numpy as np
 from numba import cfunc, njit, types
@@ -28,20 +26,7 @@ from shiftbench.core.interface import Batch, Broadening, Info, LearnerError, Pro
 from shiftbench.methods.online import losses, row_functions, rows
 from shiftbench.methods.online.row_functions import ROW, STEP
 from shiftbench.methods.online.rows import CompiledRows, RowLearner
-
-
-class CommonSettings(Protocol):
-    """The settings that every online learner has."""
-
-    @property
-    def loss(self) -> Literal["auto", "hinge", "squared", "absolute"]: ...
-    @property
-    def prior_sd(self) -> float: ...
-    @property
-    def bound(self) -> float: ...
-    @property
-    def ridge(self) -> float: ...
-
+from shiftbench.methods.online.settings import CommonSettings
 
 UPDATE = types.void(ROW, ROW, ROW, ROW, ROW, types.float64, ROW)
 """Type of a compiled update (mean, sd, extra, gradient, curvature, t, settings) of a row.
@@ -81,15 +66,14 @@ def learner(
     """
     code = losses.CODES[loss_kind(name, settings.loss, problem)]
     d = int(np.prod(problem.input_shape))
-    layout: dict[str, tuple[int, ...]] = {"mean": (d,), "sd": (d,), "step": ()}
-    layout |= {extra: (d,)} if extra else {}
+    layout = state_layout(d, extra)
     size = 2 * d + 1 + (d if extra else 0)
     common = [update.address, code, settings.ridge, settings.bound, settings.prior_sd]
     compiled = CompiledRows(
         check=partial(_checked_rows, name, code),
         features=partial(features, name),
-        pack=partial(_pack, layout),
-        unpack=partial(_unpack, layout),
+        pack=partial(pack, layout),
+        unpack=partial(unpack, layout),
         step=_step,
         predict=_predict,
         predictive=rows.gaussian,
@@ -99,7 +83,7 @@ def learner(
         broaden=_broaden,
         sums=len(INFO),
         kept=(size, size + len(INFO)),
-        info=_info,
+        info=info_of,
     )
 
     def init(seeds: np.ndarray) -> State:
@@ -132,17 +116,25 @@ def loss_kind(name: str, loss: str, problem: Problem) -> losses.Kind:
     return loss  # type: ignore[return-value]
 
 
-def _pack(layout: Mapping[str, tuple[int, ...]], state: State) -> np.ndarray:
+def state_layout(d: int, extra: str | None) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the state's arrays by name, without seed and hypothesis."""
+    layout: dict[str, tuple[int, ...]] = {"mean": (d,), "sd": (d,), "step": ()}
+    return layout | ({extra: (d,)} if extra else {})
+
+
+def pack(layout: Mapping[str, tuple[int, ...]], state: State) -> np.ndarray:
     """Return the state's numbers and the sums of INFO, [S, H, P]."""
     packed = rows.pack(layout, state)
     return np.concatenate([packed, np.zeros((*packed.shape[:2], len(INFO)))], axis=2)
 
 
-def _unpack(layout: Mapping[str, tuple[int, ...]], packed: np.ndarray) -> State:
+def unpack(layout: Mapping[str, tuple[int, ...]], packed: np.ndarray) -> State:
+    """Return the state, without the sums, of the array of `pack`."""
     return rows.unpack(layout, packed[..., : -len(INFO)])
 
 
-def _info(kept: np.ndarray, evidence: np.ndarray) -> Info:
+def info_of(kept: np.ndarray, evidence: np.ndarray) -> Info:
+    """Return the Info from the sums [..., H, N_SUMS] and minus the expected losses [..., H]."""
     info = {name: kept[..., j].copy() for j, name in enumerate(INFO)}
     return info | {"log_evidence": evidence}
 
@@ -161,10 +153,22 @@ def _gradients(code, ridge, x, y, mean, sd, gradient, curvature, sums):
         variance += (sd[j] * x[j]) ** 2
     tau = math.sqrt(variance)
     value, slope, curved = losses.under_gaussian(code, y, mu, tau)
-    squared = squared_sd = norm = norm_sd = 0.0
     for j in range(x.size):
         gradient[j] = slope * x[j]
         curvature[j] = curved * x[j] * x[j]
+    found = losses.at_point(code, y, mu)[0], value, tau
+    return recorded(ridge, mean, sd, gradient, curvature, found, sums)
+
+
+@njit(cache=True, error_model="numpy")
+def recorded(ridge, mean, sd, gradient, curvature, found, sums):
+    """Add the ridge to gradient and curvature, and INFO to the sums; return the expected loss.
+
+    found: loss at the mean, expected loss and standard deviation of the score, without the ridge.
+    """
+    at_mean, value, tau = found
+    squared = squared_sd = norm = norm_sd = 0.0
+    for j in range(mean.size):
         if ridge > 0:
             gradient[j] += ridge * mean[j]
             curvature[j] += ridge
@@ -172,7 +176,7 @@ def _gradients(code, ridge, x, y, mean, sd, gradient, curvature, sums):
         norm_sd += sd[j] ** 2
         squared += gradient[j] ** 2
         squared_sd += (curvature[j] * sd[j]) ** 2
-    sums[0] += losses.at_point(code, y, mu)[0] + 0.5 * ridge * norm
+    sums[0] += at_mean + 0.5 * ridge * norm
     expected = value + 0.5 * ridge * (norm + norm_sd)
     sums[1] += expected
     sums[2] += tau
@@ -180,6 +184,17 @@ def _gradients(code, ridge, x, y, mean, sd, gradient, curvature, sums):
     sums[4] += squared
     sums[5] += squared_sd
     return expected
+
+
+@njit(cache=True, error_model="numpy")
+def moved(update, bound, numbers, gradient, curvature, settings):
+    """Update the numbers of a hypothesis by the gradients of a row, in place."""
+    d, size = gradient.size, numbers.size - N_SUMS
+    mean, sd, extra = numbers[:d], numbers[d : 2 * d], numbers[2 * d + 1 : size]
+    numbers[2 * d] += 1
+    call_update(update, (mean, sd, extra, gradient, curvature, numbers[2 * d], settings))
+    for j in range(d):
+        mean[j] = min(max(mean[j], -bound), bound)
 
 
 @cfunc(STEP, cache=True, error_model="numpy")
@@ -191,15 +206,11 @@ def _step(numbers, x, y, constants, scratch, evidence):
     for h in range(len(numbers)):
         if not evidence[h] > -math.inf:
             continue
-        mean, sd, extra = numbers[h, :d], numbers[h, d : 2 * d], numbers[h, 2 * d + 1 : size]
         evidence[h] -= _gradients(
-            code, ridge, x, y[0], mean, sd, gradient, curvature, numbers[h, size:]
-        )
-        numbers[h, 2 * d] += 1
-        given = gradient, curvature, numbers[h, 2 * d], constants[N_COMMON:]
-        call_update(update, (mean, sd, extra, *given))
-        for j in range(d):
-            mean[j] = min(max(mean[j], -bound), bound)
+            code, ridge, x, y[0], numbers[h, :d], numbers[h, d : 2 * d], gradient, curvature,
+            numbers[h, size:],
+        )  # fmt: skip
+        moved(update, bound, numbers[h], gradient, curvature, constants[N_COMMON:])
 
 
 @cfunc(STEP, cache=True, error_model="numpy")
@@ -256,5 +267,7 @@ def targets(name: str, batch: Batch, code: int) -> np.ndarray:
 
 @njit(cache=True)
 def shrink(x: float) -> float:
-    """Return h(x) = sqrt(1 + x^2) - x, in (0, 1], for x >= 0, without cancellation."""
+    """Return h(x) = sqrt(1 + x^2) - x, without cancellation; 1 or less for x >= 0."""
+    if x < 0:  # only draws give an expected loss that falls with sd
+        return math.sqrt(1.0 + x * x) - x
     return 1 / (math.sqrt(1.0 + x * x) + x)
