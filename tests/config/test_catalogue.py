@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shiftbench.cli import main
-from shiftbench.config import bibliography, catalogue, config_file
+from shiftbench.config import bibliography, catalogue, components, config_file
 from shiftbench.config.composition import Composition
 from shiftbench.config.library import Library
 from shiftbench.config.schema import Config
@@ -51,6 +51,18 @@ def test_only_methods_whose_numbers_a_paper_prints_are_quoted():
         printed = [one for one in paper_numbers.tables() if (one.paper, one.table) == (work, table)]
         assert name in {row.method for one in printed for row in one.rows if row.quoted}, name
         assert f"quoted, not run: {text}" in catalogue.method(LIBRARY, name)
+
+
+def test_a_method_without_a_pipeline_is_missing_or_a_row_of_an_artefact():
+    rows = catalogue.methods(LIBRARY)
+    without = {name for name, one in LIBRARY.methods.items() if "pipeline" not in one.data}
+    shown = {name for name in without if components.artefacts_with_row(name)}
+    assert shown == {"best-fixed", "binning-words"}
+    lacking = [LIBRARY.methods[name].data for name in without - shown]
+    assert all(one.get("quoted") or one.get("missing") for one in lacking)
+    assert not any("yet" in rows[name] for name in shown)
+    text = catalogue.method(LIBRARY, "best-fixed")
+    assert "a row of average-cumulative-loss, regret-table, computed from all" in text
 
 
 @pytest.mark.parametrize("paper", [*PAPERS, "knoblauch2018robust"])

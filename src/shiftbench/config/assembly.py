@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from shiftbench.config import config_layers, grids
 from shiftbench.config.base_model import keys
+from shiftbench.config.components import artefacts_with_row
 from shiftbench.config.composition import Composition, FileIssue
 from shiftbench.config.config_layers import ConfigLayers
 from shiftbench.config.library import ANCHORS, Library, YamlValue
@@ -224,6 +225,11 @@ class _StudyAssembly:
             )
         if source.method is not None and (missing := source.method.get("missing")):
             return f'the method "{source.name}" cannot run yet: {missing.data}'
+        if artefacts := artefacts_with_row(source.name):
+            return (
+                f'the method "{source.name}" is no learner, but a row of'
+                f" {' and '.join(artefacts)}; add one of these to the artefacts"
+            )
         message = unknown("method", source.name, list(self.layers.methods))
         return f"{message}; or write a pipeline, as a list of components"
 

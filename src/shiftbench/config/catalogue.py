@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 
 from shiftbench.config import bibliography, components
@@ -34,6 +35,8 @@ def method(library: Library, name: str) -> str:
     entry = library.methods[name]
     lacks = _lacks(name, entry, _used_methods(library))
     lines = [*_head(name, entry.data["label"], entry), *([f" {lacks}"] if lacks else [])]
+    if artefacts := components.artefacts_with_row(name):
+        lines.append(f"  a row of {', '.join(artefacts)}, computed from all of a stream")
     origin = f"{entry.document.path.name}: {entry.data.get('origin', '')}".rstrip(": ")
     for kind, item in by_kind(entry.data.get("pipeline") or []):
         component, settings = one_component(item)
@@ -165,12 +168,20 @@ def _lacks(name: str, method: YamlValue, used: set[str]) -> str:
 
 
 def _used_methods(library: Library) -> set[str]:
-    """Return the methods that a study of the library names."""
+    """Return the methods that a study of the library names, or has as a row of an artefact."""
     files = [file for name in library.studies() if (file := library.study(name))]
     budgets = [one for file in files if (part := file.get("budgets")) for _, one in part.items()]
-    lists = [methods for part in (*files, *budgets) if (methods := part.get("methods"))]
+    parts = [*files, *budgets]
+    lists = [methods for part in parts if (methods := part.get("methods"))]
     entries = [entry for methods in lists for entry in methods.named()]
-    return {str(source.data) if (source := one.get("from")) else name for name, one in entries}
+    named = {str(source.data) if (source := one.get("from")) else name for name, one in entries}
+    shown = {str(one.data) for part in parts for one in _elements(part.get("artefacts"))}
+    known = shown & {*components.names("artefacts")}
+    return named.union(*(components.facts("artefacts", artefact).rows for artefact in known))
+
+
+def _elements(value: YamlValue | None) -> Iterator[YamlValue]:
+    return value.elements() if value else iter(())
 
 
 def _component(kind: str, component: Component, origins: dict[str, str]) -> list[str]:

@@ -217,6 +217,11 @@ def documented(tree: ast.Module, name: str) -> dict[str, tuple[str, str]]:
     return texts
 
 
+def artefacts_with_row(method: str) -> list[str]:
+    """Return the artefacts that compute a method without a pipeline, as a row or a line."""
+    return [name for name in names("artefacts") if method in facts("artefacts", name).rows]
+
+
 def defines(kind: str, name: str, function: str) -> bool:
     """Return whether the component's module has a function of this name, or imports it."""
     return any(function in standalone.bound(statement) for statement in _tree(kind, name).body)

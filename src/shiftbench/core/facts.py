@@ -59,6 +59,9 @@ class Facts:
     """Predictions that it can judge, of every method of the study [metrics, artefacts]."""
     uses: tuple[str, ...] = ()
     """Metrics that it is made from [metrics, artefacts]."""
+    rows: tuple[str, ...] = ()
+    """Methods without a pipeline that it has as rows or lines, computed from the truth of a stream
+    [artefacts]."""
     study: tuple[StudyKey, ...] = ()
     """Keys that the study needs for it; `predictions` is a value of the key `keeps` [metrics,
     artefacts]."""

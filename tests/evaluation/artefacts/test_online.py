@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from shiftbench.config.library import Library
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.artefacts import average_cumulative_loss, regret, regret_table
+from shiftbench.evaluation.scoring import hindsight
 from tests.evaluation.scoring import stores
 
 
@@ -72,10 +76,23 @@ def test_bounds_are_above_the_regrets_and_missing_where_no_theorem_is(study):
 def test_the_table_sets_the_papers_figure_beside_ours(study):
     table = regret_table.tabulate(study).set_index("learner")
     assert table.loc["oga", "paper"] == "0.107" and table.loc["sva", "paper"] == "0.247"
-    assert table["below_bound"].tolist() == ["3 of 3", "3 of 3", ""]
+    assert table["below_bound"].tolist() == ["3 of 3", "3 of 3", "", ""]
     assert float(table.loc["oga", "loss"].split()[0]) == pytest.approx(0.107, abs=0.01)
     assert np.isnan(table.loc["ngvi", "regret_bound"])
     assert "9 tasks in place of 100" in regret_table.caption(study)
+
+
+def test_the_best_fixed_predictor_is_the_last_row_of_a_stream(study, change):
+    table = regret_table.tabulate(study).set_index("learner")
+    best = table.loc[hindsight.LABEL]
+    # Of hinge loss on z-scored breast cancer, without intercept: .017 (an exact linear program).
+    assert best["loss"] == best["expected_loss"] == "0.017 [0.017, 0.017]"
+    assert best["regret"] == best["expected_regret"] == 0
+    assert np.isnan(best["regret_bound"])
+    assert "best fixed predictor in hindsight" in regret_table.caption(study)
+    assert hindsight.loss(change, "breast-cancer") is None
+    labels = Library(Path("config")).methods
+    assert labels["best-fixed"].data["label"] == hindsight.LABEL
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,13 @@ import pytest
 import xarray as xr
 
 from shiftbench.core.errors import UserError
-from shiftbench.evaluation.artefacts import _words, rate_distortion, word_changes, word_trajectories
+from shiftbench.evaluation.artefacts import (
+    _words,
+    rate_distortion,
+    rate_distortion_table,
+    word_changes,
+    word_trajectories,
+)
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.words import trajectories
 from tests.evaluation.scoring.words import word_stores
@@ -154,6 +160,25 @@ def test_binning_is_drawn_as_the_paper_has_it_and_as_it_is():
         a, b = rng.integers(0, length, (2, 200_000))
         assert rate == 22 / length and abs(error - np.abs(a - b).mean()) < 0.02
         assert lines["binning, as in the paper"][length - 1].tolist() == [rate, (length - 1) / 2]
+
+
+def test_the_table_has_binning_beside_the_learners():
+    table = rate_distortion_table.tabulate(study()).set_index("learner")
+    periods = stream().sizes["task"]
+    bins = [length for length in rate_distortion_table.LENGTHS if length <= periods]
+    names = [f"Binning, {length} period{'s' if length > 1 else ''}" for length in bins]
+    assert table.index.tolist() == [*study().learners, *names]
+    two = table.loc["Binning, 2 periods"]
+    assert [two["words"], two["error"], two["as_printed"]] == ["11.000", "0.500", "0.500"]
+    every = table.loc["independent"]
+    assert float(every["words"].split()[0]) == 22 and float(every["of_binning"].split()[0]) == 0
+    rates, errors = (
+        study().score("planted-words", "vbs", name)
+        for name in rate_distortion_table.FACTS.uses[::2]
+    )
+    lengths = np.minimum(22 / rates, periods)
+    np.testing.assert_allclose(errors, (lengths**2 - 1) / (3 * lengths))
+    assert "few documents." in rate_distortion_table.caption(study())
 
 
 def test_periods_that_hold_out_one_document_each_are_dated_in_one_panel():

@@ -16,9 +16,10 @@ from matplotlib.ticker import MaxNLocator
 
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.scoring import hindsight
 from shiftbench.evaluation.scoring.results import StudyResults
 
-FACTS = Facts(uses=("average_cumulative_loss",))
+FACTS = Facts(uses=("average_cumulative_loss",), rows=("best-fixed",))
 
 METRIC = "average_cumulative_loss"
 EXPECTED = "average_cumulative_expected_loss"
@@ -79,8 +80,7 @@ def _draw_stream(study: StudyResults, panel: Axes, stream: str) -> None:
                 panel.plot(t, expected, color=style["color"], lw=0.9, ls=":")
     if EXPECTED in study.metrics:
         panel.plot([], [], color=figure_style.MUTED, lw=0.9, ls=":", label="expected loss")
-    if "regret" in study.metrics:
-        _draw_best(panel, study, stream)
+    _draw_best(panel, study, stream)
     panel.set(xlabel="rows seen", ylabel="average loss so far", yscale="log")
     panel.xaxis.set_major_locator(MaxNLocator(5))
     panel.yaxis.set_major_formatter("{x:g}")
@@ -101,16 +101,7 @@ def _orders(study: StudyResults, stream: str, learner: str, metric: str) -> np.n
 
 def _draw_best(panel: Axes, study: StudyResults, stream: str) -> None:
     """Draw the loss per row that the regret is measured against, if that is the loss shown."""
-    tasks = study.streams[stream].sizes["task"]
-    for learner in study.learners:
-        score, regret = (study.score(stream, learner, name) for name in (METRIC, "regret"))
-        run = study.run(stream, learner)
-        finite = np.isfinite(regret)
-        if not finite.any():
-            continue
-        own = run["info_loss"].sum(("task", "hypothesis")).values / tasks
-        if np.allclose(own, score[finite]):
-            label = "best fixed predictor"
-            best = (score - regret / tasks)[finite].mean()
-            panel.axhline(best, color="black", lw=1.1, ls="--", label=label)
-            return
+    best = hindsight.loss(study, stream)
+    if best is not None:
+        style = {"color": "black", "lw": 1.1, "ls": "--"}
+        panel.axhline(np.nanmean(best), **style, label="best fixed predictor")

@@ -1,9 +1,7 @@
 """Error of dating documents against the number of words updated (li2021vbs, Fig. 5).
 
-One point per learner; beams that differ only in the prior log-odds are joined by a line. Binning
-with periods of L: all V words are updated every L periods, and a document is dated to its bin. A
-random period of the right bin is off by (L^2 - 1) / (3 L) on average; the paper draws (L - 1) / 2,
-which is up to 1.5 times as much.
+One point per learner; beams that differ only in the prior log-odds are joined by a line. Lines show
+binning, see `evaluation/theory/binning.py`.
 """
 
 from __future__ import annotations
@@ -24,8 +22,11 @@ from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
+from shiftbench.evaluation.theory import binning
 
-FACTS = Facts(uses=("updates_per_period", "dating_error", "dating_error_of_periods"))
+FACTS = Facts(
+    uses=("updates_per_period", "dating_error", "dating_error_of_periods"), rows=("binning-words",)
+)
 
 RATE = "updates_per_period"
 NEAR = 0.1
@@ -188,6 +189,6 @@ def _draw_binning(axes: Axes, study: StudyResults, stream: str) -> None:
     store = study.streams[stream]
     size = np.arange(1, store.sizes["task"] + 1)
     rate = store.sizes["word"] / size
-    right = (size**2 - 1) / (3 * size)
-    axes.plot(rate, right, color="0.35", lw=1.4, label="binning")
-    axes.plot(rate, (size - 1) / 2, color="0.35", lw=1.2, ls=":", label="binning, as in the paper")
+    errors, printed = binning.error(size), binning.error_as_printed(size)
+    axes.plot(rate, errors, color="0.35", lw=1.4, label="binning")
+    axes.plot(rate, printed, color="0.35", lw=1.2, ls=":", label="binning, as in the paper")

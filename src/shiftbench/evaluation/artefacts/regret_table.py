@@ -11,7 +11,7 @@ import pandas as pd
 from shiftbench.config import bibliography
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import table_files
-from shiftbench.evaluation.scoring import paper_numbers, statistics
+from shiftbench.evaluation.scoring import hindsight, paper_numbers, statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
 FACTS = Facts(
@@ -22,7 +22,8 @@ FACTS = Facts(
         "expected_regret",
         "regret_bound",
         "regret_bound_worst_case",
-    )
+    ),
+    rows=("best-fixed",),
 )
 
 LOSS = "average_cumulative_loss"
@@ -31,16 +32,19 @@ SUMS = ("regret", "expected_regret", "regret_bound", "regret_bound_worst_case")
 
 
 def tabulate(study: StudyResults) -> pd.DataFrame:
-    """Return one row per stream and learner.
+    """Return one row per stream and learner, and one for the best fixed predictor of the stream.
 
     loss, expected_loss: averages per row, "mean [95 % interval]"; regrets and bounds: sums over
     the stream, means over orders; below_bound: orders in which both bounds hold, "20 of 20".
     Raises UserError without one of the metrics.
     """
     study.require_metrics("regret-table", LOSS, EXPECTED, *SUMS)
-    return pd.DataFrame(
-        [_row(study, stream, learner) for stream in study.streams for learner in study.learners]
-    )
+    rows = []
+    for stream in study.streams:
+        rows += [_row(study, stream, learner) for learner in study.learners]
+        best = hindsight.loss(study, stream)
+        rows += [] if best is None else [_best_fixed(stream, best)]
+    return pd.DataFrame(rows)
 
 
 def caption(study: StudyResults) -> str:
@@ -48,6 +52,7 @@ def caption(study: StudyResults) -> str:
     return (
         "Prequential losses per row (hinge for two classes, squared for real values), mean over "
         f"random orders, in brackets its {statistics.described(LOSS, EXPECTED)}. "
+        f"{hindsight.LABEL}: the best fixed predictor in hindsight, which knows all rows. "
         "regret: sum of losses minus that of the best fixed predictor; expected_regret: the same "
         "of the expected loss; bounds: right sides of the theorems minus the same; -: no theorem "
         "applies. below_bound: orders in which the expected regret is below regret_bound and the "
@@ -73,6 +78,21 @@ def _row(study: StudyResults, stream: str, learner: str) -> dict[str, object]:
         **sums,
         "below_bound": _bounds_hold(scores),
         "paper": _printed(study.published(stream, learner, LOSS)),
+    }
+
+
+def _best_fixed(stream: str, loss: np.ndarray) -> dict[str, object]:
+    """Return the row of the best fixed predictor, from its losses [seed]: it is a point."""
+    text = table_files.mean_over_seeds(loss, LOSS)
+    sums = dict.fromkeys(SUMS, np.nan) | {"regret": 0.0, "expected_regret": 0.0}
+    of_stream = {"stream": stream, "learner": hindsight.LABEL}
+    return {
+        **of_stream,
+        "loss": text,
+        "expected_loss": text,
+        **sums,
+        "below_bound": "",
+        "paper": "",
     }
 
 

@@ -13,6 +13,7 @@ from shiftbench.core.metric import Metric
 from shiftbench.evaluation.scoring import shift_matching
 from shiftbench.evaluation.scoring.shift_matching import MatchCounts, count_matched
 from shiftbench.evaluation.scoring.words import dating, held_out, trajectories
+from shiftbench.evaluation.theory import binning
 
 MARGIN = 1
 """Periods by which an inferred change may miss the planted one."""
@@ -98,6 +99,12 @@ def updates_per_period(run: xr.Dataset, stream: xr.DataTree) -> np.ndarray:
     return trajectories.updates_per_period(run)
 
 
+def dating_error_of_binning(run: xr.Dataset, stream: xr.DataTree) -> np.ndarray:
+    """Return the error in periods [seed] of binning at the rate of updates of the run."""
+    rate = trajectories.updates_per_period(run)
+    return binning.error_at_rate(rate, stream.sizes["word"], stream.sizes["task"])
+
+
 OfChanges = partial(
     Metric,
     unit="fraction",
@@ -169,6 +176,17 @@ METRICS = [
         bounds=(0.0, None),
         better="lower",
         score=partial(dating_error, by_period=True),
+    ),
+    Metric(
+        "dating_error_of_binning",
+        about="Error of dating by binning that updates as many words in a period: all words once"
+        " in a bin of periods, and documents dated to a random period of their bin.",
+        unit="periods",
+        bounds=(0.0, None),
+        better=None,
+        stage="run",
+        takes=("counts",),
+        score=dating_error_of_binning,
     ),
     OfText(
         "heldout_loglik",

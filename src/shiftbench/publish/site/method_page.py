@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from shiftbench.config import bibliography, catalogue
+from shiftbench.config import bibliography, catalogue, components
 from shiftbench.config.schema import Method
 from shiftbench.config.schema import Study as Planned
 from shiftbench.publish.site import method_styles, numbers, snippet
@@ -39,6 +39,7 @@ def of(name: str, results: Results, ranked: Mapping[str, Standings]) -> dict[str
         "works": [bibliography.works()[key] for key in cited],
         "unknown_works": [key for key in method.data["cite"] if key not in cited],
         "settings": catalogue.method(results.library, name),
+        "rows_of": components.artefacts_with_row(name),
         "results_of": [
             result
             for study in results.studies

@@ -26,6 +26,7 @@ METRICS = [
     "dating_error",
     "dating_error_of_periods",
     "updates_per_period",
+    "dating_error_of_binning",
     "heldout_loglik",
 ]
 SETTINGS = planted_words.Settings(
