@@ -158,8 +158,9 @@ ONLINE_METRICS = [
 ]
 
 
-def online_stream(dataset="breast-cancer", rows=0, realisations=3):
+def online_stream(dataset="breast-cancer", rows=0, realisations=3, **others):
     fields = {"dataset": dataset, "rows": rows, "realisations": realisations, "change": "none"}
+    fields |= others
     store = tabular.build(tabular.Settings(**fields), Path())
     spec = {"stream": dataset, "family": "tabular", "settings": fields}
     return store.assign_attrs(spec=json.dumps(spec))

@@ -7,7 +7,7 @@ import pytest
 
 from shiftbench.config import components
 from shiftbench.evaluation.theory import best_fixed, regret
-from shiftbench.methods.learners import ngvi, oga, oga_el, sva, svb
+from shiftbench.methods.learners import gibbs_grid, ngvi, oga, oga_el, sva, svb
 from shiftbench.methods.online.losses import Loss
 from tests.evaluation.scoring import stores
 
@@ -114,6 +114,40 @@ def test_no_gradient_is_longer_than_the_lipschitz_constant(kind, dataset):
     for s in range(3):
         largest = regret.lipschitz(used, best_fixed.rows(stream, s), point=False)
         assert np.sqrt(squares.isel(seed=s).max()) <= largest
+
+
+@pytest.mark.parametrize(
+    ("dataset", "fields"),
+    [
+        ("simulated-classification", {}),
+        ("simulated-regression", {"simulated_features": 1}),
+        ("simulated-regression", {"simulated_features": 2}),
+    ],
+)
+def test_gibbs_is_below_its_bounds_whose_infimum_is_that_of_the_grid(dataset, fields):
+    """Without the term of Hoeffding's lemma the bound would not hold."""
+    stream = stores.online_stream(dataset, rows=60, **fields)
+    run = stores.online_run(stream, gibbs_grid, points=41, reach=4.0, prior_sd=0.8)
+    point, expected, own, worst = scores(run, stream)
+    assert (point <= expected).all() and (expected <= own).all() and (own <= worst).all()
+    used = regret.theorem_settings(run, stream)
+    assert used.bound == pytest.approx(3.2)
+    axes = [np.linspace(-3.2, 3.2, 41)] * stream.sizes["feature"]
+    theta = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, len(axes))
+    prior = np.exp(-(theta**2).sum(axis=1) / (2 * 0.64))
+    for s in range(3):
+        rows = best_fixed.rows(stream, s)
+        loss = Loss(used.kind).value(rows.y[:, None], rows.x @ theta.T)
+        lowest = -np.log(prior @ np.exp(-used.eta * loss.sum(axis=0)) / prior.sum()) / used.eta
+        squares = (loss.max(axis=1) - loss.min(axis=1)) ** 2
+        # The grid has the ends of each loss, but may miss its kink.
+        np.testing.assert_allclose(
+            regret.ranges(used, rows) ** 2, squares, rtol=0.1, atol=0.02 * squares.max()
+        )
+        best = best_fixed.smallest(rows, used.kind, 3.2)
+        half = used.eta / 8 * (regret.ranges(used, rows) ** 2).sum()
+        assert own[s] == pytest.approx(lowest + half - best)
+        assert expected[s] > lowest - best
 
 
 def test_without_a_theorem_there_is_no_bound_but_a_regret(breast):

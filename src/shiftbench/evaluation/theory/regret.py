@@ -3,7 +3,7 @@
 Source: cherief2019online, Theorems 1 (SVA) and 2 (SVB), with the constants of the ACML paper; the
 bounds of the online gradient algorithm (OGA) are the textbook ones. A learner declares its row of
 the tables as `theorem`: gradient (oga), gradient of the expected loss (oga-el), 1 (sva), 2 (svb),
-or 2, strongly convex. Each bound has two forms. With the stream's gradients g_t:
+2, strongly convex, or classical (gibbs). Each bound has two forms. With the stream's gradients g_t:
 
     oga     inf_u {sum l_t(u) + |u|^2 / (2 eta)}                     + eta / 2 sum |g_t|^2
     oga-el  inf_q {sum Lbar_t(q) + |q - q_1|^2 / (2 eta s^2)}        + eta s^2 / 2 sum |g_t|^2
@@ -11,6 +11,11 @@ or 2, strongly convex. Each bound has two forms. With the stream's gradients g_t
     svb     inf_u {sum Lbar_t(u, sd_t)} + D^2 sqrt(T) / (2c)         + 1/2 sum c / sqrt(t) |g_t|^2
     svb, linear (H-strongly convex losses)
             inf_u {sum Lbar_t(u, sd_t)}                              + sum |g_t|^2 / (H t)
+    gibbs   inf_q {sum Lbar_t(q) + KL(q, prior) / eta}               + eta / 8 sum B_t^2
+
+B_t is the range of the loss of row t on the grid, and the infimum over all distributions, which the
+evidence gives: -1 / eta log E exp(-eta sum l_t) under the prior. With B, the largest B_t, it is the
+worst case eta B^2 T / 8, as the slides print it. For gibbs the best fixed predictor is in its grid.
 
 Lbar_t is the expected loss, q = (m, sd); the gradients of svb are those in m alone, because
 its m moves as in online gradient descent with step c / sqrt(t) on Lbar_t(., sd_t). D is the
@@ -29,7 +34,7 @@ never below the true one, so that a bound is never too small.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -43,7 +48,7 @@ from shiftbench.evaluation.theory.best_fixed import Examples
 from shiftbench.methods.online.losses import Kind, Loss
 
 OGA, OGA_EL, SVA = "gradient", "gradient of the expected loss", "1"
-SVB, SVB_LINEAR = "2", "2, strongly convex"
+SVB, SVB_LINEAR, GIBBS = "2", "2, strongly convex", "classical"
 """The values of a learner's THEOREM: the rows of the tables."""
 SMALLEST_SD = 1e-6
 """Lower end of the search for sd, in units of the prior's sd."""
@@ -86,12 +91,17 @@ def theorem_settings(run: xr.Dataset, stream: xr.Dataset) -> TheoremSettings | N
     return TheoremSettings(
         theorem=next(iter(theorems), ""),
         kind=kind,
-        bound=settings["bound"],
+        bound=settings["bound"] if "bound" in settings else _half_width(settings),
         s=settings["prior_sd"],
         eta=step or run.sizes["task"] ** -0.5,
         c=step,
-        h=settings["ridge"],
+        h=settings.get("ridge", 0.0),
     )
+
+
+def _half_width(settings: Mapping[str, Any]) -> float:
+    """Return half the width of the grid of gibbs."""
+    return settings["reach"] * settings["prior_sd"]
 
 
 def best(run: xr.Dataset, stream: xr.Dataset, used: TheoremSettings) -> np.ndarray:
@@ -133,6 +143,8 @@ def _of_seed(used: TheoremSettings, rows: Examples, run: xr.Dataset) -> Bounds:
     """Return the bounds of a seed; run: its infos [task]."""
     if used.theorem in (SVB, SVB_LINEAR):
         return _svb(used, rows, run)
+    if used.theorem == GIBBS:
+        return _gibbs(used, rows, run)
     size = len(rows.y)
     gradients = float(
         run["info_squared_gradient_mean"].sum() + run["info_squared_gradient_sd"].sum()
@@ -165,6 +177,22 @@ def _svb(used: TheoremSettings, rows: Examples, run: xr.Dataset) -> Bounds:
     start = diameter**2 * np.sqrt(len(t)) / (2 * used.c)
     own = lowest + start + 0.5 * used.c * float((squares / np.sqrt(t)).sum())
     return Bounds(own, fixed + start + used.c * largest * np.sqrt(len(t)))
+
+
+def _gibbs(used: TheoremSettings, rows: Examples, run: xr.Dataset) -> Bounds:
+    lowest = -float(run["info_log_evidence"].sum()) / used.eta
+    squares = ranges(used, rows) ** 2
+    of_rows, largest = float(squares.sum()), float(squares.max()) * len(squares)
+    return Bounds(lowest + used.eta / 8 * of_rows, lowest + used.eta / 8 * largest)
+
+
+def ranges(used: TheoremSettings, rows: Examples) -> np.ndarray:
+    """Return the range of the loss of each row [T] in the box; it is at an end, or at its kink."""
+    reach = used.bound * np.abs(rows.x).sum(axis=1)
+    loss = Loss(used.kind)
+    ends = [loss.value(rows.y, score) for score in (-reach, reach)]
+    lowest = loss.value(rows.y, np.clip(rows.y, -reach, reach))
+    return np.maximum(*ends) - lowest
 
 
 def lipschitz(used: TheoremSettings, rows: Examples, point: bool) -> float:

@@ -24,9 +24,10 @@ from shiftbench.methods.online import linear, losses
 
 FACTS = Facts(
     takes={"two-classes": "score", "number": "score"},
-    offers=("log_evidence",),
+    offers=("log_evidence", "loss"),
     requires=("plane",),
     refuses={"number": {"loss": ("hinge",)}, "two-classes": {"loss": ("squared", "absolute")}},
+    theorem="classical",
 )
 
 
