@@ -40,6 +40,9 @@ from shiftbench.methods.online import linear, losses
 from shiftbench.methods.online.rows import equal_weights
 from shiftbench.methods.online.settings import DRAWN, CommonSettings
 
+TINY = 1e-100
+"""Standard deviations below this give gradients of 0, as a quotient by them may overflow."""
+
 
 class Constants(NamedTuple):
     """Numbers of a learner for compiled loops; update: an address. s: prior standard deviation."""
@@ -172,8 +175,10 @@ def _gradients(constants, x, y, noise, numbers, gradient, curvature):
         for j in range(size):
             of_mean = slope * slopes[j] / draws
             gradient[j] += of_mean
-            if sd[j] > 0:
-                curvature[j] += of_mean * noise[k, j] / sd[j]
+            curvature[j] += of_mean * noise[k, j]
+    for j in range(size):
+        # Where sd is 0 or nearly so, nothing depends on it.
+        curvature[j] = curvature[j] / sd[j] if sd[j] > TINY else 0.0
     spread = np.sqrt(max(square - offset**2, 0.0))
     found = losses.at_point(constants.code, y, centre)[0], value, spread
     sums = numbers[numbers.size - linear.N_SUMS :]
