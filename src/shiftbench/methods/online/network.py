@@ -81,10 +81,15 @@ def learner(
     size = settings.hidden * (d + 2) + 1 if settings.hidden else d
     layout = linear.state_layout(size, extra)
     sd = settings.prior_sd if spread else 0.0
-    # Of one type each, so that loops are compiled once.
-    rates = map(float, (settings.ridge, settings.bound, settings.prior_sd))
-    of_rows = np.array(constants, float)
-    numbers = Constants(update.address, code, settings.hidden, *rates, of_rows)
+    numbers = Constants(
+        update=update.address,
+        code=code,
+        hidden=settings.hidden,
+        ridge=float(settings.ridge),  # of one type each, so that loops are compiled once
+        bound=float(settings.bound),
+        s=float(settings.prior_sd),
+        settings=np.array(constants, float),
+    )
     noise = partial(_noise, draws if spread else 0, size)
 
     def init(seeds: np.ndarray) -> State:
