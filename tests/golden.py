@@ -40,6 +40,7 @@ PARTS = Parts(features=64, hidden=50, rows=48, regressors=16, points=24, words=4
 IMAGES = Problem("classification", (8, 8, 1), 3, PARTS.rows, TASKS)
 TWO_CLASSES = Problem("classification", (64,), 2, PARTS.rows, TASKS)
 ROBUST = {"beta_p": 0.1, "beta_rlm": 0.1, "window": 10}
+VADAM = {"curvature": "minibatch", "preconditioner": "root", "momentum_kind": "gradient"}
 
 Case = Callable[[], tuple[Learner, Problem]]
 Golden = dict[str, dict[str, Any]]
@@ -116,6 +117,9 @@ RUNS |= {
     "settings/sva-hinge": partial(of_two_classes, "sva"),
     "settings/svb-hinge": partial(of_two_classes, "svb"),
     "settings/vogn-convnet": partial(of_images, "vogn", draws=2),
+    "settings/vogn-hessian": partial(PARTS.learner, "vogn", beta=0.1, curvature="hessian"),
+    "settings/vogn-at-mean": partial(PARTS.learner, "vogn", beta=0.1, draws=0),
+    "settings/vogn-as-adam": partial(PARTS.learner, "vogn", beta=0.1, **VADAM),
 }
 """By name: all that is found, and the models and settings that are not the defaults."""
 

@@ -1,15 +1,25 @@
-"""Variational online Gauss-Newton (VOGN): a mean-field Gaussian by natural gradients.
+"""Natural-gradient variational inference with a mean-field Gaussian: VOGN, and its relatives.
 
 With g the gradient of an example's negative log likelihood at one of K weight draws, N rows in the
 task, and the posterior of the last task as the prior (mean m, precision p), a step is
 
-    precision <- (1 - beta) precision + beta (N mean(g^2) + p)
+    precision <- (1 - beta) precision + beta (C + p)
     mean      <- mean - alpha (N mean(g) + p (mean - m)) / precision
 
 (eschenhagen2019vogn, Eq. 50-53; the mean step uses the new precision, as Eq. 52 and the public code
 do). The means run over the rows of the minibatch and over the draws, each shared by all rows (Osawa
-et al. 2019). Parameters for which no row of the task has a gradient, such as those of other heads,
-keep their prior. Knows: the likelihood.
+et al. 2019). Parameters for which no row of the task has a curvature, such as those of other heads,
+keep their prior. Knows: the likelihood. Methods, by settings:
+
+- VOGN (Khan et al. 2018), the default: C = N mean(g^2), the empirical Fisher (Eq. 50).
+- VON (Khan et al. 2018; Eq. 49): curvature `hessian`, C = N times the examples' mean Hessian
+  diagonal. In networks of rectified linear units that is never negative: the backtracking that the
+  thesis names (3.1), or a correction that keeps the precision positive, has nothing to do. It takes
+  a backward pass for each output.
+- OGN (Osawa et al. 2019): draws 0, all at the mean. The precision is that of a Laplace
+  approximation; predictions and the ELBO draw from it.
+- Vadam (Khan et al. 2018, Fig. 1): curvature `minibatch`, C = N mean(g)^2, with preconditioner
+  `root`, momentum 0.9 of kind `gradient`, draws 1, and the prior's precision as the first one.
 
 State: mean, precision [S, H, P]; tasks [S, H], the number of tasks learnt.
 Info, [S, H], in nats over the task: elbo = log_evidence = expected_log_likelihood - kl /
@@ -20,7 +30,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import numpy as np
 from annotated_types import Ge, Gt, Lt, MinLen
@@ -28,17 +38,10 @@ from annotated_types import Ge, Gt, Lt, MinLen
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Broadening, Info, Learner, Predictive, Problem, State
 from shiftbench.methods.lazy_probability import tfd
-from shiftbench.methods.models._model import (
-    Layer,
-    Linear,
-    Model,
-    biases_of,
-    per_example,
-    product,
-    weights_of,
-)
-from shiftbench.methods.networks import example_gradients, natural_gradient, sampling
-from shiftbench.methods.networks.backend import fused, graph, tf
+from shiftbench.methods.models._model import Model
+from shiftbench.methods.networks import diagonal_curvature, natural_gradient, sampling
+from shiftbench.methods.networks.backend import graph, tf
+from shiftbench.methods.networks.diagonal_steps import Gaussian, Iterate, Rates, begin, step
 from shiftbench.methods.networks.random import fold_in
 from shiftbench.methods.networks.training import Minibatch, epochs
 from shiftbench.methods.posteriors import mean_field_gaussian
@@ -57,8 +60,12 @@ class Settings:
     """Passes over the data of a task (eschenhagen2019vogn, 4.3; 60, then 600, for split CIFAR)."""
     batch_size: Annotated[int, Ge(1)] = 256
     """Number of rows of a minibatch (eschenhagen2019vogn)."""
-    draws: Annotated[int, Ge(1)] = 10
-    """Number K of weight draws of a step (eschenhagen2019vogn)."""
+    draws: Annotated[int, Ge(0)] = 10
+    """Number K of weight draws of a step (eschenhagen2019vogn); 0: at the mean, without draws."""
+    curvature: Literal["squares", "hessian", "minibatch"] = "squares"
+    """C; squares: N mean(g^2); hessian: N times the Hessian's diagonal; minibatch: N mean(g)^2."""
+    preconditioner: Literal["precision", "root"] = "precision"
+    """Divisor of the mean's steps; root: as Adam's, the prior's precision in place of epsilon."""
     alpha: Annotated[float, Gt(0)] = 0.001
     """Step size of the mean (eschenhagen2019vogn); ten epochs of 60,000 rows need 0.01."""
     beta: Annotated[float, Gt(0), Lt(1)] = 0.001
@@ -66,8 +73,9 @@ class Settings:
     needs a larger one, as for alpha."""
     momentum: Annotated[float, Ge(0), Lt(1)] = 0.0
     """Momentum of the mean's steps (0.9 for split CIFAR, eschenhagen2019vogn, 4.5)."""
-    momentum_kind: Literal["exponential", "heavy-ball"] = "heavy-ball"
-    """Weight of a new step; exponential: 1 - momentum; heavy-ball: 1, as in the public code."""
+    momentum_kind: Literal["exponential", "heavy-ball", "gradient"] = "heavy-ball"
+    """Weight of a new step; exponential: 1 - momentum; heavy-ball: 1, as in the public code.
+    gradient: Adam's mean of gradients, before they are divided, corrected for its bias."""
     dataset_size_scale: Annotated[float, Gt(0)] = 1.0
     """Factor of N, for augmented data (rho; eschenhagen2019vogn, 3.4) or a cold posterior."""
     initial_precision: Annotated[tuple[Annotated[float, Gt(0)], ...], MinLen(1)] = (20.0,)
@@ -85,32 +93,6 @@ class Settings:
     """Number of weight draws of a prediction (eschenhagen2019vogn)."""
     elbo_draws: Annotated[int, Ge(1)] = 10
     """Number of weight draws of the final ELBO, which decides between hypotheses."""
-
-
-class _Gaussian(NamedTuple):
-    """Mean and precision [S, H, P] of independent normals."""
-
-    mean: tf.Tensor
-    precision: tf.Tensor
-
-
-class _Iterate(NamedTuple):
-    """q after a number of steps, [S, H, P] each; touched: whether any gradient was not 0."""
-
-    mean: tf.Tensor
-    precision: tf.Tensor
-    sd: tf.Tensor
-    velocity: tf.Tensor
-    touched: tf.Tensor
-
-
-class _Rates(NamedTuple):
-    """Step sizes, momentum, and the weight `gain` of a new step."""
-
-    alpha: float
-    beta: float
-    momentum: float
-    gain: float
 
 
 NOISE, STEPS, ELBO = range(3)
@@ -140,7 +122,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         start = _start(settings, model, state, batch, seeds)
-        results = fit(_Gaussian(state["mean"], state["precision"]), start, batch, seeds)
+        results = fit(Gaussian(state["mean"], state["precision"]), start, batch, seeds)
         mean, precision = (a.numpy() for a in results[:2])
         posterior = {"mean": mean, "precision": precision, "tasks": state["tasks"] + 1}
         return posterior, sampling.info(*results[2:], kl_weight=1 / settings.dataset_size_scale)
@@ -161,7 +143,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
 
 def _start(
     settings: Settings, model: Model, state: State, batch: Batch, seeds: np.ndarray
-) -> _Gaussian:
+) -> Gaussian:
     """Return the means and precisions that a task starts with."""
     tasks, mean = state["tasks"], state["mean"]
     count = settings.dataset_size_scale * batch.mask.sum(axis=1)
@@ -172,7 +154,7 @@ def _start(
     first = (tasks == 0)[..., None]
     redrawn = first | (settings.start == "fresh")
     reset = first | (settings.start_precision == "initial")
-    return _Gaussian(
+    return Gaussian(
         np.where(redrawn, natural_gradient.fresh(model, seeds), mean),
         np.where(reset, initial[..., None], state["precision"]),
     )
@@ -181,27 +163,33 @@ def _start(
 def _fit(
     settings: Settings,
     model: Model,
-    prior: _Gaussian,
-    start: _Gaussian,
+    prior: Gaussian,
+    start: Gaussian,
     data: Batch,
     seeds: tf.Tensor,
 ) -> tuple[tf.Tensor, ...]:
     """Fit q to a task; return mean, precision, the ELBO's two terms, and the number of steps."""
     size = settings.draws * model.size
     count = tf.reduce_sum(tf.cast(data.mask, tf.float32), axis=1) * settings.dataset_size_scale
-    noise = sampling.table(fold_in(seeds, NOISE), size)
-    gain = 1.0 - settings.momentum if settings.momentum_kind == "exponential" else 1.0
-    rates = _Rates(settings.alpha, settings.beta, settings.momentum, gain)
+    noise = sampling.table(fold_in(seeds, NOISE), size) if settings.draws else None
+    rates = Rates(
+        settings.alpha,
+        settings.beta,
+        settings.momentum,
+        settings.momentum_kind,
+        settings.preconditioner,
+    )
 
-    def step(now: _Iterate, rows: Minibatch, step_seeds: tf.Tensor) -> _Iterate:
-        excerpt = sampling.excerpt(noise, step_seeds, size)
-        means = _gradient_moments(settings.draws, model, now.mean, now.sd, rows, excerpt)
-        return _update(rates, now, prior, *means, tf.reduce_sum(rows.mask, 1), count)
+    def one_step(now: Iterate, rows: Minibatch, step_seeds: tf.Tensor) -> Iterate:
+        excerpt = None if noise is None else sampling.excerpt(noise, step_seeds, size)
+        estimates = diagonal_curvature.estimate(
+            settings.curvature, settings.draws, model, now.mean, now.sd, rows, excerpt
+        )
+        return step(rates, now, prior, *estimates, tf.reduce_sum(rows.mask, 1), count)
 
-    velocity, touched = tf.zeros_like(start.mean), tf.zeros_like(start.mean, tf.bool)
-    first = _Iterate(*start, inverse_sqrt(start.precision), velocity, touched)
+    first = begin(rates, start)
     last, steps = epochs(
-        step, first, data, fold_in(seeds, STEPS), settings.epochs, settings.batch_size
+        one_step, first, data, fold_in(seeds, STEPS), settings.epochs, settings.batch_size
     )
     mean = tf.where(last.touched, last.mean, prior.mean)
     precision = tf.where(last.touched, last.precision, prior.precision)
@@ -212,103 +200,3 @@ def _fit(
     )
     q, p = tfd.Normal(mean, sd), tfd.Normal(prior.mean, inverse_sqrt(prior.precision))
     return mean, precision, log_lik, tf.reduce_sum(tfd.kl_divergence(q, p), -1), steps
-
-
-def _gradient_moments(
-    draws: int,
-    model: Model,
-    mean: tf.Tensor,
-    sd: tf.Tensor,
-    rows: Minibatch,
-    noise: tf.Tensor,
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return the sums over rows of the gradients of log p and of their squares, [S, H, P] each.
-
-    Averaged over weight draws. noise: [S, draws P].
-    """
-    # Convolutions form each example's gradient, so one draw at a time, for memory.
-    together = 1 if model.convolves else draws
-    gradients, squares = tf.zeros_like(mean), tf.zeros_like(mean)
-    for i in range(draws // together):
-        excerpt = slice(i * together * model.size, (i + 1) * together * model.size)
-        linear = _drawn_network(model, together, mean, sd, noise[:, excerpt])
-        _, signals = example_gradients.signals(model, linear, rows)
-        first, second = example_gradients.moments(signals, together)
-        gradients, squares = gradients + first, squares + second
-    return gradients / draws, squares / draws
-
-
-def _drawn_network(
-    model: Model, draws: int, mean: tf.Tensor, sd: tf.Tensor, noise: tf.Tensor
-) -> Linear:
-    """Return the network under several weight draws [S, H K, ...], which all rows share."""
-    s, h = mean.shape[:2]
-    weights, biases = _drawn_weights(model, draws, mean, sd, noise)
-
-    def linear(layer: Layer, x: tf.Tensor) -> tf.Tensor:
-        bias = per_example(biases[layer.name][:, :, tf.newaxis], x)
-        if layer is not model.layers[0]:
-            return product(x, weights[layer.name]) + bias
-        # All draws see the same x: one product with their weights side by side.
-        out = product(x, weights[layer.name])
-        by_draw = tf.reshape(out, [s, h, -1, draws, layer.fan_out])
-        out = tf.transpose(by_draw, [0, 1, 3, 2, 4])
-        return tf.reshape(out, [s, h * draws, *x.shape[2:-1], layer.fan_out]) + bias
-
-    return linear
-
-
-# Fused: one pass over memory in place of four.
-@fused
-def _drawn_weights(
-    model: Model, draws: int, mean: tf.Tensor, sd: tf.Tensor, noise: tf.Tensor
-) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
-    """Draw weights [S, H K, fan_in, fan_out] and biases [S, H K, fan_out] of each layer, by name.
-
-    The first layer's weights are [S, H, fan_in, K fan_out].
-    """
-    (s, h), k = mean.shape[:2], draws
-    weights, biases = {}, {}
-    for layer in model.layers:
-        fan_in, fan_out = layer.fan_in, layer.fan_out
-        first = layer is model.layers[0]
-        eps = tf.reshape(
-            noise[:, k * layer.weights.start : k * layer.weights.stop],
-            [s, 1, fan_in, k, fan_out] if first else [s, 1, k, fan_in, fan_out],
-        )
-        axis = 3 if first else 2
-        m, spread = (tf.expand_dims(weights_of(layer, a), axis) for a in (mean, sd))
-        merged = [s, h, fan_in, k * fan_out] if first else [s, h * k, fan_in, fan_out]
-        weights[layer.name] = tf.reshape(m + spread * eps, merged)
-        eps = noise[:, k * layer.biases.start : k * layer.biases.stop]
-        m, spread = (biases_of(layer, a)[:, :, tf.newaxis] for a in (mean, sd))
-        drawn = m + spread * tf.reshape(eps, [s, 1, k, fan_out])
-        biases[layer.name] = tf.reshape(drawn, [s, h * k, fan_out])
-    return weights, biases
-
-
-@fused
-def _update(
-    rates: _Rates,
-    now: _Iterate,
-    prior: _Gaussian,
-    gradient: tf.Tensor,
-    squares: tf.Tensor,
-    rows: tf.Tensor,
-    count: tf.Tensor,
-) -> _Iterate:
-    """Return the next iterate by Eq. 52 and 53; repetitions with an empty minibatch do not move."""
-    scale = (count / tf.maximum(rows, 1.0))[:, None, None]
-    precision = now.precision * (1 - rates.beta)
-    precision += rates.beta * (scale * squares + prior.precision)
-    loss_gradient = prior.precision * (now.mean - prior.mean) - scale * gradient
-    velocity = rates.momentum * now.velocity + rates.gain * loss_gradient / precision
-    new = _Iterate(
-        now.mean - rates.alpha * velocity,
-        precision,
-        inverse_sqrt(precision),
-        velocity,
-        now.touched | (squares != 0),
-    )
-    has_rows = (rows > 0)[:, None, None]
-    return _Iterate(*(tf.where(has_rows, a, b) for a, b in zip(new, now, strict=True)))
