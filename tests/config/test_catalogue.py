@@ -37,7 +37,6 @@ def test_a_row_has_papers_in_words_a_summary_and_what_is_lacking():
     rows = catalogue.methods(LIBRARY)
     assert rows["ewc"].startswith("Kirkpatrick et al. (2017): Elastic weight consolidation")
     assert rows["ewc"].endswith(".")
-    assert rows["vogn-coreset"].endswith("(no study yet)")
     assert rows["vmg"].endswith("(quoted, not run: farquhar2020radial, Table 2)")
 
 
@@ -63,6 +62,13 @@ def test_a_method_without_a_pipeline_is_missing_or_a_row_of_an_artefact():
     assert not any("yet" in rows[name] for name in shown)
     text = catalogue.method(LIBRARY, "best-fixed")
     assert "a row of average-cumulative-loss, regret-table, computed from all" in text
+
+
+def test_a_row_says_whether_a_study_has_the_method(monkeypatch):
+    library = Library(Path("config"))
+    assert not catalogue.methods(library)["ewc"].endswith("(no study yet)")
+    monkeypatch.setattr(library, "studies", list)
+    assert catalogue.methods(library)["ewc"].endswith("(no study yet)")
 
 
 @pytest.mark.parametrize("paper", [*PAPERS, "knoblauch2018robust"])

@@ -15,6 +15,7 @@ from tests import golden
 CASES = [
     "settings/mfvi-tweaked",  # two loops, the second ends early
     "learners/vogn",
+    "settings/vogn-as-adam",  # counts its steps
     "learners/hat",
     "learners/sgld",
     "combinators/ensemble",
