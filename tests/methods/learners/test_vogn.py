@@ -85,7 +85,10 @@ def no_spread(information, prior_precision):
 EXACT = {"alpha": 0.5, "beta": 0.1, "epochs": 300, "initial_precision": (2.0,)}
 
 
-@pytest.mark.parametrize(("curvature", "draws"), [("hessian", 0), ("hessian", 2), ("squares", 0)])
+@pytest.mark.parametrize(
+    ("curvature", "draws"),
+    [("hessian", 0), pytest.param("hessian", 2, marks=pytest.mark.long), ("squares", 0)],
+)
 def test_von_and_ogn_reach_the_exact_posterior_of_a_linear_model(curvature, draws):
     """A Hessian is exact for any residuals, the squares at the mean for those of no_spread."""
     learner, key = regressor(vogn, **EXACT, curvature=curvature, draws=draws), seeds.block([0], "f")

@@ -27,7 +27,7 @@ def some_rows(targets: np.ndarray, shape=(4, 4, 1)) -> Minibatch:
     return Minibatch(tf.constant(inputs, tf.float32), tf.constant(targets[None]), mask)
 
 
-@pytest.fixture(params=MODELS)
+@pytest.fixture(params=["mlp", pytest.param("convnet", marks=pytest.mark.long)])
 def case(request) -> tuple[Model, Minibatch, tf.Tensor, tf.Tensor, np.ndarray]:
     """A model, rows, mean and sd [1, 2, P] of two hypotheses, noise [DRAWS, P]."""
     model = MODELS[request.param](Problem("classification", (4, 4, 1), 3, 6, 1))
