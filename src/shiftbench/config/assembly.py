@@ -223,8 +223,6 @@ class _StudyAssembly:
                 f'the method "{source.name}" is quoted from {quoted.data} and cannot be run; leave'
                 " it out"
             )
-        if source.method is not None and (missing := source.method.get("missing")):
-            return f'the method "{source.name}" cannot run yet: {missing.data}'
         if artefacts := artefacts_with_row(source.name):
             return (
                 f'the method "{source.name}" is no learner, but a row of'

@@ -162,8 +162,6 @@ def _lacks(name: str, method: YamlValue, used: set[str]) -> str:
     """Say that a method is not run or has no study, in brackets; empty for other methods."""
     if quoted := method.data.get("quoted"):
         return f" (quoted, not run: {quoted})"
-    if missing := method.data.get("missing"):
-        return f" (cannot run yet: {missing.rstrip('.')})"
     return "" if name in used else " (no study yet)"
 
 

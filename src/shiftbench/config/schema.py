@@ -131,7 +131,6 @@ class Method(Needs):
         description="The key of a work and its table that prints the method's numbers, in place of "
         "a pipeline: the numbers stand beside ours, and no study runs the method.",
     )
-    missing: str = Field("", description="What the method lacks, if it cannot run yet.")
 
 
 class StudyMethod(Needs):
