@@ -31,15 +31,14 @@ from shiftbench.core.interface import (
     Context,
     Info,
     Learner,
-    LearnerError,
     Predictive,
     Problem,
     State,
     part,
     prefixed,
 )
-from shiftbench.core.seeds import fold_each, generator
-from shiftbench.methods.combinators import _memory
+from shiftbench.core.seeds import fold_each
+from shiftbench.methods import row_memory
 from shiftbench.methods.combinators._without_rows import unmoved
 
 FACTS = Facts(
@@ -58,13 +57,18 @@ class Settings:
     """Choice of the rows; VCL has both."""
 
 
+def rows_kept(settings: Settings, problem: Problem) -> tuple[int, int]:
+    """Return how many rows it keeps of a whole stream, and the numbers of a row."""
+    return row_memory.kept(settings.size, problem), row_memory.numbers_of_row(problem)
+
+
 def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
     """Build the learner with a coreset; it raises LearnerError after the stream's last task."""
     capacity = settings.size * problem.n_tasks
 
     def init(seeds: np.ndarray) -> State:
         base = learner.init(seeds)
-        memory = _memory.empty(problem, len(seeds), capacity)
+        memory = row_memory.empty(problem, len(seeds), capacity)
         tasks = np.zeros((len(seeds), 1), np.int64)
         return {"tasks": tasks, **memory} | prefixed(base, "base.") | prefixed(base, "tuned.")
 
@@ -83,8 +87,10 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
         for s, index in enumerate(chosen):
             rest[s, index] = False
         base, info = learner.observe(part(state, "base."), batch._replace(mask=rest), seeds)
-        memory = _extended_memory(settings, state, batch, chosen)
-        rows = Batch(*(memory[k][:, 0].astype(a.dtype) for k, a in batch._asdict().items()))
+        task, size = int(state["tasks"].max()), settings.size
+        slots = row_memory.slots_of_task("coreset", capacity, chosen, task, size)
+        memory = row_memory.filled(state, batch, slots)
+        rows = row_memory.as_batch(memory, batch)
         tuned = _tuned_copy(learner, base, rows, fold_each(seeds, "tuned"))
         own = {"tasks": state["tasks"] + 1, **memory}
         return own | prefixed(base, "base.") | prefixed(tuned, "tuned."), info
@@ -108,32 +114,17 @@ def k_centres(inputs: np.ndarray, size: int) -> np.ndarray:
 
 def _choose_rows(settings: Settings, batch: Batch, seeds: np.ndarray) -> list[np.ndarray]:
     """Return, for each seed, the indices of the rows that go to the coreset."""
-    chosen = []
-    for inputs, mask, seed in zip(batch.inputs, batch.mask, seeds, strict=True):
-        rows = np.flatnonzero(mask)
-        size = min(settings.size, len(rows) // 2)
-        if settings.method == "random":
-            chosen.append(generator(seed).permutation(rows)[:size])
-        else:
-            chosen.append(rows[k_centres(inputs[rows].reshape(len(rows), -1), size)])
-    return chosen
-
-
-def _extended_memory(
-    settings: Settings, state: State, batch: Batch, chosen: list[np.ndarray]
-) -> dict[str, np.ndarray]:
-    """Return the memory with the chosen rows in the slots of this task; LearnerError if full."""
-    memory = {name: state[name].copy() for name in Batch._fields}
-    start = settings.size * int(state["tasks"].max())
-    if start + settings.size > memory["mask"].shape[2]:
-        raise LearnerError(
-            f"coreset: no room for task {start // settings.size + 1}; the stream says that it has"
-            f" {start // settings.size} tasks (a warm-up counts too)"
-        )
-    for name, array in batch._asdict().items():
-        for s, index in enumerate(chosen):
-            memory[name][s, 0, start : start + len(index)] = array[s, index]
-    return memory
+    if settings.method == "random":
+        return row_memory.random_rows(batch.mask, settings.size, seeds)
+    filled = [np.flatnonzero(mask) for mask in batch.mask]
+    return [
+        rows[
+            k_centres(
+                inputs[rows].reshape(len(rows), -1), row_memory.share(settings.size, len(rows))
+            )
+        ]
+        for inputs, rows in zip(batch.inputs, filled, strict=True)
+    ]
 
 
 def _tuned_copy(learner: Learner, base: State, rows: Batch, seeds: np.ndarray) -> State:

@@ -27,7 +27,7 @@ from shiftbench.core.interface import (
     part,
     prefixed,
 )
-from shiftbench.methods.combinators import _memory
+from shiftbench.methods import row_memory
 
 FACTS = Facts(gives=("mixed",), refuses=("counts", "word", "mixed"))
 
@@ -43,12 +43,17 @@ def work(settings, problem):
     return problem._replace(rows=problem.rows * (problem.tasks + 1) // 2)
 
 
+def rows_kept(settings: Settings, problem: Problem) -> tuple[int, int]:
+    """Return how many rows it keeps of a whole stream, and the numbers of a row."""
+    return problem.n_train * problem.n_tasks, row_memory.numbers_of_row(problem)
+
+
 def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
     """Build the learner that is refitted to the union of all tasks after each task."""
     capacity = settings.capacity or problem.n_train * (problem.n_tasks + 1)
 
     def init(seeds: np.ndarray) -> State:
-        memory = _memory.empty(problem, len(seeds), capacity)
+        memory = row_memory.empty(problem, len(seeds), capacity)
         return memory | prefixed(learner.init(seeds), "base.")
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
