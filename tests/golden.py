@@ -96,6 +96,10 @@ RUNS |= {
     "settings/mfvi-radial": partial(
         PARTS.learner, "mfvi", draws=2, estimator="sample", family="radial"
     ),
+    "settings/rehearsal-a-gem": partial(
+        PARTS.learner, "rehearsal", loss="a-gem", memory="reservoir"
+    ),
+    "settings/rehearsal-der": partial(PARTS.learner, "rehearsal", loss="der++"),
     "settings/run-length-of-rows": partial(over, "run-length", "bayes-linear", **ROBUST),
     "settings/sgld-draws": partial(PARTS.learner, "sgld", prior="draws"),
     "settings/skipgram-adam": partial(PARTS.learner, "skipgram", method="adam", steps=20),

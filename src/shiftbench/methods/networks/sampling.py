@@ -160,16 +160,23 @@ def predictive(
     model: Model, mean_moments: Callable[[np.ndarray], tf.Tensor], inputs: np.ndarray
 ) -> Predictive:
     """Return the predictive for inputs [S, n, ...]; mean_moments: inputs -> means of `moments`."""
-    size = _rows_at_once(model)
-    starts = range(0, inputs.shape[1], size)
-    pieces = [mean_moments(inputs[:, i : i + size]).numpy() for i in starts]
-    first, second, *noise = np.concatenate(pieces, axis=-2)
+    first, second, *noise = in_pieces(model, mean_moments, inputs)
     s, h = first.shape[:2]
     log_weights = np.full((s, h), -np.log(h))
     if model.likelihood == "categorical":
         return Categorical(log_weights, first, -second.sum(axis=-1))
     variance = noise[0] if noise else model.noise_sd**2
     return Gaussian(log_weights, first, np.maximum(second - first**2, 0.0) + variance)
+
+
+def in_pieces(
+    model: Model, function: Callable[[np.ndarray], tf.Tensor], inputs: np.ndarray
+) -> np.ndarray:
+    """Return function(inputs [S, n, ...]), [..., n, C], on as many rows at once as fit memory."""
+    size = _rows_at_once(model)
+    starts = range(0, inputs.shape[1], size)
+    pieces = [function(inputs[:, i : i + size]).numpy() for i in starts]
+    return np.concatenate(pieces, axis=-2)
 
 
 def _rows_at_once(model: Model) -> int:
