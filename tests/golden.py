@@ -84,6 +84,7 @@ RUNS |= {
         PARTS.learner, "control-chart", statistic="shiryaev-roberts", detects="coefficient", first=9
     ),
     "settings/coreset-k-center": partial(PARTS.combined, "coreset", method="k-center"),
+    "settings/map-distil": partial(PARTS.learner, "map", distil=0.5),
     "settings/map-kronecker": partial(
         PARTS.learner, "map", curvature="kronecker", biases="penalised"
     ),

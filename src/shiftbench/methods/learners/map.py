@@ -25,13 +25,15 @@ and the anchor becomes the estimate. Knows: the likelihood. Methods, by settings
   biases `penalised`. Its penalty is lambda |w - w_0|^2, and the precision of a normal prior of sd 1
   is 1 / n_train a row, so the strength is 2 lambda n_train.
 - Kronecker factors (Ritter et al. 2018): curvature `kronecker`, in `networks/kronecker_laplace.py`.
+- Learning without forgetting (Li and Hoiem 2016): as fine-tuning, with distil above 0.
 - MC dropout (gal2016dropout): dropout, prediction_draws 50, importance `none`; the paper's weight
   decay is the prior `normal`. Importance, log likelihood and evidence are those of the network
   without masks.
 
 State: mean, precision [S, H, P]; a precision of 0 marks a parameter without penalty. anchor
 [S, H, P] with anchor `each` or `initial`; otherwise the mean is the anchor. With optimiser_state
-`kept`: first, second [S, H, P], steps [S, H].
+`kept`: first, second [S, H, P], steps [S, H]. With distil: taught [S, H, heads],
+whether an earlier task had rows of a head.
 Info, [S, H], in nats over the task: log_likelihood at the estimate; log_evidence, its Laplace
 approximation over the parameters that had a precision; steps.
 """
@@ -49,18 +51,21 @@ from annotated_types import Ge, Gt, Interval, Le
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Broadening, Info, Learner, Predictive, Problem, State
 from shiftbench.methods.models._model import Model, glorot, log_likelihood_of, point
-from shiftbench.methods.networks import dropout, kronecker_laplace, sampling
+from shiftbench.methods.networks import distillation, dropout, kronecker_laplace, sampling
 from shiftbench.methods.networks.backend import graph, tf
 from shiftbench.methods.networks.fisher import mean_fisher
 from shiftbench.methods.networks.kronecker_laplace import without_factors
 from shiftbench.methods.networks.random import fold_in
-from shiftbench.methods.networks.training import Adam, Descent, Penalty, descend, total
+from shiftbench.methods.networks.training import Adam, Descent, Gradient, Penalty, descend, total
 from shiftbench.methods.posteriors import mean_field_gaussian
 
 FACTS = Facts(
     takes={"image": "categorical", "classes": "categorical", "number": "gaussian"},
     offers=("broaden", "log_evidence"),
-    refuses={"learnt-noise": {"importance": ("fisher",), "not fisher_labels": ("observed",)}},
+    refuses={
+        "learnt-noise": {"importance": ("fisher",), "not fisher_labels": ("observed",)},
+        "number": {"not distil": (0.0,)},
+    },
     model=True,
 )
 
@@ -112,6 +117,10 @@ class Settings:
     """Dropout probability of the network's inputs, drawn for each row."""
     prediction_draws: Annotated[int, Ge(0)] = 0
     """MC dropout: number of masks that a prediction averages over; 0: no masks."""
+    distil: Annotated[float, Ge(0)] = 0.0
+    """Weight of the cross entropy with the outputs of the last estimate on a task's rows (LwF)."""
+    temperature: Annotated[float, Gt(0)] = 2.0
+    """distil: temperature of these outputs (Li and Hoiem 2016)."""
 
 
 def unsupported(settings: Settings) -> Iterator[str]:
@@ -128,6 +137,10 @@ def unsupported(settings: Settings) -> Iterator[str]:
         )
     if settings.curvature == "kronecker":
         yield from without_factors(settings)
+    if settings.distil and (settings.dropout or settings.input_dropout):
+        yield "distil is for networks without dropout; set distil to 0, or both dropouts"
+    if settings.distil and settings.curvature != "diagonal":
+        yield "distil is for a diagonal curvature; set distil to 0, or curvature to diagonal"
 
 
 STEPS, IMPORTANCE = range(2)
@@ -162,6 +175,8 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         if settings.optimiser_state == "kept":
             state |= {name: np.zeros(shape, np.float32) for name in ("first", "second")}
             state["steps"] = np.zeros(shape[:2], np.int32)
+        if settings.distil:
+            state["taught"] = distillation.none_taught(problem, len(seeds))
         return state
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
@@ -176,7 +191,10 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         posterior, info = fit(state, start, batch, seeds)
         info = {name: a.numpy() for name, a in info.items()}
         info["steps"] = np.full(info["log_evidence"].shape, info["steps"])
-        return {name: a.numpy() for name, a in posterior.items()}, info
+        after = {name: a.numpy() for name, a in posterior.items()}
+        if settings.distil:
+            after["taught"] = distillation.taught_after(state["taught"], batch, problem)
+        return after, info
 
     def broaden(state: State, broadening: Broadening) -> State:
         free = state["precision"] == 0
@@ -210,7 +228,7 @@ def _fit(
     rows = count if settings.units == "task" else tf.ones_like(count)
     precision, anchor = state["precision"], state.get("anchor", state["mean"])
     end, steps = descend(
-        dropout.mean_nll_gradient(_dropout(settings), model),
+        _gradient(settings, model, state),
         _optimiser_start(settings, state, start),
         data,
         fold_in(seeds, STEPS),
@@ -242,6 +260,14 @@ def _fit(
 def _dropout(settings: Settings) -> dropout.Dropout:
     """Return the dropout probabilities."""
     return dropout.Dropout(settings.input_dropout, settings.dropout)
+
+
+def _gradient(settings: Settings, model: Model, state: dict[str, tf.Tensor]) -> Gradient:
+    """Return the gradient of a minibatch's loss without the penalty."""
+    if settings.distil:
+        how = distillation.Distillation(settings.distil, settings.temperature)
+        return distillation.gradient(how, model, state["mean"], state["taught"])
+    return dropout.mean_nll_gradient(_dropout(settings), model)
 
 
 def _has_penalty(settings: Settings) -> bool:
