@@ -63,6 +63,7 @@ studies:
     metrics: [accuracy]
     methods:
       vogn: [{vogn: {epochs: 1, batch_size: 10, draws: 2, prediction_draws: 2, elbo_draws: 2}}]
+      rehearsal: [{rehearsal: {loss: der++, size: 3, epochs: 1, batch_size: 10}}]
   inside:
     title: Tasks of ten steps
     streams: [inside]
@@ -71,6 +72,7 @@ studies:
     metrics: [accuracy]
     methods:
       vogn: [{vogn: {epochs: 5, batch_size: 10, draws: 2, prediction_draws: 2, elbo_draws: 2}}]
+      rehearsal: [{rehearsal: {loss: der++, size: 3, epochs: 5, batch_size: 10}}]
   hours:
     title: Tasks without end
     streams: [hours]
@@ -177,6 +179,7 @@ def test_kill_at_every_point(folder: Path, tmp_path: Path, point: str) -> None:
     [
         ("steps", "run-length"),
         pytest.param("images", "vogn", marks=pytest.mark.long),
+        pytest.param("images", "rehearsal", marks=pytest.mark.long),
         pytest.param("words", "beams", marks=pytest.mark.long),
         pytest.param("convolutions", "beam", marks=pytest.mark.long),
     ],
@@ -189,8 +192,11 @@ def test_every_kind_of_state_is_resumed(
 
 
 @pytest.mark.long
-def test_a_task_is_resumed_where_it_was_saved_within(folder: Path, tmp_path: Path) -> None:
-    log = check(folder, "inside", "vogn", "within a task, after two saves", tmp_path)
+@pytest.mark.parametrize("learner", ["vogn", "rehearsal"])
+def test_a_task_is_resumed_where_it_was_saved_within(
+    folder: Path, tmp_path: Path, learner: str
+) -> None:
+    log = check(folder, "inside", learner, "within a task, after two saves", tmp_path)
     assert "resumed at task 0, within it" in log
 
 

@@ -72,6 +72,21 @@ def test_sizes_of_one_memory_are_one_line_over_all_its_rows(study):
     assert right.get_lines()[1].get_ydata() == pytest.approx(worst)
 
 
+def test_only_a_method_that_keeps_no_rows_or_all_is_a_level_line(study):
+    """One panel for a study without looks; a single size of memory is a point."""
+    scores = [name for name in METRICS if name != "worst_case_acc"]
+    spec = {"study": "s", "metrics": scores, "learners": ["joint", "coreset-20"]}
+    spec |= {"reference": None, "streams": [STREAM], "methods": {}}
+    store = study.streams[STREAM]
+    runs = [study.run(STREAM, name) for name in spec["learners"]]
+    tree, table = summarise.summarise(spec, {STREAM: store}, runs)
+    without = StudyResults("s", "A study", "", "", tree, table, {STREAM: store})
+    (axes,) = memory.draw(without).get_axes()
+    level, point = (line.get_xdata() for line in axes.get_lines()[:2])
+    assert len(level) == 2 and len(point) == 1
+    assert "worst" not in memory.caption(without)
+
+
 def test_lines_inside_a_task_begin_at_the_end_of_the_task_before():
     values = np.random.default_rng(0).random((SEEDS, TASKS, LOOKS, TASKS))
     found = stability_gap.of_earlier_tasks(values)

@@ -20,7 +20,7 @@ from shiftbench.evaluation.artefacts import _continual
 from shiftbench.evaluation.scoring import paper_numbers, statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
-FACTS = Facts(requires=("earlier-tests",), uses=("accuracy", "acc", "bwt", "fwt"))
+FACTS = Facts(requires=("earlier-tests",), uses=("accuracy", "acc", "bwt"))
 
 TRANSFERS = ("bwt", "fwt")
 PAPER = ("acc_paper", "bwt_paper", "fwt_paper", "source")
@@ -28,6 +28,8 @@ LEARNT = "learning_accuracy"
 """Further column, if the study has the metric."""
 FURTHER = {"nll": (1, 3), "ece": (100, 2)}
 """Further columns of scores after the last task, if the study has the metric: factor, decimals."""
+KEPT = {"memory_rows": "rows", "memory_numbers": "numbers"}
+"""Further columns of what a method keeps, if the study has the metric."""
 
 
 def tabulate(study: StudyResults) -> pd.DataFrame:
@@ -36,11 +38,12 @@ def tabulate(study: StudyResults) -> pd.DataFrame:
     acc, bwt, fwt: eq. 64 to 66 of eschenhagen2019vogn, transfers in percentage points;
     learning_accuracy: percent, of each task just learnt; nll: nats per example; ece: percent, both
     means over all tasks after the last. For learners that start each task from scratch, acc, nll
-    and ece are of each task just learnt, and transfers are empty. tuned: settings changed by the
-    best trial; runs: seeds behind acc; *_paper: number in eschenhagen2019vogn, mean ± standard
-    deviation; source: who measured it. Raises UserError without one of the metrics.
+    and ece are of each task just learnt, and transfers are empty. rows, numbers: rows of the stream
+    that the learner keeps, and the numbers in them. tuned: settings changed by the best trial;
+    runs: seeds behind acc; *_paper: number in eschenhagen2019vogn, mean ± standard deviation;
+    source: who measured it. Raises UserError without accuracy, acc or bwt.
     """
-    _continual.check(study, "continual-table", (_continual.METRIC, "acc", *TRANSFERS))
+    _continual.check(study, "continual-table", (_continual.METRIC, "acc", "bwt"))
     rows = [_row(study, stream, learner) for stream in study.streams for learner in study.learners]
     return table_files.without_constant(pd.DataFrame(rows), ("stream", "tuned", *PAPER))
 
@@ -54,11 +57,17 @@ def caption(study: StudyResults) -> str:
         if study.reference
         else "not known, because the study names no reference"
     )
+    forward = f"; fwt, forward, {against}" if "fwt" in study.metrics else ""
+    kept = (
+        "rows: of the stream, kept by the end of it, with so many numbers in all. "
+        if set(KEPT) <= set(study.metrics)
+        else ""
+    )
     return (
         f"Mean over seeds, in brackets its {statistics.described(*shown)}. After the last task, "
         "over all tasks: acc, average accuracy, %; nll, nats per example; ece, %, 15 bins. "
-        "Transfers in percentage points: bwt, backward, negative is forgetting; fwt, forward, "
-        f"{against}. {learnt}{_paper_columns(study)}-: not known or does not apply. "
+        f"Transfers in percentage points: bwt, backward, negative is forgetting{forward}. "
+        f"{learnt}{kept}{_paper_columns(study)}-: not known or does not apply. "
         f"{_continual.from_scratch(study)}{study.budget()}"
     )
 
@@ -89,10 +98,16 @@ def _row(study: StudyResults, stream: str, learner: str) -> dict[str, object]:
         if metric in study.metrics
     }
     if scratch:
-        percent |= dict.fromkeys(TRANSFERS, "")
+        percent |= dict.fromkeys(percent.keys() & set(TRANSFERS), "")
+    memory = {
+        name: int(study.score(stream, learner, metric)[0])
+        for metric, name in KEPT.items()
+        if metric in study.metrics
+    }
     return {
         "stream": stream,
         "learner": study.label(learner),
+        **memory,
         "tuned": _tuned(study.tuned(stream, learner)),
         "acc": table_files.mean_over_seeds(average, _continual.METRIC, 100, 2),
         **percent,

@@ -1,6 +1,6 @@
 """Accuracy after the last task, and at the worst moment of each, against rows of memory.
 
-Methods that differ only in the size of their coreset form one line.
+Methods that differ only in the size of their memory form one line.
 """
 
 from __future__ import annotations
@@ -11,42 +11,57 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from shiftbench.config import provenance
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import _continual
-from shiftbench.evaluation.scoring import statistics
+from shiftbench.evaluation.scoring import kept_rows, statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
-FACTS = Facts(requires=("earlier-tests",), uses=("accuracy", "acc", "worst_case_acc"))
+FACTS = Facts(requires=("earlier-tests",), uses=("accuracy", "acc"))
 
 PANELS = {
     "acc": "after the last task",
     "worst_case_acc": "at the worst moment after each task was learnt",
 }
-COMBINATOR, SIZE = "coreset", "size"
-"""The combinator that has a memory, and its setting for the rows kept of each task."""
+"""Metrics of the panels; the second one is for studies with looks inside a task."""
 
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
-    """Draw two panels per stream. Raises UserError without one of the metrics."""
-    _continual.check(study, "memory", ("accuracy", *PANELS))
-    canvas = figure_style.figure(3.9 * len(study.streams), caption(study), study.budget())
+    """Draw a panel for each metric and stream. Raises UserError without accuracies."""
+    _continual.check(study, "memory", ("accuracy", "acc"))
+    shown, streams = panels(study), list(study.streams)
+    rows = len(streams) if len(shown) > 1 else 1
+    canvas = figure_style.figure(3.9 * rows, caption(study), study.budget())
+    if len(shown) == 1:
+        _draw_row(canvas, study, [(stream, "acc", stream) for stream in streams])
+        return canvas
     for stream, block in _continual.blocks(canvas, study):
-        _draw_stream(block, study, stream)
+        titles = [(stream, metric, f"accuracy {text}") for metric, text in shown.items()]
+        _draw_row(block, study, titles)
     return canvas
 
 
 def caption(study: StudyResults) -> str:
     """Describe the lines, the number of runs and the reductions."""
     looks = max(study.run(s, n).sizes.get("look", 1) for s in study.streams for n in study.learners)
+    moments = "after the last task"
+    if len(panels(study)) > 1:
+        moments = (
+            "Left: after the last task. Right: the last task at its end, and each other at the"
+            f" worst of {looks} looks a task after it was learnt (WC-ACC)"
+        )
+    join = ". " if len(panels(study)) > 1 else ", "
     return (
         "Average accuracy over all tasks against the rows of all tasks together that a method"
-        " keeps. Left: after the last task. Right: the last task at its end, and each other at the"
-        f" worst of {looks} looks a task after it was learnt (WC-ACC). Mean over seeds, bars:"
+        f" keeps{join}{moments}. Mean over seeds, bars:"
         f" {statistics.described('acc')}; dashed: methods without such a memory. {study.budget()}"
     )
+
+
+def panels(study: StudyResults) -> dict[str, str]:
+    """Return the metrics of the panels that the study has, each with its moment in words."""
+    return {metric: text for metric, text in PANELS.items() if metric in study.metrics}
 
 
 def lines(study: StudyResults, stream: str) -> dict[str, dict[int, str]]:
@@ -55,14 +70,10 @@ def lines(study: StudyResults, stream: str) -> dict[str, dict[int, str]]:
     A line of one learner has its name; a line of several has what their names begin with.
     """
     found: dict[str, dict[int, str]] = {}
-    tasks = study.streams[stream].sizes["task"]
     for learner in study.learners:
-        pipeline = provenance.spec(study.run(stream, learner))["learner"]
-        sizes = [given[SIZE] for name, given in pipeline if name == COMBINATOR]
-        rest = [
-            [n, {k: v for k, v in g.items() if (n, k) != (COMBINATOR, SIZE)}] for n, g in pipeline
-        ]
-        found.setdefault(str(rest) if sizes else learner, {})[tasks * sum(sizes)] = learner
+        run = study.run(stream, learner)
+        rows = kept_rows.of_run(run, study.streams[stream]).rows
+        found.setdefault(str(kept_rows.without_size(run)), {})[rows] = learner
     return {_name([study.label(one) for one in line.values()]): line for line in found.values()}
 
 
@@ -71,21 +82,32 @@ def _name(labels: list[str]) -> str:
     return "".join(letters[0] for letters in same).rstrip(" ,(")
 
 
-def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
-    by_line = lines(study, stream)
-    sizes = sorted({size for line in by_line.values() if len(line) > 1 for size in line})
-    panels = block.subplots(1, 2, sharey=True)
-    for axes, (metric, text) in zip(panels, PANELS.items(), strict=True):
+def _draw_row(
+    block: SubFigure | Figure, study: StudyResults, titles: list[tuple[str, str, str]]
+) -> None:
+    """Draw panels side by side, each of a stream and a metric, with its title."""
+    columns = block.subplots(1, len(titles), sharey=True, squeeze=False)[0]
+    for axes, (stream, metric, title) in zip(columns, titles, strict=True):
+        by_line = lines(study, stream)
+        drawn = [line for line in by_line.values() if not _is_level(study, stream, line)]
+        sizes = sorted({size for line in drawn for size in line})
         for number, (name, line) in enumerate(by_line.items()):
             _draw_line(axes, study, stream, metric, (name, line), sizes, number / len(by_line))
         axes.set_xticks(range(len(sizes)), [f"{size:,}" for size in sizes])
-        axes.set(xlabel="rows of memory", title=f"accuracy {text}", xlim=(-0.3, len(sizes) - 0.6))
+        axes.set(xlabel="rows of memory", title=title, xlim=(-0.3, len(sizes) - 0.6))
         axes.grid(axis="y", color="0.93", lw=0.6)
-    panels[0].set_ylabel("average accuracy (%)")
-    panels[0].set_ylim(0, 100)
-    panels[1].legend(
-        *panels[0].get_legend_handles_labels(), loc="upper left", bbox_to_anchor=(1, 1)
+    columns[0].set_ylabel("average accuracy (%)")
+    columns[0].set_ylim(0, 100)
+    columns[-1].legend(
+        *columns[0].get_legend_handles_labels(), loc="upper left", bbox_to_anchor=(1, 1)
     )
+
+
+def _is_level(study: StudyResults, stream: str, line: dict[int, str]) -> bool:
+    """Return whether a line is of one method that keeps no rows, or all of them."""
+    (learner, *others) = line.values()
+    kept = kept_rows.of_run(study.run(stream, learner), study.streams[stream])
+    return not others and not kept.partial
 
 
 def _draw_line(
@@ -106,7 +128,7 @@ def _draw_line(
     means = [statistics.interval(values, statistics.bounds(metric)) for values in each]
     band = figure_style.as_band(one.times(100) for one in means)
     style = figure_style.method_style(study, next(iter(line.values())))
-    if len(line) == 1:
+    if _is_level(study, stream, line):
         axes.axhline(band.mean[0], color=style["color"], ls="--", lw=1.2, label=name)
         return
     order = np.argsort([*line])

@@ -1,0 +1,55 @@
+"""The rows of a stream that a method keeps in a memory, and the numbers that they hold.
+
+A component with a memory says so by a function `rows_kept(settings, problem)`, which returns how
+many rows it keeps of a whole stream, and how many numbers each has.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import xarray as xr
+
+from shiftbench.config import components, provenance
+
+
+class Memory(NamedTuple):
+    """Rows kept at the end of a stream, the numbers in all of them, and the rows of the stream."""
+
+    rows: int
+    numbers: int
+    of: int
+
+    @property
+    def partial(self) -> bool:
+        """Return whether some rows are kept, but not all."""
+        return 0 < self.rows < self.of
+
+
+def of_run(run: xr.Dataset, stream: xr.Dataset) -> Memory:
+    """Return the memory of a run's method on its stream."""
+    problem, rows, numbers = provenance.reader(stream).problem(stream), 0, 0
+    for kind, name, settings in _with_memory(run):
+        made = components.configured(kind, name, settings)
+        kept, of_row = components.load(kind, name).rows_kept(made, problem)
+        rows, numbers = rows + kept, numbers + kept * of_row
+    return Memory(rows, numbers, problem.n_train * problem.n_tasks)
+
+
+def without_size(run: xr.Dataset) -> list[Any]:
+    """Return the pipeline of a run's method without the sizes of its memory.
+
+    Two methods for which this is equal differ in nothing else.
+    """
+    sized = [name for _, name, _ in _with_memory(run)]
+    return [
+        [name, {key: value for key, value in given.items() if name not in sized or key != "size"}]
+        for name, given in provenance.spec(run)["learner"]
+    ]
+
+
+def _with_memory(run: xr.Dataset) -> list[tuple[str, str, dict[str, Any]]]:
+    """Return kind, name and settings of each component of a run's method that has a memory."""
+    *outer, inmost = provenance.spec(run)["learner"]
+    parts = [("combinators", *part) for part in outer] + [("learners", *inmost)]
+    return [part for part in parts if components.defines(part[0], part[1], "rows_kept")]
