@@ -5,6 +5,7 @@ Methods that differ only in the size of their memory form one line.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import takewhile
 
 import numpy as np
@@ -34,7 +35,9 @@ def draw(study: StudyResults) -> Figure:
     rows = len(streams) if len(shown) > 1 else 1
     canvas = figure_style.figure(3.9 * rows, caption(study), study.budget())
     if len(shown) == 1:
-        _draw_row(canvas, study, [(stream, "acc", stream) for stream in streams])
+        panels_of = _draw_row(canvas, study, [(stream, "acc", stream) for stream in streams])
+        for axes, stream in zip(panels_of, streams, strict=True):
+            _continual.scale(axes, "y", _means(study, stream), space=0.08)
         return canvas
     for stream, block in _continual.blocks(canvas, study):
         titles = [(stream, metric, f"accuracy {text}") for metric, text in shown.items()]
@@ -45,7 +48,7 @@ def draw(study: StudyResults) -> Figure:
 def caption(study: StudyResults) -> str:
     """Describe the lines, the number of runs and the reductions."""
     looks = max(study.run(s, n).sizes.get("look", 1) for s in study.streams for n in study.learners)
-    moments = "after the last task"
+    moments = "after the last task; vertical: logarithm of the error"
     if len(panels(study)) > 1:
         moments = (
             "Left: after the last task. Right: the last task at its end, and each other at the"
@@ -84,9 +87,10 @@ def _name(labels: list[str]) -> str:
 
 def _draw_row(
     block: SubFigure | Figure, study: StudyResults, titles: list[tuple[str, str, str]]
-) -> None:
-    """Draw panels side by side, each of a stream and a metric, with its title."""
-    columns = block.subplots(1, len(titles), sharey=True, squeeze=False)[0]
+) -> Sequence[Axes]:
+    """Draw panels side by side, each of a stream and a metric, with its title; return them."""
+    one_stream = len({stream for stream, *_ in titles}) == 1
+    columns = block.subplots(1, len(titles), sharey=one_stream, squeeze=False)[0]
     for axes, (stream, metric, title) in zip(columns, titles, strict=True):
         by_line = lines(study, stream)
         drawn = [line for line in by_line.values() if not _is_level(study, stream, line)]
@@ -101,6 +105,13 @@ def _draw_row(
     columns[-1].legend(
         *columns[0].get_legend_handles_labels(), loc="upper left", bbox_to_anchor=(1, 1)
     )
+    return columns
+
+
+def _means(study: StudyResults, stream: str) -> list[float]:
+    """Return the mean average accuracy of every learner, in percent."""
+    scores = [study.score(stream, learner, "acc") for learner in study.learners]
+    return [100 * statistics.interval(values).mean for values in scores]
 
 
 def _is_level(study: StudyResults, stream: str, line: dict[int, str]) -> bool:
