@@ -11,6 +11,7 @@ from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.models import convnet
 from shiftbench.methods.models._model import glorot, point
 from shiftbench.methods.networks import parameter_layout
+from shiftbench.methods.networks.optimisers import Sgd
 from shiftbench.methods.networks.training import (
     Adam,
     Descent,
@@ -106,3 +107,25 @@ def test_pieces_give_the_outputs_and_the_gradient_of_the_flat_vector():
     np.testing.assert_array_equal(one, two)
     joined = tf.concat(tape.gradient(two, parts), -1)
     np.testing.assert_allclose(tape.gradient(one, flat), joined, rtol=1e-6)
+
+
+@pytest.mark.parametrize("optimiser", [Adam(0.05, decay=0.9), Sgd(0.05, decay=0.9)])
+def test_a_repetition_with_fewer_minibatches_ends_as_it_does_alone(optimiser):
+    """Eight rows beside nine, in minibatches of four: its third one is empty."""
+    mask = np.ones((2, 9), bool)
+    mask[0, 8] = False
+    inputs = np.random.default_rng(0).normal(size=(2, 9, 3)).astype(np.float32)
+    start, keys = np.repeat(START, 2, axis=0), seeds.block(range(2), "rows")
+
+    def mean_gradient(x, rows, step_seeds):
+        weights = rows.mask / tf.reduce_sum(rows.mask, -1, keepdims=True)
+        return x - tf.reduce_sum(rows.inputs[:, 0] * weights[..., None], 1)[:, None]
+
+    def end(s):
+        data = (tf.constant(a[s]) for a in (inputs, np.zeros((2, 9), int), mask))
+        schedule = Schedule(3, 4, optimiser)
+        return minimise(mean_gradient, tf.constant(start[s]), tuple(data), keys[s], schedule)[0]
+
+    together = end(slice(2)).numpy()
+    for s in (slice(0, 1), slice(1, 2)):
+        np.testing.assert_array_equal(together[s], end(s))

@@ -55,6 +55,7 @@ from shiftbench.methods.networks import distillation, dropout, kronecker_laplace
 from shiftbench.methods.networks.backend import graph, tf
 from shiftbench.methods.networks.fisher import mean_fisher
 from shiftbench.methods.networks.kronecker_laplace import without_factors
+from shiftbench.methods.networks.optimisers import no_steps
 from shiftbench.methods.networks.random import fold_in
 from shiftbench.methods.networks.training import Adam, Descent, Gradient, Penalty, descend, total
 from shiftbench.methods.posteriors import mean_field_gaussian
@@ -281,7 +282,7 @@ def _optimiser_start(settings: Settings, state: dict[str, tf.Tensor], start: tf.
     path = (zeros,) if settings.importance == "path" else ()
     if settings.optimiser_state == "kept":
         return Descent(start, state["first"], state["second"], state["steps"][..., None], path)
-    return Descent(start, zeros, zeros, tf.constant(0), path)
+    return Descent(start, zeros, zeros, no_steps(start), path)
 
 
 def _importance(

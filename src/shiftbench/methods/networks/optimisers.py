@@ -55,7 +55,7 @@ class Descent(NamedTuple):
     x: parameters [S, H, P'].
     first, second: moments of the gradient, [S, H, P'] (Sgd: first is the momentum; AmsGrad: second
         is the largest so far).
-    steps: the number taken, a scalar or [S, H, 1].
+    steps: the number taken, [S, 1, 1] or [S, H, 1]; a repetition without rows takes none.
     path: empty, or a single sum [S, H, P'] over steps of -(gradient without the penalty, before the
         step) * (change of x by the step).
     moving: AmsGrad only, the second moment itself.
@@ -73,7 +73,12 @@ def begin(optimiser: Optimiser, x: tf.Tensor) -> Descent:
     """Return the state before the first step, at parameters x [S, H, P']."""
     zeros = tf.zeros_like(x)
     moving = (zeros,) if isinstance(optimiser, AmsGrad) else ()
-    return Descent(x, zeros, zeros, tf.constant(0), moving=moving)
+    return Descent(x, zeros, zeros, no_steps(x), moving=moving)
+
+
+def no_steps(x: tf.Tensor) -> tf.Tensor:
+    """Return the number of steps [S, 1, 1] before the first one."""
+    return tf.zeros([x.shape[0], 1, 1], tf.int32)
 
 
 def advance(optimiser: Optimiser, at: Descent, g: tf.Tensor, epoch: tf.Tensor) -> Descent:

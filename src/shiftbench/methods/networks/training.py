@@ -113,7 +113,7 @@ def one_epoch(
             rows = take(*data, tf.reshape(order[:, i * batch : (i + 1) * batch], [-1, batch]))
             inside = positions[i * batch : (i + 1) * batch] < filled[:, tf.newaxis]
             rows = rows._replace(mask=rows.mask * tf.cast(inside, tf.float32))
-            now = step(now, rows, fold_in(epoch_seeds, i))
+            now = _where_rows(rows, step(now, rows, fold_in(epoch_seeds, i)), now)
             return after_step(at, (now, saved)), now
 
         last = end_of_epoch(position, steps_per_epoch)
@@ -121,6 +121,26 @@ def one_epoch(
         return after_epoch(position, steps_per_epoch), state
 
     return epoch, steps_per_epoch
+
+
+def _where_rows(rows: Minibatch, after: Any, before: Any) -> Any:
+    """Return the state after a step, but that before it for repetitions without any row.
+
+    Such a minibatch is where a repetition has fewer rows than another beside it. Tensors without
+    an axis of repetitions are those after the step.
+    """
+    filled = tf.reduce_any(rows.mask > 0, axis=1)
+
+    def chosen(new: tf.Tensor, old: tf.Tensor) -> tf.Tensor:
+        if new.shape.rank == 0:
+            return new
+        return tf.where(tf.reshape(filled, [-1] + [1] * (new.shape.rank - 1)), new, old)
+
+    return tf.cond(
+        tf.reduce_all(filled),
+        lambda: after,
+        lambda: tf.nest.map_structure(chosen, after, before),
+    )
 
 
 def total(function: Callable[[Minibatch], tf.Tensor], data: Data, size: int = 500) -> tf.Tensor:
@@ -159,7 +179,8 @@ def one_descent(
 
     def step(at: Descent, rows: Minibatch, step_seeds: tf.Tensor) -> Descent:
         g = gradient(at.x, rows, step_seeds)
-        return advance(schedule.optimiser, at, g, at.steps // per_epoch)
+        # The repetition with most rows takes all steps.
+        return advance(schedule.optimiser, at, g, tf.reduce_max(at.steps) // per_epoch)
 
     epoch, per_epoch = one_epoch(step, data, seeds, schedule.batch_size)
     return epoch, per_epoch
