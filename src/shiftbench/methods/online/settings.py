@@ -22,7 +22,7 @@ class CommonSettings:
     """Factor H of H / 2 |theta|^2, which is added to every loss and makes it H-strongly convex."""
     hidden: Annotated[int, Ge(0)] = 0
     """Units of the hidden layer of a network with rectified linear units; 0: a linear predictor
-    without an intercept. The prior is then around random start values, see `online/network.py`."""
+    without an intercept. The prior is then around random start values."""
 
 
 @dataclass(frozen=True)
