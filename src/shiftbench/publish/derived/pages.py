@@ -120,8 +120,8 @@ def papers(root: Path, published: PublishedResults) -> str:
         lines.append([paper, *(_counted(claims, of_paper, kind) for kind in kinds)])
     table = _table(["paper", *kinds], lines)
     return (
-        f"{table}\n\n2 (18): 2 claims have this verdict, and so have 18 of the comparisons that"
-        " test claims. Mixed: the comparisons of a claim disagree."
+        f"{table}\n\nNumbers of claims; in brackets, of the comparisons that test them. Mixed: the"
+        " comparisons of a claim disagree."
     )
 
 
