@@ -31,6 +31,7 @@ NEEDS_RUNS = {
     "continual-table": "the settings that won are read from the runs",
     "detection-table": "alarms on line are read from the runs",
     "published-table": "the printed numbers are found by the specs of streams and runs",
+    "rate-distortion-table": "the numbers of words and periods are in the streams",
     "referral-table": "the printed numbers are found by the specs of streams and runs",
     "regression-table": "the units of targets are in the streams",
     "regret-table": "the printed numbers are found by the specs of streams and runs",
