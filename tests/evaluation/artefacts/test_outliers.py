@@ -12,7 +12,7 @@ import pytest
 from shiftbench.core.errors import UserError
 from shiftbench.data.series import simulated_changes
 from shiftbench.evaluation.artefacts import outliers
-from shiftbench.evaluation.scoring import summarise
+from shiftbench.evaluation.scoring import alarms, summarise
 from shiftbench.evaluation.scoring.results import StudyResults
 from tests.evaluation.scoring import stores
 
@@ -66,7 +66,10 @@ def test_each_number_is_that_of_its_cell(study):
                 known = scores[~np.isnan(scores)]
                 assert (len(known) == 0) == (share == 0 and metric == "alarms_at_outliers")
                 assert y == pytest.approx(known.mean()) if len(known) else np.isnan(y)
-    assert "Shown for changes 2." in outliers.caption(study)
+    assert [text.get_text() for text in panels[0].get_xticklabels()] == ["0", "10"]
+    window = alarms.horizon(study.streams[names[0.1, 5, 2]]).window
+    assert f"at most {window})" in panels[2].get_ylabel()
+    assert f"Shown for streams with 2 changes. {study.budget()}" in outliers.caption(study)
 
 
 def test_a_study_without_axes_is_refused(study):
