@@ -160,12 +160,14 @@ def test_three_panels_by_kind(kinds):
     results, _ = kinds
     panels = kinds_of_shift.draw(results).get_axes()
     ticks = [[tick.get_text() for tick in axes.get_xticklabels()] for axes in panels]
-    assert ticks[0] == ticks[1] == ["map\n(covariate)", "labels\n(concept)"]
-    assert ticks[2] == [*ticks[0], "none"]
+    words = ["affine map\nof images\n(covariate)", "meaning of\nlabels\n(concept)"]
+    assert ticks[0] == ticks[1] == words
+    assert ticks[2] == [*words, "nothing"]
     assert [len(axes.containers) for axes in panels] == [2, 1, 1]
     places = [line.lines[0].get_xdata() for line in panels[0].containers]
     np.testing.assert_allclose(places, [[-0.1, 0.9], [0.1, 1.1]])
-    assert "at most w tasks later" in kinds_of_shift.caption(results)
+    window = alarms.horizon(results.streams["labels"]).window
+    assert f"at most {window} tasks later" in kinds_of_shift.caption(results)
 
 
 def test_a_study_needs_a_stream_that_does_not_change(kinds):

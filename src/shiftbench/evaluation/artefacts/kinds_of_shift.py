@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
-from shiftbench.evaluation.scoring import statistics
+from shiftbench.evaluation.scoring import alarms, statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Interval
 
@@ -23,6 +23,14 @@ FACTS = Facts(
 )
 
 LOSS, FOUND, FALSE = FACTS.uses
+CHANGES = {
+    "map": "affine map\nof images",
+    "rows": "brightness\nof images",
+    "shares": "shares of\nclasses",
+    "labels": "meaning of\nlabels",
+    "none": "nothing",
+}
+"""What changes, in words, by the setting `change` of a stream."""
 STEP, SPREAD = 0.2, 0.7
 """Horizontal distance of methods within a kind, and the largest range of all of them."""
 
@@ -56,10 +64,13 @@ def draw(study: StudyResults) -> Figure:
 
 def caption(study: StudyResults) -> str:
     """Describe the panels, the number of runs and the reductions."""
+    moving = [stream for name, stream in study.streams.items() if name != unchanged(study)]
+    window = alarms.horizon(moving[0]).window
     return (
-        "Left: accuracy on the stream that does not change minus that on one that does, on the "
-        "same tasks. Middle: shifts with an alarm at most w tasks later. Right: alarms in all "
-        f"other tasks. Mean over seeds, and its {statistics.described(*FACTS.uses)}. "
+        "Streams differ only in what changes, with the kind of shift below. Left: accuracy where "
+        "nothing changes minus accuracy where something does, on the same tasks. Middle: shifts "
+        f"with an alarm at most {window} tasks later; high is good where accuracy is lost. Right: "
+        f"alarms in all other tasks. Mean over seeds, and its {statistics.described(*FACTS.uses)}. "
         f"{study.budget()}"
     )
 
@@ -120,6 +131,7 @@ def _draw(
 
 
 def _title(study: StudyResults, stream: str) -> str:
-    """Return a stream's name above its kind of shift."""
-    kind = study.streams[stream].attrs["shift_kind"]
-    return stream if kind == stream else f"{stream}\n({kind})"
+    """Return what changes on a stream, above its kind of shift."""
+    attrs = study.streams[stream].attrs
+    words = CHANGES.get(attrs.get("change", ""), stream)
+    return words if attrs["shift_kind"] == "none" else f"{words}\n({attrs['shift_kind']})"
