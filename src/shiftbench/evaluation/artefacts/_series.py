@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 import numpy as np
 import xarray as xr
@@ -83,9 +84,9 @@ def plotted(store: xr.Dataset) -> tuple[np.ndarray, str]:
 
 
 def short_name(study: StudyResults, stream: str) -> str:
-    """Return the stream's name; in a grid, its values on the axes without their common prefix."""
+    """Return the stream's name, 0p5 as 0.5; in a grid, its values without their common prefix."""
     if stream not in study.cells:
-        return stream
+        return re.sub(r"(?<=\d)p(?=\d)", ".", stream)
     names = {name: " ".join(map(str, cell.values())) for name, cell in study.cells.items()}
     # The prefix of texts rather than paths, cut to whole words.
     prefix = os.path.commonprefix(list(names.values())) if len(names) > 1 else ""  # noqa: RUF071

@@ -50,7 +50,8 @@ def caption(study: StudyResults) -> str:
         "Down and left is better. Lines: the least delay that any threshold reaches with at most so"
         " many false alarms, means over seeds. Markers: alarms as a method raises them, with"
         f" {statistics.described(*METRICS)}. Delay: mean of the tasks until the first alarm after a"
-        " shift, of which at most w count (grey line: all missed), by Kaplan-Meier."
+        " shift, of which no more count than the axis says (grey line: all missed), by"
+        " Kaplan-Meier."
         f" {blind_detectors.SAYS} {study.budget()}"
     )
 

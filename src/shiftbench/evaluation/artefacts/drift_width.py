@@ -16,7 +16,7 @@ from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import _regimes
 from shiftbench.evaluation.artefacts._regimes import Grid
-from shiftbench.evaluation.scoring import statistics
+from shiftbench.evaluation.scoring import alarms, statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Interval
 
@@ -47,9 +47,11 @@ def draw(study: StudyResults) -> Figure:
 
 def caption(study: StudyResults) -> str:
     """Describe the numbers, the number of runs and the reductions."""
+    windows = sorted({alarms.horizon(store).window for store in study.streams.values()})
+    tasks = " or ".join(map(str, windows))
     return (
-        "Width: tasks that a drift takes; 0: at once. Alarms per drift, until w tasks after its "
-        "last: wide drifts have more tasks for them; dotted: one alarm per drift. Mean over "
+        f"Width: tasks that a drift takes; 0: at once. Alarms per drift, until {tasks} tasks after "
+        "its last: wide drifts have more tasks for them; dotted: one alarm per drift. Mean over "
         "seeds, and its "
         f"{statistics.described(*PANELS)}. {study.budget()}"
     )
