@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator
 from matplotlib.figure import Figure
@@ -111,6 +112,7 @@ def _draw_values(panel: Axes, study: StudyResults, stream: str, learners: list[s
     _change_lines.draw_known(panel, store)
     panel.set_ylabel(label)
     panel.margins(x=0.01)
+    _show_whole_time(panel, store)
     panel.set_title(_change_lines.counts(study, stream, learners))
 
 
@@ -126,9 +128,16 @@ def _draw_small(panel: Axes, study: StudyResults, stream: str, learners: list[st
     for line, name in enumerate(learners):
         _draw_ticks(panel, study, stream, name, 1 - MARKS * (line + 0.7))
     panel.set_title(_series.short_name(study, stream), size=9, pad=2)
+    _show_whole_time(panel, store)
     panel.set_yticks([])
     panel.tick_params(labelsize=7, pad=1, length=2)
     _set_few_labels(panel, _series.task_times(store))
+
+
+def _show_whole_time(panel: Axes, store: xr.Dataset) -> None:
+    """Let the axis of a series without values be as long as the series."""
+    if not _series.may_be_drawn(store):
+        panel.set_xlim(*_series.axis(store)[[0, -1]])
 
 
 def _draw_ticks(panel: Axes, study: StudyResults, stream: str, name: str, height: float) -> None:
