@@ -153,7 +153,7 @@ def learn(x, y, scales, mean, root, nodes, work):
     _turn(root, x, r, precision - more / b * between, v, gain, spare)
     scales[0] = shape(math.log(more) - digamma(more) + mean_log + math.log(inverse))
     scales[1] = scales[0] * b / (more * inverse)
-    constant = student_t.log_constant(2 * a, 1) - 0.5 * math.log(b / a)
+    constant = student_t.log_constant(2 * a, np.int64(1)) - 0.5 * math.log(b / a)
     return constant + largest + math.log(total)
 
 
