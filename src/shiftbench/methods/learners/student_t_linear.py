@@ -96,7 +96,8 @@ def build(settings: Settings, problem: Problem, model: None = None) -> RobustLea
 def _score(x, y, posterior, nodes, beta_rlm, work):
     """Return the beta-divergence score of a row's forecast."""
     mean, a, b = student_t_errors.forecast_row(x, posterior, nodes, work)
-    return student_t.score(beta_rlm, 2 * a, 1, math.log(b / a), 0.5 * (y - mean) ** 2 / b)
+    excess = 0.5 * (y - mean) ** 2 / b
+    return student_t.score(beta_rlm, 2 * a, np.int64(1), math.log(b / a), excess)
 
 
 @cfunc(STEP, cache=True, error_model="numpy")
