@@ -139,7 +139,7 @@ def table() -> Iterable[np.ndarray]:
 
 
 def pruned() -> Iterable[np.ndarray]:
-    """R-FPOP segments a few values anew, and adds one."""
+    """R-FPOP segments a few values again, and adds one."""
     problem, random = Problem("regression", (0,), 1, 3, 3), np.random.default_rng(0)
     learner = robust_fpop.build(robust_fpop.Settings(), problem)
     batch = Batch(np.zeros((2, 3, 0)), random.normal(size=(2, 3, 1)), np.ones((2, 3), bool))

@@ -253,7 +253,7 @@ def test_no_score_where_nothing_is_decided_or_known():
 
 
 def test_the_segmentation_of_all_tasks_is_that_of_the_last_one():
-    """What was thought before does not count, nor a change in a warm-up before the first task."""
+    """Only the last segmentation counts, and no change in a warm-up before the first task."""
     data = stream()
     tasks = data.sizes["task"]
     since = np.full((1, tasks, 5), -1.0)

@@ -30,7 +30,7 @@ CHANGES = {
     "labels": "meaning of\nlabels",
     "none": "nothing",
 }
-"""What changes, in words, by the setting `change` of a stream."""
+"""Names of the changed part of the data, by the setting `change` of a stream."""
 STEP, SPREAD = 0.2, 0.7
 """Horizontal distance of methods within a kind, and the largest range of all of them."""
 

@@ -178,7 +178,7 @@ def _of_last_task(run: xr.Dataset) -> np.ndarray:
     _refuse_rows(_info(run, "run_length"))
     since = _info(run, "rows_since_change")[:, -1].astype(int)
     flags = np.zeros((len(since), run.sizes["task"]), bool)
-    # The first task is none, nor is a change in the values of a warm-up before it.
+    # Neither the first task nor a value of a warm-up before it counts as a change.
     found = (since >= 0) & (since < run.sizes["task"] - 1)
     seed, slot = np.nonzero(found)
     flags[seed, run.sizes["task"] - 1 - since[seed, slot]] = True

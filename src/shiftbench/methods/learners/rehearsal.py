@@ -10,7 +10,7 @@ Each step has a minibatch of the task and as many rows of the memory, drawn at r
 - a-gem, averaged gradient episodic memory (Chaudhry et al. 2019, "Efficient lifelong learning"):
   the gradient of the minibatch, projected where it would raise the loss of the memory's rows.
 
-Adam starts anew in each task, and the network where the last task left it. Without memory, all are
+Each task starts with fresh moments of Adam and the last task's network. Without memory, all are
 fine-tuning (`map` without a penalty), to the byte.
 
 The memory holds `size` rows of each task, drawn at random as for `coreset`; these rows are learnt

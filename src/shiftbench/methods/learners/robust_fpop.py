@@ -6,8 +6,8 @@ Fearnhead and G. Rigaill (2019), which knoblauch2018robust, 5.1, compares with. 
 deviations of the noise and the penalty 2 log n variances, for n values, as there. The noise is
 estimated from all values so far.
 
-The method is off line: after each task all values so far are segmented anew, so that a series takes
-time with the square of its length. The segmentation after the last task is that of the paper. The
+The method is off line: after each task it segments all values so far, so its time grows with the
+square of a series' length. The segmentation after the last task is that of the paper. The
 forecast is the level of the last segment with the noise around it. Knows: nothing. Inputs are
 ignored, so a series with regressors of its own past is taken for independent values.
 

@@ -68,9 +68,9 @@ def learner(
 ) -> Learner:
     """Return the online learner of a network; see `linear.learner` for the arguments.
 
-    draws: of each expected loss; without spread there are none. Without hidden units and draws it
-    is the learner of a linear predictor in closed form. Raises LearnerError for a Gaussian over a
-    network without draws.
+    draws: number of draws for each expected loss; a point estimate (no spread) takes none. Without
+    hidden units and draws, it is the learner of a linear predictor in closed form.
+    Raises LearnerError for a Gaussian over a network without draws.
     """
     if not settings.hidden and not draws:
         return linear.learner(name, settings, problem, update, constants, extra, spread)
