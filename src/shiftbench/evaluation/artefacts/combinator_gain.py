@@ -1,0 +1,141 @@
+"""Gain of a combinator over the same learner alone: a beam, run lengths, a reset, a detector.
+
+A method is compared, seed by seed, with the method of the study whose pipeline has the same
+components but for its outermost combinator.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from shiftbench.config import components, provenance
+from shiftbench.core.facts import Facts
+from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.artefacts import neighbours
+from shiftbench.evaluation.scoring import ranking, statistics
+from shiftbench.evaluation.scoring.results import StudyResults
+from shiftbench.evaluation.scoring.statistics import Interval
+
+FACTS = Facts()
+NAME = "combinator-gain"
+ROW_INCHES = 0.24
+
+Parts = list[tuple[str, dict[str, Any]]]
+
+
+class Row(NamedTuple):
+    """One row of the figure. outer: None for the row of a learner alone, which heads the others."""
+
+    alone: str
+    outer: str | None
+
+
+@figure_style.styled
+def draw(study: StudyResults) -> Figure:
+    """Draw a panel per stream, a row per combinator. Raises UserError without any pair."""
+    lines = rows(study)
+    figure = figure_style.figure(1.0 + ROW_INCHES * len(lines), caption(study), study.budget())
+    panels = figure.subplots(1, len(study.streams), squeeze=False, sharey=True)[0]
+    letters = figure_style.panel_letters(len(panels))
+    for axes, stream, letter in zip(panels, study.streams, letters, strict=True):
+        _draw_panel(axes, study, stream, lines)
+        figure_style.set_title(axes, letter, stream)
+    labels = [study.label(line.outer or line.alone) for line in lines]
+    panels[0].set_yticks(range(len(lines)), labels)
+    for text, line in zip(panels[0].get_yticklabels(), lines, strict=True):
+        text.set_fontweight("normal" if line.outer else "bold")
+    panels[0].set_ylim(len(lines) - 0.4, -0.6)
+    return figure
+
+
+def caption(study: StudyResults) -> str:
+    """Describe the rows, the number of runs and the reductions."""
+    metric = neighbours.leading(study, NAME)
+    return (
+        f"Bold: a learner alone, and its mean {metric}. Below it: the same learner, with settings of"
+        " its own, inside a combinator (a beam, run lengths, a reset), minus the learner alone,"
+        f" paired by seed. Right is better. Bars: {statistics.described(metric)} of the difference;"
+        f" hollow: the interval holds 0. {study.budget()}"
+    )
+
+
+def rows(study: StudyResults) -> list[Row]:
+    """Return the rows from above: each learner alone, and then those with a combinator around it.
+
+    Raises UserError without any.
+    """
+    found: dict[str, list[str]] = {}
+    for outer in study.learners:
+        if (alone := inner(study, outer)) is not None:
+            found.setdefault(alone, []).append(outer)
+    if not found:
+        what = "a method with a combinator, and beside it the same pipeline without the combinator"
+        raise study.lacking(NAME, what)
+    order = [name for name in study.learners if name in found]
+    return [Row(alone, outer) for alone in order for outer in (None, *found[alone])]
+
+
+def inner(study: StudyResults, outer: str) -> str | None:
+    """Return the learner that a method has inside its outermost combinator, or None.
+
+    Of several with the same components, the one with the fewest other settings.
+    """
+    _, *rest = _parts(study, outer)
+    same = [
+        name
+        for name in study.learners
+        if rest and [part for part, _ in _parts(study, name)] == [part for part, _ in rest]
+    ]
+    return min(same, key=lambda name: _differences(_parts(study, name), rest), default=None)
+
+
+def gain(study: StudyResults, stream: str, row: Row) -> Interval:
+    """Return how much better a method is than its learner alone; below 0 where it is worse."""
+    metric = neighbours.leading(study, NAME)
+    assert row.outer is not None
+    scores = (study.score(stream, name, metric) for name in (row.outer, row.alone))
+    pair = ranking.upwards(metric, *scores)
+    return statistics.paired_difference(*pair, statistics.bounds(metric)).times(_factor(metric))
+
+
+def _parts(study: StudyResults, learner: str) -> Parts:
+    """Return the components of a method with their settings, outermost first."""
+    run = study.run(next(iter(study.streams)), learner)
+    return [(name, settings) for name, settings in provenance.spec(run)["learner"]]
+
+
+def _differences(one: Parts, other: Parts) -> int:
+    """Return the number of settings that differ between pipelines of the same components."""
+    return sum(
+        first.get(key) != second.get(key)
+        for (_, first), (_, second) in zip(one, other, strict=True)
+        for key in first.keys() | second.keys()
+    )
+
+
+def _factor(metric: str) -> int:
+    return 100 if components.metric(metric).unit == "fraction" else 1
+
+
+def _draw_panel(axes: Axes, study: StudyResults, stream: str, lines: list[Row]) -> None:
+    metric = neighbours.leading(study, NAME)
+    percent = _factor(metric) == 100
+    axes.axvline(0, color="black", lw=1)
+    for place, line in enumerate(lines):
+        if line.outer is None:
+            mean = statistics.interval(study.score(stream, line.alone, metric)).mean
+            text = f"{100 * mean:.1f} %" if percent else f"{mean:.3g}"
+            at = axes.get_yaxis_transform()
+            axes.text(0.01, place, text, transform=at, va="center", size=8, weight="bold")
+            axes.axhline(place - 0.5, color="0.9", lw=0.8)
+            continue
+        of, style = gain(study, stream, line), figure_style.method_style(study, line.outer)
+        fill = "white" if of.low <= 0 <= of.high else style["color"]
+        bars = figure_style.error_bars(of)
+        axes.errorbar(of.mean, place, xerr=bars, **style, mfc=fill, ms=5, capsize=2)
+    sign = "" if ranking.higher_is_better(metric) else ", sign reversed"
+    unit = "percentage points" if percent else components.metric(metric).unit
+    axes.set_xlabel(f"gain in {metric.replace('_', ' ')}{sign}{f' ({unit})' if unit else ''}")
