@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shiftbench.cli import main
-from shiftbench.config import bibliography, catalogue, components, config_file
+from shiftbench.config import bibliography, catalogue, components, config_file, method_needs
 from shiftbench.config.composition import Composition
 from shiftbench.config.library import Library
 from shiftbench.config.schema import Config
@@ -152,3 +152,19 @@ def test_show_takes_methods_and_studies_of_any_case(name, words, capsys):
     told = capsys.readouterr()
     assert words in (told.err if status else told.out)
     assert not status or len(told.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "needs"),
+    [
+        ("er", ["a memory of 200 rows of each task", "20 passes over each task"]),
+        ("finetune", ["20 passes over each task"]),
+        ("hat", ["to know which task each row is of", "200 passes over each task"]),
+        ("joint", ["a memory of all rows", "20 passes over each task"]),
+        ("vbs-linear", []),
+    ],
+)
+def test_a_method_says_what_it_needs_beside_the_rows_of_a_task(method, needs):
+    assert method_needs.of(LIBRARY.methods[method].data["pipeline"]) == needs
+    shown = catalogue.method(LIBRARY, method)
+    assert f"  needs {'; '.join(needs) or method_needs.NOTHING}\n" in shown

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from shiftbench.config import bibliography, components
+from shiftbench.config import bibliography, components, method_needs
 from shiftbench.config import claims as ledger
 from shiftbench.config.composition import Composition
 from shiftbench.config.library import Library, YamlValue
@@ -38,7 +38,9 @@ def method(library: Library, name: str) -> str:
     if artefacts := components.artefacts_with_row(name):
         lines.append(f"  a row of {', '.join(artefacts)}, computed from all of a stream")
     origin = f"{entry.document.path.name}: {entry.data.get('origin', '')}".rstrip(": ")
-    for kind, item in by_kind(entry.data.get("pipeline") or []):
+    if pipeline := entry.data.get("pipeline"):
+        lines.append(f"  {method_needs.sentence(pipeline)}")
+    for kind, item in by_kind(pipeline or []):
         component, settings = one_component(item)
         lines += _component(kind, (component, settings), dict.fromkeys(settings, origin))
     return "\n".join(lines)

@@ -55,8 +55,8 @@ def caption(study: StudyResults) -> str:
     """Describe the rows, the number of runs and the reductions."""
     metric = neighbours.leading(study, NAME)
     return (
-        f"Bold: a learner alone, and its mean {metric}. Below it: the same learner, with settings of"
-        " its own, inside a combinator (a beam, run lengths, a reset), minus the learner alone,"
+        f"Bold: a learner alone, and its mean {metric}. Below it: the same learner, with its own"
+        " settings, inside a combinator (a beam, run lengths, a reset), minus the learner alone,"
         f" paired by seed. Right is better. Bars: {statistics.described(metric)} of the difference;"
         f" hollow: the interval holds 0. {study.budget()}"
     )

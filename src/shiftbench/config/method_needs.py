@@ -1,0 +1,47 @@
+"""What a method needs beside the rows of the current task: a memory, facts, several passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from shiftbench.config import components
+from shiftbench.config.schema import ComponentItem, by_kind, one_component
+
+PROTOCOL = {
+    "boundaries": "to know when the distribution changes",
+    "task_identity": "to know which task each row is of",
+    "heads": "to know which task each row is of",
+}
+"""Phrases for what a component may need of the protocol."""
+NOTHING = "each row once, and nothing else"
+
+
+def of(pipeline: Sequence[ComponentItem]) -> list[str]:
+    """Return what the pipeline of a method needs, as phrases; empty where it needs nothing.
+
+    pipeline: components from the outermost inwards, with the settings that are not defaults.
+    """
+    return list(
+        dict.fromkeys(phrase for kind, item in by_kind(pipeline) for phrase in _of(kind, item))
+    )
+
+
+def sentence(pipeline: Sequence[ComponentItem]) -> str:
+    """Return these needs in a line, such as "needs 20 passes over each task"."""
+    return f"needs {'; '.join(of(pipeline)) or NOTHING}"
+
+
+def _of(kind: str, item: ComponentItem) -> Iterator[str]:
+    name, settings = one_component(item)
+    filled = components.check(kind, name, settings)
+    if components.defines(kind, name, "rows_kept"):
+        if (size := filled.get("size")) is None:
+            yield "a memory of all rows"
+        elif size:
+            yield f"a memory of {size} rows of each task"
+    facts = components.facts(kind, name)
+    yield from (
+        PROTOCOL[fact] for fact in (*facts.reveals, *facts.possible("requires")) if fact in PROTOCOL
+    )
+    if (passes := filled.get("epochs", 1)) > 1:
+        yield f"{passes} passes over each task"
