@@ -168,13 +168,16 @@ def words(options: argparse.Namespace) -> None:
 
 def publish(options: argparse.Namespace) -> None:
     """Copy summaries, figures and tables to the committed folder, or upload a crate."""
+    from shiftbench.config import config_file
     from shiftbench.publish import study_copy, upload
 
-    destination = upload.target_of(options.to) if options.to else None
+    destination = upload.target_of(options.to) if options.to is not None else None
     if destination is None:
-        published = options.results.parent / "published" / options.results.name
-        target = Path(options.to) if options.to else published
-        for name, change in study_copy.publish(options.results, target, options.dry_run).items():
+        target = study_copy.target_of(options.results, options.to)
+        is_copy = study_copy.is_published(options.results)
+        plan = None if is_copy else config_file.load(_config_of(options))
+        done = study_copy.publish(options.results, target, plan, options.dry_run)
+        for name, change in done.items():
             print(f"{name}: {change}{' (dry run)' if options.dry_run else ''}")
         return
     if not upload.is_crate(options.results):

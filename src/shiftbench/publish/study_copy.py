@@ -13,21 +13,41 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from shiftbench.config.schema import Config
 from shiftbench.core.errors import UserError
 from shiftbench.forecast import records
-from shiftbench.publish import result_files
+from shiftbench.publish import planned_files, result_files
 from shiftbench.publish.result_files import PROVENANCE
 
 
-def publish(results: Path, target: Path, dry_run: bool = False) -> dict[str, str]:
-    """Copy the studies of a folder of results, and their overview.
+def publish(
+    results: Path, target: Path, plan: Config | None = None, dry_run: bool = False
+) -> dict[str, str]:
+    """Copy the finished studies of a folder of results, and their overview.
 
-    Returns for each "published" or "unchanged"; with `dry_run`, what would be. Raises UserError,
-    and copies nothing, without a finished study or with a file that changed since the workflow
-    wrote it.
+    Parameters
+    ----------
+    results, target
+        Folders; `results` may be a published one.
+    plan
+        The config of the results, which says which files each study has; None for published ones.
+    dry_run
+        Write nothing.
+
+    Returns
+    -------
+    dict
+        For each study "published", "unchanged", or "left out" with the file that it lacks.
+
+    Raises
+    ------
+    UserError
+        Without a finished study; with a file that changed since the workflow wrote it, that has no
+        checksum, or that the plan does not have. Nothing is copied then.
     """
-    names = result_files.parts(results)
-    if not result_files.studies(results):
+    lacking = planned_files.incomplete(plan, results) if plan else {}
+    names = [name for name in result_files.parts(results) if name not in lacking]
+    if not {*names} - {result_files.OVERVIEW}:
         raise UserError(f"{results}: no study is finished there; run the workflow first")
     if broken := [str(path) for name in names for path in result_files.changed(results, name)]:
         raise UserError(
@@ -40,7 +60,34 @@ def publish(results: Path, target: Path, dry_run: bool = False) -> dict[str, str
         _publish_study(results, target, name, code)
     for name in [] if dry_run else names:
         _write_costs(results, name, result_files.study_folder(target, name) / records.TABLE)
-    return {name: "published" if name in new else "unchanged" for name in names}
+    done = {name: "published" if name in new else "unchanged" for name in names}
+    left_out = {name: f"left out, without {file}" for name, file in lacking.items()}
+    return dict(sorted((done | left_out).items()))
+
+
+def is_published(results: Path) -> bool:
+    """Return whether a folder of results is a published one, with provenance."""
+    return any(results.glob(f"studies/*/{PROVENANCE}"))
+
+
+def target_of(results: Path, to: str | None) -> Path:
+    """Return the folder to publish to: `to`, or else published/CONFIG beside the results.
+
+    Raises UserError for a folder with anything but published results, and for results that are
+    published themselves if no other folder is named.
+    """
+    if to is None and is_published(results):
+        raise UserError(f"{results}: is published already; name a folder for a copy with --to")
+    target = Path(to) if to else results.parent / "published" / results.name
+    if target.exists() and not target.is_dir():
+        raise UserError(f"{target}: is no folder; name another with --to")
+    others = {path.name for path in target.glob("*")} - {"studies", result_files.OVERVIEW}
+    if others:
+        raise UserError(
+            f"{target}: holds {min(others)}, so it is no folder of published results; name another"
+            " with --to"
+        )
+    return target
 
 
 def _is_published(results: Path, target: Path, study: str) -> bool:

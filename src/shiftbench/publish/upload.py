@@ -41,6 +41,11 @@ class Outcome(NamedTuple):
 
 def target_of(address: str) -> Target | None:
     """Return the target of an address; None for a local path. Raises UserError for a wrong one."""
+    if address in ("", "s3", "zenodo"):
+        raise UserError(
+            f"--to {address or chr(34) * 2}: name a folder (./{address or 'FOLDER'}),"
+            " s3://BUCKET/PREFIX, or zenodo: with a colon"
+        )
     if address.startswith("s3:"):
         from shiftbench.publish import s3
 

@@ -37,6 +37,11 @@ def is_broken(path: Path) -> bool:
     return not path.is_file() or written != line(path.name, path)
 
 
+def is_there(path: Path) -> bool:
+    """Return whether a file has its checksum beside it."""
+    return _place(path).is_file()
+
+
 def refuse_broken(*paths: Path) -> None:
     """Raise UserError, with the names of the files, if files changed since a job made them."""
     broken = [str(path) for path in paths if path.is_file() and is_broken(path)]

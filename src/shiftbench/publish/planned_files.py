@@ -1,0 +1,79 @@
+"""The files of each study that its config plans, compared with those in a folder of results."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path, PurePosixPath
+
+from shiftbench.config import jobs
+from shiftbench.config.schema import Config
+from shiftbench.core.errors import UserError
+from shiftbench.data.store import checksum
+from shiftbench.publish import result_files
+from shiftbench.publish.result_files import OVERVIEW
+
+
+def by_part(config: Config, results: Path) -> dict[str, set[str]]:
+    """Return the published files of each study, and of the overview, by name below its folder."""
+    found: dict[str, set[str]] = {}
+    for job in jobs.of_config(config, ".", results.name):
+        for output in map(PurePosixPath, job.outputs):
+            match output.parts:
+                case ("studies", study, *_) if not output.name.endswith(jobs.STORE):
+                    name = output.relative_to("studies", study)
+                    found.setdefault(study, set()).add(name.as_posix())
+                case ("overview", name):
+                    found.setdefault(OVERVIEW, set()).add(name)
+    return found
+
+
+def incomplete(config: Config, results: Path) -> dict[str, str]:
+    """Return a missing file of each part that has some of its files, but not all.
+
+    A part without any file was not asked for. Raises UserError for files that no job of the config
+    makes, and for those without a checksum.
+    """
+    planned = by_part(config, results)
+    there = {part: set(result_files.of_study(results, part)) for part in _parts(results, planned)}
+    _refuse_foreign(results, planned, there)
+    _refuse_unprotected(results, there)
+    lacking = {part: sorted(planned[part] - names) for part, names in there.items() if names}
+    return {part: names[0] for part, names in lacking.items() if names}
+
+
+def _parts(results: Path, planned: dict[str, set[str]]) -> list[str]:
+    """Return the parts that are planned or have a folder."""
+    folders = [path.name for path in sorted(results.glob("studies/*")) if path.is_dir()]
+    return [*dict.fromkeys([*planned, *folders, OVERVIEW])]
+
+
+def _refuse_foreign(
+    results: Path, planned: dict[str, set[str]], there: dict[str, set[str]]
+) -> None:
+    """Raise UserError for files that no job of the config makes."""
+    foreign = [
+        str(result_files.study_folder(results, part) / name)
+        for part, names in there.items()
+        for name in sorted(names - planned.get(part, set()))
+    ]
+    if foreign:
+        raise UserError(
+            f"{', '.join(foreign)}: the config plans no such file. Delete it, or name the config"
+            " of these results with --config. Nothing was published."
+        )
+
+
+def _refuse_unprotected(results: Path, there: dict[str, set[str]]) -> None:
+    """Raise UserError for files without the checksum that the workflow writes beside each."""
+    bare = [
+        str(path)
+        for part in there
+        for path in result_files.of_study(results, part).values()
+        if not checksum.is_there(path)
+    ]
+    if bare and not os.environ.get(checksum.OFF):
+        raise UserError(
+            f"{', '.join(bare)}: without the checksum file that the workflow writes beside it, so"
+            " nobody knows whether it was changed. Delete it and start the workflow again, which"
+            " makes it again. Nothing was published."
+        )

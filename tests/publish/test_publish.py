@@ -1,0 +1,86 @@
+"""Only complete studies with their checksums are published, and to no folder with other files."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from shiftbench.config import config_file
+from shiftbench.config.schema import Config
+from shiftbench.core.errors import UserError
+from shiftbench.publish import study_copy, upload
+from tests.publish.test_verify import ROWS, cube, published, write
+
+CONFIG = """\
+studies:
+  nile:
+    title: Nile
+    streams: {nile: {family: series, dataset: nile}}
+    seeds: 1
+    metrics: [log_predictive]
+    artefacts: [segmentation]
+    methods: [bocpd]
+"""
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """Return results of one study with a figure."""
+    made = tmp_path / "results" / "small"
+    write(made, "studies/nile/summary.csv", pd.DataFrame(ROWS).to_csv(index=False))
+    write(made, "studies/nile/scores.csv", "every score")
+    write(made, "studies/nile/scores.zarr.zip", cube())
+    for kind in ("png", "svg"):
+        write(made, f"studies/nile/figures/segmentation.{kind}", "drawn")
+    return made
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Config:
+    """Return the config of these results."""
+    (tmp_path / "small.yaml").write_text(CONFIG)
+    return config_file.load(tmp_path / "small.yaml")
+
+
+def test_only_a_complete_study_is_published(results: Path, plan: Config) -> None:
+    assert study_copy.publish(results, published(results), plan) == {"nile": "published"}
+    shutil.copytree(results / "studies/nile", results / "studies/second")
+    two = plan.model_copy(update={"studies": plan.studies | {"second": plan.studies["nile"]}})
+    (results / "studies/second/scores.csv").unlink()
+    (results / "studies/second/.scores.csv.sha256").unlink()
+    assert study_copy.publish(results, published(results), two) == {
+        "nile": "unchanged", "second": "left out, without scores.csv"
+    }  # fmt: skip
+    assert not (published(results) / "studies/second").exists()
+
+
+def test_a_file_that_no_job_makes_is_not_published(results: Path, plan: Config) -> None:
+    write(results, "studies/nile/tables/old.csv", "a,b")
+    with pytest.raises(UserError, match=r"nile/tables/old\.csv: the config plans no such file"):
+        study_copy.publish(results, published(results), plan)
+
+
+def test_a_file_without_its_checksum_is_not_published(results: Path, plan: Config) -> None:
+    (results / "studies/nile/.summary.csv.sha256").unlink()
+    with pytest.raises(UserError, match=r"nile/summary\.csv: without the checksum file"):
+        study_copy.publish(results, published(results), plan)
+
+
+def test_it_publishes_to_no_folder_with_other_files(results: Path, tmp_path: Path) -> None:
+    study_copy.publish(results, published(results))
+    with pytest.raises(UserError, match="published already"):
+        study_copy.target_of(published(results), None)
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters/to-you.txt").write_text("dear reader")
+    with pytest.raises(UserError, match=r"holds to-you\.txt"):
+        study_copy.target_of(results, str(tmp_path / "letters"))
+    assert study_copy.target_of(results, None) == published(results)
+
+
+@pytest.mark.parametrize("address", ["", "zenodo", "s3"])
+def test_an_address_without_its_colon_is_no_folder(address) -> None:
+    with pytest.raises(UserError, match="zenodo: with a colon"):
+        upload.target_of(address)
