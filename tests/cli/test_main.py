@@ -128,6 +128,9 @@ def test_code_that_changed_since_is_refused_unless_it_means_the_same(plan, capsy
     [
         (["check", "absent.yaml"], "absent.yaml: cannot be read"),
         (["list", "studies", "--config", "absent.yaml"], "absent.yaml: cannot be read"),
+        (["list", "methods", "--config", "absent.yaml"], "absent.yaml: cannot be read"),
+        (["site", "--config", "absent.yaml"], "absent.yaml: cannot be read"),
+        (["plan", "--cores", "0"], "--cores 0: write a number of cores, 1 or more"),
         (["fetch", "mnits", "x", "--output", "o"], "mnist"),
         (["warm"], "name a command"),
         (["warm", "--", "nosuchcmd"], "no command nosuchcmd that can be run"),

@@ -62,6 +62,14 @@ budgets:
     methods: [mean, beam-mean: {beam.size: 2}]
 """
 
+TOY = """\
+title: Toy
+seeds: 1
+streams: {toy: {family: toy-step}}
+metrics: [log_predictive]
+methods: [mean]
+"""
+
 
 @pytest.fixture
 def load(tmp_path):
@@ -69,8 +77,9 @@ def load(tmp_path):
         (tmp_path / name).write_text(text)
         return config_file.load(tmp_path / name)
 
-    for kind, name, text in [("methods", "paper", METHODS), ("studies", "step", STUDY)]:
-        (tmp_path / kind).mkdir()
+    files = [("methods", "paper", METHODS), ("studies", "step", STUDY), ("studies", "toy", TOY)]
+    for kind, name, text in files:
+        (tmp_path / kind).mkdir(exist_ok=True)
         (tmp_path / kind / f"{name}.yaml").write_text(text)
     return loaded
 
@@ -102,6 +111,16 @@ def test_what_is_special_beats_what_is_general(load):
     assert settings(plan, "step", "beam-mean")["beam"]["size"] == 6
     own = plan.studies["step"].methods["own"]
     assert own.method is None and dict(own.pipeline)["gaussian-mean"]["noise_sd"] == 7.0
+
+
+def test_settings_of_the_study_reach_a_pipeline_that_it_writes_out_and_do_not_beat_it(load):
+    plan = load(
+        "budget: few\nstudies:\n  a:\n    from: step\n"
+        "    settings: {beam.size: 4, gaussian-mean.noise_sd: 2.0}\n"
+        "    methods: {own: [beam, {gaussian-mean: {noise_sd: 7.0}}]}\n"
+    )
+    own = dict(plan.studies["a"].methods["own"].pipeline)
+    assert (own["beam"]["size"], own["gaussian-mean"]["noise_sd"]) == (4, 7.0)
 
 
 def test_a_list_of_methods_picks_and_keeps_what_was_said_of_them(load):
@@ -224,6 +243,16 @@ def test_the_form_of_a_method_is_checked(load, tmp_path):
          "line 3, studies.a.settings.mfvi.epochs: no method of this study has this component"),
         ("budget: few\nstudies:\n  a: {from: step, methods: {mean: 3}}",
          "should be changes of the method, or a pipeline as a list"),
+        ("budget: few\nstudies:\n  a: {from: step, settings: hello}",
+         "line 3, studies.a.settings: should be a mapping of component.key to a value"),
+        ("budget: few\nstudies:\n  a: {from: step, settings: [{beam.size: 2}]}",
+         "line 3, studies.a.settings: should be a mapping of component.key to a value"),
+        ("budget: few\nstudies:\n  a: {from: step, budgets: {few: {seeds: many}}}",
+         "line 3, studies.a.budgets: only a study's file has budgets"),
+        ("budget: papper\nstudies: [toy]",
+         "line 1, budget: no study here has budgets in its file; take this key out"),
+        ("studies:\n  a: {from: toy, budget: few}",
+         'line 2, studies.a.budget: the study "toy" has no budgets; take this key out'),
         ("budget: few\nstudies: [step]\nstreams: {steps: {family: toy-step, points: 20}}",
          'there is another stream "steps" in this config; rename one of them'),
     ],

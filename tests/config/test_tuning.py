@@ -173,3 +173,22 @@ def test_mistakes_are_named(load, change, words, monkeypatch):
     with pytest.raises(ConfigError) as error:
         load(change)
     assert words in str(error.value)
+
+
+def test_names_of_trials_are_taken(load):
+    text = PLAN + "  study-tuning: {title: Mine, streams: [digits], model: mlp, seeds: 1,"
+    text += " metrics: [accuracy], methods: {one: [map]}}\n"
+    with pytest.raises(ConfigError, match=r'study-tuning: the trials of "study" have this name'):
+        load(text=text)
+    with pytest.raises(ConfigError, match=r'digits-tuning: a stream of the trials of "study" has'):
+        load(text=PLAN.replace("streams:\n", "streams:\n  digits-tuning: {family: toy-step}\n", 1))
+
+
+def test_two_studies_that_share_a_stream_try_the_same_data(load):
+    study = yaml.safe_load(PLAN)["studies"]["study"]
+    text = yaml.safe_dump(yaml.safe_load(PLAN) | {"studies": {"study": study, "second": study}})
+    assert {"study-tuning", "second-tuning"} < load(text=text).studies.keys()
+    other = study | {"tuning": study["tuning"] | {"streams": {"judge_on": "validation"}}}
+    text = yaml.safe_dump(yaml.safe_load(PLAN) | {"studies": {"study": study, "second": other}})
+    with pytest.raises(ConfigError, match='tries other data of the stream "digits"; give'):
+        load(text=text)

@@ -110,15 +110,15 @@ def _add_planning(verbs: argparse._SubParsersAction) -> None:
     listing = _add(verbs, "list", user.list_names)
     listing.add_argument("kind", choices=["methods", *_kinds(), "studies", "claims"])
     listing.add_argument("--for", dest="stream", help="only what fits this stream of the config")
-    listing.add_argument("--config", type=Path, default=DEFAULT_CONFIG)
+    listing.add_argument("--config", type=_file, default=DEFAULT_CONFIG)
     showing = _add(verbs, "show", user.show, ("name",))
     showing.add_argument("--study", help="the method as this study of the config has it")
-    showing.add_argument("--config", type=Path, default=DEFAULT_CONFIG)
+    showing.add_argument("--config", type=_file, default=DEFAULT_CONFIG)
     planning = _add(verbs, "plan", plan.plan)
     planning.add_argument("config", type=Path, nargs="?", default=DEFAULT_CONFIG)
     planning.add_argument("--why", metavar="STUDY/METHOD", help="all about a method, or a study")
     planning.add_argument("--budget", help="compare with what another budget would cost")
-    planning.add_argument("--cores", type=int, help="of the machine, if not all of this one")
+    planning.add_argument("--cores", type=_count, help="of the machine, if not all of this one")
     planning.add_argument("--json", action="store_true", help="for programs")
     trying = _add(verbs, "test", user.test)
     trying.add_argument("folder", type=Path, help="as `components` in a config names it")
@@ -141,7 +141,7 @@ def _add_results(verbs: argparse._SubParsersAction) -> None:
     looking.add_argument("--study", required=True)
     looking.add_argument("--learner", help="the first that decides about changes, if not given")
     looking.add_argument("--seed", type=int, default=0)
-    looking.add_argument("--config", type=Path, default=DEFAULT_CONFIG)
+    looking.add_argument("--config", type=_file, default=DEFAULT_CONFIG)
     looking.add_argument("--results", type=Path, help="folder, if not results/CONFIG")
     packing = _add(verbs, "crate", user.crate)
     packing.add_argument("results", type=Path, nargs="?", default=DEFAULT_RESULTS)
@@ -167,7 +167,7 @@ def _add_results(verbs: argparse._SubParsersAction) -> None:
     showing.add_argument("--to", type=Path, default=Path("site"), help="folder, if not site")
     showing.add_argument(
         "--config",
-        type=Path,
+        type=_file,
         nargs="+",
         default=[],
         help="files of configs that are not in config/",
@@ -230,6 +230,20 @@ def _add(
     for argument in positional:
         parser.add_argument(argument)
     return parser
+
+
+def _file(text: str) -> Path:
+    """Return the path of a file. UserError if there is none."""
+    if not Path(text).is_file():
+        raise UserError(f"{text}: cannot be read, for there is no such file; check its path")
+    return Path(text)
+
+
+def _count(text: str) -> int:
+    """Return a number of cores. UserError for any other text."""
+    if not text.isdecimal() or int(text) < 1:
+        raise UserError(f"--cores {text}: write a number of cores, 1 or more")
+    return int(text)
 
 
 def _kinds() -> list[str]:

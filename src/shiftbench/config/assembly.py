@@ -6,7 +6,7 @@ then from what study, budget and config say of this method: the special beats th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -78,8 +78,13 @@ class _StudyAssembly:
                     self.composition.put((*place, key), value)
         if streams := _values(layers, "streams"):
             self._put_streams(streams[-1], _last(_values(layers, "axes")))
+        settings = _values(layers, "settings")
+        for value in settings:
+            if not value.is_mapping():
+                message = "should be a mapping of component.key to a value"
+                self.composition.add_issue(value, message)
         if methods := _values(layers, "methods"):
-            self._put_methods(methods, _values(layers, "settings"))
+            self._put_methods(methods, [value for value in settings if value.is_mapping()])
 
     def _put_streams(self, streams: YamlValue, axes: YamlValue | None) -> None:
         """Put the study's streams: names, or definitions that become streams of the config."""
@@ -159,7 +164,12 @@ class _StudyAssembly:
         if any(cause[: len(place)] == place for cause in self.composition.unresolved):
             return
         sources = [self._source(name, changes) for name, changes in mentioned.items()]
-        components = {name for source in sources for name in _component_names(source.method)}
+        methods = [source.method for source in sources if source.method]
+        components = {
+            name for one in methods for name in _settings_by_component(one.get("pipeline"))
+        }
+        for name in selected:
+            components |= _component_places(self.composition.data, (*place, name)).keys()
         for key, setting in general:
             if key.partition(".")[0] not in components:
                 message = "no method of this study has this component; write component.key"
@@ -182,7 +192,7 @@ class _StudyAssembly:
         own = _last(change for change in changes if isinstance(change.data, list))
         self.composition.put(place, own or changes[-1], {"pipeline": []})
         if own is not None:
-            self._put_pipeline(place, own)
+            self._put_own_pipeline(place, own, general)
             return
         source = self._source(str(place[-1]), changes)
         reference = source.reference or changes[-1]
@@ -242,6 +252,18 @@ class _StudyAssembly:
             except ValueError:
                 self.composition.put((*place, position), item)
 
+    def _put_own_pipeline(
+        self, place: KeyPath, items: YamlValue, general: list[tuple[str, YamlValue]]
+    ) -> None:
+        """Put a pipeline that the study writes out; its settings beat the general ones."""
+        self._put_pipeline(place, items)
+        components = _component_places(self.composition.data, place)
+        written = _settings_by_component(items)
+        for key, value in general:
+            component, _, setting = key.partition(".")
+            if component in components and setting not in written[component]:
+                self._put_setting(place, components, key, value)
+
     def _put_setting(
         self, place: KeyPath, components: dict[str, KeyPath], key: str, value: YamlValue
     ) -> None:
@@ -265,12 +287,13 @@ def _last(values: Iterable[YamlValue | None]) -> YamlValue | None:
     return next((value for value in reversed(list(values)) if value is not None), None)
 
 
-def _component_names(method: YamlValue | None) -> Iterator[str]:
-    """Yield the names of the components of a method's pipeline."""
-    items = method.get("pipeline") if method else None
-    for item in items.elements() if items else ():
+def _settings_by_component(pipeline: YamlValue | None) -> dict[str, dict[str, Any]]:
+    """Return the settings that a pipeline gives to each of its components."""
+    found = {}
+    for item in pipeline.elements() if pipeline else ():
         with suppress(ValueError):
-            yield one_component(item.data)[0]
+            name, found[name] = one_component(item.data)
+    return found
 
 
 def _component_places(data: Mapping[str, Any], method: KeyPath) -> dict[str, KeyPath]:

@@ -19,6 +19,7 @@ from shiftbench.config import (
     components,
     device_checks,
     seed_checks,
+    trial_checks,
 )
 from shiftbench.config.base_model import keys
 from shiftbench.config.component_checks import (
@@ -96,6 +97,7 @@ def _of_whole(config: Config) -> Iterator[Issue]:
     yield from _too_many_runs(config)
     yield from compatibility.problems(config)
     yield from seed_checks.issues(config)
+    yield from trial_checks.issues(config)
     yield from device_checks.issues(config)
 
 

@@ -54,6 +54,7 @@ class _Resolver:
     def __init__(self, composition: Composition) -> None:
         self.composition, self.library = composition, composition.library
         self.add_issue = composition.add_issue
+        self.chose_a_budget: list[YamlValue] = []
 
     def config(self, file: YamlValue, trail: tuple[Path, ...]) -> ConfigLayers:
         """Return the layers of a config file, on top of those of the config that it starts from."""
@@ -76,6 +77,8 @@ class _Resolver:
             layers.studies[name] = self.study(base, name, entry, budget)
             if len(self.composition.issues) > before:
                 self.composition.unresolved.append(("studies", name))
+        if budget is not None and not self.chose_a_budget:
+            self.add_issue(budget, "no study here has budgets in its file; take this key out")
         return layers
 
     def base(self, file: YamlValue, trail: tuple[Path, ...]) -> ConfigLayers | None:
@@ -132,14 +135,20 @@ class _Resolver:
         own = [entry] if entry.is_mapping() else []
         if entry.data is not None and not own:
             self.add_issue(entry, "should be a mapping, or nothing after the name")
+        if (budgets := entry.get("budgets")) is not None:
+            message = "only a study's file has budgets; write the keys of one here, or name it as"
+            self.add_issue(budgets, f"{message} `budget`")
         source = entry.get("from")
         start = name if source is None else str(source.data)
         if start in base.studies:
             return [*base.studies[start], *own]
         if source is None and own:
             return own
-        budget = entry.get("budget") or budget
-        return [*self.library_study(source or entry, start, budget), *own] or [entry]
+        of_entry = entry.get("budget")
+        layers = self.library_study(source or entry, start, of_entry or budget)
+        if layers and of_entry is not None and of_entry not in self.chose_a_budget:
+            self.add_issue(of_entry, f'the study "{start}" has no budgets; take this key out')
+        return [*layers, *own] or [entry]
 
     def library_study(
         self, reference: YamlValue, name: str, budget: YamlValue | None
@@ -154,6 +163,7 @@ class _Resolver:
         planned = None if is_clear else self.library.planned_study(name, *_budget_name(budget))
         if planned is None:
             return self.study_file(reference, name, budget, trail=())
+        self.chose_a_budget += [budget] if budget else []
         changes = [planned.changes] if planned.changes.is_mapping() else []
         return [*self.study_file(reference, planned.file, planned.budget, trail=()), *changes]
 
@@ -174,6 +184,7 @@ class _Resolver:
             layers = self.study_file(source, str(source.data), budget, (*trail, name))
         layers.append(file)
         if budgets := file.get("budgets"):
+            self.chose_a_budget += [budget] if budget else []
             known = [key for key, _ in budgets.items()]
             if budget is None:
                 message = f'the study "{name}" has budgets; choose one with the key `budget`:'
