@@ -98,6 +98,10 @@ def read(path: Path) -> Document:
 @functools.lru_cache(maxsize=256)
 def _document(path: Path, text: str) -> Document:
     refuse_explosive(path, text)
+    if found := re.search("</script", text, re.IGNORECASE):
+        line = text.count("\n", 0, found.start()) + 1
+        message = "would end a script in the report, which shows this text; write it in other words"
+        raise UserError(f"{path}, line {line}: {found[0]} {message}")
     loader = _Loader(text)
     try:
         node = loader.get_single_node()
