@@ -1,4 +1,5 @@
 import hashlib
+import os
 import subprocess
 from pathlib import Path
 
@@ -50,11 +51,13 @@ def test_a_path_is_relative_to_the_file_that_says_so(folder: Path, monkeypatch) 
     [
         ({"path": "none.csv"}, "path", "there is no"),
         ({"path": "empty"}, "path", "is empty"),
+        ({"path": "pipe"}, "path", "is a pipe or a device"),
         ({"path": "b.txt", "sha256": "0" * 64}, "sha256", "it is another file"),
     ],
 )
 def test_each_mistake_is_told_at_its_key(folder: Path, settings, key: str, words: str) -> None:
     (folder / "empty").mkdir()
+    os.mkfifo(folder / "pipe")
     ((found, text),) = user_files.issues(settings, "path", folder)
     assert found == key
     assert words in text

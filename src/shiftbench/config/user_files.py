@@ -37,6 +37,8 @@ def issues(settings: Mapping[str, Any], key: str, folder: Path) -> Iterator[tupl
     path = folder / Path(settings[key]).expanduser()
     if not path.exists():
         yield key, f"there is no {path}; a path is relative to the file that it is written in"
+    elif not (path.is_file() or path.is_dir()):
+        yield key, f"{path} is a pipe or a device; name a file or a folder"
     elif not (contents := files(path)):
         yield key, f"the folder {path} is empty; put files into it, or name another"
     elif unreadable := [file for file in contents if not os.access(file, os.R_OK)]:

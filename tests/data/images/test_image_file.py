@@ -13,6 +13,7 @@ from PIL import Image
 from shiftbench.core.errors import UserError
 from shiftbench.data.images import (
     _idx_files,
+    _user_arrays,
     image_file,
     permuted_images,
     split_images,
@@ -24,6 +25,9 @@ from shiftbench.data.images.image_file import Settings
 DIGITS = _idx_files.bundled_digits(597)
 LEVELS = np.arange(60 * 5 * 4, dtype=np.uint16).reshape(60, 5, 4) % 256
 """Sixty grey images of 5 x 4, all different."""
+
+ORIENTATION = 0x112
+"""Number of the orientation in EXIF."""
 
 
 def saved(path: Path, **arrays) -> Path:
@@ -268,6 +272,34 @@ def test_files_that_are_no_images_are_named(tmp_path):
     Image.fromarray(np.full((4, 6), 4000, np.uint16)).save(damaged)
     with pytest.raises(UserError, match=r"0\.png has levels of kind I;16\. Save it with 8 bits"):
         build(folder)
+
+
+def test_an_image_that_hides_something_is_refused_and_a_turned_one_is_turned(tmp_path):
+    folder = pictures(tmp_path / "animals", count=20)
+    file = folder / "2-cats/0.png"
+    levels = np.arange(24, dtype=np.uint8).reshape(4, 6)
+    frames = [Image.fromarray(levels), Image.fromarray(levels + 100)]
+    frames[0].save(file, save_all=True, append_images=frames[1:])
+    with pytest.raises(UserError, match=r"0\.png has 2 frames\. Save the one that is meant"):
+        build(folder)
+    clear = np.dstack([levels, np.where(levels > 5, 255, 0).astype(np.uint8)])
+    Image.fromarray(clear, "LA").save(file)
+    with pytest.raises(UserError, match=r"0\.png is transparent in places"):
+        build(folder)
+    Image.fromarray(np.dstack([levels, np.full_like(levels, 255)]), "LA").save(file)
+    assert build(folder)["images"].shape[1:] == (4, 6, 1)
+    turned = Image.fromarray(np.ascontiguousarray(np.rot90(levels)))
+    turned.getexif()[ORIENTATION] = 6  # to be shown after a turn to the right
+    turned.save(file, exif=turned.getexif())
+    shown = build(folder)["images"].values[..., 0]
+    assert (shown == levels).all(axis=(1, 2)).sum() == 1
+
+
+def test_a_small_file_of_huge_arrays_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
+    path = saved(tmp_path / "a.npz", images=np.zeros((20, 4, 4), np.uint8), labels=[0, 1] * 10)
+    monkeypatch.setattr(_user_arrays, "MOST_BYTES", 300)
+    with pytest.raises(UserError, match="more than the 3e-07 GB that are read at once"):
+        build(path)
 
 
 def test_a_damaged_array_is_named(tmp_path):

@@ -113,6 +113,8 @@ def test_annotations_from_a_file_alone_or_by_name_of_the_series(tmp_path):
         ("a,b\n1,2\n3,1O\n5,6\n", {}, ['line 3, column "b"', "'1O' is no finite number"]),
         ("a\n1\ninf\n2\n", {}, ['line 3, column "a"', "no finite number"]),
         ("a\n1\n1_000\n2\n", {}, ['line 3, column "a"']),
+        (SALES, {"columns": ("sales", "sales")}, ['`columns` has "sales" twice']),
+        ("a\n1\n2\n1e200\n", {}, ['line 4, column "a"', "1e+200 is beyond 1e+100"]),
         (SALES, {"columns": ("sale",)}, ['unknown column "sale"; did you mean "sales"?']),
         (SALES, {"time": "weak"}, ["line 1", 'did you mean "week"?']),
         (SALES, {"columns": ("shop",)}, ["line 2, column \"shop\": 'north' is no finite number"]),

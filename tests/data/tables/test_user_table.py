@@ -59,6 +59,8 @@ def test_numbers_are_those_that_python_reads_and_the_bytes_are_the_same_twice(tm
         ("a,b\n1,2\n\n1,NA\n", 'line 4, column "b": the value is missing (NA)'),
         ("a,b\n1,nan\n", 'line 2, column "b": the value is missing'),
         ("a,b\n1,inf\n", 'line 2, column "b": the number is infinite'),
+        ("a,b\n1,2\n-1e308,2\n", 'line 3, column "a": -1e+308 is beyond 1e+100'),
+        ("a,b\n1,5e-324\n", 'column "b": 4.94066e-324 is beyond 1e+100 or nearer to 0 than 1e-100'),
         ("a,b\n1,two\n", "line 2, column \"b\": 'two' is no number"),
         ("a,b\n1,1_000\n", "line 2, column \"b\": '1_000' is no number"),
         ('a,b\n1,"2,5"\n', "line 2, column \"b\": '2,5' has a decimal comma; write 2.5"),

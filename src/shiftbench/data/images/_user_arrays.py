@@ -24,6 +24,8 @@ ARRAYS = (
 )
 """Names of images, labels and, if wanted, tasks: all together, or split in two."""
 PERMIT = "8-bit levels, whole numbers from 0 to 255, or real ones from 0 to 1"
+MOST_BYTES = 4 * 10**9
+"""Size of all arrays together, unpacked; a small file can hold far more than memory does."""
 BROKEN = (OSError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
@@ -70,6 +72,14 @@ def _open(path: Path) -> NpzFile:
             " images and labels with numpy.savez(path, images=..., labels=...)."
         )
     try:
+        with zipfile.ZipFile(path) as packed:
+            size = sum(entry.file_size for entry in packed.infolist())
+        if size > MOST_BYTES:
+            raise UserError(
+                f"{path}: its arrays have {size / 1e9:.1f} GB, more than the"
+                f" {MOST_BYTES / 1e9:g} GB that are read at once. Write images as uint8, or as a"
+                " folder of image files."
+            )
         return np.load(path, allow_pickle=False)
     except BROKEN as error:
         raise UserError(f"{path} is damaged ({error}). Write it again.") from None

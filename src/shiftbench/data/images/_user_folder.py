@@ -2,7 +2,7 @@
 
 It has CLASS/IMAGE or SPLIT/CLASS/IMAGE, each in a folder of its task if the images are in tasks.
 SPLIT is train or test. Tasks and classes are in the order of their names, in which 2 comes before
-10.
+10. A photograph is turned as its EXIF orientation says.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageOps
 
 from shiftbench.core.errors import UserError
 from shiftbench.data.images._pictures import Pictures, resized
@@ -118,12 +118,23 @@ def _levels(file: Path, size: int, grey: bool) -> np.ndarray:
                 raise UserError(
                     f"{file} has levels of kind {picture.mode}. Save it with 8 bits a channel."
                 )
-            return resized(picture, size, grey or picture.mode in GREY_MODES)
+            _refuse_hidden(file, picture)
+            upright = ImageOps.exif_transpose(picture)
+            return resized(upright, size, grey or picture.mode in GREY_MODES)
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise UserError(
             f"{file} cannot be read as an image: {error}. Put an undamaged copy there, or take it"
             " out."
         ) from None
+
+
+def _refuse_hidden(file: Path, picture: Image.Image) -> None:
+    """Raise UserError for an image that shows more, or less, than its levels say."""
+    frames = getattr(picture, "n_frames", 1)
+    if frames > 1:
+        raise UserError(f"{file} has {frames} frames. Save the one that is meant.")
+    if picture.has_transparency_data and picture.convert("RGBA").getextrema()[3] != (255, 255):
+        raise UserError(f"{file} is transparent in places. Save it on a background.")
 
 
 def _stacked(levels: Sequence[np.ndarray], files: Sequence[Path]) -> np.ndarray:

@@ -20,7 +20,7 @@ import numpy as np
 
 from shiftbench.core.errors import UserError
 from shiftbench.core.suggestions import unknown
-from shiftbench.data import times
+from shiftbench.data import number_range, times
 from shiftbench.data.times import is_number
 
 GAPS = ("", "na", "n/a", "nan", "null", "none", "?")
@@ -234,6 +234,8 @@ def _chosen(path: Path, columns: Mapping[str, Column], wanted: Sequence[str]) ->
     for name in wanted:
         if name not in columns:
             raise UserError(f"{path}: {unknown('column', name, columns)}")
+        if wanted.count(name) > 1:
+            raise UserError(f'{path}: `columns` has "{name}" twice; name each column once')
     if wanted:
         return [columns[name] for name in wanted]
     chosen = [column for column in columns.values() if column.cells and _starts(column.cells[0])]
@@ -259,6 +261,9 @@ def _numbers(path: Path, column: Column, gaps: str) -> np.ndarray:
             raise UserError(f"{where}: a gap; fill it in, or set `gaps: interpolate`")
         else:
             numbers[row] = np.nan
+    for row in np.flatnonzero(number_range.is_extreme(numbers))[:1]:
+        where = column.place(path, row)
+        raise UserError(f"{where}: {numbers[row]:g} {number_range.REASON}")
     return numbers
 
 

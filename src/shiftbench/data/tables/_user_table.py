@@ -20,6 +20,7 @@ import numpy as np
 
 from shiftbench.core import suggestions
 from shiftbench.core.errors import UserError
+from shiftbench.data import number_range
 
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t"}
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
@@ -103,6 +104,9 @@ def read(
     table = np.frombuffer(values).reshape(len(places), len(numbers))
     for at, column in np.argwhere(~np.isfinite(table))[:1]:
         text = _missing("nan") if np.isnan(table[at, column]) else "the number is infinite"
+        raise wrong(path, places[at], text, numbers[column])
+    for at, column in np.argwhere(number_range.is_extreme(table))[:1]:
+        text = f"{table[at, column]:g} {number_range.REASON}"
         raise wrong(path, places[at], text, numbers[column])
     return Rows(table, texts, places)
 

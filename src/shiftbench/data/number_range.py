@@ -1,0 +1,15 @@
+"""The range of numbers that a user's files may have."""
+
+from __future__ import annotations
+
+import numpy as np
+
+LARGEST = 1e100
+"""Squares of larger numbers, and of their inverses, are soon no numbers any more."""
+REASON = f"is beyond {LARGEST:g} or nearer to 0 than {1 / LARGEST:g}; give it another unit"
+
+
+def is_extreme(numbers: np.ndarray) -> np.ndarray:
+    """Return which numbers are too large, or too near to 0, to be scaled."""
+    size = np.abs(numbers)
+    return (size > LARGEST) | ((size > 0) & (size < 1 / LARGEST))
