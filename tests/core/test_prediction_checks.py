@@ -7,7 +7,7 @@ import pytest
 
 from shiftbench.core.errors import UserError
 from shiftbench.core.interface import Categorical, Gaussian, Learner, Problem, StudentT
-from shiftbench.core.prediction_checks import checked, fault
+from shiftbench.core.prediction_checks import checked, fault, usable
 
 S, H, N, D, C = 4, 3, 5, 2, 6
 INPUTS = np.zeros((S, N, 7))
@@ -109,3 +109,43 @@ def test_a_learner_that_is_broadened_predicts_all_its_hypotheses() -> None:
     stacked = checked(_predicting(single, lambda state, _: state), VALUES, "learner one")
     with pytest.raises(UserError, match=r"^learner one: .* shape \(4, 1\), expected \(4, 3\)"):
         stacked.predict(state, INPUTS, W)
+
+
+def categorical() -> Categorical:
+    return Categorical(np.full((S, H), -np.log(H)), np.full((S, H, N, C), 1 / C), 0 * ROWS)
+
+
+def gaussian() -> Gaussian:
+    return Gaussian(np.full((S, H), -np.log(H)), OUT.copy(), OUT.copy())
+
+
+def student() -> StudentT:
+    scale = np.broadcast_to(np.eye(D), (S, H, N, D, D)).copy()
+    return StudentT(np.full((S, H), -np.log(H)), OUT.copy(), scale, np.ones((S, H)))
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "value"),
+    [
+        (categorical, "probabilities", np.nan),
+        (categorical, "probabilities", -0.1),
+        (categorical, "probabilities", 0.3),
+        (categorical, "entropy", np.inf),
+        (categorical, "log_weights", 0.0),
+        (gaussian, "mean", np.nan),
+        (gaussian, "variance", -1e-9),
+        (student, "scale", -1.0),
+        (student, "df", 0.0),
+    ],
+)
+def test_one_wrong_number_makes_its_seed_unusable_and_no_other(make, name, value):
+    predictive = make()
+    getattr(predictive, name)[1].flat[0] = value
+    assert usable(predictive).tolist() == [True, False, True, True]
+
+
+def test_a_hypothesis_of_weight_0_and_a_point_prediction_are_usable():
+    predictive = gaussian()
+    predictive.log_weights[:] = [0.0, -np.inf, -np.inf]
+    predictive.variance[:] = 0.0
+    assert usable(predictive).all()

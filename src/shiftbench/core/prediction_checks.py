@@ -1,11 +1,12 @@
-"""Checks of the types and shapes that `predict` returns; they take microseconds.
+"""Checks of what `predict` returns, the same for runs and for the contract.
 
-Numbers that are not finite fail their seed in the harness; the contract tests that weights and
-probabilities sum to one.
+Wrong types and shapes are an error. Numbers that cannot be scored fail their seed: a part whose
+weights sum to two would otherwise get a score, and might win.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import wraps
 
@@ -43,6 +44,8 @@ PREDICTED: dict[str, tuple[type, ...]] = {
     "word": (Categorical,),
 }
 """Predictions that fit each kind of problem."""
+TOLERANCE = 1e-3
+"""How far weights or probabilities may be from a sum of one."""
 
 
 def checked(learner: Learner, problem: Problem, component: str) -> Learner:
@@ -90,6 +93,32 @@ def fault(
         if wrong := _wrong(array, axes, sizes):
             return f"predicts a {kind.__name__} whose {field} {wrong}"
     return ""
+
+
+def usable(predictive: Predictive) -> np.ndarray:
+    """Return for which seeds [S] a well-formed prediction can be scored.
+
+    Numbers are finite, weights and probabilities sum to one, and no probability or variance is
+    negative.
+    """
+    log_weights, *numbers = predictive
+    good = np.abs(np.exp(log_weights).sum(axis=1, dtype=float) - 1) < TOLERANCE
+    for array in numbers:
+        if array is not None:
+            good &= _all(np.isfinite(array))
+    if isinstance(predictive, Categorical):
+        probabilities = predictive.probabilities
+        sums = probabilities.sum(axis=-1, dtype=float)
+        return good & _all(probabilities >= 0) & _all(np.abs(sums - 1) < TOLERANCE)
+    if isinstance(predictive, StudentT):
+        diagonal = np.diagonal(predictive.scale, axis1=-2, axis2=-1)
+        return good & _all(diagonal >= 0) & _all(predictive.df > 0)
+    return good & _all(predictive.variance >= 0)  # 0: a point prediction
+
+
+def _all(flags: np.ndarray) -> np.ndarray:
+    """Return whether all flags of a seed are set, [S]."""
+    return flags.reshape(len(flags), math.prod(flags.shape[1:])).all(axis=1)
 
 
 def _wrong(array: object, axes: tuple[str, ...], sizes: dict[str, int]) -> str:

@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from shiftbench.core import loop_checkpoint
+from shiftbench.core import loop_checkpoint, prediction_checks
 from shiftbench.core import seeds as seeding
 from shiftbench.core.interface import Batch, Context, Info, LearnerError, Predictive, State, Task
 from shiftbench.core.metric import Metric
@@ -287,7 +287,14 @@ def _staged(run: Run, stage: str) -> list[Metric]:
 
 
 def _score(run: Run, stage: str, predictive: Predictive, batch: Batch) -> dict[str, np.ndarray]:
-    return {one.name: judging.judge(one, predictive, batch) for one in _staged(run, stage)}
+    """Return the scores of a prediction by metric; NaN for seeds that predict nothing usable."""
+    metrics = _staged(run, stage)
+    if not metrics:
+        return {}
+    good = prediction_checks.usable(predictive)
+    return {
+        one.name: np.where(good, judging.judge(one, predictive, batch), np.nan) for one in metrics
+    }
 
 
 def _judged(run: Run, scores: dict[str, np.ndarray], task: Task) -> dict[str, np.ndarray]:

@@ -13,6 +13,7 @@ import time
 
 import numpy as np
 
+from shiftbench.core import prediction_checks
 from shiftbench.core.interface import Batch, LearnerError
 from shiftbench.evaluation.running.build_run import Run
 from shiftbench.evaluation.running.cost import Meter
@@ -83,11 +84,15 @@ def _advance(run: Run, now: Position, batch: Batch, meter: Meter) -> Position | 
             state, predictive, info = run.learner.block(now.state, batch, drift_first)
             (s, n) = shape = batch.mask.shape
             apart = Batch(*(part.reshape(s * n, 1, *part.shape[2:]) for part in batch))
+            if wrong := prediction_checks.fault(predictive, apart.inputs, run.problem):
+                raise LearnerError(f"a block of rows {wrong}")
+            good = prediction_checks.usable(predictive)
             scores = {
-                one.name: judging.judge(one, predictive, apart).reshape(shape)
+                one.name: np.where(good, judging.judge(one, predictive, apart), np.nan)
                 for one in run.metrics
                 if one.stage == "before"
             }
+            scores = {name: values.reshape(shape) for name, values in scores.items()}
         except (LearnerError, ArithmeticError) as error:
             log.info("%s: tasks from %d on one by one: %s", run.name, now.next_task, error)
             return None
