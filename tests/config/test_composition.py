@@ -241,6 +241,9 @@ def test_the_form_of_a_method_is_checked(load, tmp_path):
          'unknown component "beam"; known: gaussian-mean; write component.key'),
         ("budget: few\nstudies:\n  a: {from: step, settings: {mfvi.epochs: 2}}",
          "line 3, studies.a.settings.mfvi.epochs: no method of this study has this component"),
+        ("budget: few\nmethods: {m: {label: M, cite: [li2021vbs], summary: S.}}\nstudies:\n"
+         "  a: {from: step, methods: [m]}",
+         'line 4, studies.a.methods[0]: the method "m" has no `pipeline`; write one, as a list'),
         ("budget: few\nstudies:\n  a: {from: step, methods: {mean: 3}}",
          "should be changes of the method, or a pipeline as a list"),
         ("budget: few\nstudies:\n  a: {from: step, settings: hello}",

@@ -49,3 +49,18 @@ def test_a_text_that_would_end_a_script_is_refused_with_its_line(tmp_path) -> No
     config.write_text("# one\n# </SCRIPT>\nstudies: {}\n")
     with pytest.raises(UserError, match=r"a\.yaml, line 2: </SCRIPT would end a script"):
         yaml_lines.read(config)
+
+
+@pytest.mark.parametrize("text", [r'"a\a"', r'"a\b"', r'"a\x7f"'])
+def test_a_control_character_is_refused(text, tmp_path) -> None:
+    config = tmp_path / "a.yaml"
+    config.write_text(f"title: {text}\n")
+    with pytest.raises(UserError, match="is a control character"):
+        yaml_lines.read(config)
+    config.write_text('title: "a\\ttab and a line\\n and \\\\u0007"\n')
+    assert yaml_lines.read(config).data["title"] == "a\ttab and a line\n and \\u0007"
+
+
+def test_a_device_is_no_config() -> None:
+    with pytest.raises(UserError, match="/dev/zero: cannot be read, for it is no file"):
+        yaml_lines.read(Path("/dev/zero"))

@@ -238,6 +238,10 @@ class _StudyAssembly:
                 f'the method "{source.name}" is no learner, but a row of'
                 f" {' and '.join(artefacts)}; add one of these to the artefacts"
             )
+        if source.method is not None:
+            return (
+                f'the method "{source.name}" has no `pipeline`; write one, as a list of components'
+            )
         message = unknown("method", source.name, list(self.layers.methods))
         return f"{message}; or write a pipeline, as a list of components"
 

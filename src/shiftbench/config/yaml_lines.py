@@ -22,6 +22,8 @@ Issue = tuple[KeyPath, str]
 """A place, and a message: what is wrong there and what to do."""
 FOLDER = "folder"
 """The key of a config that says where its relative paths start, if not beside the config."""
+CONTROL = re.compile(r"(?<!\\)(?:\\\\)*(\\u00(?:[01][0-9a-f]|7f)|\\[bf])")
+"""Escapes in JSON of control characters, but tabs and line ends."""
 TEXT, MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
 
 
@@ -80,6 +82,8 @@ _Loader.add_implicit_resolver(
 
 def read(path: Path) -> Document:
     """Read a YAML file. UserError if it is missing, not YAML, or larger than the limits."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise UserError(f"{path}: cannot be read, for it is no file; name a YAML file")
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -111,7 +115,11 @@ def _document(path: Path, text: str) -> Document:
     finally:
         loader.dispose()
     # Values that JSON does not have, such as dates, become texts.
-    return Document(path, json.loads(json.dumps(data, default=str)), node, key_issues)
+    plain = json.dumps(data, default=str)
+    if found := CONTROL.search(plain):
+        message = "is a control character, which no page and no figure can show; take it out"
+        raise UserError(f"{path}: {found[0]} {message}")
+    return Document(path, json.loads(plain), node, key_issues)
 
 
 def _child(node: yaml.Node | None, key: str | int) -> tuple[int, yaml.Node] | None:
