@@ -87,6 +87,26 @@ def test_only_a_method_that_keeps_no_rows_or_all_is_a_level_line(study):
     assert "worst" not in memory.caption(without)
 
 
+def test_sizes_with_settings_of_their_own_best_trials_are_one_line(study):
+    """Methods without a memory keep lines of their own, also if trials made them differ alone."""
+    runs = []
+    for number, name in enumerate(["joint", *SIZES]):
+        run = study.run(STREAM, name)
+        spec = json.loads(run.attrs["spec"])
+        spec["tuned"] = {"map.strength": number}
+        spec["learner"][-1][1]["strength"] = number
+        runs.append(run.assign_attrs(spec=json.dumps(spec)))
+    alone = runs[0].attrs["spec"].replace('"joint"', '"finetune"')
+    runs.append(runs[0].assign_attrs(spec=alone))
+    names = ["joint", *SIZES, "finetune"]
+    scores = [name for name in METRICS if name != "worst_case_acc"]
+    spec = {"study": "s", "metrics": scores, "learners": names, "methods": {}}
+    spec |= {"reference": None, "streams": [STREAM]}
+    tree, table = summarise.summarise(spec, {STREAM: study.streams[STREAM]}, runs)
+    tuned = StudyResults("s", "A study", "", "", tree, table, study.streams)
+    assert list(memory.lines(tuned, STREAM)) == ["joint", "coreset-", "finetune"]
+
+
 def test_lines_inside_a_task_begin_at_the_end_of_the_task_before():
     values = np.random.default_rng(0).random((SEEDS, TASKS, LOOKS, TASKS))
     found = stability_gap.of_earlier_tasks(values)

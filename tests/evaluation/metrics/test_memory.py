@@ -51,6 +51,10 @@ def test_methods_that_differ_in_the_size_of_their_memory_alone_are_one():
     other = run_of(["rehearsal", {"size": 20, "loss": "a-gem"}])
     assert kept_rows.without_size(small) == kept_rows.without_size(large)
     assert kept_rows.without_size(large) != kept_rows.without_size(other)
+    slow, fast = (run_of(["rehearsal", {"size": 5, "learning_rate": r}]) for r in (0.01, 0.1))
+    assert kept_rows.without_size(slow) != kept_rows.without_size(fast)
+    tried = {"rehearsal.learning_rate"}
+    assert kept_rows.without_size(slow, tried) == kept_rows.without_size(fast, tried)
     # Of a component without a memory, the size counts.
     ensembles = (kept_rows.without_size(run_of(["ensemble", {"size": n}], MAP)) for n in (3, 5))
     assert next(ensembles) != next(ensembles)

@@ -73,10 +73,14 @@ def lines(study: StudyResults, stream: str) -> dict[str, dict[int, str]]:
     A line of one learner has its name; a line of several has what their names begin with.
     """
     found: dict[str, dict[int, str]] = {}
+    # Each size of memory has the settings of its own best trial.
+    tried = {key for name in study.learners for key in study.tuned(stream, name) or ()}
     for learner in study.learners:
         run = study.run(stream, learner)
         rows = kept_rows.of_run(run, study.streams[stream]).rows
-        found.setdefault(str(kept_rows.without_size(run)), {})[rows] = learner
+        sized = kept_rows.has_memory(run)
+        line = str(kept_rows.without_size(run, tried)) if sized else learner
+        found.setdefault(line, {})[rows] = learner
     return {_name([study.label(one) for one in line.values()]): line for line in found.values()}
 
 

@@ -6,6 +6,7 @@ many rows it keeps of a whole stream, and how many numbers each has.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any, NamedTuple
 
 import xarray as xr
@@ -36,14 +37,20 @@ def of_run(run: xr.Dataset, stream: xr.Dataset) -> Memory:
     return Memory(rows, numbers, problem.n_train * problem.n_tasks)
 
 
-def without_size(run: xr.Dataset) -> list[Any]:
+def has_memory(run: xr.Dataset) -> bool:
+    """Return whether a run's method has a component with a memory, of whatever size."""
+    return bool(_with_memory(run))
+
+
+def without_size(run: xr.Dataset, tried: Set[str] = frozenset()) -> list[Any]:
     """Return the pipeline of a run's method without the sizes of its memory.
 
-    Two methods for which this is equal differ in nothing else.
+    Two methods for which this is equal differ in nothing else. tried: settings, as component.key,
+    that are left out, too.
     """
-    sized = [name for _, name, _ in _with_memory(run)]
+    left_out = {f"{name}.size" for _, name, _ in _with_memory(run)} | tried
     return [
-        [name, {key: value for key, value in given.items() if name not in sized or key != "size"}]
+        [name, {key: value for key, value in given.items() if f"{name}.{key}" not in left_out}]
         for name, given in provenance.spec(run)["learner"]
     ]
 
