@@ -15,6 +15,7 @@ from shiftbench.methods.learners import map as map_learner
 from shiftbench.methods.learners.map import Settings
 from shiftbench.methods.models import convnet, linear, mlp
 from shiftbench.methods.models._model import glorot, point
+from shiftbench.methods.networks import diagonal_penalty
 
 KEY = seeds.block([0, 1], "penalties")
 FINETUNE = Settings(
@@ -139,7 +140,7 @@ def test_the_fisher_is_that_of_softmax_regression_and_no_square_of_a_batch_mean(
 
 def test_omega_by_hand():
     path, end = tf.constant([0.3, -0.2]), tf.constant([0.5, 1.0])
-    np.testing.assert_allclose(map_learner.omega(path, 0.0 * end, end, 0.1), [0.3 / 0.35, 0.0])
+    np.testing.assert_allclose(diagonal_penalty.omega(path, 0.0 * end, end, 0.1), [0.3 / 0.35, 0.0])
 
 
 @pytest.mark.parametrize(("units", "factor"), [("row", 1), ("task", ROWS)])

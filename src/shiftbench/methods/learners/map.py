@@ -49,16 +49,11 @@ import numpy as np
 from annotated_types import Ge, Gt, Interval, Le
 
 from shiftbench.core.facts import Facts
-from shiftbench.core.interface import Batch, Broadening, Info, Learner, Predictive, Problem, State
-from shiftbench.methods.models._model import Model, glorot, log_likelihood_of, point
-from shiftbench.methods.networks import distillation, dropout, kronecker_laplace, sampling
+from shiftbench.core.interface import Learner, Predictive, Problem, State
+from shiftbench.methods.models._model import Model, point
+from shiftbench.methods.networks import diagonal_penalty, dropout, kronecker_laplace, sampling
 from shiftbench.methods.networks.backend import graph, tf
-from shiftbench.methods.networks.fisher import mean_fisher
 from shiftbench.methods.networks.kronecker_laplace import without_factors
-from shiftbench.methods.networks.optimisers import no_steps
-from shiftbench.methods.networks.random import fold_in
-from shiftbench.methods.networks.training import Adam, Descent, Gradient, Penalty, descend, total
-from shiftbench.methods.posteriors import mean_field_gaussian
 
 FACTS = Facts(
     takes={"image": "categorical", "classes": "categorical", "number": "gaussian"},
@@ -144,182 +139,20 @@ def unsupported(settings: Settings) -> Iterator[str]:
         yield "distil is for a diagonal curvature; set distil to 0, or curvature to diagonal"
 
 
-STEPS, IMPORTANCE = range(2)
-"""Purposes that a task's seeds are folded with."""
-
-
 def build(settings: Settings, problem: Problem, model: Model) -> Learner:
-    """Build the MAP learner for a model; TensorFlow traces one graph for each size of task."""
-    penalised = np.ones(model.size, dtype=np.float32)
-    if settings.biases == "free":
-        penalised[model.is_bias()] = 0.0
-    centre = "mean" if settings.anchor == "last" else "anchor"
-    # A precision in units of rows is the posterior precision divided by n_train.
-    unit = 1 if settings.units == "task" else problem.n_train
-    prior_variance = settings.prior_sd**2 if settings.prior == "normal" else np.inf
-    fit = graph(partial(_fit, settings, model, penalised))
-    draws = settings.prediction_draws if _dropout(settings).acts else 0
+    """Build the MAP learner for a model."""
+    masks = dropout.of_settings(settings)
+    draws = settings.prediction_draws if masks.acts else 0
 
     @graph
     def moments(mean: tf.Tensor, seeds: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
         if draws == 0:
             return sampling.moments(model, model.forward(point(mean), inputs[:, tf.newaxis]))
-        draw = dropout.draws(_dropout(settings), model, mean)
+        draw = dropout.draws(masks, model, mean)
         return sampling.predictive_moments(model, draw, draws, seeds, inputs)
-
-    def init(seeds: np.ndarray) -> State:
-        shape = (len(seeds), 1, model.size)
-        precision = np.broadcast_to(penalised / (prior_variance * unit), shape).astype(np.float32)
-        state = {"mean": np.zeros(shape, np.float32), "precision": precision}
-        if settings.anchor != "last":
-            state["anchor"] = np.zeros(shape, np.float32)
-        if settings.optimiser_state == "kept":
-            state |= {name: np.zeros(shape, np.float32) for name in ("first", "second")}
-            state["steps"] = np.zeros(shape[:2], np.int32)
-        if settings.distil:
-            state["taught"] = distillation.none_taught(problem, len(seeds))
-        return state
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
         return sampling.predictive(model, partial(moments, state["mean"], seeds), inputs)
 
-    def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
-        # A mean of all zeros is untrained, and a saddle point that a network cannot leave.
-        learnt, fresh = state["mean"].any(axis=-1, keepdims=True), glorot(model, seeds)
-        start = np.where(learnt & (settings.start == "prior"), state["mean"], fresh)
-        if settings.anchor == "initial":
-            state = state | {"anchor": np.where(learnt, state["anchor"], fresh)}
-        posterior, info = fit(state, start, batch, seeds)
-        info = {name: a.numpy() for name, a in info.items()}
-        info["steps"] = np.full(info["log_evidence"].shape, info["steps"])
-        after = {name: a.numpy() for name, a in posterior.items()}
-        if settings.distil:
-            after["taught"] = distillation.taught_after(state["taught"], batch, problem)
-        return after, info
-
-    def broaden(state: State, broadening: Broadening) -> State:
-        free = state["precision"] == 0
-        variance = 1.0 / np.where(free, 1.0, unit * state["precision"].astype(np.float64))
-        first = state["anchor"] if settings.anchor == "initial" else 0.0
-        mean, variance = mean_field_gaussian.broaden(
-            state[centre], variance, broadening, first, prior_variance
-        )
-        return state | {
-            centre: np.where(free, state[centre], mean).astype(np.float32),
-            "precision": np.where(free, 0.0, 1.0 / (variance * unit)).astype(np.float32),
-        }
-
-    if settings.curvature == "kronecker":
-        gradient = dropout.mean_nll_gradient(_dropout(settings), model)
-        return kronecker_laplace.build(settings, model, gradient, predict)
-    return Learner(init, predict, observe, broaden=broaden)
-
-
-def _fit(
-    settings: Settings,
-    model: Model,
-    penalised: np.ndarray,
-    state: dict[str, tf.Tensor],
-    start: tf.Tensor,
-    data: Batch,
-    seeds: tf.Tensor,
-) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
-    """Minimise the penalised loss by Adam; return the state with its new penalty, and the Info."""
-    count = tf.reduce_sum(tf.cast(data.mask, tf.float32), axis=1)[:, None, None]
-    rows = count if settings.units == "task" else tf.ones_like(count)
-    precision, anchor = state["precision"], state.get("anchor", state["mean"])
-    end, steps = descend(
-        _gradient(settings, model, state),
-        _optimiser_start(settings, state, start),
-        data,
-        fold_in(seeds, STEPS),
-        settings.epochs,
-        settings.batch_size,
-        Adam(settings.learning_rate),
-        Penalty(settings.strength * precision, anchor, rows) if _has_penalty(settings) else None,
-    )
-    added = (
-        rows
-        * _importance(settings, model, start, end, data, fold_in(seeds, IMPORTANCE))
-        * penalised
-    )
-    posterior = {"mean": end.x, "precision": settings.decay * precision + added}
-    if settings.anchor == "initial":
-        posterior["anchor"] = anchor
-    if settings.anchor == "each":
-        share = tf.math.divide_no_nan(added, posterior["precision"])
-        posterior["anchor"] = anchor + share * (end.x - anchor)
-    if settings.optimiser_state == "kept":
-        posterior |= {"first": end.first, "second": end.second, "steps": end.steps[..., 0]}
-    log_lik = total(lambda rows: log_likelihood_of(model, point(end.x), *rows), data)
-    squares = tf.reduce_sum(precision * tf.square(end.x - anchor), -1) * (count / rows)[..., 0]
-    volume = _log_volume_ratio(precision, posterior["precision"])
-    evidence = log_lik - 0.5 * squares + 0.5 * volume
-    return posterior, {"log_likelihood": log_lik, "log_evidence": evidence, "steps": steps}
-
-
-def _dropout(settings: Settings) -> dropout.Dropout:
-    """Return the dropout probabilities."""
-    return dropout.Dropout(settings.input_dropout, settings.dropout)
-
-
-def _gradient(settings: Settings, model: Model, state: dict[str, tf.Tensor]) -> Gradient:
-    """Return the gradient of a minibatch's loss without the penalty."""
-    if settings.distil:
-        how = distillation.Distillation(settings.distil, settings.temperature)
-        return distillation.gradient(how, model, state["mean"], state["taught"])
-    return dropout.mean_nll_gradient(_dropout(settings), model)
-
-
-def _has_penalty(settings: Settings) -> bool:
-    """Return whether any task has a penalty."""
-    return settings.strength > 0 and (settings.importance, settings.prior) != ("none", "flat")
-
-
-def _optimiser_start(settings: Settings, state: dict[str, tf.Tensor], start: tf.Tensor) -> Descent:
-    """Return the optimiser's state at the start of a task."""
-    zeros = tf.zeros_like(start)
-    path = (zeros,) if settings.importance == "path" else ()
-    if settings.optimiser_state == "kept":
-        return Descent(start, state["first"], state["second"], state["steps"][..., None], path)
-    return Descent(start, zeros, zeros, no_steps(start), path)
-
-
-def _importance(
-    settings: Settings,
-    model: Model,
-    start: tf.Tensor,
-    end: Descent,
-    data: Batch,
-    seeds: tf.Tensor,
-) -> tf.Tensor:
-    """Return the task's importance a row [S, H, P], which is added to the precision."""
-    if settings.importance == "path":
-        return 2 * omega(end.path[0], start, end.x, settings.damping)
-    if settings.importance == "none":
-        return tf.zeros_like(end.x)
-    return mean_fisher(
-        model,
-        end.x,
-        data,
-        settings.fisher_labels,
-        settings.fisher_estimator == "summed",
-        settings.fisher_rows,
-        settings.batch_size,
-        seeds,
-    )
-
-
-def omega(path: tf.Tensor, start: tf.Tensor, end: tf.Tensor, damping: float) -> tf.Tensor:
-    """Return SI's importance Omega [S, H, P] from the path integral of one task.
-
-    Eq. 5 of Zenke et al. 2017, with negative values set to 0 as in the authors' code.
-    """
-    return tf.nn.relu(path / (tf.square(end - start) + damping))
-
-
-def _log_volume_ratio(before: tf.Tensor, after: tf.Tensor) -> tf.Tensor:
-    """Return the sum [S, H] of log(before / after) over parameters that have both precisions."""
-    proper = (before > 0) & (after > 0)
-    ratio = tf.math.log(tf.where(proper, before, 1.0)) - tf.math.log(tf.where(proper, after, 1.0))
-    return tf.reduce_sum(ratio, -1)
+    curvature = kronecker_laplace if settings.curvature == "kronecker" else diagonal_penalty
+    return curvature.build(settings, problem, model, predict)

@@ -10,7 +10,7 @@ each value, not for each channel. Hypotheses share them.
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from shiftbench.methods.models._model import Layer, Linear, Model, point
 from shiftbench.methods.networks import parameter_layout
@@ -29,6 +29,20 @@ class Dropout(NamedTuple):
     @property
     def acts(self) -> bool:
         return max(self) > 0
+
+
+class DropoutSettings(Protocol):
+    """The settings of a learner with dropout."""
+
+    @property
+    def input_dropout(self) -> float: ...
+    @property
+    def dropout(self) -> float: ...
+
+
+def of_settings(settings: DropoutSettings) -> Dropout:
+    """Return the shares that the settings ask for."""
+    return Dropout(settings.input_dropout, settings.dropout)
 
 
 def masked(dropout: Dropout, model: Model, linear: Linear, seeds: tf.Tensor) -> Linear:

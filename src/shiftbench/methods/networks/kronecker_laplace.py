@@ -22,9 +22,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shiftbench.core.interface import Batch, Broadening, Info, Learner, Predictive, State
+from shiftbench.core.interface import (
+    Batch,
+    Broadening,
+    Info,
+    Learner,
+    Predictive,
+    Problem,
+    State,
+)
 from shiftbench.methods.models._model import Model, glorot, log_likelihood_of, point
-from shiftbench.methods.networks import kronecker_factors
+from shiftbench.methods.networks import dropout, kronecker_factors
 from shiftbench.methods.networks.backend import graph, tf
 from shiftbench.methods.networks.optimisers import begin
 from shiftbench.methods.networks.random import fold_in
@@ -57,12 +65,13 @@ def without_factors(settings: Any) -> Iterator[str]:
 
 def build(
     settings: Settings,
+    problem: Problem,
     model: Model,
-    gradient: Gradient,
     predict: Callable[[State, np.ndarray, np.ndarray], Predictive],
 ) -> Learner:
-    """Build the learner; gradient: that of the mean negative log likelihood of a minibatch."""
+    """Build the learner; TensorFlow traces one graph for each size of task."""
     sizes = kronecker_factors.sizes(model)
+    gradient = dropout.mean_nll_gradient(dropout.of_settings(settings), model)
     fit = graph(partial(_fit, settings, model, gradient))
 
     def init(seeds: np.ndarray) -> State:
