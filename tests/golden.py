@@ -88,8 +88,17 @@ RUNS |= {
     "settings/map-kronecker": partial(
         PARTS.learner, "map", curvature="kronecker", biases="penalised"
     ),
+    "settings/map-laplace-last": partial(
+        PARTS.learner, "map", prediction="laplace-last", importance="none"
+    ),
     "settings/map-path": partial(PARTS.learner, "map", importance="path"),
     "settings/map-dropout": partial(PARTS.learner, "map", dropout=0.5, prediction_draws=2),
+    "settings/map-probit": partial(
+        PARTS.learner, "map", prediction="laplace-last", importance="none", prediction_draws=0
+    ),
+    "settings/map-swag": partial(
+        PARTS.learner, "map", prediction="swag", importance="none", epochs=4, swag_epochs=3
+    ),
     "settings/mfvi-convnet": partial(of_images, "mfvi", draws=1),
     "settings/mfvi-local": partial(
         PARTS.learner, "mfvi", draws=2, estimator="local", biases="gaussian"
@@ -101,6 +110,12 @@ RUNS |= {
         PARTS.learner, "rehearsal", loss="a-gem", memory="reservoir"
     ),
     "settings/rehearsal-der": partial(PARTS.learner, "rehearsal", loss="der++"),
+    **{
+        f"settings/{name}-kronecker": partial(
+            over, name, "map", curvature="kronecker", biases="penalised"
+        )
+        for name in ("beam", "forget", "reset", "run-length")
+    },
     "settings/run-length-of-rows": partial(over, "run-length", "bayes-linear", **ROBUST),
     "settings/sgld-draws": partial(PARTS.learner, "sgld", prior="draws"),
     "settings/skipgram-adam": partial(PARTS.learner, "skipgram", method="adam", steps=20),

@@ -64,6 +64,10 @@ studies:
     methods:
       vogn: [{vogn: {epochs: 1, batch_size: 10, draws: 2, prediction_draws: 2, elbo_draws: 2}}]
       rehearsal: [{rehearsal: {loss: der++, size: 3, epochs: 1, batch_size: 10}}]
+      kronecker:
+        - beam: {size: 2}
+        - map: {curvature: kronecker, biases: penalised, epochs: 1, batch_size: 10}
+      laplace-last: [{map: {prediction: laplace-last, importance: none, epochs: 1}}]
   inside:
     title: Tasks of ten steps
     streams: [inside]
@@ -73,6 +77,10 @@ studies:
     methods:
       vogn: [{vogn: {epochs: 5, batch_size: 10, draws: 2, prediction_draws: 2, elbo_draws: 2}}]
       rehearsal: [{rehearsal: {loss: der++, size: 3, epochs: 5, batch_size: 10}}]
+      swag:
+        - map:
+            {prediction: swag, importance: none, epochs: 5, batch_size: 10, swag_epochs: 4,
+             prediction_draws: 2}
   hours:
     title: Tasks without end
     streams: [hours]
@@ -180,6 +188,8 @@ def test_kill_at_every_point(folder: Path, tmp_path: Path, point: str) -> None:
         ("steps", "run-length"),
         pytest.param("images", "vogn", marks=pytest.mark.long),
         pytest.param("images", "rehearsal", marks=pytest.mark.long),
+        pytest.param("images", "kronecker", marks=pytest.mark.long),
+        pytest.param("images", "laplace-last", marks=pytest.mark.long),
         pytest.param("words", "beams", marks=pytest.mark.long),
         pytest.param("convolutions", "beam", marks=pytest.mark.long),
     ],
@@ -192,7 +202,7 @@ def test_every_kind_of_state_is_resumed(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("learner", ["vogn", "rehearsal"])
+@pytest.mark.parametrize("learner", ["vogn", "rehearsal", "swag"])
 def test_a_task_is_resumed_where_it_was_saved_within(
     folder: Path, tmp_path: Path, learner: str
 ) -> None:

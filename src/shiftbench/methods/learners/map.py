@@ -30,10 +30,16 @@ and the anchor becomes the estimate. Knows: the likelihood. Methods, by settings
   decay is the prior `normal`. Importance, log likelihood and evidence are those of the network
   without masks.
 
+- Last-layer Laplace (Daxberger et al. 2021) and SWAG (Maddox et al. 2019): prediction
+  `laplace-last` or `swag`, importance `none`. They are posteriors of a task's rows, with which
+  predictions are averaged; no later task has them as its prior, so they have no `broaden` and no
+  log evidence. Their formulas are in `networks/last_layer_laplace.py` and `networks/swag.py`.
+
 State: mean, precision [S, H, P]; a precision of 0 marks a parameter without penalty. anchor
 [S, H, P] with anchor `each` or `initial`; otherwise the mean is the anchor. With optimiser_state
 `kept`: first, second [S, H, P], steps [S, H]. With distil: taught [S, H, heads],
-whether an earlier task had rows of a head.
+whether an earlier task had rows of a head. With prediction
+`laplace-last`: root [S, H, P', P']; `swag`: variance [S, H, P], deviations [S, H, K, P].
 Info, [S, H], in nats over the task: log_likelihood at the estimate; log_evidence, its Laplace
 approximation over the parameters that had a precision; steps.
 """
@@ -42,24 +48,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Literal
 
-import numpy as np
 from annotated_types import Ge, Gt, Interval, Le
 
 from shiftbench.core.facts import Facts
-from shiftbench.core.interface import Learner, Predictive, Problem, State
-from shiftbench.methods.models._model import Model, point
-from shiftbench.methods.networks import diagonal_penalty, dropout, kronecker_laplace, sampling
-from shiftbench.methods.networks.backend import graph, tf
+from shiftbench.core.interface import Learner, Problem
+from shiftbench.methods.models._model import Model
+from shiftbench.methods.networks import around_estimates, diagonal_penalty, kronecker_laplace
+from shiftbench.methods.networks.around_estimates import without_posterior
 from shiftbench.methods.networks.kronecker_laplace import without_factors
 
 FACTS = Facts(
     takes={"image": "categorical", "classes": "categorical", "number": "gaussian"},
-    offers=("broaden", "log_evidence"),
+    offers={
+        "broaden": {"prediction": ("estimate",)},
+        "log_evidence": {"prediction": ("estimate",)},
+    },
     refuses={
-        "learnt-noise": {"importance": ("fisher",), "not fisher_labels": ("observed",)},
+        "learnt-noise": (
+            {"importance": ("fisher",), "not fisher_labels": ("observed",)},
+            {"prediction": ("laplace-last",)},
+        ),
         "number": {"not distil": (0.0,)},
     },
     model=True,
@@ -111,8 +121,18 @@ class Settings:
     """Dropout probability of the inputs of each layer but the first, drawn for each row."""
     input_dropout: Annotated[float, Interval(ge=0, lt=1)] = 0.0
     """Dropout probability of the network's inputs, drawn for each row."""
+    prediction: Literal["estimate", "laplace-last", "swag"] = "estimate"
+    """Weights of a prediction: the estimate, a Laplace approximation of the last layer, or SWAG."""
     prediction_draws: Annotated[int, Ge(0)] = 0
-    """MC dropout: number of masks that a prediction averages over; 0: no masks."""
+    """Number of draws that a prediction averages over: of dropout's masks, or of weights; 0: no
+    masks, and with laplace-last the probit approximation."""
+    last_prior: Literal["evidence", "trained"] = "evidence"
+    """laplace-last: prior precision of the last layer; evidence: that of the largest marginal
+    likelihood; trained: 1 / prior_sd^2."""
+    swag_epochs: Annotated[int, Ge(2)] = 20
+    """swag: number of last epochs after each of which the weights are collected."""
+    swag_rank: Annotated[int, Ge(2)] = 20
+    """swag: number of last deviations from the mean that are kept, at most swag_epochs."""
     distil: Annotated[float, Ge(0)] = 0.0
     """Weight of the cross entropy with the outputs of the last estimate on a task's rows (LwF)."""
     temperature: Annotated[float, Gt(0)] = 2.0
@@ -121,11 +141,14 @@ class Settings:
 
 def unsupported(settings: Settings) -> Iterator[str]:
     """Yield each reason why these settings exclude each other, with its remedy."""
-    if settings.prediction_draws and not (settings.dropout or settings.input_dropout):
+    drops = settings.dropout or settings.input_dropout
+    if settings.prediction_draws and settings.prediction == "estimate" and not drops:
         yield (
             "the draws of a prediction are those of dropout; set dropout above 0, or"
             " prediction_draws to 0"
         )
+    if settings.prediction != "estimate":
+        yield from without_posterior(settings)
     if settings.anchor == "initial" and (settings.importance, settings.prior) != ("none", "normal"):
         yield (
             "the first start values are the centre of the first prior alone; with anchor initial,"
@@ -141,18 +164,6 @@ def unsupported(settings: Settings) -> Iterator[str]:
 
 def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     """Build the MAP learner for a model."""
-    masks = dropout.of_settings(settings)
-    draws = settings.prediction_draws if masks.acts else 0
-
-    @graph
-    def moments(mean: tf.Tensor, seeds: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
-        if draws == 0:
-            return sampling.moments(model, model.forward(point(mean), inputs[:, tf.newaxis]))
-        draw = dropout.draws(masks, model, mean)
-        return sampling.predictive_moments(model, draw, draws, seeds, inputs)
-
-    def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
-        return sampling.predictive(model, partial(moments, state["mean"], seeds), inputs)
-
     curvature = kronecker_laplace if settings.curvature == "kronecker" else diagonal_penalty
+    predict = around_estimates.predict(settings, model)
     return curvature.build(settings, problem, model, predict)

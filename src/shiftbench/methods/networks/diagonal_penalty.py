@@ -22,12 +22,21 @@ from shiftbench.core.interface import (
     State,
 )
 from shiftbench.methods.models._model import Model, glorot, log_likelihood_of, point
-from shiftbench.methods.networks import distillation, dropout
+from shiftbench.methods.networks import distillation, dropout, last_layer_laplace, swag
 from shiftbench.methods.networks.backend import graph, tf
 from shiftbench.methods.networks.fisher import mean_fisher
 from shiftbench.methods.networks.optimisers import no_steps
 from shiftbench.methods.networks.random import fold_in
-from shiftbench.methods.networks.training import Adam, Descent, Gradient, Penalty, descend, total
+from shiftbench.methods.networks.training import (
+    Adam,
+    Descent,
+    Gradient,
+    Minibatch,
+    Penalty,
+    adam_steps,
+    epochs,
+    total,
+)
 from shiftbench.methods.posteriors import mean_field_gaussian
 
 if TYPE_CHECKING:
@@ -53,7 +62,8 @@ def build(
     fit = graph(partial(_fit, settings, model, penalised))
 
     def init(seeds: np.ndarray) -> State:
-        return _first_state(settings, problem, len(seeds), penalised / (prior_variance * unit))
+        precision = penalised / (prior_variance * unit)
+        return _first_state(settings, problem, model, len(seeds), precision)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         # A mean of all zeros is untrained, and a saddle point that a network cannot leave.
@@ -63,7 +73,7 @@ def build(
             state = state | {"anchor": np.where(learnt, state["anchor"], fresh)}
         posterior, info = fit(state, start, batch, seeds)
         info = {name: a.numpy() for name, a in info.items()}
-        info["steps"] = np.full(info["log_evidence"].shape, info["steps"])
+        info["steps"] = np.full(info["log_likelihood"].shape, info["steps"])
         after = {name: a.numpy() for name, a in posterior.items()}
         if settings.distil:
             after["taught"] = distillation.taught_after(state["taught"], batch, problem)
@@ -72,11 +82,12 @@ def build(
     def broaden(state: State, broadening: Broadening) -> State:
         return _broadened(settings, state, broadening, unit, prior_variance)
 
-    return Learner(init, predict, observe, broaden=broaden)
+    widens = settings.prediction == "estimate"
+    return Learner(init, predict, observe, broaden=broaden if widens else None)
 
 
 def _first_state(
-    settings: Settings, problem: Problem, repetitions: int, precision: np.ndarray
+    settings: Settings, problem: Problem, model: Model, repetitions: int, precision: np.ndarray
 ) -> State:
     """Return the state of the first prior, whose precision is [P]."""
     shape = (repetitions, 1, len(precision))
@@ -89,6 +100,10 @@ def _first_state(
         state["steps"] = np.zeros(shape[:2], np.int32)
     if settings.distil:
         state["taught"] = distillation.none_taught(problem, repetitions)
+    if settings.prediction == "laplace-last":
+        state["root"] = np.zeros((*shape[:2], *[last_layer_laplace.size(model)] * 2), np.float32)
+    if settings.prediction == "swag":
+        state |= swag.first_state(shape, _rank(settings))
     return state
 
 
@@ -126,22 +141,20 @@ def _fit(
     count = tf.reduce_sum(tf.cast(data.mask, tf.float32), axis=1)[:, None, None]
     rows = count if settings.units == "task" else tf.ones_like(count)
     precision, anchor = state["precision"], state.get("anchor", state["mean"])
-    end, steps = descend(
+    step = adam_steps(
         _gradient(settings, model, state),
-        _optimiser_start(settings, state, start),
-        data,
-        fold_in(seeds, STEPS),
-        settings.epochs,
-        settings.batch_size,
         Adam(settings.learning_rate),
         Penalty(settings.strength * precision, anchor, rows) if _has_penalty(settings) else None,
     )
+    begin = _optimiser_start(settings, state, start)
+    end, spread, steps = _descended(settings, step, begin, data, fold_in(seeds, STEPS))
+    estimate = spread.get("mean", end.x)
     added = (
         rows
         * _importance(settings, model, start, end, data, fold_in(seeds, IMPORTANCE))
         * penalised
     )
-    posterior = {"mean": end.x, "precision": settings.decay * precision + added}
+    posterior = {"mean": estimate, "precision": settings.decay * precision + added} | spread
     if settings.anchor == "initial":
         posterior["anchor"] = anchor
     if settings.anchor == "each":
@@ -149,11 +162,46 @@ def _fit(
         posterior["anchor"] = anchor + share * (end.x - anchor)
     if settings.optimiser_state == "kept":
         posterior |= {"first": end.first, "second": end.second, "steps": end.steps[..., 0]}
-    log_lik = total(lambda rows: log_likelihood_of(model, point(end.x), *rows), data)
-    squares = tf.reduce_sum(precision * tf.square(end.x - anchor), -1) * (count / rows)[..., 0]
-    volume = _log_volume_ratio(precision, posterior["precision"])
-    evidence = log_lik - 0.5 * squares + 0.5 * volume
-    return posterior, {"log_likelihood": log_lik, "log_evidence": evidence, "steps": steps}
+    log_lik = total(lambda rows: log_likelihood_of(model, point(estimate), *rows), data)
+    info = {"log_likelihood": log_lik, "steps": steps}
+    if settings.prediction == "estimate":
+        squares = tf.reduce_sum(precision * tf.square(end.x - anchor), -1) * (count / rows)[..., 0]
+        volume = _log_volume_ratio(precision, posterior["precision"])
+        info["log_evidence"] = log_lik - 0.5 * squares + 0.5 * volume
+    if settings.prediction == "laplace-last":
+        precision_of_prior = settings.prior_sd**-2 if settings.last_prior == "trained" else None
+        last = last_layer_laplace.fitted(model, estimate, data, precision_of_prior)
+        posterior["root"] = last.root
+        info |= {"prior_precision": last.prior_precision, "log_marginal": last.log_marginal}
+    return posterior, info
+
+
+def _descended(
+    settings: Settings,
+    step: Callable[[Descent, Minibatch, tf.Tensor], Descent],
+    begin: Descent,
+    data: Batch,
+    seeds: tf.Tensor,
+) -> tuple[Descent, dict[str, tf.Tensor], tf.Tensor]:
+    """Train; return the end, SWAG's arrays of the state if asked for, and the number of steps."""
+    if settings.prediction == "swag":
+        return swag.descend(
+            step,
+            begin,
+            data,
+            seeds,
+            settings.epochs,
+            settings.batch_size,
+            settings.swag_epochs,
+            _rank(settings),
+        )
+    end, steps = epochs(step, begin, data, seeds, settings.epochs, settings.batch_size)
+    return end, {}, steps
+
+
+def _rank(settings: Settings) -> int:
+    """Return the number of deviations that SWAG keeps."""
+    return min(settings.swag_rank, settings.swag_epochs)
 
 
 def _gradient(settings: Settings, model: Model, state: dict[str, tf.Tensor]) -> Gradient:

@@ -209,6 +209,14 @@ def descend(
     penalty: Penalty | None = None,
 ) -> tuple[Descent, tf.Tensor]:
     """Minimise a loss, given by its gradient, plus a penalty, by Adam; return state and steps."""
+    step = adam_steps(gradient, adam, penalty)
+    return epochs(step, start, data, seeds, passes, batch_size)
+
+
+def adam_steps(
+    gradient: Gradient, adam: Adam, penalty: Penalty | None = None
+) -> Callable[[Descent, Minibatch, tf.Tensor], Descent]:
+    """Return a step of `epochs` down a gradient and a penalty, by Adam."""
 
     def step(at: Descent, rows: Minibatch, step_seeds: tf.Tensor) -> Descent:
         g = gradient(at.x, rows, step_seeds)
@@ -217,4 +225,4 @@ def descend(
         x, first, second, path = adam_step(adam, at, g, step_number, penalty)
         return Descent(x, first, second, steps, path)
 
-    return epochs(step, start, data, seeds, passes, batch_size)
+    return step
