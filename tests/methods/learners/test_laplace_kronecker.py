@@ -9,7 +9,7 @@ import pytest
 
 from shiftbench.config import components
 from shiftbench.core import seeds
-from shiftbench.core.interface import Batch, Problem
+from shiftbench.core.interface import Batch, Broadening, Problem
 from shiftbench.methods.combinators import beam, reset, run_length
 from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.learners import map as map_learner
@@ -54,31 +54,51 @@ def test_evidence_of_a_network_is_the_number_of_another_implementation():
     np.testing.assert_allclose(marginal, -13.176866299901, rtol=1e-6)
 
 
+INPUTS = np.stack([np.sin(ROWS), np.cos(2 * ROWS)], -1)
+DESIGN = np.concatenate([INPUTS, np.ones((8, 1))], 1)
+TARGETS = np.stack([np.sin(2 * ROWS) + 0.5, np.cos(ROWS)], -1)
+
+
+def exact(precision, pull, targets):
+    """Evidence, precision and pull after a task of a linear-Gaussian model with two outputs."""
+    covariance = 0.25 * np.eye(8) + DESIGN @ np.linalg.inv(precision) @ DESIGN.T
+    off = targets - DESIGN @ np.linalg.solve(precision, pull)
+    evidence = -0.5 * (off * np.linalg.solve(covariance, off)).sum()
+    evidence -= np.linalg.slogdet(2 * np.pi * covariance)[1]
+    return evidence, precision + DESIGN.T @ DESIGN / 0.25, pull + DESIGN.T @ targets / 0.25
+
+
 def test_two_tasks_of_a_linear_gaussian_model_have_the_exact_evidence_and_mean():
-    """With the same inputs twice, the sum of two pairs is a pair."""
+    """With the same inputs twice, the sum of two pairs is a pair; so it is after broadening."""
     problem = Problem("regression", (2,), 2, 8, 2)
     model = linear.build(linear.Settings(noise_sd=0.5), problem)
     settings = map_learner.Settings(
         **KRONECKER, epochs=1500, batch_size=8, learning_rate=0.01, prior_sd=2**-0.5, start="prior"
     )
     learner, key = map_learner.build(settings, problem, model), seeds.block([0], "evidence")
-    inputs = np.stack([np.sin(ROWS), np.cos(2 * ROWS)], -1)
-    first = np.stack([np.sin(2 * ROWS) + 0.5, np.cos(ROWS)], -1)
-    state, design = learner.init(key), np.concatenate([inputs, np.ones((8, 1))], 1)
-    precision, pull = 2 * np.eye(3), np.zeros((3, 2))
-    for targets in (first, first[::-1] + 0.3):
-        covariance = 0.25 * np.eye(8) + design @ np.linalg.inv(precision) @ design.T
-        off = targets - design @ np.linalg.solve(precision, pull)
-        exact = -0.5 * (off * np.linalg.solve(covariance, off)).sum()
-        exact -= np.linalg.slogdet(2 * np.pi * covariance)[1]
-        batch = Batch(*(a[None].astype("f4") for a in (inputs, targets)), np.ones((1, 8), bool))
-        state, info = learner.observe(state, batch, key)
-        np.testing.assert_allclose(info["log_evidence"][0, 0], exact, atol=2e-3)
-        if targets is first:
-            np.testing.assert_allclose(exact, -26.0887552702, rtol=1e-9)
-        precision, pull = precision + design.T @ design / 0.25, pull + design.T @ targets / 0.25
-        mean = np.linalg.solve(precision, pull)
-        np.testing.assert_allclose(state["mean"][0, 0].reshape(3, 2), mean, atol=1e-3)
+
+    def learn(state, targets):
+        rows = (a[None].astype("f4") for a in (INPUTS, targets))
+        state, info = learner.observe(state, Batch(*rows, np.ones((1, 8), bool)), key)
+        return state, info["log_evidence"][0, 0]
+
+    state, found = learn(learner.init(key), TARGETS)
+    evidence, precision, pull = exact(2 * np.eye(3), np.zeros((3, 2)), TARGETS)
+    np.testing.assert_allclose(evidence, -26.0887552702, rtol=1e-9)
+    np.testing.assert_allclose(found, evidence, atol=2e-3)
+    mean = np.linalg.solve(precision, pull)
+    np.testing.assert_allclose(state["mean"][0, 0].reshape(3, 2), mean, atol=1e-3)
+    second = TARGETS[::-1] + 0.3
+    # The children of a beam, and a new run length: as it is, three ways wider, and the first prior.
+    for beta, share in ((1, 0), (0.4, 0), (0.4, 1), (0.4, 0.6), (0, 1)):
+        kind = {0: "temper", 1: "temper-prior", 0.6: "geometric"}[share]
+        prior = learner.broaden(state, Broadening(kind, beta)) if beta else learner.init(key)
+        wide = beta * precision + 2 * share * np.eye(3)
+        evidence, after, pulled = exact(wide, beta * pull, second)
+        end, found = learn(prior, second)
+        np.testing.assert_allclose(found, evidence, atol=3e-3)
+        mean = np.linalg.solve(after, pulled)
+        np.testing.assert_allclose(end["mean"][0, 0].reshape(3, 2), mean, atol=1e-3)
 
 
 def test_factors_of_a_convolution_sum_patches_and_average_gradients_over_positions():
