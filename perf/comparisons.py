@@ -11,9 +11,9 @@ NETWORKS, ROWS = "perf.ours.networks", "perf.ours.rows"
 TORCH, JAX, OTHERS = "perf.peers.torch_networks", "perf.peers.jax_networks", "perf.peers.rows"
 NATIVE = {"SHIFTBENCH_INSTRUCTIONS": "native"}
 BESIDE_ADAM = (
-    "ewc-online", "si", "l2-init", "mc-dropout", "laplace-kronecker", "lwf", "er", "der", "a-gem",
-    "sgld", "vcl", "vcl-improved", "radial", "ucb", "ogn", "vadam", "vogn", "von", "slang",
-    "noisy-kfac",
+    "ewc-online", "si", "l2-init", "mc-dropout", "laplace-kronecker", "laplace-last", "swag", "lwf",
+    "er", "der", "a-gem", "sgld", "vcl", "vcl-improved", "radial", "ucb", "ogn", "vadam", "vogn",
+    "von", "slang", "noisy-kfac",
 )  # fmt: skip
 ONLINE = ("oga", "oga-el", "sva", "svb", "ngvi")
 
