@@ -19,6 +19,9 @@ with s = 0 always, it is VCL. Knows: the likelihood. Methods, by settings:
   that of the whole normal: biased on purpose. Broadened like the normal one.
 - MFVI with tweaks (farquhar2020radial, 4.1.2): start `maximum-likelihood`, a small start_sd, and
   early stopping on held-back rows of the task (`networks/early_stopping.py`).
+- TD-VCL (Melo et al. 2025) without its replayed likelihood: `merge` 0.5. A weighted sum of
+  divergences from all posteriors so far is one from a normal (`posteriors/merged_gaussian.py`),
+  plus a constant, which the ELBO leaves out so that it bounds the evidence under that normal.
 - Fewer steps than a fixed number: stops_by `elbo` ends a task when its ELBO has converged. The
   evidence that a beam compares then has an error of the size of `tolerance`; the best epoch of each
   task is recorded.
@@ -37,7 +40,7 @@ With several heads, parameters of heads without rows in the task stay unchanged 
 the divergence. A prior mean of exactly zero marks a parameter that no task has trained yet.
 
 State: mean, sd [S, H, P] of q; point estimates have sd 0 (biases by default, as in the code of
-li2021vbs: neither prior nor penalty).
+li2021vbs: neither prior nor penalty); with `merge`, the sums of the merged prior.
 Info, [S, H], in nats over the task: elbo = log_evidence = expected_log_likelihood - kl_weight kl,
 and these two terms; elbo_se, the standard error of expected_log_likelihood as a mean over draws;
 steps; best_epoch, whose posterior is kept, with held_back; gradient_sd and train_accuracy with
@@ -58,7 +61,6 @@ from annotated_types import Ge, Gt, Le, Lt
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import (
     Batch,
-    Broadening,
     Categorical,
     Info,
     Learner,
@@ -68,6 +70,7 @@ from shiftbench.core.interface import (
 )
 from shiftbench.methods.models._model import Model
 from shiftbench.methods.networks import (
+    carried_prior,
     early_stopping,
     elbo,
     optimisers,
@@ -76,12 +79,12 @@ from shiftbench.methods.networks import (
     weight_draws,
 )
 from shiftbench.methods.networks.backend import graph, tf
+from shiftbench.methods.networks.carried_prior import CarriedPrior
 from shiftbench.methods.networks.initialisation import Start, start_values
 from shiftbench.methods.networks.mean_field import MeanField
 from shiftbench.methods.networks.task_schedule import head_of_each, heads_in
 from shiftbench.methods.networks.variational_fit import FitData, FitSettings
 from shiftbench.methods.networks.weight_draws import Draws
-from shiftbench.methods.posteriors import mean_field_gaussian
 
 FACTS = Facts(
     takes={"image": "categorical", "classes": "categorical", "number": "gaussian"},
@@ -127,6 +130,9 @@ class Settings:
     prior: Literal["carried", "first"] = "carried"
     """Prior of a task; carried: the posterior of the previous task; first: that of the first task,
     for training that continues over several tasks of the same rows."""
+    merge: Annotated[float, Ge(0), Lt(1)] = 0.0
+    """carried: weight of each earlier posterior, down to the first prior, relative to the next, in
+    the sum of divergences (TD-VCL: lambda, 0.5); 0: from the previous task's posterior alone."""
     start: Literal["fresh", "means", "prior", "maximum-likelihood"] = "fresh"
     """Start values of a task. fresh: means near zero, as in li2021vbs; prior: the prior, except for
     untrained parameters; means: as prior, with standard deviations of at most start_sd, which a
@@ -175,6 +181,11 @@ def unsupported(settings: Settings) -> Iterator[str]:
         )
     if settings.stops_by == "elbo" and settings.held_back == 0:
         yield "no row judges when training stops; set held_back to the share of those that do"
+    if settings.merge and (settings.prior == "first" or settings.family == "radial"):
+        yield (
+            "only normal posteriors that are carried are merged; set merge to 0, or prior to"
+            " carried and family to gaussian"
+        )
     if settings.gradient_draws == 1:
         yield "one draw has no spread; set gradient_draws to 0 or to 2 and more"
 
@@ -189,6 +200,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     if settings.biases == "point":
         bayesian[model.is_bias()] = 0.0
     owners = head_of_each(model, problem)
+    priors = CarriedPrior(settings.prior, settings.prior_sd, bayesian, settings.merge)
     fit_settings = _fit_settings(settings, draws, bayesian)
     fit = graph(partial(variational_fit.fit, fit_settings))
     pretraining = fit_settings._replace(epochs=settings.pretraining_epochs or settings.epochs)
@@ -204,9 +216,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         return sampling.predictive_moments(model, draw, count, seeds, inputs)
 
     def init(seeds: np.ndarray) -> State:
-        shape = (len(seeds), 1, model.size)
-        sd = np.broadcast_to(settings.prior_sd * bayesian, shape)
-        return {"mean": np.zeros(shape, np.float32), "sd": np.ascontiguousarray(sd, np.float32)}
+        return carried_prior.first_state(priors, len(seeds))
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
         of_state = partial(moments, state["mean"], state["sd"], seeds)
@@ -224,11 +234,10 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
             mean = pretrain(mean, tuple(batch), seeds).numpy()
         previous = MeanField(state["mean"], state["sd"])
         task = FitData(previous, active, (*batch,), judges and (*judges,))
-        *results, best_epoch = fit(
-            _prior(settings, bayesian, state), MeanField(mean, sd), task, seeds
-        )
+        prior = carried_prior.of_task(priors, state)
+        *results, best_epoch = fit(prior, MeanField(mean, sd), task, seeds)
         mean, sd = (a.numpy() for a in results[:2])
-        posterior = {"mean": mean, "sd": sd}
+        posterior = carried_prior.after_task(priors, state, mean, sd)
         info = sampling.info(*results[2:], kl_weight=settings.kl_weight)
         if judges is not None:
             info["best_epoch"] = best_epoch.numpy()
@@ -238,29 +247,8 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         return posterior, info
 
     # The prior `first` is the same for all tasks, so broadening would have no effect.
-    broaden = partial(_broadened, settings.prior_sd) if settings.prior == "carried" else None
+    broaden = partial(carried_prior.broadened, priors) if settings.prior == "carried" else None
     return Learner(init, predict, observe, broaden=broaden)
-
-
-def _prior(settings: Settings, bayesian: np.ndarray, state: State) -> MeanField:
-    """Return the prior of the next task: the posterior so far, or the first prior."""
-    if settings.prior == "carried":
-        return MeanField(state["mean"], state["sd"])
-    first = np.broadcast_to(np.float32(settings.prior_sd) * bayesian, state["sd"].shape)
-    return MeanField(np.zeros_like(state["mean"]), first)
-
-
-def _broadened(prior_sd: float, state: State, broadening: Broadening) -> State:
-    """Broaden q; families other than gaussian are broadened like it."""
-    points = state["sd"] == 0
-    variance = np.where(points, 1.0, state["sd"].astype(np.float64) ** 2)
-    mean, variance = mean_field_gaussian.broaden(
-        state["mean"], variance, broadening, 0.0, prior_sd**2
-    )
-    return {
-        "mean": np.where(points, state["mean"], mean).astype(np.float32),
-        "sd": np.where(points, 0.0, np.sqrt(variance)).astype(np.float32),
-    }
 
 
 def _fit_settings(settings: Settings, draws: Draws, bayesian: np.ndarray) -> FitSettings:
