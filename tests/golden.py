@@ -100,6 +100,9 @@ RUNS |= {
         PARTS.learner, "map", prediction="swag", importance="none", epochs=4, swag_epochs=3
     ),
     "settings/mfvi-convnet": partial(of_images, "mfvi", draws=1),
+    "settings/mfvi-gvcl-merged": partial(
+        PARTS.learner, "mfvi", kl_weight=0.2, anchor_weight=10.0, merge=0.5, start="means"
+    ),
     "settings/mfvi-local": partial(
         PARTS.learner, "mfvi", draws=2, estimator="local", biases="gaussian"
     ),

@@ -22,6 +22,9 @@ with s = 0 always, it is VCL. Knows: the likelihood. Methods, by settings:
 - TD-VCL (Melo et al. 2025) without its replayed likelihood: `merge` 0.5. A weighted sum of
   divergences from all posteriors so far is one from a normal (`posteriors/merged_gaussian.py`),
   plus a constant, which the ELBO leaves out so that it bounds the evidence under that normal.
+- GVCL (Loo et al. 2021): kl_weight below 1 and anchor_weight above it. As kl_weight goes to 0 the
+  means are those of online EWC, of strength anchor_weight. Its code limits the standard deviations
+  at the start of a task, as start `means` does. The ELBO then is no bound of the evidence.
 - Fewer steps than a fixed number: stops_by `elbo` ends a task when its ELBO has converged. The
   evidence that a beam compares then has an error of the size of `tolerance`; the best epoch of each
   task is recorded.
@@ -81,7 +84,7 @@ from shiftbench.methods.networks import (
 from shiftbench.methods.networks.backend import graph, tf
 from shiftbench.methods.networks.carried_prior import CarriedPrior
 from shiftbench.methods.networks.initialisation import Start, start_values
-from shiftbench.methods.networks.mean_field import MeanField
+from shiftbench.methods.networks.mean_field import Anchor, MeanField
 from shiftbench.methods.networks.task_schedule import head_of_each, heads_in
 from shiftbench.methods.networks.variational_fit import FitData, FitSettings
 from shiftbench.methods.networks.weight_draws import Draws
@@ -127,6 +130,9 @@ class Settings:
     """Number K of weight draws of a step (VCL, improved VCL: 10)."""
     kl_weight: Annotated[float, Gt(0)] = 1.0
     """Weight of the divergence from the prior: 1 for the ELBO, below 1 for a cold posterior."""
+    anchor_weight: Annotated[float, Gt(0)] = 1.0
+    """Factor lambda of the precision that earlier tasks added to the prior, where the divergence
+    has the means' distances from it (GVCL, with kl_weight 0.2: 100, 1,000); 1 for the ELBO."""
     prior: Literal["carried", "first"] = "carried"
     """Prior of a task; carried: the posterior of the previous task; first: that of the first task,
     for training that continues over several tasks of the same rows."""
@@ -181,6 +187,8 @@ def unsupported(settings: Settings) -> Iterator[str]:
         )
     if settings.stops_by == "elbo" and settings.held_back == 0:
         yield "no row judges when training stops; set held_back to the share of those that do"
+    if settings.anchor_weight != 1 and settings.family == "radial":
+        yield "a radial divergence has no part for the means alone; set anchor_weight to 1"
     if settings.merge and (settings.prior == "first" or settings.family == "radial"):
         yield (
             "only normal posteriors that are carried are merged; set merge to 0, or prior to"
@@ -254,6 +262,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
 def _fit_settings(settings: Settings, draws: Draws, bayesian: np.ndarray) -> FitSettings:
     """Return the settings of a fit; bayesian [P] is 0 for parameters that are points."""
     rate = settings.learning_rate, settings.learning_rate_decay
+    anchor = Anchor(settings.anchor_weight, settings.prior_sd**-2)
     return FitSettings(
         draws=draws,
         bayesian=bayesian,
@@ -267,6 +276,7 @@ def _fit_settings(settings: Settings, draws: Draws, bayesian: np.ndarray) -> Fit
         patience=settings.patience,
         tolerance=settings.tolerance,
         by_elbo=settings.stops_by == "elbo",
+        anchor=None if settings.anchor_weight == 1 else anchor,
     )
 
 

@@ -12,7 +12,7 @@ from functools import partial
 from shiftbench.methods.models._model import Linear
 from shiftbench.methods.networks import mean_field, parameter_layout, sampling, weight_draws
 from shiftbench.methods.networks.backend import tf
-from shiftbench.methods.networks.mean_field import MeanField
+from shiftbench.methods.networks.mean_field import Anchor, MeanField
 from shiftbench.methods.networks.random import fold_in, normals, normals_and_signs
 from shiftbench.methods.networks.training import Minibatch
 from shiftbench.methods.networks.weight_draws import Draws, Noise
@@ -72,14 +72,16 @@ def divergence(
     density: radial.PriorDensity,
     number: int,
     seeds: tf.Tensor,
+    anchor: Anchor | None = None,
 ) -> tf.Tensor:
     """Return KL(q || prior) [S, H] in nats, over the counted parameters.
 
-    Exact for normal posteriors; for radial ones an average over `number` draws.
+    Exact for normal posteriors; for radial ones, which have no anchor, an average over `number`
+    draws.
     """
     blocks = draws.blocks
     if blocks is None:
-        return mean_field.gaussian_divergence(q, prior, counted)
+        return mean_field.gaussian_divergence(q, prior, counted, anchor)
 
     def of_draw(draw_seeds: tf.Tensor) -> tf.Tensor:
         eps = noise(draws._replace(number=1), 1, draw_seeds).eps

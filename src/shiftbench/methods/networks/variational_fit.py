@@ -22,7 +22,7 @@ from shiftbench.methods.networks import (
     sampling,
 )
 from shiftbench.methods.networks.backend import tf
-from shiftbench.methods.networks.mean_field import MeanField
+from shiftbench.methods.networks.mean_field import Anchor, MeanField
 from shiftbench.methods.networks.optimisers import Optimiser
 from shiftbench.methods.networks.random import fold_in
 from shiftbench.methods.networks.training import Data, Gradient, Minibatch, Schedule, minimise
@@ -35,7 +35,7 @@ class FitSettings(NamedTuple):
 
     bayesian: [P], 0 for points. density: of a radial prior. elbo_draws: of the final ELBO.
     judge_draws, patience, tolerance: of early stopping. by_elbo: whether its score is the ELBO, or
-    else the likelihood of the rows that judge.
+    else the likelihood of the rows that judge. anchor: of the divergence, or None for the plain one.
     """
 
     draws: Draws
@@ -50,6 +50,7 @@ class FitSettings(NamedTuple):
     patience: int
     tolerance: float
     by_elbo: bool
+    anchor: Anchor | None
 
     @property
     def schedule(self) -> Schedule:
@@ -120,7 +121,9 @@ def fit(
     draw = partial(elbo.drawn, draws, mean, sd)
     log_lik = sampling.expected_log_likelihood(draws.model, draw, task.data, number, seeds)
     posterior = MeanField(mean, sd)
-    kl = elbo.divergence(draws, posterior, prior, counted, settings.density, number, seeds)
+    kl = elbo.divergence(
+        draws, posterior, prior, counted, settings.density, number, seeds, settings.anchor
+    )
     return mean, sd, log_lik, kl, steps, best_epoch
 
 
@@ -139,7 +142,9 @@ def _gradient(
         likelihood = elbo.likelihood_gradient(draws, q.mean, q.sd, noise, rows)
         weight = count / settings.kl_weight
         if draws.blocks is None:
-            return mean_field.gaussian_gradient(likelihood, q, prior, counted, weight)
+            return mean_field.gaussian_gradient(
+                likelihood, q, prior, counted, weight, settings.anchor
+            )
         return mean_field.radial_gradient(
             likelihood, q, prior, counted, weight, noise.eps, draws.blocks, settings.density
         )
@@ -168,7 +173,9 @@ def _score(
         log_lik = sampling.expected_log_likelihood(model, draw, judges, number, seeds).mean / rows
         if not settings.by_elbo:
             return log_lik
-        kl = elbo.divergence(draws, q, prior, counted, settings.density, number, seeds)
+        kl = elbo.divergence(
+            draws, q, prior, counted, settings.density, number, seeds, settings.anchor
+        )
         return log_lik - settings.kl_weight * kl / all_rows
 
     return score
