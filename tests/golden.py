@@ -41,6 +41,8 @@ IMAGES = Problem("classification", (8, 8, 1), 3, PARTS.rows, TASKS)
 TWO_CLASSES = Problem("classification", (64,), 2, PARTS.rows, TASKS)
 ROBUST = {"beta_p": 0.1, "beta_rlm": 0.1, "window": 10}
 VADAM = {"curvature": "minibatch", "preconditioner": "root", "momentum_kind": "gradient"}
+IVON = {"curvature": "reparameterised", "momentum": 0.9, "momentum_kind": "likelihood", "draws": 1}
+IVON |= {"initial_precision": (1.0,), "start": "prior"}
 
 Case = Callable[[], tuple[Learner, Problem]]
 Golden = dict[str, dict[str, Any]]
@@ -142,6 +144,9 @@ RUNS |= {
     "settings/vogn-convnet": partial(of_images, "vogn", draws=2),
     "settings/vogn-hessian": partial(PARTS.learner, "vogn", beta=0.1, curvature="hessian"),
     "settings/vogn-at-mean": partial(PARTS.learner, "vogn", beta=0.1, draws=0),
+    "settings/vogn-ivon-merged": partial(
+        PARTS.learner, "vogn", beta=0.01, alpha=0.1, merge=0.5, **IVON
+    ),
     "settings/vogn-as-adam": partial(PARTS.learner, "vogn", beta=0.1, **VADAM),
 }
 """By name: all that is found, and the models and settings that are not the defaults."""

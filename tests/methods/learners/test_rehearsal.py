@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shiftbench.config import components
-from shiftbench.core import loop_checkpoint, seeds
+from shiftbench.core import seeds
 from shiftbench.core.interface import Batch, LearnerError, Problem
 from shiftbench.methods import row_memory
 from shiftbench.methods.lazy_tensorflow import tf
@@ -17,6 +17,7 @@ from shiftbench.methods.learners import rehearsal
 from shiftbench.methods.models import linear, mlp
 from shiftbench.methods.networks import parameter_layout, replay
 from shiftbench.methods.networks.training import Minibatch
+from tests.resuming import goes_on_from_any_step
 
 LOSSES = ("er", "der++", "a-gem")
 S, TASKS = 2, 3
@@ -203,29 +204,7 @@ def test_rows_and_logits_are_those_of_each_task_at_its_end():
         np.testing.assert_array_equal(state["logits"][:, :, :4], after_first["logits"][:, :, :4])
     with pytest.raises(LearnerError, match="rehearsal: no room for task 4"):
         learner.observe(state, task(problem, 3), KEY)
-    goes_on_from_any_step(learner, after_first, task(problem, 1))
-
-
-def goes_on_from_any_step(learner, before, batch: Batch) -> None:
-    """A task with a memory that is stopped within it goes on to the same state, to the byte."""
-    whole, _ = learner.observe(before, batch, KEY)
-    states: loop_checkpoint.LoopStates = {}
-    polls = iter([""] * 3 + ["stop"] + [""] * 99)
-
-    def attempt():
-        monitor = loop_checkpoint.LoopMonitor(
-            states, lambda: None, lambda: next(polls), loop_checkpoint.PollInterval()
-        )
-        monitor.interval.next = lambda: 1
-        with loop_checkpoint.monitored(monitor):
-            return learner.observe(before, batch, KEY)
-
-    with pytest.raises(tf.errors.UnknownError, match="Interrupted"):
-        attempt()
-    assert (states[0].epoch, states[0].step) == (1, 1)
-    again, _ = attempt()
-    for name, array in whole.items():
-        np.testing.assert_array_equal(again[name], array)
+    goes_on_from_any_step(learner, after_first, task(problem, 1), KEY)
 
 
 def test_a_reservoir_holds_each_row_with_the_same_probability():

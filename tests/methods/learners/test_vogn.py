@@ -16,6 +16,7 @@ from shiftbench.methods.models._model import log_likelihood, point
 from shiftbench.methods.networks import example_gradients, natural_gradient
 from shiftbench.methods.networks.training import Minibatch
 from tests import golden
+from tests.resuming import goes_on_from_any_step
 
 NOISE = 0.5
 
@@ -134,6 +135,7 @@ def test_vadam_reaches_the_exact_mean_and_a_precision_that_knows_only_the_whole_
         golden.VADAM | {"draws": 0},
         pytest.param({"curvature": "hessian"}, marks=pytest.mark.long),
         pytest.param(golden.VADAM, marks=pytest.mark.long),
+        pytest.param(golden.IVON | {"merge": 0.5}, marks=pytest.mark.long),
     ],
 )
 def test_a_beam_weighs_hypotheses_of_every_form(fields):
@@ -218,12 +220,15 @@ def test_products_with_the_gradients_equal_those_with_the_matrix_of_a_loop(netwo
     np.testing.assert_allclose(actual[0], gradients_of_examples.swapaxes(1, 2) @ weights[0], **near)
 
 
+CLASSES = Problem("classification", (4,), 3, 20, 2)
+KEY = seeds.block([0], "classes")
+
+
 @functools.cache
 def classifier(**settings):
-    problem = Problem("classification", (4,), 3, 20, 2)
-    model = mlp.build(mlp.Settings(hidden=(5,)), problem)
+    model = mlp.build(mlp.Settings(hidden=(5,)), CLASSES)
     settings = {"epochs": 3, "batch_size": 8, "draws": 3} | settings
-    return vogn.build(vogn.Settings(**settings), problem, model)
+    return vogn.build(vogn.Settings(**settings), CLASSES, model)
 
 
 def labelled(n=20, seed=0):
@@ -280,6 +285,59 @@ def test_each_task_starts_with_its_own_precision_and_means():
         second, _ = learner.observe(first, labelled(), seeds.block([1], "start"))
         assert np.allclose(first["mean"], second["mean"], atol=1e-6) != moved
         assert (first["tasks"] == 1).all() and (second["tasks"] == 2).all()
+
+
+def test_ivon_starts_from_the_posterior_and_adds_the_priors_precision():
+    """Its rate is alpha times the first precision of an example, with that of the first prior."""
+    ivon = {**golden.IVON, "draws": 1, "initial_precision": (0.5,), "alpha": 0.2, "prior_sd": 0.5}
+    settings, model = vogn.Settings(**ivon), mlp.build(mlp.Settings(hidden=(5,)), CLASSES)
+    state = classifier(**ivon).init(KEY)
+    batch = labelled()._replace(mask=np.arange(20)[None] < 8)
+    for tasks, precision in ((0, 4.0), (1, 70.0)):
+        state |= {
+            "tasks": np.full((1, 1), tasks),
+            "precision": np.full_like(state["mean"], precision),
+        }
+        state["mean"] += 0.25 * tasks
+        prior = vogn._prior(settings, state)
+        start, alpha = vogn._start(settings, model, state, prior, batch, KEY)
+        np.testing.assert_allclose(start.precision, 8 * 0.5 + precision)
+        np.testing.assert_allclose(alpha, 0.2 * (0.5 + 4 / 8), rtol=1e-6)
+        assert (start.mean == 0.25).all() == bool(tasks)
+
+
+def test_a_merged_prior_is_that_of_all_posteriors_so_far_and_is_broadened_with_the_last():
+    learner = classifier(merge=0.4, prior_sd=0.8)
+    state, posteriors = learner.init(KEY), []
+    for number in range(3):
+        posteriors.append((state["mean"], state["precision"]))
+        weights = 0.4 ** np.arange(number + 1)[::-1]
+        weights /= weights.sum()
+        old, new = state, [np.stack(a).astype(float) for a in zip(*posteriors, strict=True)]
+        precision = np.tensordot(weights, new[1], 1)
+        mean = np.tensordot(weights, new[0] * new[1], 1) / precision
+        state, info = learner.observe(old, labelled(seed=number), seeds.fold_each(KEY, number))
+        ratio = precision / state["precision"]
+        kl = 0.5 * (ratio + (state["mean"] - mean) ** 2 * precision - 1 - np.log(ratio))
+        np.testing.assert_allclose(info["kl"], kl.sum(-1), rtol=1e-4)
+    forgotten = learner.broaden(state, Broadening("geometric", beta=0.0))
+    prior = vogn._prior(vogn.Settings(merge=0.4), forgotten)
+    np.testing.assert_allclose(prior.mean, 0, atol=1e-6)
+    for precision in (prior.precision, forgotten["precision"]):
+        np.testing.assert_allclose(precision, 0.8**-2, rtol=1e-5)
+
+
+def test_a_curvature_from_noise_needs_draws_and_has_no_root():
+    for fields in ({"draws": 0}, {"preconditioner": "root"}):
+        assert [*vogn.unsupported(vogn.Settings(**golden.IVON | fields))]
+    assert not [*vogn.unsupported(vogn.Settings(**golden.IVON))]
+    assert not [*vogn.unsupported(vogn.Settings(draws=0, preconditioner="root"))]
+
+
+def test_ivon_goes_on_from_any_step_to_the_byte():
+    learner = classifier(**golden.IVON, merge=0.4)
+    before, _ = learner.observe(learner.init(KEY), labelled(), KEY)
+    goes_on_from_any_step(learner, before, labelled(seed=1), KEY)
 
 
 def test_predictions_have_the_exact_mean_and_variance_of_a_linear_model():

@@ -20,14 +20,23 @@ keep their prior. Knows: the likelihood. Methods, by settings:
   approximation; predictions and the ELBO draw from it.
 - Vadam (Khan et al. 2018, Fig. 1): curvature `minibatch`, C = N mean(g)^2, with preconditioner
   `root`, momentum 0.9 of kind `gradient`, draws 1, and the prior's precision as the first one.
+- IVON (Shen et al. 2024): curvature `reparameterised`, C = N mean(g) z / sd at mean + sd z, with
+  momentum 0.9 of kind `likelihood`, draws 1, start `prior` and initial_precision 1, to which the
+  prior's is added at the start. As in the public code the mean's steps are alpha times that first
+  precision of an example; here, with the first prior's, since elementwise that of a later prior
+  would undo what it protects. The precision stays positive by itself. beta is 1 - beta2: the code's
+  0.00001 leaves the precision where it starts in a few hundred steps, which need 0.001 to 0.01.
+- Merged priors of TD-VCL (Melo et al. 2025), without its replayed likelihood: `merge`.
 
-State: mean, precision [S, H, P]; tasks [S, H], the number of tasks learnt.
+State: mean, precision [S, H, P]; tasks [S, H], the number of tasks learnt; with `merge`, the sums
+of the merged prior.
 Info, [S, H], in nats over the task: elbo = log_evidence = expected_log_likelihood - kl /
 dataset_size_scale, and these two terms; elbo_se (Monte Carlo); steps.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Literal
@@ -44,7 +53,7 @@ from shiftbench.methods.networks.backend import graph, tf
 from shiftbench.methods.networks.diagonal_steps import Gaussian, Iterate, Rates, begin, step
 from shiftbench.methods.networks.random import fold_in
 from shiftbench.methods.networks.training import Minibatch, epochs
-from shiftbench.methods.posteriors import mean_field_gaussian
+from shiftbench.methods.posteriors import mean_field_gaussian, merged_gaussian
 from shiftbench.methods.posteriors._roots import inverse_sqrt
 
 FACTS = Facts(
@@ -62,8 +71,9 @@ class Settings:
     """Number of rows of a minibatch (eschenhagen2019vogn)."""
     draws: Annotated[int, Ge(0)] = 10
     """Number K of weight draws of a step (eschenhagen2019vogn); 0: at the mean, without draws."""
-    curvature: Literal["squares", "hessian", "minibatch"] = "squares"
-    """C; squares: N mean(g^2); hessian: N times the Hessian's diagonal; minibatch: N mean(g)^2."""
+    curvature: Literal["squares", "hessian", "minibatch", "reparameterised"] = "squares"
+    """C; squares: N mean(g^2); hessian: N times the Hessian's diagonal; minibatch: N mean(g)^2;
+    reparameterised: from the noise z of the weights, N mean(g) z / sd (IVON)."""
     preconditioner: Literal["precision", "root"] = "precision"
     """Divisor of the mean's steps; root: as Adam's, the prior's precision in place of epsilon."""
     alpha: Annotated[float, Gt(0)] = 0.001
@@ -73,9 +83,10 @@ class Settings:
     needs a larger one, as for alpha."""
     momentum: Annotated[float, Ge(0), Lt(1)] = 0.0
     """Momentum of the mean's steps (0.9 for split CIFAR, eschenhagen2019vogn, 4.5)."""
-    momentum_kind: Literal["exponential", "heavy-ball", "gradient"] = "heavy-ball"
+    momentum_kind: Literal["exponential", "heavy-ball", "gradient", "likelihood"] = "heavy-ball"
     """Weight of a new step; exponential: 1 - momentum; heavy-ball: 1, as in the public code.
-    gradient: Adam's mean of gradients, before they are divided, corrected for its bias."""
+    gradient: Adam's mean of gradients, before they are divided, corrected for its bias; likelihood:
+    the same of the data's part alone, to which the prior's is added (IVON)."""
     dataset_size_scale: Annotated[float, Gt(0)] = 1.0
     """Factor of N, for augmented data (rho; eschenhagen2019vogn, 3.4) or a cold posterior."""
     initial_precision: Annotated[tuple[Annotated[float, Gt(0)], ...], MinLen(1)] = (20.0,)
@@ -89,10 +100,26 @@ class Settings:
     prior: the prior's, from the second task on."""
     prior_sd: Annotated[float, Gt(0)] = 1.0
     """Standard deviation of the first prior, which has mean zero (split CIFAR: 120^-0.5)."""
+    merge: Annotated[float, Ge(0), Lt(1)] = 0.0
+    """Weight of each earlier posterior, down to the first prior, relative to the next, in the prior
+    of a task (TD-VCL: lambda, 0.5); 0: the posterior of the last task alone."""
     prediction_draws: Annotated[int, Ge(1)] = 100
     """Number of weight draws of a prediction (eschenhagen2019vogn)."""
     elbo_draws: Annotated[int, Ge(1)] = 10
     """Number of weight draws of the final ELBO, which decides between hypotheses."""
+
+
+def unsupported(settings: Settings) -> Iterator[str]:
+    """Yield each reason why these settings exclude each other, with its remedy."""
+    if settings.curvature != "reparameterised":
+        return
+    if settings.draws == 0:
+        yield "a curvature from the noise of the weights needs draws; set draws to 1 or more"
+    if settings.preconditioner == "root":
+        yield (
+            "a curvature that may be negative has no root; set preconditioner to precision or"
+            " curvature to minibatch"
+        )
 
 
 NOISE, STEPS, ELBO = range(3)
@@ -114,17 +141,21 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         shape = (len(seeds), 1, model.size)
         precision = np.full(shape, settings.prior_sd**-2, np.float32)
         tasks = np.zeros(shape[:2], np.int32)
-        return {"mean": np.zeros(shape, np.float32), "precision": precision, "tasks": tasks}
+        state = {"mean": np.zeros(shape, np.float32), "precision": precision, "tasks": tasks}
+        return state | merged_gaussian.begin(state["mean"], precision) if settings.merge else state
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
         of_state = partial(moments, state["mean"], state["precision"], seeds)
         return sampling.predictive(model, of_state, inputs)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
-        start = _start(settings, model, state, batch, seeds)
-        results = fit(Gaussian(state["mean"], state["precision"]), start, batch, seeds)
+        prior = _prior(settings, state)
+        start, alpha = _start(settings, model, state, prior, batch, seeds)
+        results = fit(prior, start, alpha, batch, seeds)
         mean, precision = (a.numpy() for a in results[:2])
         posterior = {"mean": mean, "precision": precision, "tasks": state["tasks"] + 1}
+        if settings.merge:
+            posterior |= merged_gaussian.added(state, settings.merge, mean, precision)
         return posterior, sampling.info(*results[2:], kl_weight=1 / settings.dataset_size_scale)
 
     def broaden(state: State, broadening: Broadening) -> State:
@@ -136,28 +167,47 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
             settings.prior_sd**2,
         )
         broad = {"mean": mean.astype(np.float32), "precision": (1 / variance).astype(np.float32)}
+        if settings.merge:
+            broad |= merged_gaussian.broadened(state, broadening, settings.prior_sd**2)
         return state | broad
 
     return Learner(init, predict, observe, broaden=broaden)
 
 
+def _prior(settings: Settings, state: State) -> Gaussian:
+    """Return the prior of the next task."""
+    if not settings.merge:
+        return Gaussian(state["mean"], state["precision"])
+    return Gaussian(*(a.astype(np.float32) for a in merged_gaussian.moments(state)))
+
+
 def _start(
-    settings: Settings, model: Model, state: State, batch: Batch, seeds: np.ndarray
-) -> Gaussian:
-    """Return the means and precisions that a task starts with."""
+    settings: Settings,
+    model: Model,
+    state: State,
+    prior: Gaussian,
+    batch: Batch,
+    seeds: np.ndarray,
+) -> tuple[Gaussian, float | np.ndarray]:
+    """Return the means and precisions that a task starts with, and the step size of the means."""
     tasks, mean = state["tasks"], state["mean"]
-    count = settings.dataset_size_scale * batch.mask.sum(axis=1)
+    count = np.maximum(settings.dataset_size_scale * batch.mask.sum(axis=1), 1)
     initial = natural_gradient.first_precision(
-        settings.initial_precision, settings.initial_precision_per, tasks, np.maximum(count, 1)
-    )
+        settings.initial_precision, settings.initial_precision_per, tasks, count
+    )[..., None]
+    alpha: float | np.ndarray = settings.alpha
+    if settings.curvature == "reparameterised":
+        alpha = alpha * (initial + settings.prior_sd**-2) / count[:, None, None]
+        initial = initial + prior.precision
     # The mean of the first prior is zero, a saddle point of a network.
     first = (tasks == 0)[..., None]
     redrawn = first | (settings.start == "fresh")
     reset = first | (settings.start_precision == "initial")
-    return Gaussian(
+    start = Gaussian(
         np.where(redrawn, natural_gradient.fresh(model, seeds), mean),
-        np.where(reset, initial[..., None], state["precision"]),
+        np.where(reset, initial, state["precision"]),
     )
+    return start, np.float32(alpha)
 
 
 def _fit(
@@ -165,6 +215,7 @@ def _fit(
     model: Model,
     prior: Gaussian,
     start: Gaussian,
+    alpha: tf.Tensor,
     data: Batch,
     seeds: tf.Tensor,
 ) -> tuple[tf.Tensor, ...]:
@@ -172,12 +223,14 @@ def _fit(
     size = settings.draws * model.size
     count = tf.reduce_sum(tf.cast(data.mask, tf.float32), axis=1) * settings.dataset_size_scale
     noise = sampling.table(fold_in(seeds, NOISE), size) if settings.draws else None
+    positive = settings.curvature == "reparameterised"
     rates = Rates(
-        settings.alpha,
+        alpha if positive else settings.alpha,
         settings.beta,
         settings.momentum,
         settings.momentum_kind,
         settings.preconditioner,
+        positive,
     )
 
     def one_step(now: Iterate, rows: Minibatch, step_seeds: tf.Tensor) -> Iterate:

@@ -5,7 +5,9 @@ likelihood, M rows in the minibatch and N in the task, the curvatures of the tas
 
 - squares: N mean(g^2), the empirical Fisher (eschenhagen2019vogn, Eq. 50);
 - hessian: N times the mean of the examples' Hessians (Eq. 49), of which this is the diagonal;
-- minibatch: N mean(g)^2, as in Adam (Khan et al. 2018, section 4.1), equal to squares for M = 1.
+- minibatch: N mean(g)^2, as in Adam (Khan et al. 2018, section 4.1), equal to squares for M = 1;
+- reparameterised: N mean(g) z / sd at the draw mean + sd z, an estimate of the mean Hessian under
+  the posterior without second derivatives, which may be negative (IVON; Shen et al. 2024).
 
 The second derivative in a single parameter is taken where the units have no kink. An output of a
 network of rectified linear units is piecewise linear in each single parameter, so that there the
@@ -32,7 +34,7 @@ from shiftbench.methods.networks.backend import fused, tf
 from shiftbench.methods.networks.fisher import squared_gradients
 from shiftbench.methods.networks.training import Minibatch
 
-Curvature = Literal["squares", "hessian", "minibatch"]
+Curvature = Literal["squares", "hessian", "minibatch", "reparameterised"]
 
 
 def estimate(
@@ -57,7 +59,10 @@ def estimate(
     for i in range(draws // together):
         excerpt = noise[:, i * together * model.size : (i + 1) * together * model.size]
         drawn = _drawn(curvature, model, together, mean, sd, excerpt)
-        first, second = _sums(curvature, together, model, *drawn, rows)
+        if curvature == "reparameterised":
+            first, second = _reparameterised(model, *drawn, sd, excerpt, rows)
+        else:
+            first, second = _sums(curvature, together, model, *drawn, rows)
         gradients, curvatures = gradients + first, curvatures + second
     return gradients / draws, curvatures / draws
 
@@ -70,8 +75,11 @@ def _drawn(
     sd: tf.Tensor,
     noise: tf.Tensor,
 ) -> tuple[Linear, tf.Tensor]:
-    """Return the network under several draws, and their parameters where a Hessian needs them."""
-    if curvature != "hessian":
+    """Return the network under several draws, and their parameters where the curvature needs them.
+
+    Where it does not, all draws share the product of the first layer.
+    """
+    if curvature not in ("hessian", "reparameterised"):
         return _drawn_network(model, draws, mean, sd, noise), mean
     s, h, p = mean.shape
     drawn = mean[:, :, None] + sd[:, :, None] * tf.reshape(noise, [s, 1, draws, p])
@@ -102,6 +110,32 @@ def _sums(
         hessians = squared_gradients(model, parameters, rows, "expected", False, unused)
         squares = tf.reduce_sum(_by_draw(hessians, draws), 2)
     return gradients, squares
+
+
+def _reparameterised(
+    model: Model,
+    linear: Linear,
+    parameters: tf.Tensor,
+    sd: tf.Tensor,
+    noise: tf.Tensor,
+    rows: Minibatch,
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return the sums of `estimate` over rows and draws at parameters [S, H K, P]."""
+    s, h, p = sd.shape
+    _, passed = example_gradients.signals(model, linear, rows)
+    by_draw = _by_draw(example_gradients.sums(passed, 1), parameters.shape[1] // h)
+    return tf.reduce_sum(by_draw, 2), products_with_noise(
+        by_draw, sd, tf.reshape(noise, [s, 1, -1, p])
+    )
+
+
+@fused
+def products_with_noise(gradients: tf.Tensor, sd: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+    """Return the sum [S, H, P] over draws of -g z / sd, for gradients g of log p and noise z.
+
+    gradients: [S, H, K, P], at mean + sd z; noise: [S, 1, K, P].
+    """
+    return -tf.reduce_sum(gradients * noise, 2) / sd
 
 
 def _by_draw(values: tf.Tensor, draws: int) -> tf.Tensor:

@@ -10,6 +10,10 @@ where the direction V is a momentum of (G + p (mean - m)) / D, or a momentum of 
 by D. The preconditioner D is the new precision (eschenhagen2019vogn, Eq. 52), or a root as Adam has
 it: with N rows and s = (precision - p) / N, N (s / (1 - (1 - beta)^t))^1/2 + p in step t (Khan et
 al. 2018, Fig. 1, times N).
+
+IVON (Shen et al. 2024) needs a precision that stays positive where C is negative. With u =
+beta (C + p - precision) / precision its new one is (1 + u + u^2 / 2) precision, at least half of
+the old one; the first two terms are the rule above.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from typing import Literal, NamedTuple
 from shiftbench.methods.networks.backend import fused, tf
 from shiftbench.methods.posteriors._roots import inverse_sqrt
 
-MomentumKind = Literal["exponential", "heavy-ball", "gradient"]
+MomentumKind = Literal["exponential", "heavy-ball", "gradient", "likelihood"]
 Preconditioner = Literal["precision", "root"]
 
 
@@ -46,24 +50,32 @@ class Iterate(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """Step sizes, momentum, and the form of a step."""
+    """Step sizes, momentum, and the form of a step.
 
-    alpha: float
+    alpha: a number, or one for each hypothesis [S, H, 1]. positive: IVON's rule for the precision.
+    """
+
+    alpha: float | tf.Tensor
     beta: float
     momentum: float = 0.0
     momentum_kind: MomentumKind = "heavy-ball"
     preconditioner: Preconditioner = "precision"
+    positive: bool = False
+
+    @property
+    def counts(self) -> bool:
+        """Whether a step depends on its number."""
+        return self.momentum_kind in ("gradient", "likelihood") or self.preconditioner == "root"
 
 
 def begin(rates: Rates, start: Gaussian) -> Iterate:
     """Return the iterate before the first step."""
-    counts = rates.momentum_kind == "gradient" or rates.preconditioner == "root"
     return Iterate(
         *start,
         inverse_sqrt(start.precision),
         tf.zeros_like(start.mean),
         tf.zeros_like(start.mean, tf.bool),
-        (tf.zeros([start.mean.shape[0], 1, 1]),) if counts else (),
+        (tf.zeros([start.mean.shape[0], 1, 1]),) if rates.counts else (),
     )
 
 
@@ -83,14 +95,13 @@ def step(
     number [S]; count: N [S].
     """
     scale = (count / tf.maximum(rows, 1.0))[:, None, None]
-    precision = now.precision * (1 - rates.beta)
-    precision += rates.beta * (scale * curvature + prior.precision)
-    loss_gradient = prior.precision * (now.mean - prior.mean) - scale * gradient
+    precision = _next_precision(rates, now.precision, scale * curvature + prior.precision)
+    pull = prior.precision * (now.mean - prior.mean)
     steps = tuple(number + 1.0 for number in now.steps)
     divisor = precision
     if rates.preconditioner == "root":
         divisor = _root(rates.beta, precision - prior.precision, count, *steps) + prior.precision
-    velocity, direction = _momentum(rates, now.velocity, loss_gradient, divisor, steps)
+    velocity, direction = _momentum(rates, now.velocity, pull, scale * gradient, divisor, steps)
     new = Iterate(
         now.mean - rates.alpha * direction,
         precision,
@@ -103,6 +114,14 @@ def step(
     return tf.nest.map_structure(lambda a, b: tf.where(has_rows, a, b), new, now)
 
 
+def _next_precision(rates: Rates, precision: tf.Tensor, target: tf.Tensor) -> tf.Tensor:
+    """Return the precision after a step towards C + p = target."""
+    if rates.positive:
+        u = rates.beta * (target - precision) / precision
+        return precision * (1 + u + 0.5 * tf.square(u))
+    return precision * (1 - rates.beta) + rates.beta * target
+
+
 def _root(beta: float, added: tf.Tensor, count: tf.Tensor, steps: tf.Tensor) -> tf.Tensor:
     """Return N (s / (1 - (1 - beta)^t))^1/2 for N s = added; rounding may leave it below 0."""
     share = 1 - tf.pow(1 - beta, steps)
@@ -112,11 +131,19 @@ def _root(beta: float, added: tf.Tensor, count: tf.Tensor, steps: tf.Tensor) -> 
 def _momentum(
     rates: Rates,
     velocity: tf.Tensor,
-    loss_gradient: tf.Tensor,
+    pull: tf.Tensor,
+    gradient: tf.Tensor,
     divisor: tf.Tensor,
     steps: tuple[tf.Tensor, ...],
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return the new velocity, and the direction of the step."""
+    """Return the new velocity, and the direction of the step.
+
+    pull: the gradient of the prior's part of the loss; gradient: that of log p.
+    """
+    if rates.momentum_kind == "likelihood":
+        velocity = rates.momentum * velocity - (1 - rates.momentum) * gradient
+        return velocity, (velocity / (1 - tf.pow(rates.momentum, *steps)) + pull) / divisor
+    loss_gradient = pull - gradient
     if rates.momentum_kind == "gradient":
         velocity = rates.momentum * velocity + (1 - rates.momentum) * loss_gradient
         return velocity, velocity / (1 - tf.pow(rates.momentum, *steps)) / divisor

@@ -35,7 +35,7 @@ class FitSettings(NamedTuple):
 
     bayesian: [P], 0 for points. density: of a radial prior. elbo_draws: of the final ELBO.
     judge_draws, patience, tolerance: of early stopping. by_elbo: whether its score is the ELBO, or
-    else the likelihood of the rows that judge. anchor: of the divergence, or None for the plain one.
+    else the likelihood of the rows that judge. anchor: of the divergence, or None for a plain one.
     """
 
     draws: Draws
