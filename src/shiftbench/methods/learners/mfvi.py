@@ -203,7 +203,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     blocks = weight_draws.blocks_of(model, problem.heads) if settings.family == "radial" else None
     truncation = settings.truncation if settings.family == "truncated" else None
     draws = Draws(model, settings.estimator, blocks, settings.draws, truncation)
-    weight_draws.check(draws)
+    weight_draws.check(draws, "mfvi")
     bayesian = np.ones(model.size, dtype=np.float32)
     if settings.biases == "point":
         bayesian[model.is_bias()] = 0.0

@@ -40,16 +40,16 @@ class Draws(NamedTuple):
     truncation: float | None = None
 
 
-def check(draws: Draws) -> None:
-    """Raise LearnerError if the estimator does not suit the model or the posterior."""
+def check(draws: Draws, learner: str) -> None:
+    """Raise LearnerError if the estimator does not suit the model or the posterior of a learner."""
     if draws.estimator != "local":
         return
     if draws.model.convolves:
-        raise LearnerError("mfvi: local reparameterisation is for dense layers; use flipout")
+        raise LearnerError(f"{learner}: local reparameterisation is for dense layers; use flipout")
     if draws.blocks is not None or draws.truncation is not None:
         raise LearnerError(
-            "mfvi: local reparameterisation is for independent weights that are normal, not for"
-            " radial or truncated draws; use flipout or sample"
+            f"{learner}: local reparameterisation is for independent weights that are normal, not"
+            " for radial or truncated draws; use flipout or sample"
         )
 
 
