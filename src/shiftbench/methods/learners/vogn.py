@@ -94,7 +94,7 @@ class Settings:
     initial_precision_per: Literal["example", "task"] = "example"
     """Unit of initial_precision; example: times N (public code; 20 N is the paper's 1e6)."""
     start: Literal["fresh", "prior"] = "fresh"
-    """Start means of a task; fresh: drawn again (4.3); prior: the last posterior's (split CIFAR)."""
+    """Start means of a task; fresh: drawn again (4.3); prior: last posterior's (split CIFAR)."""
     start_precision: Literal["initial", "prior"] = "initial"
     """Start precision of a task; initial: initial_precision, as always in eschenhagen2019vogn;
     prior: the last posterior's, from the second task on."""
