@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from annotated_types import Ge, Gt, Lt, MinLen
@@ -51,6 +51,7 @@ from shiftbench.methods.networks import (
     sampling,
 )
 from shiftbench.methods.networks.backend import graph, tf
+from shiftbench.methods.networks.natural_gradient import NaturalGradientSettings
 from shiftbench.methods.networks.random import fold_in, normals
 from shiftbench.methods.networks.training import Minibatch, epochs
 from shiftbench.methods.posteriors import kronecker_gaussian
@@ -67,11 +68,7 @@ DIVERGED = "noisy-kfac: diverged; take a smaller alpha"
 
 
 @dataclass(frozen=True)
-class Settings:
-    epochs: Annotated[int, Ge(1)] = 100
-    """Passes over the data of a task, as for vogn (eschenhagen2019vogn, 4.3)."""
-    batch_size: Annotated[int, Ge(1)] = 256
-    """Number of rows of a minibatch, as for vogn."""
+class Settings(NaturalGradientSettings):
     draws: Annotated[int, Ge(1)] = 1
     """Number K of weight draws of a step; vogn has 10."""
     alpha: Annotated[float, Gt(0)] = 0.01
@@ -80,20 +77,8 @@ class Settings:
     """Step size of the factors, as short budgets of vogn need."""
     refresh: Annotated[int, Ge(1)] = 20
     """Steps between two decompositions of the precision."""
-    dataset_size_scale: Annotated[float, Gt(0)] = 1.0
-    """Factor of N; above 1 for a cold posterior (1 / lambda of Zhang et al.)."""
     initial_precision: Annotated[tuple[Annotated[float, Gt(0)], ...], MinLen(1)] = (2.0,)
     """Start values of A (x) B, one a task, times I; the last holds for all later tasks."""
-    initial_precision_per: Literal["example", "task"] = "example"
-    """Unit of initial_precision; example: times N, as in VOGN's public code."""
-    start: Literal["fresh", "prior"] = "fresh"
-    """Start means of a task; fresh: drawn again; prior: the prior's."""
-    prior_sd: Annotated[float, Gt(0)] = 1.0
-    """Standard deviation of the first prior, which has mean zero."""
-    prediction_draws: Annotated[int, Ge(1)] = 100
-    """Number of weight draws of a prediction, as for vogn."""
-    elbo_draws: Annotated[int, Ge(1)] = 10
-    """Number of weight draws of the final ELBO, which decides between hypotheses."""
 
 
 class _Prior(NamedTuple):

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from annotated_types import Ge, Gt, Lt, MinLen
@@ -41,6 +41,7 @@ from shiftbench.core.interface import (
 from shiftbench.methods.models._model import Linear, Model, point
 from shiftbench.methods.networks import example_gradients, natural_gradient, sampling
 from shiftbench.methods.networks.backend import graph, tf
+from shiftbench.methods.networks.natural_gradient import NaturalGradientSettings
 from shiftbench.methods.networks.random import fold_in, normals
 from shiftbench.methods.networks.training import Minibatch, epochs
 from shiftbench.methods.posteriors import low_rank_gaussian
@@ -55,33 +56,17 @@ POWER_ITERATIONS, EXTRA = 4, 2
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(NaturalGradientSettings):
     rank: Annotated[int, Ge(1)] = 8
     """Rank L of the low-rank part (eschenhagen2019vogn: 64, which takes days here)."""
-    epochs: Annotated[int, Ge(1)] = 100
-    """Passes over the data of a task (eschenhagen2019vogn, 4.3)."""
-    batch_size: Annotated[int, Ge(1)] = 256
-    """Number of rows of a minibatch (eschenhagen2019vogn)."""
     draws: Annotated[int, Ge(1)] = 4
     """Number K of weight draws of a step (eschenhagen2019vogn: 10; authors' code: 4)."""
     alpha: Annotated[float, Gt(0)] = 0.001
     """Step size of the mean (eschenhagen2019vogn); short budgets need 0.01."""
     beta: Annotated[float, Gt(0), Lt(1)] = 0.0001
     """Step size of the precision (eschenhagen2019vogn, 4.3); short budgets need 0.01."""
-    dataset_size_scale: Annotated[float, Gt(0)] = 1.0
-    """Factor of N; above 1 for a cold posterior."""
     initial_precision: Annotated[tuple[Annotated[float, Gt(0)], ...], MinLen(1)] = (20.0,)
     """Start values of D, one a task, with U = 0; the last holds for all later tasks."""
-    initial_precision_per: Literal["example", "task"] = "example"
-    """Unit of initial_precision; example: times N, as in VOGN's public code."""
-    start: Literal["fresh", "prior"] = "fresh"
-    """Start means of a task; fresh: drawn again (eschenhagen2019vogn, 4.3); prior: the prior's."""
-    prior_sd: Annotated[float, Gt(0)] = 1.0
-    """Standard deviation of the first prior, which has mean zero."""
-    prediction_draws: Annotated[int, Ge(1)] = 100
-    """Number of weight draws of a prediction (eschenhagen2019vogn)."""
-    elbo_draws: Annotated[int, Ge(1)] = 10
-    """Number of weight draws of the final ELBO, which decides between hypotheses."""
 
 
 class _Gaussian(NamedTuple):

@@ -51,6 +51,7 @@ from shiftbench.methods.models._model import Model
 from shiftbench.methods.networks import diagonal_curvature, natural_gradient, sampling
 from shiftbench.methods.networks.backend import graph, tf
 from shiftbench.methods.networks.diagonal_steps import Gaussian, Iterate, Rates, begin, step
+from shiftbench.methods.networks.natural_gradient import NaturalGradientSettings
 from shiftbench.methods.networks.random import fold_in
 from shiftbench.methods.networks.training import Minibatch, epochs
 from shiftbench.methods.posteriors import mean_field_gaussian, merged_gaussian
@@ -64,11 +65,7 @@ FACTS = Facts(
 
 
 @dataclass(frozen=True)
-class Settings:
-    epochs: Annotated[int, Ge(1)] = 100
-    """Passes over the data of a task (eschenhagen2019vogn, 4.3; 60, then 600, for split CIFAR)."""
-    batch_size: Annotated[int, Ge(1)] = 256
-    """Number of rows of a minibatch (eschenhagen2019vogn)."""
+class Settings(NaturalGradientSettings):
     draws: Annotated[int, Ge(0)] = 10
     """Number K of weight draws of a step (eschenhagen2019vogn); 0: at the mean, without draws."""
     curvature: Literal["squares", "hessian", "minibatch", "reparameterised"] = "squares"
@@ -87,26 +84,14 @@ class Settings:
     """Weight of a new step; exponential: 1 - momentum; heavy-ball: 1, as in the public code.
     gradient: Adam's mean of gradients, before they are divided, corrected for its bias; likelihood:
     the same of the data's part alone, to which the prior's is added (IVON)."""
-    dataset_size_scale: Annotated[float, Gt(0)] = 1.0
-    """Factor of N, for augmented data (rho; eschenhagen2019vogn, 3.4) or a cold posterior."""
     initial_precision: Annotated[tuple[Annotated[float, Gt(0)], ...], MinLen(1)] = (20.0,)
     """Start precisions, one a task; the last holds for all later tasks (split CIFAR: 4e3, 4e4)."""
-    initial_precision_per: Literal["example", "task"] = "example"
-    """Unit of initial_precision; example: times N (public code; 20 N is the paper's 1e6)."""
-    start: Literal["fresh", "prior"] = "fresh"
-    """Start means of a task; fresh: drawn again (4.3); prior: last posterior's (split CIFAR)."""
     start_precision: Literal["initial", "prior"] = "initial"
     """Start precision of a task; initial: initial_precision, as always in eschenhagen2019vogn;
     prior: the last posterior's, from the second task on."""
-    prior_sd: Annotated[float, Gt(0)] = 1.0
-    """Standard deviation of the first prior, which has mean zero (split CIFAR: 120^-0.5)."""
     merge: Annotated[float, Ge(0), Lt(1)] = 0.0
     """Weight of each earlier posterior, down to the first prior, relative to the next, in the prior
     of a task (TD-VCL: lambda, 0.5); 0: the posterior of the last task alone."""
-    prediction_draws: Annotated[int, Ge(1)] = 100
-    """Number of weight draws of a prediction (eschenhagen2019vogn)."""
-    elbo_draws: Annotated[int, Ge(1)] = 10
-    """Number of weight draws of the final ELBO, which decides between hypotheses."""
 
 
 def unsupported(settings: Settings) -> Iterator[str]:

@@ -1,11 +1,42 @@
-"""Start values of natural-gradient learners (VOGN, SLANG)."""
+"""Settings and start values that natural-gradient learners share (VOGN, SLANG, noisy K-FAC)."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
 import numpy as np
+from annotated_types import Ge, Gt
 
 from shiftbench.core.seeds import generator
 from shiftbench.methods.models._model import Model
+
+
+@dataclass(frozen=True)
+class NaturalGradientSettings:
+    """Settings of the fits of all learners that descend by natural gradients.
+
+    Sources: eschenhagen2019vogn, 4.3 for permuted MNIST and 4.5 for split CIFAR.
+    """
+
+    epochs: Annotated[int, Ge(1)] = 100
+    """Passes over the data of a task (eschenhagen2019vogn, 4.3; 60, then 600, for split CIFAR)."""
+    batch_size: Annotated[int, Ge(1)] = 256
+    """Number of rows of a minibatch (eschenhagen2019vogn)."""
+    dataset_size_scale: Annotated[float, Gt(0)] = 1.0
+    """Factor of N, for augmented data (rho; eschenhagen2019vogn, 3.4); above 1 for a cold posterior
+    (1 / lambda of Zhang et al. 2018)."""
+    initial_precision_per: Literal["example", "task"] = "example"
+    """Unit of initial_precision; example: times N (VOGN's public code; 20 N is the paper's 1e6)."""
+    start: Literal["fresh", "prior"] = "fresh"
+    """Start means of a task; fresh: drawn again (eschenhagen2019vogn, 4.3); prior: the last
+    posterior's (split CIFAR)."""
+    prior_sd: Annotated[float, Gt(0)] = 1.0
+    """Standard deviation of the first prior, which has mean zero (split CIFAR: 120^-0.5)."""
+    prediction_draws: Annotated[int, Ge(1)] = 100
+    """Number of weight draws of a prediction (eschenhagen2019vogn)."""
+    elbo_draws: Annotated[int, Ge(1)] = 10
+    """Number of weight draws of the final ELBO, which decides between hypotheses."""
 
 
 def fresh(model: Model, seeds: np.ndarray) -> np.ndarray:
