@@ -9,7 +9,8 @@ With C the expected negative log likelihood of a minibatch, summed over its rows
 for CIFAR has other factors). Certain weights take short steps, and the pull towards the prior
 forgets: where all minibatches have the curvature a the precision settles at N a + prior_sd^-2, that
 of the exact posterior of N of them. No step knows where a task begins, so that it learns from a
-stream without boundaries; epochs beyond the first count rows again. Knows: the likelihood.
+stream without boundaries; epochs beyond the first count rows again, and heads without rows are
+pulled, too. Knows: the likelihood.
 
 Without the pull (N without bound) it is Bayesian gradient descent (Zeno et al. 2018).
 

@@ -173,7 +173,7 @@ def _start(
     prior: Gaussian,
     batch: Batch,
     seeds: np.ndarray,
-) -> tuple[Gaussian, float | np.ndarray]:
+) -> tuple[Gaussian, np.ndarray]:
     """Return the means and precisions that a task starts with, and the step size of the means."""
     tasks, mean = state["tasks"], state["mean"]
     count = np.maximum(settings.dataset_size_scale * batch.mask.sum(axis=1), 1)
@@ -192,7 +192,7 @@ def _start(
         np.where(redrawn, natural_gradient.fresh(model, seeds), mean),
         np.where(reset, initial, state["precision"]),
     )
-    return start, np.float32(alpha)
+    return start, np.asarray(alpha, np.float32)
 
 
 def _fit(
