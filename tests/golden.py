@@ -86,6 +86,9 @@ RUNS |= {
         PARTS.learner, "control-chart", statistic="shiryaev-roberts", detects="coefficient", first=9
     ),
     "settings/coreset-k-center": partial(PARTS.combined, "coreset", method="k-center"),
+    "settings/linear-gaussian-wolf": partial(
+        PARTS.learner, "linear-gaussian", weight="imq", threshold=1.0
+    ),
     "settings/map-distil": partial(PARTS.learner, "map", distil=0.5),
     "settings/map-kronecker": partial(
         PARTS.learner, "map", curvature="kronecker", biases="penalised"

@@ -7,21 +7,27 @@ regression (li2021vbs, in the version of NeurIPS 2021, has it on its real stream
 root of the covariance, without an inverse (`posteriors/normal_inverse_gamma.py`). Knows: the noise
 level.
 
+With a `weight` it is the weighted-likelihood filter (WoLF; duranmartin2024wolf, section 3): a row's
+likelihood is raised to the power w^2, which falls with the row's error, so that an outlier moves
+the posterior by a bounded amount. That is the Kalman update with the noise variance R / w^2. Each
+hypothesis weighs a row by its own error, so the order of rows then matters.
+
 State, all [S, H, ...]: mean [P]; root [P, P], lower triangular, with covariance root root'. P is
 the number of features or regressors, plus one for a bias, which comes last.
-Info: log_evidence [S, H] of the task's rows together, exact, in nats.
+Info: log_evidence [S, H] of the task's rows together, in nats; exact without a weight.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 from annotated_types import Gt
-from numba import cfunc
+from numba import cfunc, njit
 
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Broadening, LearnerError, Problem, State
@@ -37,6 +43,8 @@ LARGEST_ROOT = 1e10
 """Bound of the root's entries, in noise standard deviations; there rounding errors are 1e-6 of what
 a row tells."""
 
+Weight = Literal["none", "imq", "md", "tmd"]
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -48,6 +56,24 @@ class Settings:
     """Prior variance of every coefficient."""
     bias: bool = True
     """Whether features get a constant regressor of 1; a design matrix stays as it is."""
+    weight: Weight = "none"
+    """Weight w of a row with the error e of its prediction. imq: w^2 = 1 / (1 + e^2 / c^2). md:
+    the same with e in standard deviations of the noise. tmd: rows whose error is c of these or more
+    are left out; judged by the noise alone, a wrong prior can leave out all. none: w = 1."""
+    threshold: Annotated[float, Gt(0)] = 4.0
+    """The c of the weights (the paper's code: 4 or 6 with a noise of 1)."""
+    evidence: Literal["score", "bayes"] = "bayes"
+    """Log evidence of a weighted row. bayes: of the likelihood to the power w^2, bounded below for
+    every target. score: of the prediction whose noise variance is R / w^2. Equal where w = 1."""
+
+
+def unsupported(settings: Settings) -> Iterator[str]:
+    """Yield each reason why these settings exclude each other, with its remedy."""
+    if settings.weight == "tmd" and settings.evidence == "score":
+        yield (
+            "weight: tmd leaves rows out, and the score of a row that is left out is -infinity; set"
+            " evidence: bayes, by which it is 0"
+        )
 
 
 def build(settings: Settings, problem: Problem, model: None = None) -> RowLearner:
@@ -64,7 +90,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> RowLearne
         predict=_predict,
         predictive=rows.gaussian,
         outputs=2,
-        constants=np.array([settings.noise_sd, settings.prior_mean, settings.prior_variance]),
+        constants=_constants(settings),
         scratch=max(3 * p + 1, p * p + p),
         broaden=_broaden,
     )
@@ -85,6 +111,15 @@ def build(settings: Settings, problem: Problem, model: None = None) -> RowLearne
         return wide
 
     return RowLearner.of(init, compiled, broaden=broaden)
+
+
+def _constants(settings: Settings) -> np.ndarray:
+    """Return noise sd, prior mean and variance, code and threshold of the weight, is it bayes."""
+    code = get_args(Weight).index(settings.weight)
+    # Without a weight both evidences are equal; then the one with fewer operations is taken.
+    is_bayes = settings.evidence == "bayes" and code > 0
+    prior = settings.prior_mean, settings.prior_variance
+    return np.array([settings.noise_sd, *prior, code, settings.threshold, is_bayes], float)
 
 
 def _n_regressors(problem: Problem) -> int:
@@ -113,23 +148,45 @@ def _checked_rows(batch: Batch, bias: bool) -> tuple[np.ndarray, np.ndarray]:
     return _regressors(x, bias), y
 
 
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _power(x, y, mean, constants):
+    """Return the power w^2 of the likelihood of a row, from its error; see Settings.weight."""
+    noise_sd, _, _, code, threshold, _ = constants
+    if code == 0:
+        return 1.0
+    error = y
+    for j in range(len(x)):
+        error -= x[j] * mean[j]
+    if code > 1:
+        error /= noise_sd
+    if code == 3:
+        return 1.0 if abs(error) < threshold else 0.0
+    return 1.0 / (1.0 + (error / threshold) ** 2)
+
+
 @cfunc(STEP, cache=True, error_model="numpy")
 def _step(numbers, x, y, constants, scratch, evidence):
-    """Update the hypotheses with a row, in place, and add the target's log density."""
+    """Update the hypotheses with a row, in place, and add the target's log evidence."""
     numbers, scratch = borrowed(numbers), borrowed(scratch)
-    p, noise_sd = len(x), constants[0]
-    # In units of the noise, as `learn` has unit variance.
+    p, noise_sd, is_bayes = len(x), constants[0], constants[5] > 0
     regressors, target, work = scratch[:p], scratch[p : p + 1], scratch[p + 1 :]
-    for j in range(p):
-        regressors[j] = x[j] / noise_sd
-    target[0] = y[0] / noise_sd
-    scale = 2 * math.pi * noise_sd**2
     for h in range(len(numbers)):
         if evidence[h] > -math.inf:
             mean, root = numbers[h, :p], numbers[h, p:]
+            power = _power(x, y[0], mean, constants)
+            if power == 0:
+                continue
+            # In units of the noise, as `learn` has unit variance.
+            sd = noise_sd / math.sqrt(power)
+            for j in range(p):
+                regressors[j] = x[j] / sd
+            target[0] = y[0] / sd
+            scale = 1.0 if is_bayes else 2 * math.pi * sd**2
             log_det, quadratic = normal_inverse_gamma.learn(
                 regressors, target, scale, mean, root, work
             )
+            if is_bayes:
+                log_det += power * math.log(2 * math.pi * noise_sd**2)
             evidence[h] -= 0.5 * (log_det + quadratic)
 
 
@@ -153,7 +210,7 @@ def _predict(numbers, x, nothing, constants, scratch, out):
 @cfunc(STEP, cache=True, error_model="numpy")
 def _broaden(numbers, widening, nothing, constants, scratch, refused):
     """Widen the hypotheses, in place; refused is 1 where a variance has wound up."""
-    noise_sd, prior_mean, prior_variance = constants
+    noise_sd, prior_mean, prior_variance = constants[0], constants[1], constants[2]
     beta, share, variance, is_diffuse = widening
     p = int(math.sqrt(numbers.shape[1]))  # there are p + p p numbers
     for h in range(len(numbers)):

@@ -1,0 +1,84 @@
+"""Inputs of golden numbers, given by formulas, and what online filters give on them row by row."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import logsumexp
+
+from shiftbench.core.interface import Batch, Learner, Predictive, Problem, State
+from shiftbench.methods.combinators import run_length
+
+N = 120
+
+
+def regression() -> tuple[np.ndarray, np.ndarray]:
+    """Regressors [n, 2] and targets [n] whose coefficients change at 60; an outlier at 30."""
+    i = np.arange(N)
+    x = np.stack([np.cos(0.3 * i), np.ones(N)], axis=1)
+    w = np.where(i[:, None] < 60, [2.0, 1.0], [0.5, -1.0])
+    y = (x * w).sum(axis=1) + 0.3 * np.sin(1.7 * i)
+    y[30] += 10
+    return x, y
+
+
+def step() -> np.ndarray:
+    """Values [n] whose level changes at 60, with an outlier at 30."""
+    i = np.arange(N)
+    y = 0.5 * np.sin(i) + 2.0 * (i >= 60)
+    y[30] += 8
+    return y
+
+
+def classes() -> tuple[np.ndarray, np.ndarray]:
+    """Features [n, 3] and labels [n] that are exchanged at 60."""
+    i = np.arange(N)
+    x = np.stack([np.cos(0.7 * i), np.sin(1.1 * i), np.ones(N)], axis=1)
+    return x, ((np.cos(0.7 * i) + 0.5 * np.sin(1.1 * i) > 0) ^ (i >= 60)).astype(int)
+
+
+def rows(x: np.ndarray, y: np.ndarray) -> Batch:
+    """One repetition of rows x [n, f], y [n]: labels if these are integers, else real targets."""
+    targets = y[None] if y.dtype.kind == "i" else y[None, :, None]
+    return Batch(x[None], targets, np.ones((1, len(y)), bool))
+
+
+def run(learner: Learner, x: np.ndarray, y: np.ndarray, key) -> tuple[State, Predictive, dict]:
+    """The last state, predictions before each row and infos, with every row a task."""
+    return learner.block(learner.init(key), rows(x, y), True)
+
+
+def segmented(
+    inner: Learner, problem: Problem, x: np.ndarray, y: np.ndarray, key, hazard: float,
+    keep: int = N,
+) -> tuple[float, list[tuple[int, int, int]], float]:  # fmt: skip
+    """What run lengths over the learner find.
+
+    The log evidence of all rows, as the sum of logs of mixtures of the learner's evidences; where
+    the most probable run length falls: row, run length before and after; the largest weight at
+    the end.
+    """
+    learner = run_length.build(run_length.Settings(hazard=hazard, keep=keep), problem, inner)
+    state, total, before, falls = learner.init(key), 0.0, 0, []
+    for i in range(len(y)):
+        one = Batch(*(a[:, i : i + 1] for a in rows(x, y)))
+        drifted = learner.drift(state, key)
+        base = {k[5:]: a for k, a in drifted.items() if k.startswith("base.")}
+        _, info = inner.observe(base, one, key)
+        joint = drifted["log_joint"]
+        total += logsumexp(joint + info["log_evidence"]) - logsumexp(joint)
+        state, info = learner.observe(drifted, one, key)
+        best = int(info["run_length"][0, 0])
+        if i and best <= before:
+            falls.append((i, before, best))
+        before = best
+    return total, falls, float(np.exp(info["log_weight"][0, 0]))
+
+
+def lineage(info: dict) -> list[int]:
+    """The rows before which the best hypothesis of a beam at the end has shifts."""
+    slot, shifts = 0, []
+    for i in range(info["parent"].shape[1] - 1, -1, -1):
+        if info["shift"][0, i, slot]:
+            shifts.append(i)
+        slot = int(info["parent"][0, i, slot])
+    return shifts[::-1]
