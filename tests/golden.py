@@ -86,6 +86,7 @@ RUNS |= {
         PARTS.learner, "control-chart", statistic="shiryaev-roberts", detects="coefficient", first=9
     ),
     "settings/coreset-k-center": partial(PARTS.combined, "coreset", method="k-center"),
+    "settings/dsm-mean": partial(PARTS.learner, "dsm", learns="mean"),
     "settings/linear-gaussian-wolf": partial(
         PARTS.learner, "linear-gaussian", weight="imq", threshold=1.0
     ),

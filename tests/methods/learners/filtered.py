@@ -54,11 +54,11 @@ def segmented(
     """What run lengths over the learner find.
 
     The log evidence of all rows, as the sum of logs of mixtures of the learner's evidences; where
-    the most probable run length falls: row, run length before and after; the largest weight at
+    the most probable run length jumps: row, run length before and after; the largest weight at
     the end.
     """
     learner = run_length.build(run_length.Settings(hazard=hazard, keep=keep), problem, inner)
-    state, total, before, falls = learner.init(key), 0.0, 0, []
+    state, total, before, jumps = learner.init(key), 0.0, 0, []
     for i in range(len(y)):
         one = Batch(*(a[:, i : i + 1] for a in rows(x, y)))
         drifted = learner.drift(state, key)
@@ -68,10 +68,10 @@ def segmented(
         total += logsumexp(joint + info["log_evidence"]) - logsumexp(joint)
         state, info = learner.observe(drifted, one, key)
         best = int(info["run_length"][0, 0])
-        if i and best <= before:
-            falls.append((i, before, best))
+        if i and best != before + 1:
+            jumps.append((i, before, best))
         before = best
-    return total, falls, float(np.exp(info["log_weight"][0, 0]))
+    return total, jumps, float(np.exp(info["log_weight"][0, 0]))
 
 
 def lineage(info: dict) -> list[int]:

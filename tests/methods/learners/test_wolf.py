@@ -76,16 +76,16 @@ def test_evidences_of_all_rows(drift, fields, total):
 def test_run_lengths_over_it_see_the_change_and_not_the_outlier(evidence, total, top):
     inner = built(weight="imq", threshold=2, evidence=evidence)
     x, y = filtered.regression()
-    found, falls, weight = filtered.segmented(inner, PROBLEM, x, y, KEY, hazard=0.01)
+    found, jumps, weight = filtered.segmented(inner, PROBLEM, x, y, KEY, hazard=0.01)
     assert found == pytest.approx(total, abs=1e-7)
-    assert falls == [(61, 60, 1)]
+    assert jumps == [(61, 60, 1)]
     assert weight == pytest.approx(top, abs=1e-7)
 
 
 def test_run_lengths_without_a_weight_fall_at_the_outlier_too():
     x, y = filtered.regression()
-    _, falls, _ = filtered.segmented(built(), PROBLEM, x, y, KEY, hazard=0.01)
-    assert [row for row, *_ in falls] == [30, 31, 60]
+    _, jumps, _ = filtered.segmented(built(), PROBLEM, x, y, KEY, hazard=0.01)
+    assert [row for row, *_ in jumps] == [30, 31, 60]
 
 
 def test_without_a_threshold_it_is_the_kalman_filter_to_the_byte():
