@@ -156,7 +156,8 @@ def forecasts() -> Iterable[np.ndarray]:
         yield crps.interval_score(mixture, *seen, level=0.9)
 
 
-PARTS = {name: partial(online, name) for name in ("oga", "oga-el", "sva", "svb", "ngvi")} | {
+ONLINE = ("oga", "oga-el", "sva", "svb", "ngvi", "online-logistic")
+PARTS = {name: partial(online, name) for name in ONLINE} | {
     "network": network,
     "losses": losses,
     "forecasts": forecasts,

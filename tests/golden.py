@@ -57,7 +57,7 @@ def of_images(name: str, **fields: Any) -> tuple[Learner, Problem]:
 
 
 def of_two_classes(name: str) -> tuple[Learner, Problem]:
-    """The online learner with the hinge loss."""
+    """The online learner on two classes, with the hinge loss if it has one."""
     made = settings("learners", name)
     return components.load("learners", name).build(made, TWO_CLASSES), TWO_CLASSES
 
@@ -90,6 +90,7 @@ RUNS |= {
     "settings/linear-gaussian-wolf": partial(
         PARTS.learner, "linear-gaussian", weight="imq", threshold=1.0
     ),
+    "settings/online-logistic-two-classes": partial(of_two_classes, "online-logistic"),
     "settings/map-distil": partial(PARTS.learner, "map", distil=0.5),
     "settings/map-kronecker": partial(
         PARTS.learner, "map", curvature="kronecker", biases="penalised"

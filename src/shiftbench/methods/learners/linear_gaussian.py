@@ -30,18 +30,14 @@ from annotated_types import Gt
 from numba import cfunc, njit
 
 from shiftbench.core.facts import Facts
-from shiftbench.core.interface import Batch, Broadening, LearnerError, Problem, State
-from shiftbench.methods.online import row_values, rows
+from shiftbench.core.interface import Batch, LearnerError, Problem, State
+from shiftbench.methods.online import full_gaussian_rows, row_values, rows
 from shiftbench.methods.online.rows import STEP, CompiledRows, RowLearner, borrowed
-from shiftbench.methods.posteriors import full_gaussian, normal_inverse_gamma
+from shiftbench.methods.posteriors import normal_inverse_gamma
 
 FACTS = Facts(
     takes={"number": "gaussian", "design": "gaussian"}, offers=("broaden", "log_evidence")
 )
-
-LARGEST_ROOT = 1e10
-"""Bound of the root's entries, in noise standard deviations; there rounding errors are 1e-6 of what
-a row tells."""
 
 Weight = Literal["none", "imq", "md", "tmd"]
 
@@ -92,7 +88,7 @@ def build(settings: Settings, problem: Problem, model: None = None) -> RowLearne
         outputs=2,
         constants=_constants(settings),
         scratch=max(3 * p + 1, p * p + p),
-        broaden=_broaden,
+        broaden=full_gaussian_rows.broaden,
     )
 
     def init(seeds: np.ndarray) -> State:
@@ -100,17 +96,8 @@ def build(settings: Settings, problem: Problem, model: None = None) -> RowLearne
         mean = np.full((*size, p), settings.prior_mean, dtype=float)
         return {"mean": mean, "root": np.tile(sd * np.eye(p), (*size, 1, 1))}
 
-    def broaden(state: State, broadening: Broadening) -> State:
-        wide, refused = rows.broaden(compiled, state, broadening)
-        if refused.any():
-            raise LearnerError(
-                "linear-gaussian: broadening again and again has wound up the variance of what no"
-                " row shows, and rounding would hide what rows do; set broadening to temper-prior"
-                " or geometric, which end at the prior"
-            )
-        return wide
-
-    return RowLearner.of(init, compiled, broaden=broaden)
+    widen = partial(full_gaussian_rows.broadened, "linear-gaussian", compiled)
+    return RowLearner.of(init, compiled, broaden=widen)
 
 
 def _constants(settings: Settings) -> np.ndarray:
@@ -205,20 +192,3 @@ def _predict(numbers, x, nothing, constants, scratch, out):
         for k in range(p):
             variance += spread[k] * spread[k]
         out[2 * h], out[2 * h + 1] = mean, variance
-
-
-@cfunc(STEP, cache=True, error_model="numpy")
-def _broaden(numbers, widening, nothing, constants, scratch, refused):
-    """Widen the hypotheses, in place; refused is 1 where a variance has wound up."""
-    noise_sd, prior_mean, prior_variance = constants[0], constants[1], constants[2]
-    beta, share, variance, is_diffuse = widening
-    p = int(math.sqrt(numbers.shape[1]))  # there are p + p p numbers
-    for h in range(len(numbers)):
-        mean, root = numbers[h, :p], numbers[h, p:].reshape(p, p)
-        if is_diffuse > 0:
-            full_gaussian.diffuse(root, variance, scratch)
-        else:
-            full_gaussian.powers(mean, root, beta, prior_mean, share / prior_variance, scratch)
-        for j in range(p, numbers.shape[1]):
-            if not abs(numbers[h, j]) < LARGEST_ROOT * noise_sd:
-                refused[h] = 1.0
