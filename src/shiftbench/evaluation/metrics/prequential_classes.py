@@ -1,0 +1,39 @@
+"""The error of predicted classes before a row is learnt from."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shiftbench.core.interface import Batch, Categorical, Gaussian
+from shiftbench.core.metric import Metric
+from shiftbench.evaluation.metrics._masked_mean import masked_mean
+
+
+def error(predictive: Categorical | Gaussian, batch: Batch) -> np.ndarray:
+    """Return the share [S] of the rows whose label was not predicted.
+
+    Of a mixture of class probabilities the most probable class is predicted, the first of equal
+    ones; of a mixture of scores of two classes class 1 if the mean score is above 0.
+    """
+    weights = np.exp(predictive.log_weights)
+    if isinstance(predictive, Categorical):
+        mixed = np.einsum("sh,shnc->snc", weights, predictive.probabilities)
+        label = mixed.argmax(axis=-1)
+    else:
+        label = np.einsum("sh,shn->sn", weights, predictive.mean[..., 0]) > 0
+    return masked_mean(label != batch.targets, batch.mask)
+
+
+METRICS = [
+    Metric(
+        "prequential_error",
+        about="Share of the rows whose class was not predicted before they were learnt.",
+        unit="fraction",
+        bounds=(0.0, 1.0),
+        better="lower",
+        stage="before",
+        takes=("two-classes", "classes"),
+        judges=("categorical", "score"),
+        score=error,
+    ),
+]
