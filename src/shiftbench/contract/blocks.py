@@ -32,7 +32,10 @@ def one_by_one(learner: Learner, state: State, batch: Batch, drift_first: bool) 
         state, info = learner.observe(state, row, seeds)
         infos.append(info)
     fields = zip(*predictions, strict=True)
-    stacked = [np.stack(each, axis=1).reshape(-1, *each[0].shape[1:]) for each in fields]
+    stacked = [
+        None if each[0] is None else np.stack(each, axis=1).reshape(-1, *each[0].shape[1:])
+        for each in fields
+    ]
     info = {name: np.stack([one[name] for one in infos], axis=1) for name in infos[0]}
     return state, type(predictions[0])(*stacked), info
 
