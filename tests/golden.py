@@ -85,6 +85,10 @@ RUNS |= {
     "settings/control-chart-shiryaev-roberts": partial(
         PARTS.learner, "control-chart", statistic="shiryaev-roberts", detects="coefficient", first=9
     ),
+    "settings/bong-diagonal": partial(PARTS.learner, "bong", rank=0, batch_size=5),
+    "settings/bong-full": partial(
+        replace(PARTS, features=16, hidden=6).learner, "bong", rank=1000, gain="natural"
+    ),
     "settings/coreset-k-center": partial(PARTS.combined, "coreset", method="k-center"),
     "settings/dsm-mean": partial(PARTS.learner, "dsm", learns="mean"),
     "settings/linear-gaussian-wolf": partial(

@@ -81,6 +81,7 @@ studies:
         - map:
             {prediction: swag, importance: none, epochs: 5, batch_size: 10, swag_epochs: 4,
              prediction_draws: 2}
+      bong: [{bong: {rank: 2}}]
   hours:
     title: Tasks without end
     streams: [hours]
@@ -203,6 +204,7 @@ def test_every_kind_of_state_is_resumed(
 
 @pytest.mark.long
 @pytest.mark.parametrize("learner", ["vogn", "rehearsal", "swag"])
+@pytest.mark.parametrize("learner", ["vogn", "rehearsal", "bong"])
 def test_a_task_is_resumed_where_it_was_saved_within(
     folder: Path, tmp_path: Path, learner: str
 ) -> None:

@@ -99,7 +99,7 @@ def broaden(
     low_rank: np.ndarray,
     diagonal: np.ndarray,
     broadening: Broadening,
-    prior_mean: float = 0.0,
+    prior_mean: float | np.ndarray = 0.0,
     prior_variance: float = 1.0,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return mean, low-rank part and diagonal of the widened Gaussian; the family is closed.
