@@ -123,7 +123,9 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
         try:
             posterior, evidence, steps = fit(_posterior(state), batch)
         except tf.errors.InvalidArgumentError as error:  # a factor of a matrix with NaN
-            raise LearnerError("bong: diverged; take a smaller prior_sd") from error
+            raise LearnerError(
+                "bong: diverged; take a smaller prior_sd, or a broadening that ends at the prior"
+            ) from error
         new = {name: array.numpy() for name, array in posterior._asdict().items()}
         info = {"log_evidence": evidence.numpy()}
         return state | new, info | {"steps": np.full(evidence.shape, steps.numpy())}
