@@ -95,6 +95,7 @@ RUNS |= {
         PARTS.learner, "linear-gaussian", weight="imq", threshold=1.0
     ),
     "settings/online-logistic-two-classes": partial(of_two_classes, "online-logistic"),
+    "settings/fromp-random": partial(PARTS.learner, "fromp", memory="random"),
     "settings/map-distil": partial(PARTS.learner, "map", distil=0.5),
     "settings/map-kronecker": partial(
         PARTS.learner, "map", curvature="kronecker", biases="penalised"

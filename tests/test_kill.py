@@ -82,6 +82,7 @@ studies:
             {prediction: swag, importance: none, epochs: 5, batch_size: 10, swag_epochs: 4,
              prediction_draws: 2}
       bong: [{bong: {rank: 2}}]
+      fromp: [{fromp: {size: 3, epochs: 5, batch_size: 10}}]
   hours:
     title: Tasks without end
     streams: [hours]
@@ -205,6 +206,7 @@ def test_every_kind_of_state_is_resumed(
 @pytest.mark.long
 @pytest.mark.parametrize("learner", ["vogn", "rehearsal", "swag"])
 @pytest.mark.parametrize("learner", ["vogn", "rehearsal", "bong"])
+@pytest.mark.parametrize("learner", ["vogn", "rehearsal", "bong", "fromp"])
 def test_a_task_is_resumed_where_it_was_saved_within(
     folder: Path, tmp_path: Path, learner: str
 ) -> None:
