@@ -63,8 +63,10 @@ def update(model: Model, q: LowRank, rows: Minibatch, natural: bool) -> tuple[Lo
         step = low_rank_gaussian.covariance_times(new.low_rank, new.diagonal, pull)
     else:
         # (W~ W~' + D)^-1 J' g by Woodbury.
-        told = tf.matmul(root, tf.matmul(variance, gradient), transpose_a=True)
-        step = tf.matmul(spread, gradient - tf.matmul(root, tf.linalg.cholesky_solve(factor, told)))
+        along = tf.matmul(root, tf.matmul(variance, gradient), transpose_a=True)
+        step = tf.matmul(
+            spread, gradient - tf.matmul(root, tf.linalg.cholesky_solve(factor, along))
+        )
     new = new._replace(mean=q.mean + step[..., 0])
     filled = tf.reduce_any(rows.mask > 0, axis=1)
     new = tf.nest.map_structure(partial(_where, filled), new, q)
