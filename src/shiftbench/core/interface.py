@@ -130,16 +130,21 @@ class StudentT(NamedTuple):
 Predictive = Categorical | Gaussian | StudentT
 
 
+BroadeningKind = Literal["temper", "temper-prior", "geometric", "diffuse", "ou"]
+
+
 @dataclass(frozen=True)
 class Broadening:
     """A way to widen a posterior q before it serves as a prior (li2021vbs, 3.2 and Eq. 3).
 
     temper: q^beta. temper-prior: q^beta times the initial prior. geometric: q^beta times the
     initial prior to the power 1 - beta, so that beta = 0 gives the prior. All three are
-    renormalised. diffuse: convolution with N(0, variance).
+    renormalised. diffuse: convolution with N(0, variance). ou: a step of the Ornstein-Uhlenbeck
+    process whose stationary distribution is the initial prior N(m0, V0): the mean becomes beta m +
+    (1 - beta) m0 and the covariance beta^2 V + (1 - beta^2) V0, so that beta = 0 gives the prior.
     """
 
-    kind: Literal["temper", "temper-prior", "geometric", "diffuse"]
+    kind: BroadeningKind
     beta: float = 1.0
     variance: float = 0.0
 

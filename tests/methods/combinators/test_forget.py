@@ -21,7 +21,7 @@ def batch(value: float) -> Batch:
     return Batch(np.zeros((1, 1, 0)), np.full((1, 1, 1), value), np.ones((1, 1), bool))
 
 
-@pytest.mark.parametrize("broadening", ["temper", "temper-prior", "geometric", "diffuse"])
+@pytest.mark.parametrize("broadening", ["temper", "temper-prior", "geometric", "diffuse", "ou"])
 @pytest.mark.parametrize("warm", [False, True])
 def test_equals_a_beam_whose_log_odds_are_large(broadening, warm):
     broadening_settings = {"broadening": broadening, "beta": 0.3}

@@ -140,6 +140,9 @@ def widened(kind, mean, covariance):
     """A broadened Gaussian by the definition, with inverses."""
     if kind == "diffuse":
         return mean, covariance + DIFFUSION * np.eye(P)
+    if kind == "ou":
+        new = (1 - BETA**2) * PRIOR_VARIANCE * np.eye(P)
+        return BETA * mean + (1 - BETA) * PRIOR_MEAN, BETA**2 * covariance + new
     share = {"temper": 0.0, "temper-prior": 1.0, "geometric": 1 - BETA}[kind] / PRIOR_VARIANCE
     precision = BETA * np.linalg.inv(covariance) + share * np.eye(P)
     weighted = BETA * np.linalg.solve(covariance, mean) + share * PRIOR_MEAN
@@ -161,7 +164,7 @@ def of_history(kind, history, tasks, s):
     return log_joint, mean, covariance
 
 
-@pytest.mark.parametrize("kind", ["temper", "temper-prior", "geometric", "diffuse"])
+@pytest.mark.parametrize("kind", ["temper", "temper-prior", "geometric", "diffuse", "ou"])
 def test_a_beam_that_keeps_all_is_bayes_over_all_histories(kind):
     size = 2 ** (TASKS - 1)
     beam_settings = beam.Settings(

@@ -84,7 +84,7 @@ def test_the_evidence_is_the_sum_of_log_predictions_in_any_order():
         assert after(3, ordered)[1]["log_evidence"][:, 0] == pytest.approx(total)
 
 
-@pytest.mark.parametrize("kind", ["temper", "temper-prior", "geometric"])
+@pytest.mark.parametrize("kind", ["temper", "temper-prior", "geometric", "ou"])
 def test_one_value_is_the_normal_inverse_gamma(kind):
     rows, problem = values(1), Problem("regression", (1, 1, 1), 1, 1, 9)
     other = bayes_linear.build(

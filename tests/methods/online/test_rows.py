@@ -39,6 +39,7 @@ COMBINATORS = {
     "forget-temper": [["forget", {"beta": 0.9}]],
     "forget-geometric": [["forget", {"beta": 0.9, "broadening": "geometric"}]],
     "forget-diffuse": [["forget", {"variance": 0.1, "broadening": "diffuse"}]],
+    "forget-ou": [["forget", {"beta": 0.9, "broadening": "ou"}]],
     "run-length": [["run-length", {"hazard": 0.1, "keep": 6}]],
     "run-length-one": [["run-length", {"hazard": 0.3, "keep": 1}]],
     "beam": [["beam", {"size": 3, "broadening": "geometric", "prior_log_odds": -1.0}]],

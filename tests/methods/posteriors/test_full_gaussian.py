@@ -13,7 +13,7 @@ MEAN, PRIOR_MEAN, PRIOR_VARIANCE = np.array([0.4, -0.7]), 0.3, 1.5
 COVARIANCE = np.array([[0.5, 0.3], [0.3, 0.6]])
 AXIS = np.linspace(-9, 9, 361)
 GRID = np.stack(np.meshgrid(AXIS, AXIS, indexing="ij"), axis=-1)
-KINDS = ("temper", "temper-prior", "geometric", "diffuse")
+KINDS = ("temper", "temper-prior", "geometric", "diffuse", "ou")
 
 
 def on_grid(how: Broadening) -> np.ndarray:
@@ -23,6 +23,14 @@ def on_grid(how: Broadening) -> np.ndarray:
     if how.kind == "diffuse":
         noise = stats.multivariate_normal([0, 0], how.variance * np.eye(2)).pdf(GRID)
         wide = signal.fftconvolve(q, noise, mode="same")
+    elif how.kind == "ou":
+        # Of beta x + (1 - beta) m0 + noise, as a point of the process is drawn.
+        scaled = stats.multivariate_normal(MEAN, COVARIANCE).pdf(
+            (GRID - (1 - how.beta) * PRIOR_MEAN) / how.beta
+        )
+        variance = (1 - how.beta**2) * PRIOR_VARIANCE
+        noise = stats.multivariate_normal([0, 0], variance * np.eye(2)).pdf(GRID)
+        wide = signal.fftconvolve(scaled, noise, mode="same")
     else:
         power = {"temper": 0.0, "temper-prior": 1.0, "geometric": 1 - how.beta}[how.kind]
         wide = q**how.beta * p0**power
@@ -63,3 +71,13 @@ def test_a_long_run_with_a_share_of_the_prior_ends_at_the_prior():
         mean, root = full_gaussian.broaden(mean, root, Broadening("geometric", 0.9), 0.5, 2.0)
     np.testing.assert_allclose(root @ root.T, 2 * np.eye(2), rtol=1e-9)
     np.testing.assert_allclose(mean, 0.5, rtol=1e-9)
+
+
+def test_a_move_to_the_prior_is_the_prior_and_none_changes_no_bit():
+    root = np.linalg.cholesky(COVARIANCE)
+    prior = full_gaussian.broaden(MEAN, root, Broadening("ou", 0.0), PRIOR_MEAN, PRIOR_VARIANCE)
+    np.testing.assert_array_equal(prior[0], PRIOR_MEAN)
+    np.testing.assert_array_equal(prior[1], np.sqrt(PRIOR_VARIANCE) * np.eye(2))
+    same = full_gaussian.broaden(MEAN, root, Broadening("ou", 1.0), PRIOR_MEAN, PRIOR_VARIANCE)
+    np.testing.assert_array_equal(same[0], MEAN)
+    np.testing.assert_array_equal(same[1], root)

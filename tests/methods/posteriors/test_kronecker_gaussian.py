@@ -135,6 +135,12 @@ def test_diffusion_is_exact_for_one_output_and_keeps_sums_of_eigenvalues():
     exact = np.linalg.inv(np.linalg.inv(1.7 * root @ root.T + 0.6 * np.eye(3)) + 0.4 * np.eye(3))
     found = 1.0 * wide.left[0] * wide.right[0] + wide.ridge * np.eye(3)
     np.testing.assert_allclose(found, exact)
+    mean, wide = family.broaden(np.ones(3), one, Broadening("ou", 0.8), prior_variance=0.7)
+    narrow = np.linalg.inv(1.7 * root @ root.T + 0.6 * np.eye(3))
+    exact = np.linalg.inv(0.64 * narrow + 0.36 * 0.7 * np.eye(3))
+    found = 1.0 * wide.left[0] * wide.right[0] + wide.ridge * np.eye(3)
+    np.testing.assert_allclose(found, exact)
+    np.testing.assert_array_equal(mean, 0.8)
     _, precision = gaussian()
     _, wide = family.broaden(np.zeros(P), precision, Broadening("diffuse", variance=0.4))
     exact = [1 / (1 / values + 0.4) for values in family.spectrum(precision).values]
@@ -144,6 +150,12 @@ def test_diffusion_is_exact_for_one_output_and_keeps_sums_of_eigenvalues():
             np.testing.assert_allclose(found, np.sort(expected.numpy().sum(axis), -1))
     _, same = family.broaden(np.zeros(P), precision, Broadening("diffuse", variance=0.0))
     np.testing.assert_allclose(dense(same), dense(precision), atol=1e-9)
+    _, same = family.broaden(np.zeros(P), precision, Broadening("ou", 1.0))
+    np.testing.assert_allclose(dense(same), dense(precision), atol=1e-9)
+    mean, prior = family.broaden(np.ones(P), precision, Broadening("ou", 0.0), prior_variance=0.7)
+    exact = np.broadcast_to(np.eye(P) / 0.7, dense(prior).shape)
+    np.testing.assert_allclose(dense(prior), exact, atol=1e-9)
+    np.testing.assert_array_equal(mean, 0.0)
 
 
 def test_two_seeds_side_by_side_have_the_bytes_of_each_alone():

@@ -73,3 +73,8 @@ def test_broadening_equals_that_of_dense_matrices():
     exact = np.linalg.inv(precision) + 0.7 * np.eye(P)
     np.testing.assert_allclose(np.linalg.inv(dense(*result[1:])), exact, atol=1e-10)
     np.testing.assert_array_equal(result[0], mean)
+    for beta in (0.0, 0.3, 1.0):
+        result = family.broaden(mean, low_rank, diagonal, Broadening("ou", beta), 0.5, 4.0)
+        exact = beta**2 * np.linalg.inv(precision) + (1 - beta**2) * 4 * np.eye(P)
+        np.testing.assert_allclose(np.linalg.inv(dense(*result[1:])), exact, atol=1e-10)
+        np.testing.assert_allclose(result[0], beta * mean + (1 - beta) * 0.5)

@@ -161,6 +161,19 @@ def test_powers_have_the_moments_of_the_density_normalised_on_a_grid(kind):
     assert root[0, 0] ** 2 == pytest.approx(spread, rel=1e-3)
 
 
+def test_a_move_to_the_prior_is_that_of_the_coefficients_in_units_of_the_noise():
+    random = np.random.default_rng(0)
+    mean, root = random.normal(size=3), np.tril(random.normal(size=(3, 3))) + 2 * np.eye(3)
+    q, prior = (np.array(6.0), np.array(3.0), mean, root), (1.5, 2.5, 0.4, 3.0)
+    a, b, wide_mean, wide = normal_inverse_gamma.broaden(*q, Broadening("ou", 0.6), prior)
+    assert (a, b) == (6.0, 3.0)
+    np.testing.assert_allclose(wide_mean, 0.6 * mean + 0.4 * 0.4)
+    np.testing.assert_allclose(wide @ wide.T, 0.36 * root @ root.T + 0.64 * 3 * np.eye(3))
+    same = normal_inverse_gamma.broaden(*q, Broadening("ou", 1.0), prior)
+    for one, other in zip(same, q, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_a_power_without_an_integral_is_refused_with_what_it_needs():
     q = (np.array([1.0, 9.0]), np.ones(2), np.zeros((2, 2)), np.tile(np.eye(2), (2, 1, 1)))
     prior = (1.0, 1.0, 0.0, 1.0)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, Protocol
+from typing import Protocol
 
-from shiftbench.core.interface import Broadening, Learner, LearnerError, State
+from shiftbench.core.interface import Broadening, BroadeningKind, Learner, LearnerError, State
 
 
 class BroadeningSettings(Protocol):
     """The settings of a combinator that broadens; see `interface.Broadening`."""
 
     @property
-    def broadening(self) -> Literal["temper", "temper-prior", "geometric", "diffuse"]: ...
+    def broadening(self) -> BroadeningKind: ...
     @property
     def beta(self) -> float: ...
     @property

@@ -74,11 +74,13 @@ class Settings:
     """Choice of the K; plain: the best; diversified: one of every surviving family (3.4)."""
     discard: Annotated[float, Interval(ge=0, lt=1)] = 0.3333333333333333
     """diversified: share of the children that is dropped before families are compared."""
-    broadening: Literal["temper", "temper-prior", "geometric", "diffuse"] = "temper"
+    broadening: Literal["temper", "temper-prior", "geometric", "diffuse", "ou"] = "temper"
     """Broadening for s = 1. temper: q^beta; temper-prior: q^beta p0; geometric:
-    q^beta p0^(1 - beta), with p0 the initial prior; diffuse: q convolved with N(0, variance)."""
+    q^beta p0^(1 - beta), with p0 the initial prior; diffuse: q convolved with N(0, variance); ou:
+    an Ornstein-Uhlenbeck step to the mean beta m + (1 - beta) m0, covariance beta^2 V +
+    (1 - beta^2) V0."""
     beta: Annotated[float, Gt(0), Le(1)] = 0.6666666666666666
-    """Exponent of q, the share of the precision that is kept."""
+    """Exponent of q, the share of the precision that is kept; ou: factor of the mean."""
     variance: Annotated[float, Ge(0)] = 1.0
     """diffuse: variance D that is added."""
     prior_log_odds: float = 0.0

@@ -45,11 +45,12 @@ FACTS = Facts(
 
 @dataclass(frozen=True)
 class Settings:
-    broadening: Literal["temper", "temper-prior", "geometric", "diffuse"] = "temper"
+    broadening: Literal["temper", "temper-prior", "geometric", "diffuse", "ou"] = "temper"
     """Broadening. temper: q^beta; temper-prior: q^beta p0; geometric: q^beta p0^(1 - beta), with p0
-    the initial prior; diffuse: q convolved with N(0, variance)."""
+    the initial prior; diffuse: q convolved with N(0, variance); ou: an Ornstein-Uhlenbeck step to
+    the mean beta m + (1 - beta) m0, covariance beta^2 V + (1 - beta^2) V0."""
     beta: Annotated[float, Gt(0), Le(1)] = 0.6666666666666666
-    """Exponent of q, the share of the precision that is kept."""
+    """Exponent of q, the share of the precision that is kept; ou: factor of the mean."""
     variance: Annotated[float, Ge(0)] = 1.0
     """diffuse: variance D that is added."""
 

@@ -15,9 +15,9 @@ evidence is the beta-divergence score of the prediction (Eq. 8), which makes run
 with 0 it is the log density.
 
 The conjugate posterior can be broadened: its powers and their products with the prior stay in the
-family (`normal_inverse_gamma.broaden`). `diffuse` is refused, because its variance does not scale
-with s2, and so is any broadening of a beta-divergence posterior, which is recomputed from rows and
-prior after every row.
+family (`normal_inverse_gamma.broaden`), and `ou` moves the coefficients alone. `diffuse` is
+refused, because its variance does not scale with s2, and so is any broadening of a beta-divergence
+posterior, which is recomputed from rows and prior after every row.
 
 State, all [S, H, ...]: model; count of rows; a, b, mean [p], root [p, p] of the conjugate
 posterior, with Sigma = root root'. With beta_p also fit [2 + p + p p] (a, b, mean, root), window_x
@@ -44,7 +44,14 @@ from shiftbench.methods.online import conjugate_regression, rows
 from shiftbench.methods.online.conjugate_regression import Prior
 from shiftbench.methods.online.learnable_betas import RobustLearner
 from shiftbench.methods.online.rows import STEP, CompiledRows, borrowed
-from shiftbench.methods.posteriors import beta_posterior, normal_inverse_gamma, student_t, svrg
+from shiftbench.methods.posteriors import (
+    beta_posterior,
+    full_gaussian,
+    normal_inverse_gamma,
+    student_t,
+    svrg,
+)
+from shiftbench.methods.posteriors.mean_field_gaussian import DIFFUSE, OU
 
 FACTS = Facts(
     takes={"design": "student-t", "designs": "student-t", "number": "student-t"},
@@ -282,11 +289,13 @@ def _predict(numbers, x, nothing, constants, scratch, out):
 def _broaden(numbers, widening, nothing, constants, scratch, refused):
     """Widen the conjugate posteriors, in place; refused is 1 where one has no such power."""
     p = int(constants[1])
-    beta, share, _, is_diffuse = widening
+    beta, share, _, way = widening
     prior = np.array([constants[6], constants[7], constants[8], 1 / constants[8 + p]])
     for h in range(len(numbers)):
-        mean, root = numbers[h, MEAN_START : MEAN_START + p], numbers[h, MEAN_START + p :]
-        normal_inverse_gamma.powers(
-            numbers[h, 2:4], mean, root[: p * p].reshape(p, p), beta, share, prior, scratch
-        )
-        refused[h] = is_diffuse > 0 or not numbers[h, 2] > 0
+        mean = numbers[h, MEAN_START : MEAN_START + p]
+        root = numbers[h, MEAN_START + p : MEAN_START + p + p * p].reshape(p, p)
+        if way == OU:
+            full_gaussian.relax(mean, root, beta, prior[2], prior[3], scratch)
+            continue
+        normal_inverse_gamma.powers(numbers[h, 2:4], mean, root, beta, share, prior, scratch)
+        refused[h] = way == DIFFUSE or not numbers[h, 2] > 0

@@ -122,10 +122,10 @@ def _predict(numbers, x, nothing, constants, scratch, out):
 def _broaden(numbers, widening, nothing, constants, scratch, refused):
     """Widen the hypotheses, in place."""
     d, (_, prior_mean, prior_variance) = numbers.shape[1] // 2, constants
-    beta, share, added, is_diffuse = widening
+    beta, share, added, way = widening
     for h in range(len(numbers)):
         mean, variance = numbers[h, :d], numbers[h, d:]
         for j in range(d):
             mean[j], variance[j] = rows.widened(
-                mean[j], variance[j], beta, share, added, is_diffuse, prior_mean, prior_variance
+                mean[j], variance[j], beta, share, added, way, prior_mean, prior_variance
             )

@@ -5,8 +5,9 @@ correlations, where `bayes-linear` has one noise variance for all targets and no
 Source: A. Gelman et al., Bayesian Data Analysis, third edition, section 3.6; K. P. Murphy, 2007,
 Conjugate Bayesian analysis of the Gaussian distribution, section 9. Knows: the prior.
 
-The posterior can be broadened: its powers and their products with the prior stay in the family.
-`diffuse` is refused, because its variance does not scale with C. Inputs are not used.
+The posterior can be broadened: its powers and their products with the prior stay in the family,
+and `ou` moves mu alone, in units of C. `diffuse` is refused, because its variance does not scale
+with C. Inputs are not used.
 
 State, all [S, H, ...]: kappa, nu, mean [d] and root [d, d], the lower factor of Psi.
 Info: log_evidence [S, H], exact, in nats.
@@ -28,6 +29,7 @@ from shiftbench.core.interface import Batch, Broadening, LearnerError, Problem, 
 from shiftbench.methods.online import row_values, rows
 from shiftbench.methods.online.rows import STEP, CompiledRows, RowLearner, borrowed
 from shiftbench.methods.posteriors import normal_inverse_gamma, normal_inverse_wishart, student_t
+from shiftbench.methods.posteriors.mean_field_gaussian import DIFFUSE, OU
 
 FACTS = Facts(
     takes=dict.fromkeys(("value", "number", "design", "designs"), "student-t"),
@@ -88,7 +90,7 @@ def _broadened(compiled: CompiledRows, state: State, broadening: Broadening) -> 
         raise LearnerError(
             "a normal-inverse-Wishart posterior cannot be widened by `diffuse`, after which the"
             " covariance of its mean is no multiple of that of the noise; set broadening to"
-            " geometric, temper or temper-prior"
+            " geometric, ou, temper or temper-prior"
         )
     after, refused = rows.broaden(compiled, state, broadening)
     if refused.any():
@@ -146,10 +148,13 @@ def _predict(numbers, x, nothing, constants, scratch, out):
 def _broaden(numbers, widening, nothing, constants, scratch, refused):
     """Widen the hypotheses, in place; refused is 1 where one has no such power."""
     d = int(constants[0])
-    beta, share, _, is_diffuse = widening
+    beta, share, _, way = widening
     for h in range(len(numbers)):
         mean, root = numbers[h, OWN : OWN + d], numbers[h, OWN + d :]
+        if way == OU:
+            normal_inverse_wishart.relax(numbers[h, :OWN], mean, beta, constants[1:])
+            continue
         proper = normal_inverse_wishart.powers(
             numbers[h, :OWN], mean, root, beta, share, constants[1:], scratch
         )
-        refused[h] = is_diffuse > 0 or not proper
+        refused[h] = way == DIFFUSE or not proper

@@ -15,6 +15,7 @@ from shiftbench.core.interface import Broadening, LearnerError, State
 from shiftbench.methods.online import rows
 from shiftbench.methods.online.rows import STEP, CompiledRows
 from shiftbench.methods.posteriors import full_gaussian
+from shiftbench.methods.posteriors.mean_field_gaussian import DIFFUSE, OU
 
 LARGEST_ROOT = 1e10
 """Bound of the root's entries, in units of the noise; there rounding errors are 1e-6 of what a row
@@ -27,8 +28,8 @@ def broadened(name: str, compiled: CompiledRows, state: State, broadening: Broad
     if refused.any():
         raise LearnerError(
             f"{name}: broadening again and again has wound up the variance of what no row shows,"
-            " and rounding would hide what rows do; set broadening to temper-prior or geometric,"
-            " which end at the prior"
+            " and rounding would hide what rows do; set broadening to temper-prior, geometric or"
+            " ou, which end at the prior"
         )
     return wide
 
@@ -37,12 +38,14 @@ def broadened(name: str, compiled: CompiledRows, state: State, broadening: Broad
 def broaden(numbers, widening, nothing, constants, scratch, refused):
     """Widen the hypotheses, in place; refused is 1 where a variance has wound up."""
     unit, prior_mean, prior_variance = constants[0], constants[1], constants[2]
-    beta, share, variance, is_diffuse = widening
+    beta, share, variance, way = widening
     p = int(math.sqrt(numbers.shape[1]))  # there are p + p p numbers
     for h in range(len(numbers)):
         mean, root = numbers[h, :p], numbers[h, p:].reshape(p, p)
-        if is_diffuse > 0:
-            full_gaussian.diffuse(root, variance, scratch)
+        if way == DIFFUSE:
+            full_gaussian.diffuse(root, 1.0, variance, scratch)
+        elif way == OU:
+            full_gaussian.relax(mean, root, beta, prior_mean, prior_variance, scratch)
         else:
             full_gaussian.powers(mean, root, beta, prior_mean, share / prior_variance, scratch)
         for j in range(p, numbers.shape[1]):

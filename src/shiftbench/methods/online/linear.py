@@ -229,12 +229,12 @@ def _predict(numbers, x, nothing, constants, scratch, out):
 def _broaden(numbers, widening, nothing, constants, scratch, refused):
     """Widen the hypotheses, in place."""
     d, prior_variance = len(scratch) // 2, constants[4] * constants[4]
-    beta, share, added, is_diffuse = widening
+    beta, share, added, way = widening
     for h in range(len(numbers)):
         mean, sd = numbers[h, :d], numbers[h, d : 2 * d]
         for j in range(d):
             mean[j], variance = rows.widened(
-                mean[j], sd[j] * sd[j], beta, share, added, is_diffuse, 0.0, prior_variance
+                mean[j], sd[j] * sd[j], beta, share, added, way, 0.0, prior_variance
             )
             sd[j] = math.sqrt(variance)
 

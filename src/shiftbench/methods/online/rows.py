@@ -141,9 +141,9 @@ def broaden(rows: CompiledRows, state: State, broadening: Broadening) -> tuple[S
 
 
 def widening(broadening: Broadening) -> np.ndarray:
-    """Return a broadening as numbers: beta, share of the prior, added variance, is it diffuse."""
+    """Return a broadening as numbers: beta, share of the prior, added variance, way to widen."""
     how = broadening
-    return np.array([how.beta, how.prior_share, how.variance, how.kind == "diffuse"], float)
+    return np.array([how.beta, how.prior_share, how.variance, mean_field_gaussian.way(how)], float)
 
 
 def equal_weights(repetitions: int, hypotheses: int) -> np.ndarray:

@@ -25,7 +25,8 @@ def broaden(
     """Return mean [..., P] and root [..., P, P] of the widened Gaussian, for any leading axes.
 
     The prior is N(prior_mean, prior_variance I). As `mean_field_gaussian.broaden`: temper q^beta,
-    temper-prior q^beta N(prior), geometric q^beta N(prior)^(1 - beta), diffuse covariance + D I.
+    temper-prior q^beta N(prior), geometric q^beta N(prior)^(1 - beta), diffuse covariance + D I, ou
+    a move towards the prior.
 
     temper has no bound: the variance in a direction without data grows by 1 / beta each time
     (covariance wind-up). With a share of the prior it grows at most to that of the prior.
@@ -35,7 +36,10 @@ def broaden(
     means, roots, work = mean.reshape(-1, p), root.reshape(-1, p, p), np.empty(p * p + p)
     for one in range(len(means)):
         if broadening.kind == "diffuse":
-            diffuse(roots[one], float(broadening.variance), work)
+            diffuse(roots[one], 1.0, float(broadening.variance), work)
+        elif broadening.kind == "ou":
+            prior = float(prior_mean), float(prior_variance)
+            relax(means[one], roots[one], float(broadening.beta), *prior, work)
         else:
             share = float(broadening.prior_share / prior_variance)
             powers(means[one], roots[one], float(broadening.beta), float(prior_mean), share, work)
@@ -84,8 +88,22 @@ def powers(mean, root, beta, prior_mean, precision, work):
 
 
 @njit(cache=True, error_model="numpy")
-def diffuse(root, variance, work):
-    """Set root [P, P] to that of the covariance root root' + variance I; work: P P numbers."""
+def relax(mean, root, beta, prior_mean, prior_variance, work):
+    """Move mean [P] and root [P, P] towards N(prior_mean, prior_variance I); work: P P numbers.
+
+    The mean becomes beta mean + (1 - beta) prior_mean, and the covariance beta^2 root root' +
+    (1 - beta^2) prior_variance I: beta = 1 changes nothing, beta = 0 gives the prior.
+    """
+    if beta == 1:
+        return
+    for i in range(len(mean)):
+        mean[i] = beta * mean[i] + (1 - beta) * prior_mean
+    diffuse(root, beta * beta, (1 - beta * beta) * prior_variance, work)
+
+
+@njit(cache=True, error_model="numpy")
+def diffuse(root, kept, variance, work):
+    """Set root [P, P] to that of the covariance kept root root' + variance I; work: P P numbers."""
     p = len(root)
     covariance = work[: p * p].reshape(p, p)
     for i in range(p):
@@ -93,7 +111,7 @@ def diffuse(root, variance, work):
             total = 0.0
             for k in range(j + 1):
                 total += root[i, k] * root[j, k]
-            covariance[i, j] = total
+            covariance[i, j] = kept * total
         covariance[i, i] += variance
     for i in range(p):
         for j in range(i + 1):

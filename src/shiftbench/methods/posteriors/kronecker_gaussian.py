@@ -222,10 +222,15 @@ def broaden(
     As `mean_field_gaussian.broaden`: temper q^beta, temper-prior q^beta N(prior) and geometric
     q^beta N(prior)^(1 - beta) stay in the family. diffuse, covariance + D I, leaves it: there delta
     and the eigenvectors are exact, and the rest of the eigenvalues is the pair with the same sums
-    over rows and columns, exact for a layer with one output. Give float64 arrays.
+    over rows and columns, exact for a layer with one output; so it is for ou, which adds a multiple
+    of I to a multiple of the covariance. Give float64 arrays.
     """
     if broadening.kind == "diffuse":
-        return mean, _diffuse(precision, broadening.variance)
+        return mean, _diffuse(precision, 1.0, broadening.variance)
+    if broadening.kind == "ou":
+        kept = broadening.beta**2
+        wide = _diffuse(precision, kept, (1 - kept) * prior_variance)
+        return broadening.beta * mean, wide
     beta, added = broadening.beta, broadening.prior_share / prior_variance
     right = tuple(beta * factor for factor in precision.right)
     wide = Precision(precision.left, right, beta * precision.ridge + added)
@@ -246,10 +251,10 @@ def broaden_state(
     return state | {name: np.asarray(a, np.float32) for name, a in broad.items()}
 
 
-def _diffuse(precision: Precision, variance: float) -> Precision:
-    """Return the precision after the covariance has grown by variance I, nearly."""
-    of, ridge = spectrum(precision), precision.ridge / (1.0 + variance * precision.ridge)
-    excess = [values / (1.0 + variance * values) - ridge[..., None, None] for values in of.values]
+def _diffuse(precision: Precision, kept: float, variance: float) -> Precision:
+    """Return the precision of kept times the covariance plus variance I, nearly."""
+    of, ridge = spectrum(precision), precision.ridge / (kept + variance * precision.ridge)
+    excess = [values / (kept + variance * values) - ridge[..., None, None] for values in of.values]
     rows, columns = (
         [tf.reduce_sum(one, axis, keepdims=True) for one in excess] for axis in (-1, -2)
     )

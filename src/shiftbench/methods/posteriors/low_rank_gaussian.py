@@ -105,11 +105,15 @@ def broaden(
     """Return mean, low-rank part and diagonal of the widened Gaussian; the family is closed.
 
     As `mean_field_gaussian.broaden`: temper q^beta, temper-prior q^beta N(prior), geometric
-    q^beta N(prior)^(1 - beta), diffuse covariance + D I. Give float64 arrays.
+    q^beta N(prior)^(1 - beta), diffuse covariance + D I, ou towards the prior. Give float64
+    arrays.
     """
-    if broadening.kind == "diffuse":
-        return mean, *_diffuse(low_rank, diagonal, broadening.variance)
     beta = broadening.beta
+    if broadening.kind == "diffuse":
+        return mean, *_diffuse(low_rank, diagonal, 1.0, broadening.variance)
+    if broadening.kind == "ou":
+        wide = _diffuse(low_rank, diagonal, beta**2, (1 - beta**2) * prior_variance)
+        return beta * mean + (1 - beta) * prior_mean, *wide
     wide = np.sqrt(beta) * low_rank, beta * diagonal
     prior_precision = broadening.prior_share / prior_variance
     if not prior_precision:
@@ -121,12 +125,12 @@ def broaden(
 
 
 def _diffuse(
-    low_rank: np.ndarray, diagonal: np.ndarray, variance: float
+    low_rank: np.ndarray, diagonal: np.ndarray, kept: float, variance: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return (covariance + variance I)^-1, by Woodbury again with covariance D^-1 - W W'."""
+    """Return (kept covariance + variance I)^-1, by Woodbury with covariance D^-1 - W W'."""
     axes, values = (a.numpy() for a in _spectrum(low_rank, diagonal))
     fall = axes / np.sqrt(diagonal)[..., None] / np.sqrt(1.0 + values)[..., None, :]
-    wide = 1.0 / (1.0 / diagonal + variance)
+    fall, wide = np.sqrt(kept) * fall, 1.0 / (kept / diagonal + variance)
     scaled = wide[..., None] * fall
     inner = np.eye(low_rank.shape[-1]) - np.swapaxes(fall, -1, -2) @ scaled
     return scaled @ np.linalg.cholesky(np.linalg.inv(inner)), wide

@@ -156,6 +156,9 @@ def broaden(
 
         a' = beta (a + k) + c (a0 + k) - k,    b' = beta b + c b0 + Q / 2.
 
+    ou moves mean and root to those of the prior, in units of s2, and keeps a and b: the noise is
+    not forgotten.
+
     For c = 0, a' = beta a - (1 - beta) k; below 0 the power has no integral. With a share of the
     prior a' is always positive. Raises LearnerError if a' is not positive, and for diffuse: an
     added variance that does not scale with s2 leaves the family.
@@ -163,8 +166,8 @@ def broaden(
     if broadening.kind == "diffuse":
         raise LearnerError(
             "a normal-inverse-gamma posterior cannot be widened by `diffuse`, after which its"
-            " covariance is no multiple of the noise variance; set broadening to geometric, temper"
-            " or temper-prior"
+            " covariance is no multiple of the noise variance; set broadening to geometric, ou,"
+            " temper or temper-prior"
         )
     beta, k = broadening.beta, 1 + mean.shape[-1] / 2
     p, smallest = mean.shape[-1], a.min()
@@ -172,6 +175,10 @@ def broaden(
     scales = np.stack([a.ravel(), b.ravel()], axis=1)
     means, roots, work = mean.reshape(-1, p), root.reshape(-1, p, p), np.empty(p * p + p)
     how, prior_numbers = (float(beta), float(broadening.prior_share)), np.array(prior, float)
+    if broadening.kind == "ou":
+        for one in range(len(scales)):
+            full_gaussian.relax(means[one], roots[one], how[0], *prior_numbers[2:].tolist(), work)
+        return a, b, mean, root
     for one in range(len(scales)):
         powers(scales[one], means[one], roots[one], *how, prior_numbers, work)
     if not (scales[:, 0] > 0).all():

@@ -71,6 +71,20 @@ def predict(scales, mean, root, out):
 
 
 @njit(cache=True, error_model="numpy")
+def relax(scales, mean, beta, prior):
+    """Move mean [d] and kappa towards those of the prior (`ou`); the covariance C is kept.
+
+    prior: as in `powers`. In units of C, the covariance 1 / kappa of the mean becomes
+    beta^2 / kappa + (1 - beta^2) / kappa0.
+    """
+    if beta == 1:
+        return
+    for i in range(len(mean)):
+        mean[i] = beta * mean[i] + (1 - beta) * prior[2]
+    scales[0] = 1 / (beta * beta / scales[0] + (1 - beta * beta) / prior[0])
+
+
+@njit(cache=True, error_model="numpy")
 def powers(scales, mean, root, beta, share, prior, work):
     """Set (kappa, nu), mean [d] and root [d d] to those of q^beta p0^share, renormalised.
 
