@@ -148,6 +148,10 @@ RUNS |= {
     "settings/beam-learnt-in-turn": partial(
         PARTS.combined, "beam", prior_tasks=2.0, fits="sequential"
     ),
+    "settings/soft-reset-gradient": partial(
+        PARTS.combined, "soft-reset", choice="gradient", difference=0.1
+    ),
+    "settings/soft-reset-grid": partial(PARTS.combined, "soft-reset", choice="grid"),
     "settings/student-t-linear-robust": partial(PARTS.learner, "student-t-linear", beta_rlm=0.1),
     "settings/sva-hinge": partial(of_two_classes, "sva"),
     "settings/svb-hinge": partial(of_two_classes, "svb"),

@@ -47,6 +47,7 @@ from shiftbench.core.interface import (
 )
 from shiftbench.methods.combinators import _beam_rows, _beam_rule, _broadening
 from shiftbench.methods.combinators._beam_rule import Rule
+from shiftbench.methods.combinators._slots import stack, take
 from shiftbench.methods.combinators._truncation import survivors
 from shiftbench.methods.online import rows
 
@@ -117,7 +118,7 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
     def drift(state: State, seeds: np.ndarray) -> State:
         """Split every hypothesis into two children, which have their parent's weight."""
         base = learner.drift(part(state, "base."), seeds)
-        children = _stack(base, broaden(base))
+        children = stack(base, broaden(base))
         log_weight = np.concatenate([state["log_weight"]] * 2, axis=1)
         # There is no split before the first task, which has no past to shift from.
         first = (state["step"] == 0) & (np.arange(2 * settings.size) >= settings.size)
@@ -146,13 +147,13 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
         seen = batch.mask.sum(axis=1)
         evidence = np.require(info["log_evidence"], float, ["C", "W"])
         kept, log_weight = _beam_rule.decide(rule, own[0], own[1], own[2], evidence, seen)
-        info = mapped(lambda a: _take_slots(a, kept), info)
+        info = mapped(lambda a: take(a, kept), info)
         info |= {
             "parent": kept % settings.size,
             "shift": kept // settings.size,
             "log_weight": _beam_rule.weights_before(rule, log_weight, *own[1:]),
         }
-        base = mapped(lambda a: _take_slots(a, kept), fitted)
+        base = mapped(lambda a: take(a, kept), fitted)
         shifts = np.take_along_axis(state["shifts"], kept, axis=1)
         return _pack(base, log_weight, shifts, state["step"] + 1), info
 
@@ -180,7 +181,7 @@ def _fit_sequentially(
     """Run `observe` for one hypothesis after the other."""
     results = [learner.observe(single, batch, seeds) for single in _split_hypotheses(state)]
     states, infos = zip(*results, strict=True)
-    return reduce(_stack, states), reduce(_stack, infos)
+    return reduce(stack, states), reduce(stack, infos)
 
 
 def _predict_sequentially(
@@ -189,7 +190,7 @@ def _predict_sequentially(
     """Run `predict` for one hypothesis after the other."""
     results = [learner.predict(single, inputs, seeds) for single in _split_hypotheses(state)]
     fields = [{k: a for k, a in result._asdict().items() if a is not None} for result in results]
-    return results[0]._replace(**reduce(_stack, fields))
+    return results[0]._replace(**reduce(stack, fields))
 
 
 def _split_hypotheses(state: State) -> list[State]:
@@ -222,16 +223,6 @@ def _pack(base: State, log_weight: np.ndarray, shifts: np.ndarray, step: np.ndar
     return own | prefixed(base, "base.")
 
 
-def _stack(left: State, right: State) -> State:
-    """Concatenate two states along the hypothesis axis."""
-    return {name: np.concatenate([left[name], right[name]], axis=1) for name in left}
-
-
 def _tile(array: np.ndarray, slots: int) -> np.ndarray:
     """Repeat a single hypothesis [S, 1, ...] for all slots."""
     return np.repeat(array, slots, axis=1)
-
-
-def _take_slots(array: np.ndarray, index: np.ndarray) -> np.ndarray:
-    """Select hypotheses of an array [S, H, ...] by index [S, K]."""
-    return array[np.arange(len(array))[:, None], index]

@@ -1,0 +1,332 @@
+"""Soft reset: before each task the posterior moves towards the prior by a factor that data choose.
+
+q <- an Ornstein-Uhlenbeck step of factor g (broadening `ou`): 1 changes nothing, 0 is the prior.
+The task chooses g, and is then learnt from the moved posterior. With L(g) the log evidence of the
+task under it, in nats, divided by the temperature:
+
+- `ou-posterior`: nu, the posterior probability that nothing has changed, from L(1) + log(1 - h) and
+  L(0) + log h. If nu is at least the threshold, g = nu; otherwise the prior learns the task
+  (RL-OUPR of Duran-Martin et al. 2025, whose code moves to N(0, I), and lets no task with a reset
+  be learnt).
+- `grid`: the g with the largest L(g) plus log prior, which is 1 - h for g = 1, and h in equal parts
+  for the others.
+- `gradient`: g = exp(-eta / 2), where eta climbs L, by differences, from task to task (CPP-OU
+  of the same paper; Titsias et al. 2024 with the prior mean 0; Galashov et al. 2024 for networks).
+  An outlier would make eta so large that its gradient, which has a factor g, vanishes for ever;
+  hence the bound.
+
+The prediction before the task is the mixture over the choices, with their prior probabilities; for
+`gradient` it is that of the eta so far. The first task has the prior as it is. Needs a learner with
+`broaden` and a log evidence; what its broadening keeps, such as the noise of `bayes-linear`, a
+reset keeps. Knows: the hazard, or the rate.
+
+State: the learner's as base.*; [S, 1] each: eta; run_length, the tasks since the last reset, -1
+before the first; step, the number of tasks; ahead, whether a task has begun (`drift`).
+Info: the learner's, of the fit that is kept, but log_evidence is that of the mixture; factor, g;
+run_length; shift, whether g is below the threshold; alarm_statistic, the log odds of a change, or
+eta; parent and log_weight, 0: to metrics it is a beam of one hypothesis. All [S, 1].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial, reduce
+from typing import Annotated, Literal, NamedTuple
+
+import numpy as np
+from annotated_types import Ge, Gt, Interval
+
+from shiftbench.core.facts import Facts
+from shiftbench.core.interface import (
+    Batch,
+    Broadening,
+    Info,
+    Learner,
+    LearnerError,
+    Predictive,
+    Problem,
+    State,
+    mapped,
+    part,
+    prefixed,
+)
+from shiftbench.methods.combinators._slots import stack, take
+
+FACTS = Facts(
+    offers=("changes", "lineage", "alarm_statistic"),
+    refuses=("counts", "mixed"),
+    from_learner=("broaden", "log_evidence"),
+    passes=("level", "mean", "log_evidence"),
+    warms="inside",
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    choice: Literal["ou-posterior", "grid", "gradient"] = "ou-posterior"
+    """Choice of the factor g: the probability of no change, the best of a grid, or by gradients."""
+    hazard: Annotated[float, Interval(gt=0, lt=1)] = 0.01
+    """ou-posterior, grid: prior probability h of a change before a task."""
+    threshold: Annotated[float, Interval(ge=0, le=1)] = 0.5
+    """Factor below which a task counts as a change; ou-posterior: below which it is a reset."""
+    grid: tuple[float, ...] = (1.0, 0.95, 0.8, 0.5, 0.0)
+    """grid: factors from 1 downwards."""
+    rate: Annotated[float, Gt(0)] = 0.1
+    """gradient: step size of eta."""
+    steps: Annotated[int, Ge(1)] = 1
+    """gradient: steps of eta a task."""
+    bound: Annotated[float, Gt(0)] = 2.0
+    """gradient: largest eta; 2 is a factor of 0.37."""
+    difference: Annotated[float, Gt(0)] = 0.0001
+    """gradient: distance in eta of the evidences that give a slope (networks, in float32: 0.1)."""
+    temperature: Annotated[float, Gt(0)] | Literal["observations"] = 1.0
+    """T, which divides the log evidence; observations: the task's number of rows."""
+
+
+def unsupported(settings: Settings) -> Iterator[str]:
+    """Yield each reason why these settings exclude each other, with its remedy."""
+    grid = list(settings.grid)
+    falling = grid == sorted(set(grid), reverse=True)
+    if len(grid) < 2 or grid[0] != 1 or grid[-1] < 0 or not falling:
+        yield "the factors of a grid fall from 1, down to 0 at most; set grid to [1.0, 0.5, 0.0]"
+
+
+def work(settings, problem):
+    """Return the problem inside, for a forecast: one for each evidence, and one for the factor."""
+    fits = {"ou-posterior": 3, "grid": len(settings["grid"]), "gradient": 1 + 3 * settings["steps"]}
+    return problem.repeated(fits[settings["choice"]])
+
+
+class _Choice(NamedTuple):
+    """The factor of each repetition, and the fit that has it, if there is one; [S] each.
+
+    slot: of the candidates that were fitted, -1 for a factor in between. evidence: log evidence of
+    the mixture. statistic: the alarm statistic.
+    """
+
+    factor: np.ndarray
+    slot: np.ndarray
+    evidence: np.ndarray
+    statistic: np.ndarray
+
+
+def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
+    """Build soft resets over a learner of one hypothesis; LearnerError for any other."""
+    if learner.broaden is None:
+        raise LearnerError(
+            "soft-reset: the learner inside cannot be broadened; use one that offers `broaden`, as"
+            " config/README.md lists"
+        )
+    factors = settings.grid if settings.choice == "grid" else (1.0, 0.0)
+    by_gradient = settings.choice == "gradient"
+
+    def init(seeds: np.ndarray) -> State:
+        base, size = learner.init(seeds), (len(seeds), 1)
+        if next(iter(base.values())).shape[1] != 1:
+            raise LearnerError(
+                "soft-reset: needs a learner of one hypothesis; set one model inside"
+            )
+        whole = np.zeros(size, np.int64)
+        return prefixed(base, "base.") | {
+            "eta": np.zeros(size),
+            "run_length": whole - 1,
+            "step": whole,
+            "ahead": np.zeros(size, bool),
+        }
+
+    def drift(state: State, seeds: np.ndarray) -> State:
+        base = learner.drift(part(state, "base."), seeds)
+        return state | prefixed(base, "base.") | {"ahead": np.ones_like(state["ahead"])}
+
+    def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
+        base = part(state, "base.")
+        if not state["ahead"].any():
+            return learner.predict(base, inputs, seeds)
+        if by_gradient:
+            return learner.predict(_moved(learner, base, _factor(state["eta"])), inputs, seeds)
+        predictive = learner.predict(_candidates(learner, base, factors), inputs, seeds)
+        before = _log_prior(settings, factors)
+        if state["step"].max() == 0:
+            before = np.where(np.arange(len(factors)) == 0, 0.0, -np.inf)
+        weights = np.broadcast_to(before, (len(seeds), len(factors)))
+        return predictive._replace(log_weights=np.ascontiguousarray(weights))
+
+    def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
+        base, eta, seen = part(state, "base."), state["eta"], np.asarray(batch.mask.any(axis=1))
+        fit = partial(_fit, learner, batch, seeds)
+        if state["step"].max() == 0:
+            (after, info), choice = fit(base), _no_choice(len(seeds))
+        elif by_gradient:
+            eta, choice = _climb(settings, learner, fit, base, eta, batch)
+            after, info = fit(_moved(learner, base, choice.factor[:, None]))
+        else:
+            fitted = fit(_candidates(learner, base, factors))
+            evidence = fitted[1]["log_evidence"]
+            choose = _best if settings.choice == "grid" else _posterior
+            choice = choose(settings, factors, evidence, _temperature(settings, batch))
+            after, info = _kept(learner, fit, base, fitted, choice)
+        return _settled(settings, state, after, info, choice, eta, seen)
+
+    def warm_up(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
+        base, info = learner.begin(part(state, "base."), batch, seeds)
+        return state | prefixed(base, "base."), info
+
+    return Learner(init, predict, observe, drift=drift, warm_up=warm_up)
+
+
+def _fit(learner: Learner, batch: Batch, seeds: np.ndarray, base: State) -> tuple[State, Info]:
+    """Learn the task from a state of any number of hypotheses."""
+    after, info = learner.observe(base, batch, seeds)
+    if "log_evidence" not in info:
+        raise LearnerError(
+            "soft-reset: the learner inside gives no log evidence to choose by; use one that does,"
+            " such as linear-gaussian or mfvi"
+        )
+    return after, info
+
+
+def _moved(learner: Learner, base: State, factor: np.ndarray) -> State:
+    """Return the state after a step of each repetition's factor [S, 1] towards the prior."""
+    broaden = learner.broaden
+    assert broaden is not None
+    if (factor == factor[0]).all():
+        return base if factor[0] == 1 else broaden(base, Broadening("ou", float(factor[0, 0])))
+    alone = [{name: a[s : s + 1] for name, a in base.items()} for s in range(len(factor))]
+    moved = [
+        one if g == 1 else broaden(one, Broadening("ou", float(g)))
+        for one, g in zip(alone, factor[:, 0], strict=True)
+    ]
+    return {name: np.concatenate([one[name] for one in moved]) for name in base}
+
+
+def _candidates(learner: Learner, base: State, factors: tuple[float, ...]) -> State:
+    """Return the states of all factors side by side, [S, C, ...]."""
+    repetitions = len(next(iter(base.values())))
+    return reduce(stack, (_moved(learner, base, np.full((repetitions, 1), g)) for g in factors))
+
+
+def _log_prior(settings: Settings, factors: tuple[float, ...]) -> np.ndarray:
+    """Return the log prior probabilities [C] of the factors."""
+    changed = np.log(settings.hazard / (len(factors) - 1))
+    return np.array([np.log1p(-settings.hazard)] + [changed] * (len(factors) - 1))
+
+
+def _factor(eta: np.ndarray) -> np.ndarray:
+    return np.exp(-0.5 * eta)
+
+
+def _temperature(settings: Settings, batch: Batch) -> np.ndarray:
+    """Return the temperature of each repetition [S, 1]."""
+    if settings.temperature == "observations":
+        return np.maximum(batch.mask.sum(axis=1), 1)[:, None].astype(float)
+    return np.full((len(batch.mask), 1), float(settings.temperature))
+
+
+def _no_choice(repetitions: int) -> _Choice:
+    """Return the choice of the first task, whose evidence is that of its fit."""
+    ones = np.ones(repetitions)
+    return _Choice(ones, np.zeros(repetitions, np.int64), np.full(repetitions, np.nan), 0 * ones)
+
+
+def _mixed(log_weights: np.ndarray) -> np.ndarray:
+    """Return the log of the sum of weights along the last axis."""
+    return np.logaddexp.reduce(log_weights, axis=-1)
+
+
+def _posterior(
+    settings: Settings, factors: tuple[float, ...], evidence: np.ndarray, temperature: np.ndarray
+) -> _Choice:
+    """Choose the posterior probability of no change, or a reset where it is small."""
+    prior = _log_prior(settings, factors)
+    stay, reset = np.moveaxis(evidence / temperature + prior, 1, 0)
+    log_odds = reset - stay
+    probability = np.exp(-np.logaddexp(0.0, log_odds))
+    is_reset = probability < settings.threshold
+    slot = np.where(is_reset, 1, np.where(probability == 1, 0, -1))
+    factor = np.where(is_reset, 0.0, probability)
+    return _Choice(factor, slot, _mixed(evidence + prior), log_odds)
+
+
+def _best(
+    settings: Settings, factors: tuple[float, ...], evidence: np.ndarray, temperature: np.ndarray
+) -> _Choice:
+    """Choose the factor of the largest log evidence plus log prior; of equals the larger one."""
+    prior = _log_prior(settings, factors)
+    joint = evidence / temperature + prior
+    slot = joint.argmax(axis=1)
+    log_odds = _mixed(joint[:, 1:]) - joint[:, 0]
+    return _Choice(np.array(factors)[slot], slot, _mixed(evidence + prior), log_odds)
+
+
+def _climb(settings: Settings, learner: Learner, fit, base: State, eta: np.ndarray, batch: Batch):
+    """Return eta [S, 1] after its steps up the log evidence, and the choice that follows."""
+    temperature, d, before = _temperature(settings, batch), settings.difference, eta
+    for number in range(settings.steps):
+        # Around eta, or from 0 on where it is there: a negative eta has no factor.
+        low = np.maximum(eta - d, 0.0)
+        states = (_moved(learner, base, _factor(low + place * d)) for place in range(3))
+        value, slope = _parabola(fit(reduce(stack, states))[1]["log_evidence"], (eta - low) / d)
+        before = before if number else value
+        eta = np.clip(eta + settings.rate / d * slope / temperature, 0.0, settings.bound)
+    slot = np.full(len(eta), -1)
+    return eta, _Choice(_factor(eta)[:, 0], slot, before[:, 0], eta[:, 0])
+
+
+def _parabola(values: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return value and slope at `at` [S, 1] of the parabola through values [S, 3] at 0, 1 and 2."""
+    first, rise = values[:, :1], values[:, 1:2] - values[:, :1]
+    bend = values[:, 2:] - values[:, 1:2] - rise
+    return first + at * rise + at * (at - 1) / 2 * bend, rise + (at - 0.5) * bend
+
+
+def _kept(
+    learner: Learner, fit, base: State, fitted: tuple[State, Info], choice: _Choice
+) -> tuple[State, Info]:
+    """Return the fit of the chosen factor: that of its candidate, or another one."""
+    slot = np.maximum(choice.slot, 0)[:, None]
+    after, info = (mapped(lambda a: take(a, slot), one) for one in fitted)
+    again = choice.slot < 0
+    if not again.any():
+        return after, info
+    # A factor without a candidate; 1 where there is one, whose fit here is not used.
+    factor = np.where(again, choice.factor, 1.0)[:, None]
+    state, other = fit(_moved(learner, base, factor))
+    return _where(again, state, after), _where(again, other, info)
+
+
+def _where(chosen: np.ndarray, one: State, other: State) -> State:
+    """Return the arrays of `one` for the repetitions that are chosen [S], else of `other`."""
+    return {
+        name: np.where(chosen.reshape(-1, *[1] * (a.ndim - 1)), a, other[name])
+        for name, a in one.items()
+    }
+
+
+def _settled(
+    settings: Settings,
+    state: State,
+    after: State,
+    info: Info,
+    choice: _Choice,
+    eta: np.ndarray,
+    seen: np.ndarray,
+) -> tuple[State, Info]:
+    """Return State and Info after a task; a repetition without rows keeps what it had."""
+    changed = (choice.factor < settings.threshold) & seen
+    run_length = np.where(changed, 0, state["run_length"][:, 0] + 1)[:, None]
+    new = prefixed(after, "base.") | {"eta": eta, "run_length": run_length}
+    new = _where(seen, new, state)
+    new |= {"step": state["step"] + 1, "ahead": np.zeros_like(state["ahead"])}
+    nothing, evidence = np.zeros(run_length.shape, np.int64), info["log_evidence"][:, 0]
+    mixture = np.where(np.isnan(choice.evidence), evidence, choice.evidence)
+    own = {
+        "log_evidence": mixture[:, None],
+        "factor": choice.factor[:, None],
+        "run_length": new["run_length"],
+        "shift": changed[:, None].astype(np.int64),
+        "alarm_statistic": np.where(seen, choice.statistic, 0.0)[:, None],
+        "parent": nothing,
+        "log_weight": nothing.astype(float),
+    }
+    return new, info | own
