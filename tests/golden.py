@@ -121,6 +121,9 @@ RUNS |= {
     "settings/mfvi-radial": partial(
         PARTS.learner, "mfvi", draws=2, estimator="sample", family="radial"
     ),
+    "settings/plastic-shrunk": partial(PARTS.learner, "plastic", renewal="shrink-perturb"),
+    "settings/plastic-units": partial(PARTS.learner, "plastic", rate=0.3, maturity=2),
+    "settings/plastic-upgd": partial(PARTS.learner, "plastic", renewal="upgd"),
     "settings/rehearsal-a-gem": partial(
         PARTS.learner, "rehearsal", loss="a-gem", memory="reservoir"
     ),
