@@ -111,7 +111,7 @@ def test_a_gradient_without_an_outlier():
 
 
 def test_a_bound_lets_eta_fall_again():
-    _, info, _ = learnt(built(choice="gradient"), series(10.0))
+    _, info, _ = learnt(built(choice="gradient", rate=0.1), series(10.0))
     eta = info["alarm_statistic"][:, 0]
     assert eta[OUTLIER] == 2.0 and eta[CHANGE - 1] < 1.6 and eta[-1] < 0.1
 

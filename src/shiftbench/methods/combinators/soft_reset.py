@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import numpy as np
 from annotated_types import Ge, Gt, Interval
@@ -51,6 +51,8 @@ from shiftbench.core.interface import (
     part,
     prefixed,
 )
+from shiftbench.methods.combinators import _factor_choice
+from shiftbench.methods.combinators._factor_choice import Choice, Rule
 from shiftbench.methods.combinators._slots import stack, take
 
 FACTS = Facts(
@@ -72,7 +74,7 @@ class Settings:
     """Factor below which a task counts as a change; ou-posterior: below which it is a reset."""
     grid: tuple[float, ...] = (1.0, 0.95, 0.8, 0.5, 0.0)
     """grid: factors from 1 downwards."""
-    rate: Annotated[float, Gt(0)] = 0.1
+    rate: Annotated[float, Gt(0)] = 0.01
     """gradient: step size of eta."""
     steps: Annotated[int, Ge(1)] = 1
     """gradient: steps of eta a task."""
@@ -98,19 +100,6 @@ def work(settings, problem):
     return problem.repeated(fits[settings["choice"]])
 
 
-class _Choice(NamedTuple):
-    """The factor of each repetition, and the fit that has it, if there is one; [S] each.
-
-    slot: of the candidates that were fitted, -1 for a factor in between. evidence: log evidence of
-    the mixture. statistic: the alarm statistic.
-    """
-
-    factor: np.ndarray
-    slot: np.ndarray
-    evidence: np.ndarray
-    statistic: np.ndarray
-
-
 def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
     """Build soft resets over a learner of one hypothesis; LearnerError for any other."""
     if learner.broaden is None:
@@ -118,8 +107,10 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
             "soft-reset: the learner inside cannot be broadened; use one that offers `broaden`, as"
             " config/README.md lists"
         )
-    factors = settings.grid if settings.choice == "grid" else (1.0, 0.0)
-    by_gradient = settings.choice == "gradient"
+    on_grid, by_gradient = (settings.choice == one for one in ("grid", "gradient"))
+    factors = tuple(settings.grid) if on_grid else (1.0, 0.0)
+    rule = Rule(factors, settings.hazard, settings.threshold)
+    choose = _factor_choice.best if on_grid else _factor_choice.by_probability
 
     def init(seeds: np.ndarray) -> State:
         base, size = learner.init(seeds), (len(seeds), 1)
@@ -146,7 +137,7 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
         if by_gradient:
             return learner.predict(_moved(learner, base, _factor(state["eta"])), inputs, seeds)
         predictive = learner.predict(_candidates(learner, base, factors), inputs, seeds)
-        before = _log_prior(settings, factors)
+        before = rule.log_prior
         if state["step"].max() == 0:
             before = np.where(np.arange(len(factors)) == 0, 0.0, -np.inf)
         weights = np.broadcast_to(before, (len(seeds), len(factors)))
@@ -156,15 +147,14 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
         base, eta, seen = part(state, "base."), state["eta"], np.asarray(batch.mask.any(axis=1))
         fit = partial(_fit, learner, batch, seeds)
         if state["step"].max() == 0:
-            (after, info), choice = fit(base), _no_choice(len(seeds))
+            after, info = fit(base)
+            choice = _factor_choice.first(info["log_evidence"][:, 0])
         elif by_gradient:
             eta, choice = _climb(settings, learner, fit, base, eta, batch)
             after, info = fit(_moved(learner, base, choice.factor[:, None]))
         else:
             fitted = fit(_candidates(learner, base, factors))
-            evidence = fitted[1]["log_evidence"]
-            choose = _best if settings.choice == "grid" else _posterior
-            choice = choose(settings, factors, evidence, _temperature(settings, batch))
+            choice = choose(rule, fitted[1]["log_evidence"], _temperature(settings, batch))
             after, info = _kept(learner, fit, base, fitted, choice)
         return _settled(settings, state, after, info, choice, eta, seen)
 
@@ -206,12 +196,6 @@ def _candidates(learner: Learner, base: State, factors: tuple[float, ...]) -> St
     return reduce(stack, (_moved(learner, base, np.full((repetitions, 1), g)) for g in factors))
 
 
-def _log_prior(settings: Settings, factors: tuple[float, ...]) -> np.ndarray:
-    """Return the log prior probabilities [C] of the factors."""
-    changed = np.log(settings.hazard / (len(factors) - 1))
-    return np.array([np.log1p(-settings.hazard)] + [changed] * (len(factors) - 1))
-
-
 def _factor(eta: np.ndarray) -> np.ndarray:
     return np.exp(-0.5 * eta)
 
@@ -223,42 +207,6 @@ def _temperature(settings: Settings, batch: Batch) -> np.ndarray:
     return np.full((len(batch.mask), 1), float(settings.temperature))
 
 
-def _no_choice(repetitions: int) -> _Choice:
-    """Return the choice of the first task, whose evidence is that of its fit."""
-    ones = np.ones(repetitions)
-    return _Choice(ones, np.zeros(repetitions, np.int64), np.full(repetitions, np.nan), 0 * ones)
-
-
-def _mixed(log_weights: np.ndarray) -> np.ndarray:
-    """Return the log of the sum of weights along the last axis."""
-    return np.logaddexp.reduce(log_weights, axis=-1)
-
-
-def _posterior(
-    settings: Settings, factors: tuple[float, ...], evidence: np.ndarray, temperature: np.ndarray
-) -> _Choice:
-    """Choose the posterior probability of no change, or a reset where it is small."""
-    prior = _log_prior(settings, factors)
-    stay, reset = np.moveaxis(evidence / temperature + prior, 1, 0)
-    log_odds = reset - stay
-    probability = np.exp(-np.logaddexp(0.0, log_odds))
-    is_reset = probability < settings.threshold
-    slot = np.where(is_reset, 1, np.where(probability == 1, 0, -1))
-    factor = np.where(is_reset, 0.0, probability)
-    return _Choice(factor, slot, _mixed(evidence + prior), log_odds)
-
-
-def _best(
-    settings: Settings, factors: tuple[float, ...], evidence: np.ndarray, temperature: np.ndarray
-) -> _Choice:
-    """Choose the factor of the largest log evidence plus log prior; of equals the larger one."""
-    prior = _log_prior(settings, factors)
-    joint = evidence / temperature + prior
-    slot = joint.argmax(axis=1)
-    log_odds = _mixed(joint[:, 1:]) - joint[:, 0]
-    return _Choice(np.array(factors)[slot], slot, _mixed(evidence + prior), log_odds)
-
-
 def _climb(settings: Settings, learner: Learner, fit, base: State, eta: np.ndarray, batch: Batch):
     """Return eta [S, 1] after its steps up the log evidence, and the choice that follows."""
     temperature, d, before = _temperature(settings, batch), settings.difference, eta
@@ -266,22 +214,17 @@ def _climb(settings: Settings, learner: Learner, fit, base: State, eta: np.ndarr
         # Around eta, or from 0 on where it is there: a negative eta has no factor.
         low = np.maximum(eta - d, 0.0)
         states = (_moved(learner, base, _factor(low + place * d)) for place in range(3))
-        value, slope = _parabola(fit(reduce(stack, states))[1]["log_evidence"], (eta - low) / d)
+        value, slope = _factor_choice.parabola(
+            fit(reduce(stack, states))[1]["log_evidence"], (eta - low) / d
+        )
         before = before if number else value
         eta = np.clip(eta + settings.rate / d * slope / temperature, 0.0, settings.bound)
     slot = np.full(len(eta), -1)
-    return eta, _Choice(_factor(eta)[:, 0], slot, before[:, 0], eta[:, 0])
-
-
-def _parabola(values: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return value and slope at `at` [S, 1] of the parabola through values [S, 3] at 0, 1 and 2."""
-    first, rise = values[:, :1], values[:, 1:2] - values[:, :1]
-    bend = values[:, 2:] - values[:, 1:2] - rise
-    return first + at * rise + at * (at - 1) / 2 * bend, rise + (at - 0.5) * bend
+    return eta, Choice(_factor(eta)[:, 0], slot, before[:, 0], eta[:, 0])
 
 
 def _kept(
-    learner: Learner, fit, base: State, fitted: tuple[State, Info], choice: _Choice
+    learner: Learner, fit, base: State, fitted: tuple[State, Info], choice: Choice
 ) -> tuple[State, Info]:
     """Return the fit of the chosen factor: that of its candidate, or another one."""
     slot = np.maximum(choice.slot, 0)[:, None]
@@ -308,7 +251,7 @@ def _settled(
     state: State,
     after: State,
     info: Info,
-    choice: _Choice,
+    choice: Choice,
     eta: np.ndarray,
     seen: np.ndarray,
 ) -> tuple[State, Info]:
@@ -318,10 +261,9 @@ def _settled(
     new = prefixed(after, "base.") | {"eta": eta, "run_length": run_length}
     new = _where(seen, new, state)
     new |= {"step": state["step"] + 1, "ahead": np.zeros_like(state["ahead"])}
-    nothing, evidence = np.zeros(run_length.shape, np.int64), info["log_evidence"][:, 0]
-    mixture = np.where(np.isnan(choice.evidence), evidence, choice.evidence)
+    nothing = np.zeros(run_length.shape, np.int64)
     own = {
-        "log_evidence": mixture[:, None],
+        "log_evidence": choice.evidence[:, None],
         "factor": choice.factor[:, None],
         "run_length": new["run_length"],
         "shift": changed[:, None].astype(np.int64),
