@@ -40,7 +40,7 @@ class Choice(NamedTuple):
 def first(evidence: np.ndarray) -> Choice:
     """Return the choice of the first task, a factor of 1; evidence: that of its fit [S]."""
     nothing = np.zeros(len(evidence))
-    return Choice(nothing + 1, nothing.astype(np.int64), evidence, nothing)
+    return Choice(nothing + 1, nothing.astype(np.int64), evidence.astype(float), nothing)
 
 
 def by_probability(rule: Rule, evidence: np.ndarray, temperature: np.ndarray) -> Choice:
