@@ -176,8 +176,9 @@ def broaden(
     means, roots, work = mean.reshape(-1, p), root.reshape(-1, p, p), np.empty(p * p + p)
     how, prior_numbers = (float(beta), float(broadening.prior_share)), np.array(prior, float)
     if broadening.kind == "ou":
+        centre, spread = float(prior[2]), float(prior[3])
         for one in range(len(scales)):
-            full_gaussian.relax(means[one], roots[one], how[0], *prior_numbers[2:].tolist(), work)
+            full_gaussian.relax(means[one], roots[one], how[0], centre, spread, work)
         return a, b, mean, root
     for one in range(len(scales)):
         powers(scales[one], means[one], roots[one], *how, prior_numbers, work)
