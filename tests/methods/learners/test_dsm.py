@@ -258,14 +258,14 @@ def test_a_value_far_away_moves_almost_nothing(fields):
 
 
 @pytest.mark.parametrize("fields", [MEAN, BOTH])
-@pytest.mark.parametrize("kind", ["temper", "temper-prior", "geometric", "diffuse"])
+@pytest.mark.parametrize("kind", ["temper", "temper-prior", "geometric", "diffuse", "ou"])
 def test_broadening_is_that_of_gaussians(fields, kind):
     learner = built(**fields, prior_mean=0.3)
     state, home = learnt(learner, filtered.step()), learner.init(KEY)
     wide = learner.broaden(state, Broadening(kind, beta=0.6, variance=0.2))
     shares = {"temper": 0.0, "temper-prior": 1.0, "geometric": 0.4}
     for name in ("precision", "shift"):
-        if kind != "diffuse":
+        if kind in shares:
             exact = 0.6 * state[name] + shares[kind] * home[name]
             np.testing.assert_allclose(wide[name], exact, rtol=1e-12)
     if kind == "diffuse":
@@ -274,6 +274,18 @@ def test_broadening_is_that_of_gaussians(fields, kind):
         np.testing.assert_allclose(np.linalg.inv(q), covariance, rtol=1e-10)
         mean = np.linalg.solve(p, state["shift"][0, 0, 0])
         np.testing.assert_allclose(np.linalg.solve(q, wide["shift"][0, 0, 0]), mean, rtol=1e-9)
+    if kind == "ou":
+        p, first, q = (one["precision"][0, 0, 0] for one in (state, home, wide))
+        mean, prior, moved = (
+            np.linalg.solve(one["precision"][0, 0, 0], one["shift"][0, 0, 0])
+            for one in (state, home, wide)
+        )
+        covariance = 0.36 * np.linalg.inv(p) + 0.64 * np.linalg.inv(first)
+        np.testing.assert_allclose(np.linalg.inv(q), covariance, rtol=1e-10)
+        np.testing.assert_allclose(moved, 0.6 * mean + 0.4 * prior, rtol=1e-9)
+        for name in ("precision", "shift"):
+            gone = learner.broaden(state, Broadening(kind, beta=0.0))[name]
+            np.testing.assert_allclose(gone, home[name], rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("fields", [MEAN, BOTH])

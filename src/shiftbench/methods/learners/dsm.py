@@ -34,6 +34,7 @@ from shiftbench.core.interface import Batch, Broadening, Problem, State
 from shiftbench.methods.online import row_values, rows
 from shiftbench.methods.online.rows import STEP, CompiledRows, RowLearner, borrowed
 from shiftbench.methods.posteriors import score_matching
+from shiftbench.methods.posteriors.mean_field_gaussian import DIFFUSE, OU
 
 FACTS = Facts(
     takes=dict.fromkeys(("value", "number", "design", "designs"), "gaussian"),
@@ -178,13 +179,18 @@ def _predict(numbers, x, nothing, constants, scratch, out):
 def _broaden_mean(numbers, widening, nothing, constants, scratch, refused):
     """Widen the hypotheses, in place."""
     d, prior_mean, prior_variance = int(constants[0]), constants[5], constants[6]
-    beta, share, added, is_diffuse = widening
+    beta, share, added, way = widening
     for h in range(len(numbers)):
         for j in range(d):
             precision, shift = numbers[h, j], numbers[h, d + j]
-            if is_diffuse > 0:
+            if way == DIFFUSE:
                 ratio = 1.0 / (1.0 + added * precision)
                 numbers[h, j], numbers[h, d + j] = precision * ratio, shift * ratio
+            elif way == OU:
+                kept = beta * beta
+                mean = beta * shift / precision + (1.0 - beta) * prior_mean
+                precision = 1.0 / (kept / precision + (1.0 - kept) * prior_variance)
+                numbers[h, j], numbers[h, d + j] = precision, precision * mean
             else:
                 numbers[h, j] = beta * precision + share / prior_variance
                 numbers[h, d + j] = beta * shift + share * prior_mean / prior_variance
@@ -194,13 +200,15 @@ def _broaden_mean(numbers, widening, nothing, constants, scratch, refused):
 def _broaden(numbers, widening, nothing, constants, scratch, refused):
     """Widen the hypotheses, in place."""
     d, prior = int(constants[0]), constants[5:OWN]
-    beta, share, added, is_diffuse = widening
+    beta, share, added, way = widening
     for h in range(len(numbers)):
         for j in range(d):
             precision = numbers[h, 4 * j : 4 * j + 4]
             shift = numbers[h, 4 * d + 2 * j : 4 * d + 2 * j + 2]
-            if is_diffuse > 0:
+            if way == DIFFUSE:
                 score_matching.diffuse(precision, shift, added)
+            elif way == OU:
+                score_matching.relax(precision, shift, beta, prior)
             else:
                 for i in range(4):
                     precision[i] *= beta

@@ -92,6 +92,28 @@ def diffuse(precision, shift, variance):
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
+def relax(precision, shift, beta, prior):
+    """Move both parameters towards the prior, in place; prior: mean and variance of each.
+
+    Means become beta mean + (1 - beta) prior mean, covariances beta^2 cov + (1 - beta^2) prior cov.
+    """
+    if beta == 1.0:
+        return
+    a, b, c = precision[0], precision[1], precision[3]
+    det, kept = a * c - b * b, beta * beta
+    first = beta * (c * shift[0] - b * shift[1]) / det + (1.0 - beta) * prior[0]
+    second = beta * (a * shift[1] - b * shift[0]) / det + (1.0 - beta) * prior[2]
+    top = kept * c / det + (1.0 - kept) * prior[1]
+    low = kept * a / det + (1.0 - kept) * prior[3]
+    across = -kept * b / det
+    new = top * low - across * across
+    precision[0], precision[3] = low / new, top / new
+    precision[1] = precision[2] = -across / new
+    shift[0] = precision[0] * first + precision[1] * second
+    shift[1] = precision[2] * first + precision[3] * second
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
 def _inverse_mills(z):
     """Return phi(z) / Phi(-z) for z of 5 or more; by Laplace's continued fraction."""
     fraction = z
