@@ -1,14 +1,10 @@
 """Page-Hinkley: a CUSUM of the values around their own mean so far, which needs no model.
 
-Source: E. S. Page, 1954; D. V. Hinkley, 1971; the updates are those of river 0.26.1
-(`drift.PageHinkley`), to the last alarm. With m_t the mean of the segment's values up to y_t,
-
-    up_t = alpha up_{t-1} + y_t - m_t - delta,    down_t = alpha down_{t-1} + y_t - m_t + delta.
-
-The statistic is the larger of up_t - min up and max down - down_t. An alarm is raised when it
-passes the threshold; a new segment starts with the next value. delta and threshold have the unit of
-the values, so that the scaling of a series is a part of the method. Predicts by the mean and the
-variance of the segment, which river does not do. Knows: nothing.
+The updates are those of the detector of the same name (`detectors/page_hinkley.py`), to the last
+alarm; with m_t the mean of the segment's values up to y_t, they are sums of y_t - m_t. An alarm is
+raised when the statistic passes the threshold; a new segment starts with the next value. delta and
+threshold have the unit of the values, so that the scaling of a series is a part of the method.
+Predicts by the mean and the variance of the segment, which river does not do. Knows: nothing.
 
 While a segment is too short for alarms, the sums of the segment before go on. They raise no alarm,
 but the statistic can rise further beyond the threshold. So a sweep over other thresholds
@@ -26,10 +22,11 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Interval
-from numba import cfunc, njit
+from numba import cfunc
 
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Problem
+from shiftbench.methods.detectors.page_hinkley import HIGH, add
 from shiftbench.methods.online import charts
 from shiftbench.methods.online.rows import STEP, RowLearner
 
@@ -37,9 +34,6 @@ FACTS = Facts(
     takes={"value": "gaussian", "design": "gaussian"},
     offers=("changes", "lineage", "alarm_statistic"),
 )
-
-HIGH = -1.0
-"""The largest `down` before the first value."""
 
 
 @dataclass(frozen=True)
@@ -77,20 +71,6 @@ def build(settings: Settings, problem: Problem, model: None = None) -> RowLearne
     return charts.learner("page-hinkley", problem, start, _step, _predict, constants)
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
-def _add(sums, constants, y):
-    """Update mean and sums by a value; return the statistic."""
-    delta, _, alpha, upwards, downwards, _ = constants
-    mean, count, up, down, low, high = sums
-    count += 1.0
-    mean = mean + (y - mean) / count if count > 1.0 else y
-    up = alpha * up + (y - mean) - delta
-    down = alpha * down + (y - mean) + delta
-    low, high = min(low, up) if count > 1.0 else up, max(high, down)
-    sums[0], sums[1], sums[2], sums[3], sums[4], sums[5] = mean, count, up, down, low, high
-    return max(up - low if upwards else 0.0, high - down if downwards else 0.0)
-
-
 @cfunc(STEP, cache=True, error_model="numpy")
 def _step(numbers, x, y, constants, scratch, evidence):
     """Update the charts with a row, in place."""
@@ -98,11 +78,11 @@ def _step(numbers, x, y, constants, scratch, evidence):
     for h in range(len(numbers)):
         sums, watched, noise = numbers[h, :6], numbers[h, 6:12], numbers[h, 12:15]
         error = y[0] - sums[0] if sums[1] > 0.0 else 0.0
-        statistic = _add(sums, constants, y[0])
+        statistic = add(sums, constants, y[0])
         noise[2] += error * (y[0] - sums[0])
         noise[0] = charts.spread(sums[1], noise[2], 1.0, first, noise[1])
         if sums[1] < first:
-            statistic = _add(watched, constants, y[0]) if watched[1] > 0.0 else 0.0
+            statistic = add(watched, constants, y[0]) if watched[1] > 0.0 else 0.0
         alarm = sums[1] >= first and statistic > threshold
         charts.record(numbers[h, 15:], statistic, alarm)
         if alarm:
