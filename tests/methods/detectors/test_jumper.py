@@ -1,4 +1,4 @@
-"""The simple jumper is the martingale of its formula, and raises false alarms as its theory says."""
+"""The simple jumper is the martingale of its formula, and its false alarms are rare."""
 
 from __future__ import annotations
 

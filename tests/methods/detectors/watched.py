@@ -13,7 +13,7 @@ from shiftbench.methods.detectors import detector
 from shiftbench.methods.detectors.detector import Detector
 
 ROWS = np.arange(400)
-ERRORS = ((7919 * ROWS) % 100 < np.where(ROWS < 200, 10, 45)).astype(float)
+ERRORS = (np.where(ROWS < 200, 10, 45) > (7919 * ROWS) % 100).astype(float)
 """ERR of notes on detectors: 20 errors in the first 200 rows, 90 in the others."""
 VALUES = 0.5 * np.sin(ROWS) + 1.5 * (ROWS >= 200)
 """VAL: a level that rises at row 200."""
