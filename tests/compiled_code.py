@@ -23,12 +23,13 @@ from numba.extending import is_jitted
 
 from shiftbench.config import components
 from shiftbench.core import compiled_cache, seeds
-from shiftbench.core.interface import Batch, Learner, Problem
+from shiftbench.core.interface import Batch, Learner, Problem, StudentT
 from shiftbench.data.text import _count_store, n_grams, running_text
 from shiftbench.data.text._corpora import UN_ARCHIVE
 from shiftbench.evaluation.scoring import crps
 from shiftbench.evaluation.scoring.marginals import Marginals
-from shiftbench.methods.combinators import run_length
+from shiftbench.methods.combinators import detect, run_length
+from shiftbench.methods.detectors import detector, signals
 from shiftbench.methods.learners import bayes_linear, gaussian_mean, robust_fpop, student_t_linear
 from shiftbench.methods.online import conjugate_regression
 from shiftbench.methods.online.losses import CODES, Loss
@@ -113,6 +114,18 @@ def tasks() -> Iterable[np.ndarray]:
     return [*learnt(learner, batch), *normal_inverse_gamma.prediction(*numbers)]
 
 
+def watched() -> Iterable[np.ndarray]:
+    """Every detector sees a few values, and errors of Student's t are scored."""
+    values, seen = np.random.default_rng(0).normal(size=(2, 120)), np.ones((2, 120), bool)
+    for build in detect.BUILD.values():
+        one = build()
+        state, found = detector.watch(one, one.init(KEY), abs(values) % 1, seen)
+        yield from [*state.values(), *found]
+    student = StudentT(np.zeros((2, 1)), values[:, None, :, None], np.ones((2, 1, 120, 1, 1)),
+                       np.full((2, 1), 5.0))  # fmt: skip
+    yield signals.of("score", student, Batch(values, values[..., None], seen))
+
+
 def losses() -> Iterable[np.ndarray]:
     y, z = np.ones(5), np.linspace(-2, 2, 5)
     for kind in CODES:
@@ -178,6 +191,7 @@ PARTS = {name: partial(online, name) for name in ONLINE} | {
     "rows that are forgotten": partial(block, "bayes-linear", "forget"),
     "scores that are forgotten": partial(block, "svb", "forget"),
     "tasks of a segment": tasks,
+    "detectors": watched,
     "running-text": speech,
     "n-grams": table,
 }

@@ -69,10 +69,19 @@ def over(combinator: str, name: str, **fields: Any) -> tuple[Learner, Problem]:
     return module.build(settings("combinators", combinator), problem, learner), problem
 
 
+def detecting(detector: str, threshold: float) -> tuple[Learner, Problem]:
+    """The detector over standardised errors of an exact regression, of 120 rows a task."""
+    learner, problem = replace(PARTS, points=120).learner("linear-gaussian")
+    fields = {"detector": detector, "threshold": threshold, "signal": "standardised"}
+    module = components.load("combinators", "detect")
+    return module.build(settings("combinators", "detect", **fields), problem, learner), problem
+
+
 RUNS: dict[str, Case] = {f"{kind}/{name}": partial(PARTS.case, kind, name) for kind, name in CASES}
 RUNS |= {
     # As large as they can be, or as quick as they should.
     "combinators/run-length": partial(PARTS.combined, "run-length", keep=5),
+    "combinators/detect": partial(PARTS.combined, "detect", threshold=3.0),
     "learners/control-chart": partial(PARTS.learner, "control-chart", first=10, threshold=1.5),
     "learners/page-hinkley": partial(PARTS.learner, "page-hinkley", first=10, threshold=3.0),
     "learners/beta-hmc": partial(replace(PARTS, points=8).learner, "beta-hmc"),
@@ -96,6 +105,10 @@ RUNS |= {
     ),
     "settings/online-logistic-two-classes": partial(of_two_classes, "online-logistic"),
     "settings/fromp-random": partial(PARTS.learner, "fromp", memory="random"),
+    "settings/detect-adwin": partial(detecting, "adwin", 1.0),
+    "settings/detect-focus": partial(detecting, "focus", 4.0),
+    "settings/detect-jumper": partial(detecting, "jumper", 1.0),
+    "settings/detect-kswin": partial(detecting, "kswin", 0.3),
     "settings/map-distil": partial(PARTS.learner, "map", distil=0.5),
     "settings/map-kronecker": partial(
         PARTS.learner, "map", curvature="kronecker", biases="penalised"

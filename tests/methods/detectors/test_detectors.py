@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from shiftbench.core import seeds
-from shiftbench.methods.detectors import adwin, ddm, detector, draws, kswin, page_hinkley
+from shiftbench.methods.detectors import adwin, ddm, detector, draws, focus, kswin, page_hinkley
 from tests.methods.detectors.watched import ERRORS, VALUES, watched
 
 
@@ -35,6 +36,16 @@ def test_sums_of_page_hinkley_are_those_of_river():
     state = watched(page_hinkley.build(), ERRORS).state
     found = [state[name].item() for name in ("up", "low", "down", "high")]
     assert found == pytest.approx([42.58271977, -4.73984889, 46.50396802, 47.05404052], abs=5e-9)
+
+
+@pytest.mark.parametrize(
+    "of", [partial(page_hinkley.build, 20.0), partial(adwin.build, 6.2), partial(focus.build, 30.0)]
+)
+def test_a_fall_is_a_change_only_if_both_directions_are(of):
+    rises, falls = VALUES, -VALUES
+    assert watched(of(direction="up"), rises).alarms == watched(of(), rises).alarms != []
+    assert watched(of(direction="up"), falls).alarms == []
+    assert watched(of(), falls).alarms == watched(of(), rises).alarms
 
 
 def test_ddm_warns_where_river_does():

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from annotated_types import Ge, Gt, Le
@@ -45,6 +45,7 @@ from shiftbench.methods.detectors import adwin, ddm, focus, jumper, kswin, page_
 from shiftbench.methods.detectors.detector import Detector, watch
 
 ERRORS_ALONE = ("ddm", "focus-bernoulli")
+WITHOUT_DIRECTION = ("ddm", "kswin", "jumper")
 OF_CLASSES, OF_TARGETS = {"signal": ("standardised",)}, {"detector": ERRORS_ALONE}
 """Settings that classes refuse, and those that real targets do."""
 FACTS = Facts(
@@ -98,6 +99,9 @@ class Settings:
     jumper: the log of a capital, in nats (4.6)."""
     delta: Annotated[float, Ge(0)] = DELTA
     """page-hinkley: part of each deviation that counts as no change, in units of the signal."""
+    direction: Literal["both", "up"] = "both"
+    """page-hinkley, adwin, focus: whether a fall of the signal is a change, too. Errors also fall
+    as a learner learns; ddm looks for a rise alone."""
     action: Literal["reset", "broaden"] = "reset"
     """Action at an alarm: go back to the start, or broaden the posterior."""
     to: Literal["scratch", "pretrained"] = "scratch"
@@ -116,6 +120,8 @@ def unsupported(settings: Settings) -> Iterator[str]:
         yield f"{settings.detector} watches errors of classes; set signal: error"
     if settings.detector != "page-hinkley" and settings.delta != DELTA:
         yield f"delta is a setting of page-hinkley, not of {settings.detector}; leave it out"
+    if settings.detector in WITHOUT_DIRECTION and settings.direction != "both":
+        yield f"direction is no setting of {settings.detector}; leave it out"
 
 
 def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
@@ -166,9 +172,11 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
 
 def detector_of(settings: Settings) -> Detector:
     """Return the detector of the settings."""
-    given = {"threshold": settings.threshold} if settings.threshold else {}
+    given: dict[str, Any] = {"threshold": settings.threshold} if settings.threshold else {}
     if settings.detector == "page-hinkley":
         given["delta"] = settings.delta
+    if settings.detector not in WITHOUT_DIRECTION:
+        given["direction"] = settings.direction
     return BUILD[settings.detector](**given)
 
 

@@ -26,7 +26,7 @@ import math
 import numpy as np
 from numba import cfunc, njit
 
-from shiftbench.methods.detectors.detector import UPDATE, Detector, numbers_of
+from shiftbench.methods.detectors.detector import UPDATE, Detector, Direction, numbers_of
 
 THRESHOLD, CLOCK = -math.log(0.002), 32
 LEVELS, BUCKETS = 20, 5
@@ -35,12 +35,14 @@ LEAST, SHORTEST = 5, 10
 """Fewest values of a part; widest window that is not cut."""
 
 
-def build(threshold: float = THRESHOLD, clock: int = CLOCK) -> Detector:
+def build(
+    threshold: float = THRESHOLD, clock: int = CLOCK, direction: Direction = "both"
+) -> Detector:
     """Build the detector; clock: values from one comparison to the next."""
     buckets = np.zeros((LEVELS, BUCKETS + 1))
     of_window = {"width": 0, "total": 0, "spread": 0, "ticks": 0}
     start = numbers_of(sums=buckets, squares=buckets, sizes=np.zeros(LEVELS), **of_window)
-    return Detector(start, _update, np.array([clock], float), threshold)
+    return Detector(start, _update, np.array([clock, direction == "both"], float), threshold)
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
@@ -71,7 +73,7 @@ def _confidence(difference, q, variance):
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
-def _most_telling(sums, sizes, width, total, variance):
+def _most_telling(sums, sizes, width, total, variance, both):
     """Return the largest d of all cuts, or 0 if there are none."""
     n0, sum0, most = 0.0, 0.0, 0.0
     for level in range(LEVELS - 1, -1, -1):
@@ -82,7 +84,8 @@ def _most_telling(sums, sizes, width, total, variance):
             if n1 < LEAST:
                 return most
             if n0 >= LEAST:
-                difference = abs(sum0 / n0 - (total - sum0) / n1)
+                difference = (total - sum0) / n1 - sum0 / n0
+                difference = abs(difference) if both else difference
                 if difference > 0.0:
                     q = 1.0 / (n0 - LEAST + 1.0) + 1.0 / (n1 - LEAST + 1.0)
                     most = max(most, _confidence(difference, q, variance))
@@ -106,5 +109,6 @@ def _update(numbers, value, constants):
     _merge(sums, squares, sizes)
     if window[3] % constants[0] > 0.0 or width <= SHORTEST:
         return 0.0
-    most = _most_telling(sums, sizes, width, window[1], window[2] / width)
+    variance, both = window[2] / width, constants[1] > 0.0
+    most = _most_telling(sums, sizes, width, window[1], variance, both)
     return max(most - math.log(2.0 * math.log(width)), 0.0)

@@ -9,7 +9,7 @@ outside of it. Values are added one by one in their order.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numba import njit, types
@@ -19,6 +19,8 @@ from shiftbench.core.seeds import fold_each
 from shiftbench.methods.online import rows
 from shiftbench.methods.online.row_functions import ROW, caller
 
+Direction = Literal["both", "up"]
+"""Whether a fall of the signal counts as a change, too, or only a rise."""
 UPDATE = types.float64(ROW, types.float64, ROW)
 """(numbers, value, constants) -> the statistic after the value; changes numbers."""
 KEY: dict[str, tuple[int, ...]] = {"key": (2,), "drawn": ()}

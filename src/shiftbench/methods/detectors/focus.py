@@ -28,7 +28,7 @@ from typing import Literal, get_args
 import numpy as np
 from numba import cfunc, njit
 
-from shiftbench.methods.detectors.detector import UPDATE, Detector, numbers_of
+from shiftbench.methods.detectors.detector import UPDATE, Detector, Direction, numbers_of
 
 Family = Literal["gaussian", "gaussian-zero", "bernoulli"]
 ZERO, BERNOULLI = (get_args(Family).index(kind) for kind in ("gaussian-zero", "bernoulli"))
@@ -36,11 +36,13 @@ CORNERS = 64
 THRESHOLD = 10.0
 
 
-def build(threshold: float = THRESHOLD, family: Family = "gaussian") -> Detector:
+def build(
+    threshold: float = THRESHOLD, family: Family = "gaussian", direction: Direction = "both"
+) -> Detector:
     """Build the detector of a family."""
     corners = np.zeros((2, CORNERS))  # the first corner of both is (0, 0)
     start = numbers_of(count=0, total=0, change=0, sizes=np.ones(2), places=corners, sums=corners)
-    constants = np.array([get_args(Family).index(family)], float)
+    constants = np.array([get_args(Family).index(family), 1 + (direction == "both")], float)
     return Detector(start, _update, constants, threshold)
 
 
@@ -117,7 +119,7 @@ def _update(numbers, value, constants):
     numbers[0] += 1.0
     numbers[1] += value
     n, total, statistic = numbers[0], numbers[1], 0.0
-    for side in range(2):
+    for side in range(int(constants[1])):
         size = int(numbers[3 + side])
         places = corners[side * CORNERS : (side + 1) * CORNERS]
         sums = corners[(2 + side) * CORNERS : (3 + side) * CORNERS]

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numba import cfunc, njit
 
-from shiftbench.methods.detectors.detector import UPDATE, Detector, numbers_of
+from shiftbench.methods.detectors.detector import UPDATE, Detector, Direction, numbers_of
 
 HIGH = -1.0
 """The largest `down` before the first value."""
@@ -26,11 +26,15 @@ THRESHOLD, DELTA, ALPHA, FIRST = 50.0, 0.005, 0.9999, 30
 
 
 def build(
-    threshold: float = THRESHOLD, delta: float = DELTA, alpha: float = ALPHA, first: int = FIRST
+    threshold: float = THRESHOLD,
+    delta: float = DELTA,
+    alpha: float = ALPHA,
+    first: int = FIRST,
+    direction: Direction = "both",
 ) -> Detector:
-    """Build the detector of both directions; alarms begin with value number `first`."""
+    """Build the detector; alarms begin with value number `first`."""
     start = numbers_of(mean=0, count=0, up=0, down=0, low=0, high=HIGH)
-    constants = np.array([delta, threshold, alpha, 1, 1, first], float)
+    constants = np.array([delta, threshold, alpha, 1, direction == "both", first], float)
     return Detector(start, _update, constants, threshold)
 
 
