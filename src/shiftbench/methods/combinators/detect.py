@@ -45,7 +45,6 @@ from shiftbench.methods.detectors import adwin, ddm, focus, jumper, kswin, page_
 from shiftbench.methods.detectors.detector import Detector, watch
 
 ERRORS_ALONE = ("ddm", "focus-bernoulli")
-WITHOUT_DIRECTION = ("ddm", "kswin", "jumper")
 OF_CLASSES, OF_TARGETS = {"signal": ("standardised",)}, {"detector": ERRORS_ALONE}
 """Settings that classes refuse, and those that real targets do."""
 FACTS = Facts(
@@ -120,7 +119,7 @@ def unsupported(settings: Settings) -> Iterator[str]:
         yield f"{settings.detector} watches errors of classes; set signal: error"
     if settings.detector != "page-hinkley" and settings.delta != DELTA:
         yield f"delta is a setting of page-hinkley, not of {settings.detector}; leave it out"
-    if settings.detector in WITHOUT_DIRECTION and settings.direction != "both":
+    if settings.detector in ("ddm", "kswin", "jumper") and settings.direction != "both":
         yield f"direction is no setting of {settings.detector}; leave it out"
 
 
@@ -175,7 +174,7 @@ def detector_of(settings: Settings) -> Detector:
     given: dict[str, Any] = {"threshold": settings.threshold} if settings.threshold else {}
     if settings.detector == "page-hinkley":
         given["delta"] = settings.delta
-    if settings.detector not in WITHOUT_DIRECTION:
+    if settings.direction != "both":
         given["direction"] = settings.direction
     return BUILD[settings.detector](**given)
 
