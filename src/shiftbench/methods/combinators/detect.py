@@ -10,6 +10,9 @@ Sources: the methods of river, as triggers of a reset: Page-Hinkley (page1954sch
 hinkley1971inference), DDM (gama2004ddm), ADWIN (bifet2007adwin), KSWIN (raab2020kswin), FOCuS
 (romano2023focus, ward2024focus), and a conformal test martingale (vovk2021retrain). Knows: nothing.
 
+An alarm sets the statistic back. So a sweep over higher thresholds than the set one sees too few
+alarms and too late ones; a sweep over lower thresholds does not see their resets.
+
 State: the learner's as base.*; home.*, the state to go back to, with action reset; det.*, of the
 detector.
 Info: the learner's, if it has one hypothesis. shift [S, 1], whether there was an alarm; parent and
