@@ -183,3 +183,16 @@ def test_memorable_rows_are_the_least_sure_ones_of_each_class(size, rows):
     p = np.stack([of_first, 1 - of_first], -1)[None]
     labels, mask = np.array([[1, 1, 1, 0, 1, 0, 0]]), np.array([[True] * 6 + [False]])
     assert {*fromp.memorable(p, labels, mask, [size])[0].tolist()} == rows
+
+
+def test_only_the_heads_of_the_memory_are_held():
+    problem = Problem("classification", (4,), 6, 20, 2, heads=2)
+    model = mlp.build(mlp.Settings(hidden=(5,)), problem)
+    rng = np.random.default_rng(0)
+    mean, x = (tf.constant(rng.normal(size=(1, 1, model.size)), tf.float32) for _ in range(2))
+    inputs = np.concatenate([labelled().inputs[:, :4], np.zeros((1, 4, 1))], -1).astype(np.float32)
+    memory = tf.constant(inputs), tf.zeros((1, 4), tf.int32), tf.ones((1, 4), tf.bool)
+    prior = functional_prior.functional_prior(model, mean, tf.ones_like(mean), memory, 1)
+    held = functional_prior.gradient(model, x, prior)[0, 0].numpy() != 0
+    of_outputs = held[model.layers[1].weights].reshape(5, 2, 3)
+    assert of_outputs[:, 0].any() and not of_outputs[:, 1].any()
