@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from shiftbench.config import components
 from shiftbench.config.schema import ComponentItem, by_kind, one_component
@@ -16,7 +16,7 @@ PROTOCOL = {
 NOTHING = "each row once, and nothing else"
 
 
-def of(pipeline: Sequence[ComponentItem]) -> list[str]:
+def of(pipeline: list[ComponentItem]) -> list[str]:
     """Return what the pipeline of a method needs, as phrases; empty where it needs nothing.
 
     pipeline: components from the outermost inwards, with the settings that are not defaults.
@@ -26,7 +26,7 @@ def of(pipeline: Sequence[ComponentItem]) -> list[str]:
     )
 
 
-def sentence(pipeline: Sequence[ComponentItem]) -> str:
+def sentence(pipeline: list[ComponentItem]) -> str:
     """Return these needs in a line, such as "needs 20 passes over each task"."""
     return f"needs {'; '.join(of(pipeline)) or NOTHING}"
 

@@ -118,7 +118,8 @@ def usable(predictive: Predictive) -> np.ndarray:
 
 def _all(flags: np.ndarray) -> np.ndarray:
     """Return whether all flags of a seed are set, [S]."""
-    return flags.reshape(len(flags), math.prod(flags.shape[1:])).all(axis=1)
+    by_seed: np.ndarray = flags.reshape(len(flags), math.prod(flags.shape[1:]))
+    return np.all(by_seed, axis=1)
 
 
 def _wrong(array: object, axes: tuple[str, ...], sizes: dict[str, int]) -> str:

@@ -133,7 +133,11 @@ def _refuse_hidden(file: Path, picture: Image.Image) -> None:
     frames = getattr(picture, "n_frames", 1)
     if frames > 1:
         raise UserError(f"{file} has {frames} frames. Save the one that is meant.")
-    if picture.has_transparency_data and picture.convert("RGBA").getextrema()[3] != (255, 255):
+    opaque = (255, 255)
+    if (
+        picture.has_transparency_data
+        and picture.convert("RGBA").getchannel("A").getextrema() != opaque
+    ):
         raise UserError(f"{file} is transparent in places. Save it on a background.")
 
 
