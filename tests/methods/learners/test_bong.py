@@ -109,14 +109,14 @@ def test_classes_equal_the_published_code_without_a_jitter():
     np.testing.assert_allclose(low_rank * np.sign(low_rank[0]), expected, rtol=1e-6)
 
 
-def test_decay_and_process_noise_of_the_published_code_are_broadenings():
-    """Covariance .9^2 S + .1 I, in place of a prediction step of its own."""
+def test_decay_and_process_noise_of_the_published_code_are_a_broadening():
+    """Mean .9 m and covariance .9^2 S + .1 I, in place of a prediction step of its own."""
     low_rank = np.array([1.3262517834, 0.4883644853, -0.3796124843])[None, None, :, None]
     diagonal = np.array([2.1771606114, 2.8608562976, 2.7959903208])[None, None]
-    wide = Broadening("temper", beta=0.9**-2), Broadening("diffuse", variance=0.1)
-    posterior = np.zeros((1, 1, 3)), low_rank, diagonal
-    for one in wide:
-        posterior = low_rank_gaussian.broaden(*posterior, one)
+    posterior = np.ones((1, 1, 3)), low_rank, diagonal
+    step = Broadening("ou", beta=0.9)
+    posterior = low_rank_gaussian.broaden(*posterior, step, 0.0, 0.1 / (1 - 0.9**2))
+    np.testing.assert_allclose(posterior[0], 0.9)
     expected = (2.1184456425, 2.6100664217, 2.5660726914)
     np.testing.assert_allclose(posterior[2][0, 0], expected, rtol=1e-9)
     expected = np.array([1.0575411767, 0.3651270756, -0.2855079639])
