@@ -87,9 +87,12 @@ def descend(
         position, at = epoch(position, at, snapshots)
         # A look may end the loop within an epoch.
         counts = (position.epoch > number) & (position.epoch > before)
-        new = added(snapshots, at.x, tf.maximum(position.epoch - before, 1))
-        chosen = [tf.where(counts, *pair) for pair in zip(new, snapshots, strict=True)]
-        return position, (at, Snapshots(*chosen))
+        snapshots = tf.cond(
+            counts,
+            lambda: added(snapshots, at.x, position.epoch - before),
+            lambda: snapshots,
+        )
+        return position, (at, snapshots)
 
     first = start, nothing(start.x, rank)
     done, (end, snapshots) = loop(
