@@ -29,7 +29,7 @@ STREAMS: dict[str, dict[str, Any]] = {
     },
     "numbers": {"family": "tabular", "dataset": "diabetes", "rows": 6, "realisations": 1},
 }
-METRICS = {"plane": "average_cumulative_loss", "numbers": "absolute_error"}
+METRICS = {"plane": "prequential_error", "numbers": "absolute_error"}
 """What judges all predictions of a stream, where log_predictive does not."""
 QUICK = {"keep": 3, "size": 2, "a0": 100.0, "prior_df": 100.0}
 """Few hypotheses, and posteriors of noise that can be tempered after every row."""
