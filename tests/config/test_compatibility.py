@@ -120,7 +120,7 @@ PIPELINES = [
     ("permuted-heads", ["joint", "hat"], "rows of several tasks at once", 'take "joint" out'),
     ("permuted-heads", ["coreset", "hat"], "rows of several tasks", 'take "coreset" out'),
     ("digits", ["beam", "ucb"], "a posterior that can be broadened", "map, mesu, mfvi"),
-    ("table", ["beam", "oga"], "that can be broadened", "take ngvi, oga-el, online-logistic, sva or svb"),
+    ("table", ["beam", "oga"], "that can be broadened", "take ngvi, oga-el, online-logistic, s"),
     ("toy", ["beam", "beam", "gaussian-mean"], "be broadened", 'put "gaussian-mean" directly'),
     ("toy", ["beam", "reset", "gaussian-mean"], "be broadened", "directly inside"),
     ("toy", ["run-length", "beam", "gaussian-mean"], "a log evidence", "directly inside"),

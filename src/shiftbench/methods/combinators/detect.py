@@ -108,7 +108,7 @@ class Settings:
     """Action at an alarm: go back to the start, or broaden the posterior."""
     to: Literal["scratch", "pretrained"] = "scratch"
     """reset: the start, which is the initial prior, or the posterior of the warm-up."""
-    broadening: Literal["temper", "temper-prior", "geometric", "diffuse"] = "geometric"
+    broadening: Literal["temper", "temper-prior", "geometric", "diffuse", "ou"] = "geometric"
     """broaden: how, as in `forget`."""
     beta: Annotated[float, Gt(0), Le(1)] = 0.05
     """broaden: exponent of the posterior, the share of its precision that is kept."""
