@@ -1,4 +1,4 @@
-"""What a method needs beside the rows of the current task: a memory, facts, several passes."""
+"""Needs of a method beside the rows of the current task: a memory, facts, several passes."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ OWN = 9
 @dataclass(frozen=True)
 class Settings:
     learns: Literal["mean", "mean-variance"] = "mean-variance"
-    """What is learnt: the mean of values of known noise, or mean and variance."""
+    """Parameters that are learnt: the mean of values of known noise, or mean and variance."""
     omega: Annotated[float, Gt(0)] = 0.1
     """Weight of the divergence against the prior (paper: .1 for simulated series; .00042 for the
     well-log, chosen on its first rows)."""

@@ -72,8 +72,8 @@ class Settings:
     prior_sd: Annotated[float, Gt(0)] = 1.0
     """Standard deviation of the prior, which has mean zero (Bonnet et al. 2025: 1)."""
     largest_step: Annotated[float, Gt(0), Lt(1)] = 0.5
-    """Largest change of a mean or a standard deviation in a step, in standard deviations, which
-    thereby stay positive (the code for CIFAR: 0.02)."""
+    """Largest change of a mean or a standard deviation in a step, in standard deviations, so that
+    these stay positive (the code for CIFAR: 0.02)."""
     prediction_draws: Annotated[int, Ge(1)] = 10
     """Number of weight draws of a prediction."""
     elbo_draws: Annotated[int, Ge(1)] = 10

@@ -51,7 +51,7 @@ FACTS = Facts(
 @dataclass(frozen=True)
 class Settings:
     renewal: Literal["none", "shrink-perturb", "continual-backprop", "upgd"] = "continual-backprop"
-    """What is renewed: nothing, all weights before a task, units, or weights of little use."""
+    """Part that is renewed: none, all weights before a task, units, or weights of little use."""
     epochs: Annotated[int, Ge(1)] = 20
     """Passes over the data of a task."""
     batch_size: Annotated[int, Ge(1)] = 64

@@ -25,7 +25,7 @@ JITTER = 1e-5
 
 
 class FunctionalPrior(NamedTuple):
-    """What a network's probabilities were for T tasks of m rows each, and how sure they were.
+    """Probabilities of the network after T tasks, for m rows of each, and their certainty.
 
     inputs: [S, 1, T m, ...]. probabilities: [S, H, T, m, C], 0 where there is no row. inverse:
     K^-1 [S, H, T, C, m, m]. mask: [S, 1, T, m, 1], 0 or 1.
