@@ -15,7 +15,7 @@ from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.learners import map as map_learner
 from shiftbench.methods.models import mlp
 from shiftbench.methods.networks import swag
-from tests.methods.learners.test_rehearsal import goes_on_from_any_step
+from tests.resuming import goes_on_from_any_step
 
 KEY = seeds.block([0, 1], "swag")
 PROBLEM = Problem("classification", (4,), 3, 20, 2)
@@ -88,7 +88,7 @@ def test_a_look_sees_the_mean_so_far_and_changes_no_byte_of_the_end():
 
 
 def test_a_task_that_is_stopped_within_it_goes_on_to_the_same_bytes():
-    goes_on_from_any_step(built(SETTINGS), built(SETTINGS).init(KEY), labelled())
+    goes_on_from_any_step(built(SETTINGS), built(SETTINGS).init(KEY), labelled(), KEY)
 
 
 def test_two_seeds_side_by_side_have_the_bytes_of_each_alone():

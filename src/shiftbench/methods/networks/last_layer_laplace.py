@@ -29,6 +29,7 @@ from shiftbench.methods.networks.backend import repeat, tf
 from shiftbench.methods.networks.random import normals
 from shiftbench.methods.networks.sampling import Draw
 from shiftbench.methods.networks.training import Data, Minibatch, total
+from shiftbench.methods.posteriors._roots import inverse_sqrt
 
 LOG_PRECISIONS = (-14.0, 14.0)
 """The range in which the logarithm of the best prior precision is looked for."""
@@ -68,7 +69,7 @@ def fitted(model: Model, estimate: tf.Tensor, data: Data, precision: float | Non
     whole = values + delta[..., tf.newaxis]
     ratio = tf.reduce_sum(tf.math.log(whole) - tf.math.log(delta[..., tf.newaxis]), -1)
     evidence = tf.cast(log_lik, tf.float64) - 0.5 * (ratio + delta * square)
-    root = vectors * tf.math.rsqrt(whole)[..., tf.newaxis, :]
+    root = vectors * inverse_sqrt(whole)[..., tf.newaxis, :]
     return LastLayer(*(tf.cast(one, tf.float32) for one in (root, delta, evidence)))
 
 
