@@ -191,13 +191,22 @@ def test_claims_are_counted_once_and_their_judgements_in_brackets(published) -> 
     ]
 
 
+def test_papers_without_a_line_of_their_own_share_one(published) -> None:
+    lines = pages.papers(Path(), published, ["B (2021)"]).splitlines()
+    assert lines[2:5] == [
+        "| B (2021) | 0 (0) | 0 (0) | 0 (0) | 0 | 0 (0) | 1 |",
+        "| 1 others | 1 (2) | 0 (1) | 0 (0) | 1 | 0 (1) | 0 |",
+        "| all | 1 (2) | 0 (1) | 0 (0) | 1 | 0 (1) | 1 |",
+    ]
+
+
 def test_markers_without_end_or_of_nothing_are_named(tmp_path, published) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/findings.yaml").write_text("it: {says: A., rests_on: {}}\n")
     page = tmp_path / "README.md"
     page.write_text("a <!-- finding: it -->B.<!-- /finding --> <!-- table: gone --><!-- /table -->")
     assert pages.fill(tmp_path, published) == [
-        'README.md: no table is called "gone"; there are papers, configs'
+        'README.md: no table is called "gone"; there are papers, five-papers, configs'
     ]
     assert page.read_text().startswith("a <!-- finding: it -->A.<!-- /finding -->")
     page.write_text("a <!-- finding: it -->")

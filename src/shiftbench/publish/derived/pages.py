@@ -9,18 +9,27 @@ A sentence about a study of our configs that has no published results yet is emp
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 import pandas as pd
 import yaml
 
+from shiftbench.config import bibliography
 from shiftbench.core import atomic_files
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.scoring import verdicts
 from shiftbench.publish.derived import evidence, findings
 from shiftbench.publish.derived.evidence import PublishedResults, Unpublished
 
+FIVE = (
+    "li2021vbs",
+    "eschenhagen2019vogn",
+    "cherief2019online",
+    "farquhar2020radial",
+    "knoblauch2018robust",
+)
+"""The papers whose methods and tables this package began with."""
 MARKER = re.compile(
     r"(<!-- (?P<kind>finding|table): (?P<name>[\w-]+) -->)(?P<text>.*?)(<!-- /(?P=kind) -->)",
     re.DOTALL,
@@ -105,24 +114,37 @@ def _studies(root: Path, config: str) -> list[str]:
     return [study if isinstance(study, str) else next(iter(study)) for study in plan["studies"]]
 
 
-def papers(root: Path, published: PublishedResults) -> str:
-    """Return the table of verdicts by paper: claims and, in brackets, rows of the ledger."""
+def papers(root: Path, published: PublishedResults, alone: Collection[str] = ()) -> str:
+    """Return the table of verdicts by paper: claims and, in brackets, rows of the ledger.
+
+    alone: short names of the papers that have a line each, all others sharing one; empty for all.
+    """
     rows = published.ledger()
     judged = (
         rows.groupby(["paper", "claim"], sort=False)["verdict"].agg(verdicts.of_claim).reset_index()
     )
     kinds = [*verdicts.VERDICTS[:3], verdicts.MIXED, *verdicts.VERDICTS[3:]]
     lines = []
-    for paper in [*dict.fromkeys(rows["paper"]), "all"]:
-        claims, of_paper = (
-            table if paper == "all" else table[table["paper"] == paper] for table in (judged, rows)
-        )
+    for paper, of_line in _groups([*dict.fromkeys(rows["paper"])], alone).items():
+        claims, of_paper = (table[table["paper"].isin(of_line)] for table in (judged, rows))
         lines.append([paper, *(_counted(claims, of_paper, kind) for kind in kinds)])
     table = _table(["paper", *kinds], lines)
     return (
         f"{table}\n\nNumbers of claims; in brackets, of the comparisons that test them. Mixed: the"
         " comparisons of a claim disagree."
     )
+
+
+def _groups(names: list[str], alone: Collection[str]) -> dict[str, list[str]]:
+    """Return the papers of each line by its name: single ones, other ones if any, and all."""
+    others = [name for name in names if alone and name not in alone]
+    lines = {name: [name] for name in names if name not in others}
+    return lines | ({f"{len(others)} others": others} if others else {}) | {"all": names}
+
+
+def five_papers(root: Path, published: PublishedResults) -> str:
+    """Return the table of verdicts with a line for each of the five papers."""
+    return papers(root, published, [bibliography.short(key) for key in FIVE])
 
 
 def _counted(claims: pd.DataFrame, rows: pd.DataFrame, kind: str) -> str:
@@ -145,6 +167,7 @@ def configs(root: Path, published: PublishedResults) -> str:
 
 TABLES: Mapping[str, Callable[[Path, PublishedResults], str]] = {
     "papers": papers,
+    "five-papers": five_papers,
     "configs": configs,
 }
 """Function that writes a table of a page, by name."""
