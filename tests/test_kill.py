@@ -204,9 +204,7 @@ def test_every_kind_of_state_is_resumed(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("learner", ["vogn", "rehearsal", "swag"])
-@pytest.mark.parametrize("learner", ["vogn", "rehearsal", "bong"])
-@pytest.mark.parametrize("learner", ["vogn", "rehearsal", "bong", "fromp"])
+@pytest.mark.parametrize("learner", ["vogn", "rehearsal", "swag", "bong", "fromp"])
 def test_a_task_is_resumed_where_it_was_saved_within(
     folder: Path, tmp_path: Path, learner: str
 ) -> None:

@@ -59,7 +59,8 @@ def test_equal_results_make_equal_bytes(made: Path, tmp_path: Path) -> None:
 
 def test_pages_in_the_folder_of_results_are_no_part_of_them(made: Path, tmp_path: Path) -> None:
     results = Path(shutil.copytree(made / "results/small", tmp_path / "results/small"))
-    assert main.main(["publish", str(results)]) == 0
+    config = ["--config", str(made / "config/small.yaml")]
+    assert main.main(["publish", str(results), *config]) == 0
     before = crate.contents(made / "crate", True)
     pages = results / "site/studies/small/toy.html"
     pages.parent.mkdir(parents=True)
@@ -67,7 +68,7 @@ def test_pages_in_the_folder_of_results_are_no_part_of_them(made: Path, tmp_path
         path.write_text("of a site")
     crate.make(results, made / "config/small.yaml", tmp_path / "crate")
     assert crate.contents(tmp_path / "crate", True).keys() == before.keys()
-    assert main.main(["publish", str(results), "--dry-run"]) == 0
+    assert main.main(["publish", str(results), "--dry-run", *config]) == 0
     assert status(results) == 0
     assert not (results.parent / "published/small/site").exists()
 
@@ -124,7 +125,8 @@ def test_what_did_not_record_its_time_says_so(made: Path, tmp_path: Path) -> Non
 def test_what_is_published_makes_a_crate_with_its_own_provenance(
     made: Path, tmp_path: Path
 ) -> None:
-    assert main.main(["publish", str(made / "results/small"), "--to", str(tmp_path / "small")]) == 0
+    to = ["--to", str(tmp_path / "small"), "--config", str(made / "config/small.yaml")]
+    assert main.main(["publish", str(made / "results/small"), *to]) == 0
     origin = tmp_path / "small/studies/toy/provenance.json"
     origin.write_text(origin.read_text().replace('"runs": 4', '"runs": 7'))
     crate.make(tmp_path / "small", made / "config/small.yaml", tmp_path / "crate")

@@ -22,6 +22,8 @@ PREFERRED = (
     "classes", "design", "number", "value", "two-classes", "image", "word", "designs", "counts",
 )  # fmt: skip
 """Kinds of problem, in the order in which a learner is tried on one that it takes."""
+FIRST = "map"
+"""The learner inside combinators, wherever they can take it: the golden bytes are of this one."""
 TRIED: tuple[dict[str, Any], ...] = ({}, {"beta_rlm": 0.1})
 """Settings of a learner, of which the first is taken with which it offers what is needed."""
 CASES = [(kind, name) for kind in ("learners", "combinators") for name in selection.names(kind)]
@@ -185,7 +187,7 @@ def inside(combinator: str) -> tuple[str, dict[str, Any]]:
     gives = [kind for kind in facts.possible("gives") if kind in KINDS]
     needed = facts.words("from_learner", {})
     # Ours: what is wrong with a user's learner is not the combinator's fault.
-    ours = components.files("learners", components.OURS)
+    ours = sorted(components.files("learners", components.OURS), key=lambda name: name != FIRST)
     for kind, name in product(gives or PREFERRED, ours):
         if kind_of(name) != kind or components.facts("learners", name).possible("requires"):
             continue

@@ -105,7 +105,8 @@ def area(rate: np.ndarray, delay: np.ndarray) -> np.ndarray:
     rising = np.clip(np.take_along_axis(rate, order, axis=1), FEWEST, MOST)
     least = np.minimum.accumulate(np.take_along_axis(delay, order, axis=1), axis=1)
     ends = np.append(rising, np.full((len(rate), 1), MOST), axis=1)
-    return (least * np.diff(np.log(ends), axis=1)).sum(axis=1) / np.log(MOST / FEWEST)
+    mean = (least * np.diff(np.log(ends), axis=1)).sum(axis=1) / np.log(MOST / FEWEST)
+    return np.minimum(mean, 1.0)  # a sum of parts can exceed 1 by rounding
 
 
 def of_probability(

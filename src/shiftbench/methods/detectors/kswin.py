@@ -66,5 +66,5 @@ def _update(numbers, value, constants):
     in_order, oldest = np.empty(WINDOW), int(count) % WINDOW
     for i in range(WINDOW):
         in_order[i] = window[(oldest + i) % WINDOW]
-    older = drawn_from(in_order[: WINDOW - RECENT], RECENT, begin)
+    older = drawn_from(in_order[: WINDOW - RECENT], np.int64(RECENT), begin)
     return distance(older, in_order[WINDOW - RECENT :])
