@@ -36,10 +36,11 @@ def crates(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Return the crates of a folder of results and of its published files."""
     folder = tmp_path_factory.mktemp("validators")
     results, published = small_results.make(folder), folder / "results/published/small"
-    assert main.main(["publish", str(results)]) == 0
+    config = folder / "config/small.yaml"
+    assert main.main(["publish", str(results), "--config", str(config)]) == 0
     made = [folder / "crate", folder / "published"]
     for source, target in zip((results, published), made, strict=True):
-        crate.make(source, folder / "config/small.yaml", target)
+        crate.make(source, config, target)
     return made
 
 

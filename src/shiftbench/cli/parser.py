@@ -155,7 +155,9 @@ def _add_results(verbs: argparse._SubParsersAction) -> None:
         "--to", help="folder, if not results/published/CONFIG; s3://BUCKET/PREFIX; or zenodo:"
     )
     publishing.add_argument("--dry-run", action="store_true", help="only tell what would be done")
-    publishing.add_argument("--config", type=Path, help="for an upload; see `crate`")
+    publishing.add_argument(
+        "--config", type=Path, help="file, if not config/NAME.yaml of results/NAME"
+    )
     showing = _add(verbs, "site", user.site)
     showing.add_argument(
         "results",
