@@ -13,7 +13,8 @@ NATIVE = {"SHIFTBENCH_INSTRUCTIONS": "native"}
 BESIDE_ADAM = (
     "ewc-online", "si", "l2-init", "mc-dropout", "laplace-kronecker", "laplace-last", "swag", "lwf",
     "er", "der", "a-gem", "sgld", "vcl", "vcl-improved", "radial", "ucb", "ogn", "vadam", "vogn",
-    "von", "slang", "noisy-kfac",
+    "von", "slang", "noisy-kfac", "gvcl", "td-vcl", "ivon", "mesu", "fromp", "shrink-perturb",
+    "continual-backprop", "upgd",
 )  # fmt: skip
 ONLINE = ("oga", "oga-el", "sva", "svb", "ngvi")
 

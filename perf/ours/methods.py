@@ -1,4 +1,7 @@
-"""A training step of a method of the catalogue, with its own settings, on one network."""
+"""A training step of a method of the catalogue, with its own settings, on one network.
+
+It is of the second task, in which a method has a memory, a prior and a teacher.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,8 @@ def _observing(method: str, epochs: int) -> Callable[[], object]:
     inputs, labels = problems.rows_of(CASE)
     batch = Batch(inputs, labels, labels == labels)
     key = seeding.block(range(CASE.seeds), "perf")
-    return partial(learner.observe, learner.init(key), batch, key)
+    before, _ = learner.observe(learner.init(key), batch, key)
+    return partial(learner.observe, before, batch, key)
 
 
 def _pipeline(method: str) -> list[tuple[str, dict[str, Any]]]:
