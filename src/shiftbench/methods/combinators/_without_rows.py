@@ -12,6 +12,7 @@ from functools import wraps
 import numpy as np
 
 from shiftbench.core.interface import Batch, Info, Learner, State, mapped
+from shiftbench.methods.combinators._slots import where
 
 
 def unmoved(learner: Learner) -> Learner:
@@ -26,13 +27,8 @@ def unmoved(learner: Learner) -> Learner:
         has_rows = np.asarray(batch.mask.any(axis=1))
         if has_rows.all():
             return after, info
-        after = {name: _where(has_rows, after[name], array) for name, array in state.items()}
+        after = where(has_rows, after, state)
         finite = mapped(lambda a: np.nan_to_num(a, nan=0.0), info)
-        return after, {name: _where(has_rows, a, finite[name]) for name, a in info.items()}
+        return after, where(has_rows, info, finite)
 
     return replace(learner, observe=observe)
-
-
-def _where(condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Select arrays [S, ...] from a or b by a condition [S]."""
-    return np.where(condition.reshape(-1, *[1] * (np.ndim(a) - 1)), a, b)

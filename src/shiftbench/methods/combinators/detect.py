@@ -44,6 +44,7 @@ from shiftbench.core.interface import (
 from shiftbench.core.seeds import fold_each
 from shiftbench.methods.combinators import _broadening, _detect_rows
 from shiftbench.methods.combinators._detect_rows import decided
+from shiftbench.methods.combinators._slots import where
 from shiftbench.methods.detectors import adwin, ddm, focus, jumper, kswin, page_hinkley, signals
 from shiftbench.methods.detectors.detector import Detector, watch
 
@@ -147,7 +148,7 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
         if not fired.any():
             return base
         new = broaden(base) if broaden else learner.drift(home, seeds)
-        return {k: np.where(_like(fired, a), new[k], a) for k, a in base.items()}
+        return where(fired, new, base)
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         base, home = part(state, "base."), part(state, "home.")
@@ -180,8 +181,3 @@ def detector_of(settings: Settings) -> Detector:
     if settings.direction != "both":
         given["direction"] = settings.direction
     return BUILD[settings.detector](**given)
-
-
-def _like(fired: np.ndarray, array: np.ndarray) -> np.ndarray:
-    """Return a condition [S] with as many axes as an array."""
-    return fired.reshape(-1, *[1] * (array.ndim - 1))

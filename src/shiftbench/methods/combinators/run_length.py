@@ -53,6 +53,7 @@ from shiftbench.methods.combinators._run_length_rule import (
     log_weights,
     settled,
 )
+from shiftbench.methods.combinators._slots import take, where
 from shiftbench.methods.online import rows
 from shiftbench.methods.online.rows import RowLearner
 
@@ -180,10 +181,7 @@ def _observe_task(
         "run_length": state["run_length"] + 1,
         "model": state["model"],
     }
-    after = mapped(lambda a: a[np.arange(len(a))[:, None], kept], after)
+    after = mapped(lambda a: take(a, kept), after)
     after |= {"log_joint": joint, "map_log_joint": best}
-    seen = batch.mask.any(axis=1)
-    return {
-        name: np.where(seen.reshape(-1, *(1,) * (a.ndim - 1)), a, state[name][:, :keep])
-        for name, a in after.items()
-    }
+    seen = np.asarray(batch.mask.any(axis=1))
+    return where(seen, after, mapped(lambda a: a[:, :keep], state))

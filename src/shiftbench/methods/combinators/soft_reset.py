@@ -53,7 +53,7 @@ from shiftbench.core.interface import (
 )
 from shiftbench.methods.combinators import _factor_choice
 from shiftbench.methods.combinators._factor_choice import Choice, Rule
-from shiftbench.methods.combinators._slots import stack, take
+from shiftbench.methods.combinators._slots import stack, take, where
 
 FACTS = Facts(
     offers=("changes", "lineage", "alarm_statistic"),
@@ -112,20 +112,6 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
     rule = Rule(factors, settings.hazard, settings.threshold)
     choose = _factor_choice.best if on_grid else _factor_choice.by_probability
 
-    def init(seeds: np.ndarray) -> State:
-        base, size = learner.init(seeds), (len(seeds), 1)
-        if next(iter(base.values())).shape[1] != 1:
-            raise LearnerError(
-                "soft-reset: needs a learner of one hypothesis; set one model inside"
-            )
-        whole = np.zeros(size, np.int64)
-        return prefixed(base, "base.") | {
-            "eta": np.zeros(size),
-            "run_length": whole - 1,
-            "step": whole,
-            "ahead": np.zeros(size, bool),
-        }
-
     def drift(state: State, seeds: np.ndarray) -> State:
         base = learner.drift(part(state, "base."), seeds)
         return state | prefixed(base, "base.") | {"ahead": np.ones_like(state["ahead"])}
@@ -162,7 +148,21 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
         base, info = learner.begin(part(state, "base."), batch, seeds)
         return state | prefixed(base, "base."), info
 
-    return Learner(init, predict, observe, drift=drift, warm_up=warm_up)
+    return Learner(partial(_init, learner), predict, observe, drift=drift, warm_up=warm_up)
+
+
+def _init(learner: Learner, seeds: np.ndarray) -> State:
+    """Return the state before the first task; LearnerError for several hypotheses inside."""
+    base, size = learner.init(seeds), (len(seeds), 1)
+    if next(iter(base.values())).shape[1] != 1:
+        raise LearnerError("soft-reset: needs a learner of one hypothesis; set one model inside")
+    whole = np.zeros(size, np.int64)
+    return prefixed(base, "base.") | {
+        "eta": np.zeros(size),
+        "run_length": whole - 1,
+        "step": whole,
+        "ahead": np.zeros(size, bool),
+    }
 
 
 def _fit(learner: Learner, batch: Batch, seeds: np.ndarray, base: State) -> tuple[State, Info]:
@@ -235,15 +235,7 @@ def _kept(
     # A factor without a candidate; 1 where there is one, whose fit here is not used.
     factor = np.where(again, choice.factor, 1.0)[:, None]
     state, other = fit(_moved(learner, base, factor))
-    return _where(again, state, after), _where(again, other, info)
-
-
-def _where(chosen: np.ndarray, one: State, other: State) -> State:
-    """Return the arrays of `one` for the repetitions that are chosen [S], else of `other`."""
-    return {
-        name: np.where(chosen.reshape(-1, *[1] * (a.ndim - 1)), a, other[name])
-        for name, a in one.items()
-    }
+    return where(again, state, after), where(again, other, info)
 
 
 def _settled(
@@ -259,7 +251,7 @@ def _settled(
     changed = (choice.factor < settings.threshold) & seen
     run_length = np.where(changed, 0, state["run_length"][:, 0] + 1)[:, None]
     new = prefixed(after, "base.") | {"eta": eta, "run_length": run_length}
-    new = _where(seen, new, state)
+    new = where(seen, new, state)
     new |= {"step": state["step"] + 1, "ahead": np.zeros_like(state["ahead"])}
     nothing = np.zeros(run_length.shape, np.int64)
     own = {
