@@ -30,13 +30,13 @@ from annotated_types import Ge, Gt, Interval, Lt
 
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Info, Learner, Predictive, Problem, State
-from shiftbench.methods.models._model import Model, glorot, log_likelihood_of, point
+from shiftbench.methods.models._model import Model, glorot
 from shiftbench.methods.networks import sampling, unit_renewal, upgd
 from shiftbench.methods.networks.backend import graph, tf
 from shiftbench.methods.networks.optimisers import Adam, Descent, adam_step, begin
 from shiftbench.methods.networks.parameter_layout import mean_nll_gradient
 from shiftbench.methods.networks.random import fold_in, normals
-from shiftbench.methods.networks.training import Minibatch, descend, epochs, total
+from shiftbench.methods.networks.training import Minibatch, descend, epochs
 from shiftbench.methods.networks.unit_renewal import Renewal, Units
 from shiftbench.methods.networks.upgd import Upgd, Utilities
 
@@ -81,9 +81,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     """Build the learner for a model; TensorFlow traces one graph for each size of task."""
     fit = graph(partial(FITS[settings.renewal], settings, model))
 
-    @graph
-    def moments(mean: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
-        return sampling.moments(model, model.forward(point(mean), inputs[:, tf.newaxis]))
+    moments = graph(partial(sampling.point_moments, model))
 
     def init(seeds: np.ndarray) -> State:
         shape = (len(seeds), 1, model.size)
@@ -137,7 +135,7 @@ def _fit_by_adam(
         settings.batch_size,
         adam,
     )
-    return {"mean": end.x}, _log_likelihood(model, end.x, data), steps
+    return {"mean": end.x}, sampling.log_likelihood(model, end.x, data), steps
 
 
 def _fit_with_new_units(
@@ -169,7 +167,7 @@ def _fit_with_new_units(
         step, first, data, fold_in(seeds, STEPS), settings.epochs, settings.batch_size
     )
     after = {"mean": end.x} | units._asdict()
-    return after, _log_likelihood(model, end.x, data), steps
+    return after, sampling.log_likelihood(model, end.x, data), steps
 
 
 def _gradient_and_outputs(
@@ -211,12 +209,7 @@ def _fit_by_upgd(
         step, first, data, fold_in(seeds, STEPS), settings.epochs, settings.batch_size
     )
     after = {"mean": end.x, "utility": end.utility, "steps": end.steps}
-    return after, _log_likelihood(model, end.x, data), steps
-
-
-def _log_likelihood(model: Model, x: tf.Tensor, data: Batch) -> tf.Tensor:
-    """Return the log likelihood [S, H] of a task."""
-    return total(lambda rows: log_likelihood_of(model, point(x), *rows), data)
+    return after, sampling.log_likelihood(model, end.x, data), steps
 
 
 FITS = {

@@ -38,12 +38,12 @@ from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Info, Learner, Predictive, Problem, State
 from shiftbench.core.seeds import fold_each
 from shiftbench.methods import row_memory
-from shiftbench.methods.models._model import Model, glorot, log_likelihood_of, point
+from shiftbench.methods.models._model import Model, glorot, point
 from shiftbench.methods.networks import replay, sampling
 from shiftbench.methods.networks.backend import graph, tf
 from shiftbench.methods.networks.optimisers import begin
 from shiftbench.methods.networks.random import fold_in
-from shiftbench.methods.networks.training import Adam, descend, total
+from shiftbench.methods.networks.training import Adam, descend
 
 FACTS = Facts(
     takes={"image": "categorical", "classes": "categorical"},
@@ -96,9 +96,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     def outputs(mean: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
         return model.forward(point(mean), inputs[:, tf.newaxis])
 
-    @graph
-    def moments(mean: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
-        return sampling.moments(model, model.forward(point(mean), inputs[:, tf.newaxis]))
+    moments = graph(partial(sampling.point_moments, model))
 
     def init(seeds: np.ndarray) -> State:
         s = len(seeds)
@@ -154,7 +152,7 @@ def _fit(
         settings.batch_size,
         adam,
     )
-    log_lik = total(lambda rows: log_likelihood_of(model, point(end.x), *rows), data)
+    log_lik = sampling.log_likelihood(model, end.x, data)
     return end.x, log_lik, steps
 
 

@@ -45,13 +45,13 @@ from shiftbench.core.interface import (
     State,
 )
 from shiftbench.core.seeds import generator
-from shiftbench.methods.models._model import Model, glorot, log_likelihood_of, point
+from shiftbench.methods.models._model import Model, glorot, point
 from shiftbench.methods.networks import langevin, mean_field, sampling
 from shiftbench.methods.networks.backend import graph, summed, tf, traced
 from shiftbench.methods.networks.mean_field import MeanField
 from shiftbench.methods.networks.random import fold_in
 from shiftbench.methods.networks.task_schedule import head_of_each, heads_in
-from shiftbench.methods.networks.training import Data, total
+from shiftbench.methods.networks.training import Data
 from shiftbench.methods.posteriors import mean_field_gaussian
 
 FACTS = Facts(
@@ -185,9 +185,7 @@ def _sample(
 def _reweigh(model: Model, state: dict[str, tf.Tensor], data: Data) -> dict[str, tf.Tensor]:
     """Return state and Info after exact Bayes, with the weighted draws as the prior."""
     draws = state["draws"]
-    of_draw = traced(
-        lambda k: total(lambda rows: log_likelihood_of(model, point(draws[:, :, k]), *rows), data)
-    )
+    of_draw = traced(lambda k: sampling.log_likelihood(model, draws[:, :, k], data))
     log_lik = tf.map_fn(of_draw, tf.range(draws.shape[2]), fn_output_signature=tf.float32)
     joint = state["log_weights"] + tf.transpose(log_lik, [1, 2, 0])
     evidence = tf.reduce_logsumexp(joint, -1)

@@ -21,8 +21,8 @@ from shiftbench.core.interface import (
     Problem,
     State,
 )
-from shiftbench.methods.models._model import Model, glorot, log_likelihood_of, point
-from shiftbench.methods.networks import distillation, dropout, last_layer_laplace, swag
+from shiftbench.methods.models._model import Model, glorot
+from shiftbench.methods.networks import distillation, dropout, last_layer_laplace, sampling, swag
 from shiftbench.methods.networks.backend import graph, tf
 from shiftbench.methods.networks.fisher import mean_fisher
 from shiftbench.methods.networks.optimisers import no_steps
@@ -35,7 +35,6 @@ from shiftbench.methods.networks.training import (
     Penalty,
     adam_steps,
     epochs,
-    total,
 )
 from shiftbench.methods.posteriors import mean_field_gaussian
 
@@ -162,7 +161,7 @@ def _fit(
         posterior["anchor"] = anchor + share * (end.x - anchor)
     if settings.optimiser_state == "kept":
         posterior |= {"first": end.first, "second": end.second, "steps": end.steps[..., 0]}
-    log_lik = total(lambda rows: log_likelihood_of(model, point(estimate), *rows), data)
+    log_lik = sampling.log_likelihood(model, estimate, data)
     info = {"log_likelihood": log_lik, "steps": steps}
     if settings.prediction == "estimate":
         squares = tf.reduce_sum(precision * tf.square(end.x - anchor), -1) * (count / rows)[..., 0]

@@ -31,12 +31,12 @@ from shiftbench.core.interface import (
     Problem,
     State,
 )
-from shiftbench.methods.models._model import Model, glorot, log_likelihood_of, point
-from shiftbench.methods.networks import dropout, kronecker_factors
+from shiftbench.methods.models._model import Model, glorot
+from shiftbench.methods.networks import dropout, kronecker_factors, sampling
 from shiftbench.methods.networks.backend import graph, tf
 from shiftbench.methods.networks.optimisers import begin
 from shiftbench.methods.networks.random import fold_in
-from shiftbench.methods.networks.training import Adam, Gradient, Minibatch, descend, total
+from shiftbench.methods.networks.training import Adam, Gradient, Minibatch, descend
 from shiftbench.methods.posteriors import kronecker_gaussian
 from shiftbench.methods.posteriors.kronecker_gaussian import Precision
 
@@ -121,7 +121,7 @@ def _fit(
         adam,
     )
     posterior = _updated(settings, model, prior, end.x, data, fold_in(seeds, IMPORTANCE))
-    log_lik = total(lambda rows: log_likelihood_of(model, point(end.x), *rows), data)
+    log_lik = sampling.log_likelihood(model, end.x, data)
     volumes = [
         kronecker_gaussian.log_det(kronecker_gaussian.spectrum(one)) for one in (prior, posterior)
     ]

@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from shiftbench.methods.models._model import Layer, Linear, Model, log_likelihood_of, point
+from shiftbench.methods.models._model import Layer, Linear, Model, point
 from shiftbench.methods.networks import sampling
 from shiftbench.methods.networks.backend import repeat, tf
 from shiftbench.methods.networks.random import normals
@@ -57,7 +57,7 @@ def fitted(model: Model, estimate: tf.Tensor, data: Data, precision: float | Non
     With None, delta is the one with the largest marginal likelihood.
     """
     curvature = total(lambda rows: gauss_newton(model, estimate, rows), data)
-    log_lik = total(lambda rows: log_likelihood_of(model, point(estimate), *rows), data)
+    log_lik = sampling.log_likelihood(model, estimate, data)
     values, vectors = tf.linalg.eigh(tf.cast(curvature, tf.float64))
     values = tf.maximum(values, 0.0)
     weights = tf.cast(estimate[..., -size(model) :], tf.float64)

@@ -64,6 +64,11 @@ def average(function: Callable[[tf.Tensor], tf.Tensor], draws: int, seeds: tf.Te
     return summed(lambda i: function(fold_in(seeds, i)), draws) / draws
 
 
+def log_likelihood(model: Model, estimate: tf.Tensor, data: Data) -> tf.Tensor:
+    """Return log p(data) [S, H] under a point estimate [S, H, P], summed over the rows."""
+    return total(lambda rows: log_likelihood_of(model, point(estimate), *rows), data)
+
+
 def expected_log_likelihood(
     model: Model,
     draw: Draw,
@@ -154,6 +159,11 @@ def predictive_moments(
         return moments(model, model.forward(linear, inputs[:, tf.newaxis]))
 
     return average(of_draw, draws, seeds)
+
+
+def point_moments(model: Model, estimate: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
+    """Return `moments` of the outputs under a point estimate [S, H, P], for inputs [S, n, ...]."""
+    return moments(model, model.forward(point(estimate), inputs[:, tf.newaxis]))
 
 
 def predictive(
