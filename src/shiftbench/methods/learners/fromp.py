@@ -33,13 +33,13 @@ from shiftbench.core.facts import Facts
 from shiftbench.core.interface import Batch, Info, Learner, Predictive, Problem, State
 from shiftbench.core.seeds import fold_each
 from shiftbench.methods import row_memory
-from shiftbench.methods.models._model import Model, glorot, log_likelihood_of, point
+from shiftbench.methods.models._model import Model, glorot
 from shiftbench.methods.networks import functional_prior, parameter_layout, sampling
 from shiftbench.methods.networks.backend import graph, tf
 from shiftbench.methods.networks.fisher import mean_fisher
 from shiftbench.methods.networks.optimisers import begin
 from shiftbench.methods.networks.random import fold_in
-from shiftbench.methods.networks.training import Adam, Data, Gradient, Minibatch, descend, total
+from shiftbench.methods.networks.training import Adam, Data, Gradient, Minibatch, descend
 
 FACTS = Facts(
     takes={"image": "categorical", "classes": "categorical"},
@@ -80,9 +80,7 @@ def build(settings: Settings, problem: Problem, model: Model) -> Learner:
     capacity = settings.size * problem.n_tasks
     fit = graph(partial(_fit, settings, model, problem.n_tasks))
 
-    @graph
-    def moments(mean: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
-        return sampling.moments(model, model.forward(point(mean), inputs[:, tf.newaxis]))
+    moments = graph(partial(sampling.point_moments, model))
 
     def init(seeds: np.ndarray) -> State:
         zeros = np.zeros((len(seeds), 1, model.size), np.float32)
@@ -128,8 +126,10 @@ def memorable(
         rows = np.flatnonzero(filled)
         score = (probabilities * (1 - probabilities)).sum(axis=-1)[rows]
         rows = rows[np.argsort(-score, kind="stable")]
-        of_class = labels[rows]
-        place = [np.count_nonzero(of_class[:i] == own) for i, own in enumerate(of_class)]
+        of_class, place = labels[rows], np.empty(len(rows), int)
+        for label in np.unique(of_class):
+            same = np.flatnonzero(of_class == label)
+            place[same] = np.arange(len(same))
         chosen.append(rows[np.argsort(place, kind="stable")[:size]])
     return chosen
 
@@ -159,7 +159,7 @@ def _fit(
     fold = fold_in(seeds, FISHER)
     added = mean_fisher(model, end.x, data, "expected", False, rows, size, fold)
     count = tf.reduce_sum(tf.cast(data[2], tf.float32), axis=1)[:, tf.newaxis, tf.newaxis]
-    log_lik = total(lambda rows: log_likelihood_of(model, point(end.x), *rows), data)
+    log_lik = sampling.log_likelihood(model, end.x, data)
     return end.x, fisher + count * added, log_lik, steps
 
 
