@@ -146,18 +146,14 @@ def _add_results(verbs: argparse._SubParsersAction) -> None:
     packing = _add(verbs, "crate", user.crate)
     packing.add_argument("results", type=Path, nargs="?", default=DEFAULT_RESULTS)
     packing.add_argument("--to", type=Path, required=True, help="folder, new or an earlier crate")
-    packing.add_argument(
-        "--config", type=Path, help="file, if not config/NAME.yaml of results/NAME"
-    )
+    _add_config(packing)
     publishing = _add(verbs, "publish", user.publish)
     publishing.add_argument("results", type=Path, nargs="?", default=DEFAULT_RESULTS)
     publishing.add_argument(
         "--to", help="folder, if not results/published/CONFIG; s3://BUCKET/PREFIX; or zenodo:"
     )
     publishing.add_argument("--dry-run", action="store_true", help="only tell what would be done")
-    publishing.add_argument(
-        "--config", type=Path, help="file, if not config/NAME.yaml of results/NAME"
-    )
+    _add_config(publishing)
     showing = _add(verbs, "site", user.site)
     showing.add_argument(
         "results",
@@ -195,6 +191,11 @@ def _add_results(verbs: argparse._SubParsersAction) -> None:
     verifying.add_argument("--revision", help="the reference as committed in a git revision")
     _add_sample(verifying, 3, "runs of a crate to compute again")
     verifying.add_argument("--table", action="store_true", help="show all that is not identical")
+
+
+def _add_config(parser: argparse.ArgumentParser) -> None:
+    text = "file, if not config/NAME.yaml of results/NAME"
+    parser.add_argument("--config", type=Path, help=text)
 
 
 def _add_sample(parser: argparse.ArgumentParser, number: int, said: str) -> None:
@@ -235,7 +236,7 @@ def _add(
 
 
 def _file(text: str) -> Path:
-    """Return the path of a file. UserError if there is none."""
+    """Return the path of a file. UserError if it does not exist."""
     if not Path(text).is_file():
         raise UserError(f"{text}: cannot be read, for there is no such file; check its path")
     return Path(text)

@@ -34,10 +34,10 @@ def incomplete(config: Config, results: Path) -> dict[str, str]:
     makes, and for those without a checksum.
     """
     planned = by_part(config, results)
-    there = {part: set(result_files.of_study(results, part)) for part in _parts(results, planned)}
-    _refuse_foreign(results, planned, there)
-    _refuse_unprotected(results, there)
-    lacking = {part: sorted(planned[part] - names) for part, names in there.items() if names}
+    there = {part: result_files.of_study(results, part) for part in _parts(results, planned)}
+    _refuse_foreign(planned, there)
+    _refuse_unprotected([path for files in there.values() for path in files.values()])
+    lacking = {part: sorted(planned[part] - {*files}) for part, files in there.items() if files}
     return {part: names[0] for part, names in lacking.items() if names}
 
 
@@ -47,14 +47,13 @@ def _parts(results: Path, planned: dict[str, set[str]]) -> list[str]:
     return [*dict.fromkeys([*planned, *folders, OVERVIEW])]
 
 
-def _refuse_foreign(
-    results: Path, planned: dict[str, set[str]], there: dict[str, set[str]]
-) -> None:
+def _refuse_foreign(planned: dict[str, set[str]], there: dict[str, dict[str, Path]]) -> None:
     """Raise UserError for files that no job of the config makes."""
     foreign = [
-        str(result_files.study_folder(results, part) / name)
-        for part, names in there.items()
-        for name in sorted(names - planned.get(part, set()))
+        str(path)
+        for part, files in there.items()
+        for name, path in files.items()
+        if name not in planned.get(part, set())
     ]
     if foreign:
         raise UserError(
@@ -63,14 +62,9 @@ def _refuse_foreign(
         )
 
 
-def _refuse_unprotected(results: Path, there: dict[str, set[str]]) -> None:
+def _refuse_unprotected(paths: list[Path]) -> None:
     """Raise UserError for files without the checksum that the workflow writes beside each."""
-    bare = [
-        str(path)
-        for part in there
-        for path in result_files.of_study(results, part).values()
-        if not checksum.is_there(path)
-    ]
+    bare = [str(path) for path in paths if not checksum.is_there(path)]
     if bare and not os.environ.get(checksum.OFF):
         raise UserError(
             f"{', '.join(bare)}: without the checksum file that the workflow writes beside it, so"

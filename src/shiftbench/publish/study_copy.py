@@ -54,7 +54,7 @@ def publish(
             f"{', '.join(broken)}: changed or gone since the workflow made it; delete what is left"
             " and start the workflow again. Nothing was published."
         )
-    new = [name for name in names if not _is_published(results, target, name)]
+    new = [name for name in names if not _is_unchanged(results, target, name)]
     code = commit()  # before anything is written, because git tracks published files
     for name in [] if dry_run else new:
         _publish_study(results, target, name, code)
@@ -90,7 +90,7 @@ def target_of(results: Path, to: str | None) -> Path:
     return target
 
 
-def _is_published(results: Path, target: Path, study: str) -> bool:
+def _is_unchanged(results: Path, target: Path, study: str) -> bool:
     """Return whether the target has the same files of a study, with checksums and provenance."""
     place = result_files.study_folder(target, study)
     if not all((place / name).exists() for name in (result_files.CHECKSUMS, PROVENANCE)):
