@@ -45,7 +45,7 @@ PREDICTED: dict[str, tuple[type, ...]] = {
 }
 """Predictions that fit each kind of problem."""
 TOLERANCE = 1e-3
-"""How far weights or probabilities may be from a sum of one."""
+"""Largest distance of a sum of weights or of probabilities from one."""
 
 
 def checked(learner: Learner, problem: Problem, component: str) -> Learner:

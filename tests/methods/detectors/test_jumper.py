@@ -52,7 +52,7 @@ def test_finds_the_change_and_ranks_among_the_newest_alone():
 
 
 def test_false_alarms_are_rarer_than_the_threshold_says():
-    """By Ville's inequality, capital above c has probability 1 / c at most; a CUSUM starts anew."""
+    """By Ville's inequality, capital above c has probability 1 / c at most; CUSUM starts again."""
     rng = np.random.default_rng(4)
     first = [watched(jumper.build(math.log(20)), rng.normal(size=300), s).alarms for s in range(40)]
     assert np.mean([bool(alarms) for alarms in first]) < 0.5

@@ -31,7 +31,7 @@ class Signal(NamedTuple):
 
 
 def watched(of: Detector, values: np.ndarray, seed: int = 0) -> Signal:
-    """What a detector gives on values [n], which starts again after each alarm."""
+    """Return the alarms of a detector on values [n]; it starts again after each alarm."""
     state, alarms, statistic = of.init(seeds.block([seed], "watched")), [], np.zeros(len(values))
     done = 0
     while done < len(values):

@@ -181,7 +181,7 @@ def test_run_lengths_and_a_beam_over_it_find_the_change():
 
 def test_what_a_row_cannot_have_is_refused_with_its_place():
     learner, (x, y) = built(), filtered.classes()
-    with pytest.raises(LearnerError, match="label 2 of row 3 of repetition 0 is none of the 2"):
+    with pytest.raises(LearnerError, match="label 2 of row 3 of repetition 0 is not one of the 2"):
         learner.observe(learner.init(KEY), filtered.rows(x[:4], np.array([0, 1, 1, 2])), KEY)
     x[2, 1] = np.nan
     with pytest.raises(LearnerError, match="feature 1 of row 2 of repetition 0 is nan"):

@@ -74,7 +74,7 @@ def _confidence(difference, q, variance):
 
 @njit(cache=True, error_model="numpy", forceinline=True)
 def _most_telling(sums, sizes, width, total, variance, both):
-    """Return the largest d of all cuts, or 0 if there are none."""
+    """Return the largest d of all cuts, or 0 without cuts."""
     n0, sum0, most = 0.0, 0.0, 0.0
     for level in range(LEVELS - 1, -1, -1):
         for j in range(int(sizes[level])):

@@ -108,7 +108,7 @@ def _checked_rows(batch: Batch, classes: int, bias: bool) -> tuple[np.ndarray, n
     if wrong.any():
         s, n = np.argwhere(wrong)[0]
         raise LearnerError(
-            f"online-logistic: label {y[s, n]} of row {n} of repetition {s} is none of the"
+            f"online-logistic: label {y[s, n]} of row {n} of repetition {s} is not one of the"
             f" {classes} classes, which count from 0"
         )
     return x, y[..., None].astype(float)
