@@ -10,7 +10,16 @@ import pytest
 from scipy import stats
 
 from shiftbench.core import seeds
-from shiftbench.methods.detectors import adwin, ddm, detector, draws, focus, kswin, page_hinkley
+from shiftbench.methods.detectors import (
+    adwin,
+    ddm,
+    detector,
+    draws,
+    focus,
+    jumper,
+    kswin,
+    page_hinkley,
+)
 from tests.methods.detectors.watched import ERRORS, VALUES, watched
 
 
@@ -46,6 +55,14 @@ def test_a_fall_is_a_change_only_if_both_directions_are(of):
     assert watched(of(direction="up"), rises).alarms == watched(of(), rises).alarms != []
     assert watched(of(direction="up"), falls).alarms == []
     assert watched(of(), falls).alarms == watched(of(), rises).alarms
+
+
+@pytest.mark.parametrize(
+    "build", [adwin.build, ddm.build, focus.build, jumper.build, kswin.build, page_hinkley.build]
+)
+def test_the_start_is_finite(build):
+    """The harness fails a run whose state is not, also one that has seen nothing but a warm-up."""
+    assert all(np.isfinite(array).all() for array in build().start.values())
 
 
 def test_ddm_warns_where_river_does():
