@@ -205,7 +205,7 @@ def _value(published: PublishedResults, row: Evidence) -> Answer:
     ]
     if len(means) == 1:
         return _interval(means[0], row)
-    return Answer(_number(float(np.nanmean([each.mean for each in means])), row))
+    return Answer(number(float(np.nanmean([each.mean for each in means])), row))
 
 
 def _best(published: PublishedResults, row: Evidence) -> Answer:
@@ -279,7 +279,7 @@ def _paper(published: PublishedResults, row: Evidence) -> Answer:
     rows = rows[[fnmatch(name, row.streams) for name in rows["stream"]]]
     if len(rows) != 1 or rows["published"].isna().any():
         raise Disagreement(f"no paper's number is published for {row.paper} in {row.study}")
-    return Answer(_number(float(rows["published"].iloc[0]), row))
+    return Answer(number(float(rows["published"].iloc[0]), row))
 
 
 def _claim(published: PublishedResults, row: Evidence) -> Answer:
@@ -294,7 +294,7 @@ def _claim(published: PublishedResults, row: Evidence) -> Answer:
         raise Disagreement(f"the claim {row.claim} is {judged['verdict']}, not {row.verdict}")
     of_metric = row.model_copy(update={"metric": judged["metric"]})
     ends = ("ours", "low", "high")
-    return Answer(*(_number(float(judged[key] or "nan"), of_metric) for key in ends))
+    return Answer(*(number(float(judged[key] or "nan"), of_metric) for key in ends))
 
 
 def _trials(published: PublishedResults, row: Evidence) -> Answer:
@@ -345,7 +345,7 @@ def _scores_of(scores: Scores, name: str, row: Evidence) -> np.ndarray:
 
 
 def _interval(of: Interval, row: Evidence) -> Answer:
-    return Answer(*(_number(value, row) for value in (of.mean, of.low, of.high)))
+    return Answer(*(number(value, row) for value in (of.mean, of.low, of.high)))
 
 
 def _range(differences: list[Interval], row: Evidence) -> Answer:
@@ -353,11 +353,11 @@ def _range(differences: list[Interval], row: Evidence) -> Answer:
     if len(differences) == 1:
         return _interval(differences[0], row)
     means = [difference.mean for difference in differences]
-    least, most = _number(min(means), row), _number(max(means), row)
+    least, most = number(min(means), row), number(max(means), row)
     return Answer(f"{least} to {most}", least=least, most=most)
 
 
-def _number(value: float, row: Evidence) -> str:
+def number(value: float, row: Evidence) -> str:
     """Return fractions in percent with one decimal, other numbers with three digits."""
     of_fraction = components.metric(row.metric).unit == "fraction"
     if row.decimals is not None:

@@ -19,7 +19,7 @@ from shiftbench.config import bibliography
 from shiftbench.core import atomic_files
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.scoring import verdicts
-from shiftbench.publish.derived import evidence, findings
+from shiftbench.publish.derived import evidence, findings, which_method
 from shiftbench.publish.derived.evidence import PublishedResults, Unpublished
 
 FIVE = (
@@ -165,14 +165,22 @@ def configs(root: Path, published: PublishedResults) -> str:
     return _table(["config", "studies", "runs", "processor time, measured"], lines)
 
 
+def situations(root: Path, published: PublishedResults) -> str:
+    """Return the table of the methods that lead in each situation."""
+    found = which_method.lines(root, published)
+    return _table(which_method.HEAD, [list(line) for line in found], numbers=False)
+
+
 TABLES: Mapping[str, Callable[[Path, PublishedResults], str]] = {
     "papers": papers,
     "five-papers": five_papers,
     "configs": configs,
+    "which-method": situations,
 }
 """Function that writes a table of a page, by name."""
 
 
-def _table(head: list[str], lines: list[list[str]]) -> str:
-    rows = [head, ["---", *["---:"] * (len(head) - 1)], *lines]
+def _table(head: list[str], lines: list[list[str]], numbers: bool = True) -> str:
+    """Return a table of Markdown; numbers: all columns but the first are aligned as numbers."""
+    rows = [head, ["---", *["---:" if numbers else "---"] * (len(head) - 1)], *lines]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)

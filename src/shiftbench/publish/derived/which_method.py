@@ -1,0 +1,140 @@
+"""The table of docs/which-method.md: the method that leads in each situation, and what it needs.
+
+A line is a situation of docs/situations.yaml, with the study whose scores decide. Methods that
+keep rows of earlier tasks are ranked apart from those that keep none, because a memory is a cost
+that the reader decides on. Over several streams, the score of a seed is the mean over the streams.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import yaml
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from shiftbench.config import components, config_file, method_needs
+from shiftbench.config.compatibility_words import listed
+from shiftbench.config.schema import Study
+from shiftbench.core.errors import UserError
+from shiftbench.evaluation.scoring import ranking, statistics
+from shiftbench.publish.derived import evidence
+from shiftbench.publish.derived.evidence import Evidence, PublishedResults, Scores
+
+HEAD = [
+    "situation",
+    "score",
+    "rows kept",
+    "best",
+    "not significantly worse",
+    "ahead of",
+    "needs",
+    "seeds",
+]
+MEMORY = "a memory of "
+"""Beginning of the need of a memory, as `method_needs` writes it."""
+NAMED = 3
+"""The most methods that are as good as the best and named; more are counted."""
+
+
+class Situation(BaseModel):
+    """A situation and the published scores that say what leads in it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    situation: str
+    study: str
+    stream: str = "*"
+    metric: str
+
+
+class Line(NamedTuple):
+    """A line of the table, as text; the columns are those of HEAD."""
+
+    situation: str
+    score: str
+    kept: str
+    best: str
+    tied: str
+    lead: str
+    needs: str
+    seeds: str
+
+
+def lines(root: Path, published: PublishedResults) -> list[Line]:
+    """Return the lines of the table of a checkout. Raises UserError for a file of another form."""
+    path = root / "docs" / "situations.yaml"
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        situations = TypeAdapter(list[Situation]).validate_python(content)
+    except (ValidationError, yaml.YAMLError) as error:
+        raise UserError(f"{path}: {error}") from None
+    return [line for one in situations for line in _of(one, root, published)]
+
+
+def _of(situation: Situation, root: Path, published: PublishedResults) -> list[Line]:
+    """Return a line for methods that keep no rows, and one for those that do, if any."""
+    config, _, name = situation.study.partition("/")
+    study = _config(root / "config" / f"{config}.yaml").studies[name]
+    row = Evidence(study=situation.study, metric=situation.metric, streams=situation.stream)
+    scores = _mean_over_streams(list(published.by_stream(row).values()))
+    needs = {
+        name: method_needs.of([{part: settings} for part, settings in method.pipeline])
+        for name, method in study.methods.items()
+        if name in scores and not method.bound
+    }
+    keeps = {name: any(need.startswith(MEMORY) for need in needs[name]) for name in needs}
+    groups = [[name for name in keeps if keeps[name] == kind] for kind in (False, True)]
+    return [
+        _line(row, situation.situation, study, {name: scores[name] for name in group}, needs)
+        for group in groups
+        if group
+    ]
+
+
+def _line(
+    row: Evidence, situation: str, study: Study, scores: Scores, needs: dict[str, list[str]]
+) -> Line:
+    """Return the line of the methods that have scores, ranked."""
+    found = ranking.rank(situation, scores, row.metric)
+    best = found.leader
+    assert best is not None
+    label = {method: study.methods[method].label or method for method in scores}
+    behind = next((method for method, lead in found.leads.items() if lead.resolved), None)
+    lead = ""
+    if behind:
+        difference = found.leads[behind].over.difference
+        lead = f"{label[behind]}: by {evidence.number(difference.mean, row)}"
+    tied = [label[method] for method in found.tied]
+    value = statistics.interval(scores[best], statistics.bounds(row.metric))
+    kept = [need.removeprefix(MEMORY) for need in needs[best] if need.startswith(MEMORY)]
+    others = [need for need in needs[best] if not need.startswith(MEMORY)]
+    return Line(
+        situation,
+        f"{row.metric} {'↑' if ranking.higher_is_better(row.metric) else '↓'}",
+        kept[0] if kept else "none",
+        f"{label[best]}: {evidence.number(value.mean, row)}{_unit(row.metric)}",
+        listed(tied) if 0 < len(tied) <= NAMED else f"{len(tied)} others" if tied else "",
+        lead,
+        "; ".join(others),
+        f"{value.n}{'' if study.tuning else ', not tuned'}",
+    )
+
+
+def _unit(metric: str) -> str:
+    """Return the unit of a number of this metric as it is shown."""
+    unit = components.metric(metric).unit
+    return " %" if unit == "fraction" else "" if unit == "1" else f" {unit}"
+
+
+def _mean_over_streams(by_stream: list[Scores]) -> Scores:
+    """Return the mean over streams [seed] of each method that has scores on all of them."""
+    shared = [name for name in by_stream[0] if all(name in scores for scores in by_stream)]
+    return {name: np.mean([scores[name] for scores in by_stream], axis=0) for name in shared}
+
+
+@cache
+def _config(path: Path) -> config_file.Config:
+    return config_file.load(path)

@@ -1,0 +1,80 @@
+"""The table of situations says what leads by the published scores, with a memory and without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from shiftbench.core.errors import UserError
+from shiftbench.publish.derived import which_method
+from shiftbench.publish.derived.evidence import PublishedResults
+
+CONFIG = """
+studies:
+  one:
+    title: Four methods
+    streams: {digits: {family: permuted-images, dataset: digits, tasks: 2}}
+    model: {mlp: {hidden: [5]}}
+    metrics: [accuracy, acc]
+    artefacts: [score-table]
+    seeds: 4
+    methods:
+      - finetune
+      - ewc-online
+      - er: {rehearsal.size: 7}
+      - joint
+"""
+SITUATION = "- {situation: New permutations, study: mine/one, metric: acc}\n"
+SCORES = {
+    "finetune": [0.5, 0.6, 0.5, 0.6],
+    "ewc-online": [0.7, 0.8, 0.7, 0.9],
+    "er": [0.81, 0.82, 0.83, 0.84],
+    "joint": [0.9, 0.9, 0.9, 0.9],
+}
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """Return a checkout with one study of two methods without a memory, one with, and a bound."""
+    for folder in ("config", "docs", "published/mine/studies/one"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "config/mine.yaml").write_text(CONFIG)
+    rows = [
+        {"study": "one", "stream": "digits", "learner": method, "method": method,
+         "metric": "acc", "seed": seed, "status": "ok", "score": score}
+        for method, scores in SCORES.items()
+        for seed, score in enumerate(scores)
+    ]  # fmt: skip
+    pd.DataFrame(rows).to_csv(tmp_path / "published/mine/studies/one/scores.csv", index=False)
+    return tmp_path
+
+
+def lines(checkout: Path, situations: str = SITUATION) -> list[which_method.Line]:
+    (checkout / "docs/situations.yaml").write_text(situations)
+    return which_method.lines(checkout, PublishedResults(checkout / "published"))
+
+
+def test_methods_with_a_memory_have_a_line_of_their_own_and_bounds_none(checkout):
+    without, with_memory = lines(checkout)
+    assert (without.score, without.kept) == ("acc ↑", "none")
+    assert without.best == "EWC online: 77.5 %"
+    assert without.lead == "Fine-tuning: by 22.5"
+    assert with_memory.kept == "7 rows of each task"
+    assert with_memory.best == "ER: 82.5 %"
+    assert (with_memory.tied, with_memory.lead, with_memory.seeds) == ("", "", "4, not tuned")
+
+
+def test_methods_that_seeds_do_not_separate_are_named(checkout):
+    path = checkout / "published/mine/studies/one/scores.csv"
+    rows = pd.read_csv(path)
+    rows.loc[rows["learner"] == "finetune", "score"] = [0.9, 0.6, 0.9, 0.6]
+    rows.to_csv(path, index=False)
+    without, _ = lines(checkout)
+    assert (without.best, without.tied, without.lead) == ("EWC online: 77.5 %", "Fine-tuning", "")
+
+
+def test_a_line_of_another_form_is_refused(checkout):
+    with pytest.raises(UserError, match=r"(?s)situations\.yaml: .*metric"):
+        lines(checkout, "- {situation: New permutations, study: mine/one}\n")
