@@ -20,7 +20,7 @@ FROM := $(if $(wildcard wheelhouse),--no-index --find-links wheelhouse)
 RESULTS := "results/$$(basename "$${CONFIG%.*}")"
 PYTHON_FILES := src tests perf
 
-.PHONY: help setup check run report cluster test test-long test-peers test-cluster lint format derived lock wheelhouse peers perf-peers perf clean
+.PHONY: help setup check run report cluster test test-long test-peers test-cluster lint format derived lock wheelhouse peers perf-peers perf perf-costs clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -90,7 +90,7 @@ wheelhouse: $(STAMP) ## Download all packages, to install them where there is no
 	@cat $(LOCKS) > wheelhouse.new/lock
 	@rm -rf wheelhouse
 	@mv wheelhouse.new wheelhouse
-	@echo "wheelhouse: beside the Makefile of a copy of this folder, \`make\` installs from it"
+	@echo "wheelhouse: beside the Makefile of a copy of this folder, make installs from it"
 
 peers: $(PEERS) ## Install packages that judge what we publish into .venv-peers
 
@@ -98,6 +98,9 @@ perf-peers: $(PERF) ## Install packages that we compare our speed with into .ven
 
 perf: $(PERF) ## Print the table of our speed beside that of others
 	@$(BIN)/python -m perf $(ARGS)
+
+perf-costs: $(STAMP) ## Measure what a step or a row of each method costs
+	@$(BIN)/python -m perf.costs $(ARGS)
 
 clean: ## Remove .venv and caches, compiled code of all checkouts too; data and results stay
 	rm -rf .venv .venv-peers .venv-perf .pytest_cache .mypy_cache .ruff_cache .snakemake

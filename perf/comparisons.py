@@ -10,12 +10,6 @@ from perf.driver import Comparison, Side
 NETWORKS, ROWS = "perf.ours.networks", "perf.ours.rows"
 TORCH, JAX, OTHERS = "perf.peers.torch_networks", "perf.peers.jax_networks", "perf.peers.rows"
 NATIVE = {"SHIFTBENCH_INSTRUCTIONS": "native"}
-BESIDE_ADAM = (
-    "ewc-online", "si", "l2-init", "mc-dropout", "laplace-kronecker", "laplace-last", "swag", "lwf",
-    "er", "der", "a-gem", "sgld", "vcl", "vcl-improved", "radial", "ucb", "ogn", "vadam", "vogn",
-    "von", "slang", "noisy-kfac", "gvcl", "td-vcl", "ivon", "mesu", "fromp", "shrink-perturb",
-    "continual-backprop", "upgd",
-)  # fmt: skip
 ONLINE = ("oga", "oga-el", "sva", "svb", "ngvi")
 
 
@@ -116,19 +110,6 @@ def _networks() -> list[Comparison]:
     ]  # fmt: skip
 
 
-def _methods() -> list[Comparison]:
-    """Each method of a network, with its own settings, beside the same network under Adam alone."""
-    steps = "perf.ours.methods:steps"
-    adam = Side("ours, Adam alone", steps, {"method": "finetune", "epochs": (1, 11)})
-    return [
-        Comparison(
-            "methods", f"{method}, 784-100-100-10, 256 rows", "step",
-            _ours(steps, method=method, epochs=(1, 3)), (adam,), tiny={"epochs": (1, 2)},
-        )
-        for method in BESIDE_ADAM
-    ]  # fmt: skip
-
-
 def _run_lengths() -> list[Comparison]:
     found = []
     for keep in (50, 200):
@@ -211,5 +192,5 @@ def _jobs() -> list[Comparison]:
     ]  # fmt: skip
 
 
-ALL = [*_networks(), *_methods(), *_run_lengths(), *_regressions(), *_online(), *_words(), *_jobs()]
+ALL = [*_networks(), *_run_lengths(), *_regressions(), *_online(), *_words(), *_jobs()]
 GROUPS = list(dict.fromkeys(comparison.group for comparison in ALL))

@@ -1,60 +1,129 @@
-"""A training step of a method of the catalogue, with its own settings, on one network.
+"""Work of a method of the library, with its own settings: a training step, or rows one by one.
 
-It is of the second task, in which a method has a memory, a prior and a teacher.
+A step is of the second task, in which a method has a memory, a prior and a teacher.
 """
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
-from functools import partial
-from pathlib import Path
+from functools import cache, partial
 from typing import Any
 
+import numpy as np
+
 from perf import problems
+from perf.problems import Case
 from perf.work import Work
-from shiftbench.config import components, config_file
+from shiftbench.config import components
+from shiftbench.config.library import OURS, Library
+from shiftbench.config.schema import by_kind, one_component
 from shiftbench.core import seeds as seeding
-from shiftbench.core.interface import Batch, Problem
+from shiftbench.core.interface import Batch, Learner, Problem, State
 from shiftbench.evaluation.running.pipeline import assemble
 
-CASE = problems.WIDE
-CONFIG = """\
-studies:
-  steps:
-    title: Steps
-    streams: {{digits: {{family: permuted-images, dataset: digits}}}}
-    seeds: 1
-    metrics: [accuracy]
-    artefacts: [score-table]
-    model: {{mlp: {{hidden: [100, 100]}}}}
-    methods: [{method}]
-"""
+SCALE = 0.1
+"""Of inputs in [0, 1), with which filters that see random labels once would diverge."""
+BLOCK = 500
+"""Rows of a call, where a method takes blocks of rows."""
 
 
-def steps(method: str, epochs: tuple[int, int]) -> Work:
-    """Steps of some epochs less those of a few, so the end of a task does not count."""
-    few, many = (_observing(method, number) for number in epochs)
-    return Work(many, (epochs[1] - epochs[0]) * -(-CASE.rows // CASE.batch), few)
+@cache
+def library() -> Library:
+    """Our methods."""
+    return Library(OURS)
 
 
-def _observing(method: str, epochs: int) -> Callable[[], object]:
-    problem = Problem("classification", CASE.inputs, 10, CASE.rows, 2)
-    *outer, (name, settings) = _pipeline(method)
+def pipeline(method: str) -> list[tuple[str, dict[str, Any]]]:
+    """The components of a method with their settings, outermost first; empty without a pipeline."""
+    found = library().methods[method].data.get("pipeline") or []
+    return [one_component(item) for _, item in by_kind(found)]
+
+
+def takes(method: str) -> tuple[bool, frozenset[str]]:
+    """Whether its learner trains the study's network, and the kinds of problem that it takes."""
+    facts = components.facts("learners", pipeline(method)[-1][0])
+    return facts.model is True, frozenset(facts.possible("takes"))
+
+
+def steps(method: str, epochs: tuple[int, int], case: Case = problems.WIDE) -> Work:
+    """Steps of some epochs less those of a few, so the end of a task does not count.
+
+    A learner that sees each row once has no epochs: a whole task counts.
+    """
+    fields = components.fields("learners", pipeline(method)[-1][0])
+    steps = -(-case.rows // case.batch)
+    if "epochs" not in fields:
+        return Work(_observing(method, {}, case), steps)
+    few, many = (
+        _observing(method, {"epochs": one, "batch_size": case.batch}, case) for one in epochs
+    )
+    return Work(many, (epochs[1] - epochs[0]) * steps, few)
+
+
+def _observing(method: str, length: dict[str, int], case: Case) -> Callable[[], object]:
+    *outer, (name, settings) = pipeline(method)
+    heads = 2 if "heads" in components.facts("learners", name).possible("requires") else 1
+    problem = Problem("classification", case.inputs, 10 * heads, case.rows, 2, heads)
     fields = components.fields("learners", name)
-    length = {"epochs": epochs, "batch_size": CASE.batch}
     trained = (name, settings | {key: length[key] for key in length if key in fields})
-    model = ("mlp", {"hidden": list(CASE.hidden or ())})
+    model = ("mlp", {"hidden": list(case.hidden or ())})
     learner = assemble([*outer, trained], model, problem)
-    inputs, labels = problems.rows_of(CASE)
-    batch = Batch(inputs, labels, labels == labels)
-    key = seeding.block(range(CASE.seeds), "perf")
-    before, _ = learner.observe(learner.init(key), batch, key)
-    return partial(learner.observe, before, batch, key)
+    inputs, labels = problems.rows_of(case)
+    inputs *= SCALE
+    key = seeding.block(range(case.seeds), "perf")
+    state = learner.init(key)
+    for task in range(2):
+        of_head = np.full((*labels.shape, 1), task, np.float32)
+        rows = np.concatenate([inputs, of_head], axis=-1) if heads > 1 else inputs
+        batch = Batch(rows, labels + 10 * task * (heads > 1), labels == labels)
+        if task == 0:
+            state, _ = learner.observe(state, batch, key)
+    return partial(learner.observe, state, batch, key)
 
 
-def _pipeline(method: str) -> list[tuple[str, dict[str, Any]]]:
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "steps.yaml")
-        file.write_text(CONFIG.format(method=method))
-        return config_file.load(file).studies["steps"].pipelines[method]
+def rows(method: str, number: int) -> Work:
+    """Rows that are tasks: time update, prediction and update of each, in blocks where it can."""
+    problem, batch = _of_rows(takes(method)[1], number)
+    learner = assemble(pipeline(method), None, problem)
+    run = _in_blocks if learner.block else _one_by_one
+    return Work(partial(run, learner, batch, seeding.block(range(1), "perf")), number)
+
+
+def _of_rows(kinds: frozenset[str], number: int) -> tuple[Problem, Batch]:
+    """Values of a series, else two classes, else one real target of features or of a design."""
+    seen = np.ones((1, number), bool)
+    if "value" in kinds:
+        values = _scaled(problems.level_changes(number))
+        problem = Problem("regression", (0,), 1, 1, number)
+        return problem, Batch(np.zeros((1, number, 0)), values.reshape(1, -1, 1), seen)
+    if "two-classes" in kinds:
+        inputs, labels = problems.classes(number)
+        problem = Problem("classification", inputs.shape[1:], 2, 1, number)
+        return problem, Batch(inputs[np.newaxis], labels[np.newaxis], seen)
+    inputs, targets = problems.regression(number)
+    if "number" in kinds:
+        problem = Problem("regression", inputs.shape[1:], 1, 1, number)
+        return problem, Batch(inputs[np.newaxis], targets.reshape(1, -1, 1), seen)
+    raise ValueError(f"no rows for a learner that takes {', '.join(sorted(kinds))}")
+
+
+def _scaled(values: np.ndarray) -> np.ndarray:
+    return (values - values.mean()) / values.std()
+
+
+def _in_blocks(learner: Learner, batch: Batch, key: np.ndarray) -> State:
+    state = learner.init(key)
+    for first in range(0, batch.mask.shape[1], BLOCK):
+        part = Batch(*(array[:, first : first + BLOCK] for array in batch))
+        state, *_ = learner.block(state, part, True)
+    return state
+
+
+def _one_by_one(learner: Learner, batch: Batch, key: np.ndarray) -> State:
+    state = learner.init(key)
+    for i in range(batch.mask.shape[1]):
+        row = Batch(*(array[:, i : i + 1] for array in batch))
+        state = learner.drift(state, key)
+        learner.predict(state, row.inputs, key)
+        state, _ = learner.observe(state, row, key)
+    return state

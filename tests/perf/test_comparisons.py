@@ -28,7 +28,6 @@ def tiny(comparison: Comparison) -> work.Work:
 
 LIGHT = [one for one in ALL if one.group in ("rows", "online", "words")]
 STEPS = [one for one in ALL if one.group == "steps"]
-METHODS = [one for one in ALL if one.group == "methods"]
 
 
 @pytest.mark.parametrize("comparison", LIGHT, ids=names(LIGHT))
@@ -46,7 +45,7 @@ def test_steps_run(comparison: Comparison) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("comparison", STEPS + METHODS, ids=names(STEPS + METHODS))
+@pytest.mark.parametrize("comparison", STEPS, ids=names(STEPS))
 def test_all_steps_run_and_show(comparison: Comparison) -> None:
     made = tiny(comparison)
     work.a_unit(made, waits=False)
