@@ -9,9 +9,17 @@ from pathlib import Path
 import pytest
 
 from shiftbench.cli import main
-from shiftbench.config import bibliography, catalogue, components, config_file, method_needs
+from shiftbench.config import (
+    bibliography,
+    catalogue,
+    components,
+    config_file,
+    method_costs,
+    method_needs,
+)
 from shiftbench.config.composition import Composition
 from shiftbench.config.library import Library
+from shiftbench.config.method_costs import Costs, Step
 from shiftbench.config.schema import Config
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.scoring import paper_numbers
@@ -19,6 +27,19 @@ from shiftbench.evaluation.scoring import paper_numbers
 LIBRARY = Library(Path("config"))
 PUBLISHED = Path("results/published")
 PAPERS = ("li2021vbs", "eschenhagen2019vogn", "cherief2019online", "farquhar2020radial")
+
+OWN = """\
+vcl:
+  label: Mine
+  cite: [nguyen2018vcl]
+  summary: Another length.
+  pipeline: [mfvi: {epochs: 20}]
+unknown:
+  label: Unknown
+  cite: [Nobody]
+  summary: No such learner.
+  pipeline: [no-such]
+"""
 
 
 @cache
@@ -69,6 +90,47 @@ def test_a_row_says_whether_a_study_has_the_method(monkeypatch):
     assert not catalogue.methods(library)["ewc"].endswith("(no study yet)")
     monkeypatch.setattr(library, "studies", list)
     assert catalogue.methods(library)["ewc"].endswith("(no study yet)")
+
+
+def test_a_row_has_the_year_the_needs_and_the_cost(monkeypatch):
+    measured = Costs("", {"er": Step(1910.0, 970.0, 1.97)}, {"vbs-wolf": 12.34})
+    monkeypatch.setattr(method_costs, "measured", lambda: measured)
+    rows = {name: text.splitlines() for name, text in catalogue.methods(LIBRARY).items()}
+    memory = "a memory of 200 rows of each task; 20 passes over each task"
+    assert rows["er"][1] == f"From 2019; needs {memory}; 256 rows cost 2.0 times a step of Adam."
+    nothing = "needs each row once, and nothing else"
+    assert rows["vbs-wolf"][1] == f"From 2024; {nothing}; a row takes 12 microseconds."
+    assert rows["wolf"][1] == f"From 2024; {nothing}."
+    assert "\n  from 2019\n" in (shown := catalogue.method(LIBRARY, "er"))
+    assert shown.count("256 rows cost 2.0 times a step of Adam\n") == 1
+
+
+def test_lines_of_methods_are_no_wider_than_a_hundred(capsys):
+    assert main.main(["list", "methods"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 100
+    names = [line.split()[0] for line in lines if not line.startswith(" ")]
+    assert names == sorted(LIBRARY.methods)
+
+
+def test_a_method_of_a_user_is_listed_whatever_it_lacks(tmp_path, capsys):
+    path = tmp_path / "mine.yaml"
+    path.write_text("studies: {}\n")
+    (tmp_path / "methods").mkdir()
+    (tmp_path / "methods" / "own.yaml").write_text(OWN)
+    assert main.main(["list", "methods", "--config", str(path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    said = {line.split()[0]: " ".join(lines[i : i + 2]) for i, line in enumerate(lines)}
+    assert "From 2018; needs 20 passes" in said["vcl"] and "Adam" not in said["vcl"]
+    assert said["unknown"].split()[1:5] == ["Nobody:", "No", "such", "learner."]
+    assert "From" not in said["unknown"].partition("vadam")[0]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.987, "0.99"), (1, "1.0"), (9.96, "10"), (12.4, "12"), (426, "430")]
+)
+def test_a_cost_has_two_digits(value, text):
+    assert method_costs.digits(value) == text
 
 
 @pytest.mark.parametrize("paper", [*PAPERS, "knoblauch2018robust"])

@@ -14,6 +14,7 @@ from shiftbench.core.errors import UserError
 from shiftbench.core.suggestions import refuse_unknown, unknown
 
 if TYPE_CHECKING:
+    from shiftbench.config.library import Library
     from shiftbench.config.schema import Config
     from shiftbench.publish.leaderboard_entries import Entry
 
@@ -76,10 +77,9 @@ def _notes_on_files(config: Config) -> list[str]:
 def list_names(options: argparse.Namespace) -> None:
     """Print the components of a kind, methods, or a config's studies or claims, a line each."""
     from shiftbench.config import catalogue, components, config_file
-    from shiftbench.config.library import Library
 
     if options.kind == "methods":
-        lines = catalogue.methods(Library(options.config.parent))
+        lines = catalogue.methods(_library(options.config))
     elif options.kind == "claims":
         lines = catalogue.claims(config_file.load(options.config))
     elif options.kind == "studies" and options.stream is None:
@@ -91,11 +91,19 @@ def list_names(options: argparse.Namespace) -> None:
         names = components.names(options.kind) if options.stream is None else _fitting(options)
         lines = {name: components.summary(options.kind, name) for name in names}
     width = max(map(len, lines), default=0)
-    for name, line in lines.items():
-        print(f"{name:{width}}  {line}")
+    for name, text in lines.items():
+        print(catalogue.row(name, text, width))
     if options.kind == "studies":
         run = catalogue.command("NAME", options.config)
         print(f"\nShow one: shiftbench show NAME --config {options.config}. Run one: {run}")
+
+
+def _library(path: Path) -> Library:
+    """Return the library of a config, and register its user's components; ours if it is absent."""
+    from shiftbench.config import config_file
+    from shiftbench.config.library import Library
+
+    return config_file.with_components(path).library if path.exists() else Library(path.parent)
 
 
 def show(options: argparse.Namespace) -> None:

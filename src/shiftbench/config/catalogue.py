@@ -7,13 +7,16 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from shiftbench.config import bibliography, components, method_needs
+from pydantic import ValidationError
+
+from shiftbench.config import bibliography, components, method_costs, method_needs
 from shiftbench.config import claims as ledger
 from shiftbench.config.composition import Composition
 from shiftbench.config.library import Library, YamlValue
-from shiftbench.config.schema import Component, Config, Study, by_kind, one_component
+from shiftbench.config.schema import Component, ComponentItem, Config, Study, by_kind, one_component
 from shiftbench.config.tuning import TRIALS
 from shiftbench.core import checkout
+from shiftbench.core.errors import UserError
 from shiftbench.core.suggestions import refuse_unknown
 
 WIDTH = 100
@@ -21,12 +24,57 @@ WIDTH = 100
 
 
 def methods(library: Library) -> dict[str, str]:
-    """Return a line on each method: its papers, its summary, and what it lacks, if anything."""
+    """Return two lines on each method: its papers and its summary; its facts and what it lacks."""
     used = _used_methods(library)
     return {
-        name: f"{_papers(method)}: {method.data['summary']}{_lacks(name, method, used)}"
+        name: f"{_papers(method)}: {method.data['summary']}\n"
+        f"{_sentence(facts(name, method))}{_lacks(name, method, used)}".rstrip()
         for name, method in sorted(library.methods.items())
     }
+
+
+def _sentence(phrases: list[str]) -> str:
+    text = "; ".join(phrases)
+    return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def _needs(pipeline: list[ComponentItem] | None) -> str:
+    """Return the needs of a pipeline in words; empty where `check` would refuse the pipeline."""
+    try:
+        return method_needs.sentence(pipeline) if pipeline else ""
+    except (UserError, ValidationError):
+        return ""
+
+
+def row(name: str, text: str, width: int) -> str:
+    """Return a name, padded to a width, and what is said of it, in lines below each other.
+
+    A text of one line stays one, to be searched by line; longer ones are wrapped.
+    """
+    lines = text.splitlines()
+    if len(lines) > 1:
+        space = WIDTH - width - 2
+        lines = [
+            part
+            for line in lines
+            for part in textwrap.wrap(line, space, break_long_words=False, break_on_hyphens=False)
+        ]
+    return "\n".join(f"{name if i == 0 else '':{width}}  {line}" for i, line in enumerate(lines))
+
+
+def facts(name: str, method: YamlValue) -> list[str]:
+    """Return the year of a method, what it needs and what was measured of its cost, as phrases.
+
+    The year is that of the newest work that it cites.
+    """
+    works = bibliography.works()
+    years = [works[key].year for key in method.data["cite"] if key in works]
+    phrases = [
+        f"from {max(years)}" if years else "",
+        _needs(method.data.get("pipeline")),
+        method_costs.sentence(name, method),
+    ]
+    return [phrase for phrase in phrases if phrase]
 
 
 def method(library: Library, name: str) -> str:
@@ -37,13 +85,18 @@ def method(library: Library, name: str) -> str:
     lines = [*_head(name, entry.data["label"], entry), *([f" {lacks}"] if lacks else [])]
     if artefacts := components.artefacts_with_row(name):
         lines.append(f"  a row of {', '.join(artefacts)}, computed from all of a stream")
-    origin = f"{entry.document.path.name}: {entry.data.get('origin', '')}".rstrip(": ")
-    if pipeline := entry.data.get("pipeline"):
-        lines.append(f"  {method_needs.sentence(pipeline)}")
-    for kind, item in by_kind(pipeline or []):
-        component, settings = one_component(item)
-        lines += _component(kind, (component, settings), dict.fromkeys(settings, origin))
-    return "\n".join(lines)
+    lines += [f"  {fact}" for fact in facts(name, entry)]
+    return "\n".join([*lines, *settings(entry)])
+
+
+def settings(method: YamlValue) -> list[str]:
+    """Return lines on the components of a method, with all settings and their origin."""
+    origin = f"{method.document.path.name}: {method.data.get('origin', '')}".rstrip(": ")
+    lines = []
+    for kind, item in by_kind(method.data.get("pipeline") or []):
+        component, given = one_component(item)
+        lines += _component(kind, (component, given), dict.fromkeys(given, origin))
+    return lines
 
 
 def study_method(composition: Composition, study: str, name: str, meanings: bool = True) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from shiftbench.config import bibliography, catalogue, components, method_needs
+from shiftbench.config import bibliography, catalogue, components
 from shiftbench.config.schema import Method
 from shiftbench.config.schema import Study as Planned
 from shiftbench.publish.site import method_styles, numbers, snippet
@@ -30,17 +30,16 @@ class MethodResult(NamedTuple):
 def of(name: str, results: Results, ranked: Mapping[str, Standings]) -> dict[str, Any]:
     """Return the content of the page of a method of the library."""
     method = results.library.methods[name]
-    pipeline = method.data.get("pipeline")
     colour, marker = method.data.get("colour"), method.data.get("marker")
     cited = [key for key in method.data["cite"] if key in bibliography.works()]
     return {
         "name": name,
         "method": Method.model_validate(method.data),
         "style": method_styles.style((colour, marker) if colour and marker else None),
-        "needs": method_needs.sentence(pipeline) if pipeline else None,
+        "facts": catalogue.facts(name, method),
         "works": [bibliography.works()[key] for key in cited],
         "unknown_works": [key for key in method.data["cite"] if key not in cited],
-        "settings": catalogue.method(results.library, name),
+        "settings": "\n".join(catalogue.settings(method)),
         "rows_of": components.artefacts_with_row(name),
         "results_of": [
             result
