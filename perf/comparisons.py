@@ -110,6 +110,37 @@ def _networks() -> list[Comparison]:
     ]  # fmt: skip
 
 
+def _uncertain() -> list[Comparison]:
+    """Posteriors of a network by packages of PyTorch."""
+    peers = "perf.peers.torch_uncertainty"
+    return [
+        Comparison(
+            "steps", "IVON, 784-100-100-10, 256 rows", "step",
+            _ours(f"{NETWORKS}:ivon_steps", epochs=(1, 21)),
+            (Side("ivon-opt", f"{peers}:ivon", {"epochs": 20}, "ivon-opt"),),
+            tolerance=0.02, tiny={"epochs": (1, 2)},
+        ),
+        Comparison(
+            "steps", "Kronecker-factored Laplace, 784-100-100-10, 2,560 rows", "fit",
+            _ours(f"{NETWORKS}:kronecker_fit"),
+            (Side("laplace-torch", f"{peers}:kronecker_fit", {}, "laplace-torch"),),
+        ),
+    ]  # fmt: skip
+
+
+def _detectors() -> list[Comparison]:
+    names = {"adwin": "ADWIN", "ddm": "DDM", "page-hinkley": "Page-Hinkley"}
+    return [
+        Comparison(
+            "rows", f"{text}, a signal in one call until an alarm", "row",
+            _ours(f"{ROWS}:detector", name=name, rows=20_000),
+            (_other("river, drift detectors", "river_detector", name=name, rows=20_000),),
+            tiny={"rows": 200},
+        )
+        for name, text in names.items()
+    ]  # fmt: skip
+
+
 def _run_lengths() -> list[Comparison]:
     found = []
     for keep in (50, 200):
@@ -192,5 +223,14 @@ def _jobs() -> list[Comparison]:
     ]  # fmt: skip
 
 
-ALL = [*_networks(), *_run_lengths(), *_regressions(), *_online(), *_words(), *_jobs()]
+ALL = [
+    *_networks(),
+    *_uncertain(),
+    *_detectors(),
+    *_run_lengths(),
+    *_regressions(),
+    *_online(),
+    *_words(),
+    *_jobs(),
+]
 GROUPS = list(dict.fromkeys(comparison.group for comparison in ALL))

@@ -19,6 +19,8 @@ DOCUMENTS, LENGTH = 20, 2000
 """The number of texts of a year, and of tokens in each text."""
 VOCABULARY = tuple(f"w{number}" for number in range(1000))
 """The words that are counted; the texts have twice as many."""
+SURE = 1e6
+"""A precision of an example at which IVON's draws tell nothing."""
 NEARLY_NONE = 1e-6
 """A standard deviation of weights at which draws tell nothing: both sides then go the same way."""
 
@@ -108,6 +110,14 @@ def classes(rows: int = 569, features: int = 30) -> tuple[np.ndarray, np.ndarray
     inputs = numbers.normal(size=(rows, features))
     score = inputs @ numbers.normal(size=features) / features**0.5
     return inputs, (score + numbers.normal(0, 0.5, rows) > 0).astype(int)
+
+
+def watched(rows: int, errors: bool = False) -> np.ndarray:
+    """Values [rows] whose level changes every 500 rows on average, or errors of such a rate."""
+    numbers = np.random.default_rng(5)
+    segment = np.cumsum(numbers.random(rows) < 1 / 500)
+    level, noise = numbers.uniform(0.05, 0.8, segment[-1] + 1)[segment], numbers.random(rows)
+    return (noise < level) * 1.0 if errors else 5 * level + noise
 
 
 def tokens(years: int) -> int:

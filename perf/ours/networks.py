@@ -12,7 +12,17 @@ from typing import Any
 import numpy as np
 
 from perf import problems
-from perf.problems import DAMPING, KL_WEIGHT, NEARLY_NONE, RATE, START_SD, Case, rows_of, start_of
+from perf.problems import (
+    DAMPING,
+    KL_WEIGHT,
+    NEARLY_NONE,
+    RATE,
+    START_SD,
+    SURE,
+    Case,
+    rows_of,
+    start_of,
+)
 from perf.work import Work
 from shiftbench.core import seeds as seeding
 from shiftbench.core.interface import Batch, Learner, Problem, State
@@ -20,7 +30,11 @@ from shiftbench.methods.combinators import ensemble
 from shiftbench.methods.learners import map as map_learner
 from shiftbench.methods.learners import mfvi, vogn
 from shiftbench.methods.models import convnet, mlp
+from shiftbench.methods.networks import kronecker_factors
+from shiftbench.methods.networks.backend import graph, tf
+from shiftbench.methods.posteriors import kronecker_gaussian
 
+KEY, RIDGE = np.zeros((1, 2), np.int32), np.ones((1, 1), np.float32)
 FLAT = {"prior": "flat", "biases": "penalised"}
 PENALISED = FLAT | {"start": "prior", "units": "row", "fisher_rows": 1}
 KINDS: dict[str, dict[str, Any]] = {
@@ -104,6 +118,55 @@ def point_estimate(kind: str, epochs: tuple[int, int]) -> Work:
         return found | ({"importance": after["precision"] - precision} if kind == "si" else {})
 
     return _fits(map_learner, KINDS[kind], problems.WIDE, epochs)._replace(shows=shows)
+
+
+def ivon_steps(epochs: tuple[int, int]) -> Work:
+    """IVON with one draw; shows a way from a precision at which noise is small."""
+    kind = {
+        "curvature": "reparameterised", "draws": 1, "alpha": 0.1, "beta": 1e-5, "momentum": 0.9,
+        "momentum_kind": "likelihood", "initial_precision": (1.0,), "elbo_draws": 1,
+    }  # fmt: skip
+
+    def shows() -> dict[str, np.ndarray]:
+        case = problems.small(problems.WIDE)
+        sure = {"initial_precision": (SURE,), "beta": 0.01, "prior_sd": NEARLY_NONE**-0.5}
+        steps = {"epochs": problems.STEPS, "batch_size": case.batch, "start": "prior"}
+        settings = vogn.Settings(**kind | sure | steps)
+        learner, batch, key = _built(vogn.build, settings, case)
+        start, _ = start_of(case)
+        # The other side's prior has mean 0, so neither side has one to speak of.
+        state = learner.init(key) | {"mean": start, "tasks": np.ones((1, 1), np.int32)}
+        after, _ = learner.observe(state, batch, key)
+        return {"way": after["mean"] - start}
+
+    return _fits(vogn, kind, problems.WIDE, epochs)._replace(shows=shows)
+
+
+def kronecker_fit() -> Work:
+    """A Kronecker-factored Laplace approximation of all rows, with its spectrum; shows factors."""
+    case = problems.WIDE
+    model = mlp.build(mlp.Settings(hidden=case.hidden), _problem(case))
+    sizes, rows = kronecker_factors.sizes(model), rows_of(case)
+
+    @graph
+    def factors(estimate: tf.Tensor, inputs: tf.Tensor, labels: tf.Tensor) -> Any:
+        data = inputs, labels, tf.ones_like(labels, tf.bool)
+        left, right = kronecker_factors.mean_fisher(
+            model, estimate, data, "expected", case.rows, case.batch, KEY
+        )
+        found = kronecker_gaussian.precision_of(left, case.rows * right, RIDGE, sizes)
+        return found.left, found.right, kronecker_gaussian.spectrum(found)
+
+    fit = partial(factors, start_of(case)[0], *rows)
+
+    def shows() -> dict[str, np.ndarray]:
+        left, right, _ = fit()
+        # The other side has the biases apart.
+        weights = [a.numpy()[0, 0, :-1, :-1].ravel() for a in left]
+        outputs = [b.numpy().ravel() for b in right]
+        return {"of inputs": np.concatenate(weights), "of outputs": np.concatenate(outputs)}
+
+    return Work(lambda: fit(), 1, shows=shows)
 
 
 def members(together: bool, epochs: int, number: int = 5) -> Work:

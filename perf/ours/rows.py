@@ -13,11 +13,14 @@ from perf.work import Work
 from shiftbench.config import components
 from shiftbench.core.interface import Batch, Learner, Problem, State
 from shiftbench.methods.combinators import run_length
+from shiftbench.methods.detectors import adwin, ddm, page_hinkley
+from shiftbench.methods.detectors import detector as detecting
 from shiftbench.methods.learners import bayes_linear
 from shiftbench.methods.online.rows import RowLearner
 
 KEY = np.zeros((1, 2), int)
 ONE = np.ones(1)
+DETECTORS = {"adwin": adwin.build, "ddm": ddm.build, "page-hinkley": page_hinkley.build}
 EXACT = 400
 """Rows after which posteriors are compared; until then both sides keep all run lengths."""
 
@@ -82,6 +85,24 @@ def online(learner: str, singly: bool = False, orders: int = 20, rows: int = 569
     ]
     key = np.zeros((orders, 2), int)
     return Work(partial(_singly if singly else _observed, built, parts, key), orders * rows)
+
+
+def detector(name: str, rows: int) -> Work:
+    """A drift detector over a signal, which starts again after each alarm; shows the alarms."""
+    built = DETECTORS[name]()
+    values, seeds = problems.watched(rows, errors=name == "ddm"), np.zeros((1, 2), int)
+
+    def alarms() -> np.ndarray:
+        state, found, done = built.init(seeds), np.zeros(rows), 0
+        while done < rows:
+            rest = values[None, done:]
+            state, watched = detecting.watch(built, state, rest, np.ones(rest.shape, bool))
+            alarm = int(watched.row[0])
+            done += alarm + 1 if alarm >= 0 else rest.shape[1]
+            found[done - 1] = alarm >= 0
+        return found
+
+    return Work(alarms, rows, shows=lambda: {"alarms": alarms()})
 
 
 def _parts(values: np.ndarray, rows: int) -> list[Batch]:

@@ -129,6 +129,23 @@ def river_regression(rows: int) -> Work:
     return Work(errors, rows, shows=lambda: {"absolute errors": errors()})
 
 
+def river_detector(name: str, rows: int) -> Work:
+    """river's drift detectors, which start again after each alarm; shows the alarms."""
+    from river import drift
+
+    kinds = {"adwin": drift.ADWIN, "ddm": drift.binary.DDM, "page-hinkley": drift.PageHinkley}
+    values = problems.watched(rows, errors=name == "ddm").tolist()
+
+    def alarms() -> np.ndarray:
+        detector, found = kinds[name](), np.zeros(rows)
+        for i, value in enumerate(values):
+            detector.update(value)
+            found[i] = detector.drift_detected
+        return found
+
+    return Work(alarms, rows, shows=lambda: {"alarms": alarms()})
+
+
 def _of_rows(posterior: np.ndarray) -> np.ndarray:
     """Normalise the probabilities of the run lengths that have rows."""
     found = np.zeros(EXACT)
