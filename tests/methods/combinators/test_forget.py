@@ -9,6 +9,7 @@ import pytest
 
 from shiftbench.core import seeds
 from shiftbench.core.interface import Batch, LearnerError, Problem
+from shiftbench.data.series import _nile
 from shiftbench.methods.combinators import beam, forget
 from shiftbench.methods.learners import gaussian_mean
 
@@ -45,3 +46,17 @@ def test_equals_a_beam_whose_log_odds_are_large(broadening, warm):
 def test_a_learner_that_cannot_be_broadened_is_refused():
     with pytest.raises(LearnerError, match="cannot be broadened"):
         forget.build(forget.Settings(), SERIES, replace(PLAIN, broaden=None))
+
+
+def test_diffusing_a_level_has_the_evidence_of_a_state_space_model():
+    """A local level whose drift has variance .05, by another implementation: statsmodels."""
+    flow = np.asarray(_nile.FLOW, float)
+    values = (flow - flow.mean()) / flow.std()
+    settings = gaussian_mean.Settings(noise_sd=0.5**0.5, prior_variance=1.0)
+    inner = gaussian_mean.build(settings, SERIES)
+    learner = forget.build(forget.Settings(broadening="diffuse", variance=0.05), SERIES, inner)
+    state, total = learner.init(KEY), 0.0
+    for value in values:
+        state, info = learner.observe(learner.drift(state, KEY), batch(value), KEY)
+        total += info["log_evidence"].item()
+    assert total == pytest.approx(-126.6956335109, abs=1e-7)

@@ -16,7 +16,7 @@ from scipy import special
 from shiftbench.core import seeds
 from shiftbench.core.interface import Batch, Broadening, Problem
 from shiftbench.data.series import _nile
-from shiftbench.methods.learners import dsm
+from shiftbench.methods.learners import dsm, gaussian_mean
 from shiftbench.methods.posteriors import score_matching
 from tests.methods.learners import filtered
 
@@ -69,6 +69,24 @@ def test_evidence_and_jumps_of_run_lengths_are_those_of_the_reference_code(
     found, where, _ = filtered.segmented(built(**fields), PROBLEM, x, y, KEY, 0.01, len(y))
     assert found == pytest.approx(total, abs=2e-8)
     assert jumps is None or [row + 1 for row, *_ in where] == jumps
+
+
+@pytest.mark.parametrize(
+    "name, total, top",
+    [
+        ("step", -103.95096487, 0.95968127 / 0.99),
+        ("nile", -144.79166506, None),
+        ("well", -174.04490928, None),
+    ],
+)
+def test_standard_run_lengths_have_the_evidence_of_the_same_code(name, total, top):
+    """Its Gaussian of unknown mean; a row that ends a segment takes the hazard of all weights."""
+    y = SERIES[name]()
+    inner = gaussian_mean.build(gaussian_mean.Settings(noise_sd=0.5), PROBLEM)
+    x = np.empty((len(y), 0))
+    found, _, weight = filtered.segmented(inner, PROBLEM, x, y, KEY, 0.01, len(y))
+    assert found == pytest.approx(total, abs=2e-8)
+    assert top is None or weight == pytest.approx(top, abs=1e-7)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from shiftbench.methods.lazy_tensorflow import tf
 from shiftbench.methods.learners import map as map_learner
 from shiftbench.methods.models import convnet, linear, mlp
 from shiftbench.methods.models._model import Model, chain, log_likelihood, point
-from shiftbench.methods.networks import example_gradients, kronecker_factors
+from shiftbench.methods.networks import example_gradients, fisher, kronecker_factors
 from shiftbench.methods.networks.training import Minibatch
 from shiftbench.methods.posteriors import kronecker_gaussian
 
@@ -36,22 +36,66 @@ def tanh_network():
     return Model(layers, forward, "categorical"), np.concatenate(parts)
 
 
-def test_evidence_of_a_network_is_the_number_of_another_implementation():
+def of_a_network():
+    """The network's model, numbers and rows, of three classes."""
     model, numbers = tanh_network()
     x = np.stack([np.ones(8), np.sin(ROWS), np.cos(2 * ROWS)], -1)
     labels = np.array([[0, 1, 2, 0, 1, 2, 0, 1]])
-    parameters = tf.constant(numbers[None, None], tf.float32)
     data = tuple(map(tf.constant, (x[None].astype("f4"), labels, np.ones((1, 8), bool))))
+    return model, numbers, tf.constant(numbers[None, None], tf.float32), data
+
+
+def log_posterior(model, numbers, parameters, data):
+    """Log likelihood plus the log density of a normal prior, without the volume of either."""
+    outputs = model.forward(point(parameters), data[0][:, None])
+    log_lik = tf.reduce_sum(log_likelihood(model, outputs, data[1])).numpy()
+    return log_lik - 0.5 * (numbers**2).sum()
+
+
+def test_evidence_of_a_network_is_the_number_of_another_implementation():
+    model, numbers, parameters, data = of_a_network()
     key = seeds.block([0], "golden")
     left, right = kronecker_factors.mean_fisher(model, parameters, data, "expected", 8, 3, key)
     sizes = kronecker_factors.sizes(model)
     posterior = kronecker_gaussian.precision_of(left, 8 * right, tf.ones((1, 1)), sizes)
     log_det = kronecker_gaussian.log_det(kronecker_gaussian.spectrum(posterior)).numpy().item()
     np.testing.assert_allclose(log_det, 5.567816012750, rtol=1e-6)
-    outputs = model.forward(point(parameters), data[0][:, None])
-    log_lik = tf.reduce_sum(log_likelihood(model, outputs, data[1])).numpy()
-    marginal = log_lik - 0.5 * (numbers**2).sum() - 0.5 * log_det
+    marginal = log_posterior(model, numbers, parameters, data) - 0.5 * log_det
     np.testing.assert_allclose(marginal, -13.176866299901, rtol=1e-6)
+
+
+def test_factors_with_the_biases_apart_have_the_evidence_of_laplace_torch():
+    """Ours have them in the factor of the inputs, as a last input of 1."""
+    model, numbers, parameters, data = of_a_network()
+    key = seeds.block([0], "golden")
+    found = kronecker_factors.mean_fisher(model, parameters, data, "expected", 8, 3, key)
+    sizes = kronecker_factors.sizes(model)
+    precision = kronecker_gaussian.precision_of(found[0], 8 * found[1], tf.ones((1, 1)), sizes)
+    left, right = ([f.numpy()[0, 0].astype(float) for f in side] for side in precision[:2])
+    np.testing.assert_allclose(
+        right[0], [[0.24257557, 0.11544197], [0.11544197, 0.70346678]], rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        left[1][:2, :2], [[0.45259417, -0.04605121], [-0.04605121, 0.09919681]], rtol=1e-6
+    )
+    log_det = 0.0
+    for a, b in zip(left, right, strict=True):
+        values = np.linalg.eigvalsh(b)
+        of_inputs = np.append(np.linalg.eigvalsh(a[:-1, :-1]), 1.0)
+        log_det += np.log1p(np.outer(of_inputs, values)).sum()
+    np.testing.assert_allclose(log_det, 6.619947279, rtol=1e-6)
+    marginal = log_posterior(model, numbers, parameters, data) - 0.5 * log_det
+    np.testing.assert_allclose(marginal, -13.702931933, rtol=1e-6)
+
+
+def test_a_diagonal_has_the_evidence_of_laplace_torch():
+    model, numbers, parameters, data = of_a_network()
+    key = seeds.block([0], "golden")
+    diagonal = fisher.mean_fisher(model, parameters, data, "expected", False, 8, 3, key)
+    log_det = np.log1p(8 * diagonal.numpy().astype(float)).sum()
+    np.testing.assert_allclose(log_det, 7.260976209, rtol=1e-6)
+    marginal = log_posterior(model, numbers, parameters, data) - 0.5 * log_det
+    np.testing.assert_allclose(marginal, -14.023446398, rtol=1e-6)
 
 
 INPUTS = np.stack([np.sin(ROWS), np.cos(2 * ROWS)], -1)

@@ -84,7 +84,8 @@ def test_run_lengths_over_it_see_the_change_and_not_the_outlier(evidence, total,
 
 def test_run_lengths_without_a_weight_fall_at_the_outlier_too():
     x, y = filtered.regression()
-    _, jumps, _ = filtered.segmented(built(), PROBLEM, x, y, KEY, hazard=0.01)
+    found, jumps, _ = filtered.segmented(built(), PROBLEM, x, y, KEY, hazard=0.01)
+    assert found == pytest.approx(-94.44910008, abs=1e-7)
     assert [row for row, *_ in jumps] == [30, 31, 60]
 
 
