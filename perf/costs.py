@@ -162,14 +162,12 @@ def _write(costs: Costs) -> None:
     from perf.ours import methods
 
     known = methods.library().methods
-    lines = [HEADER, f"how: >-\n  {costs.how}\nsteps:\n"]
-    lines += [
-        f"  {name}: {{own: {one.own:g}, adam: {one.adam:g}, times: {one.times:g}}}\n"
-        for name, one in sorted(costs.steps.items()) if name in known
-    ]  # fmt: skip
-    lines += ["rows:\n"]
-    lines += [f"  {name}: {one:g}\n" for name, one in sorted(costs.rows.items()) if name in known]
-    FILE.write_text("".join(lines))
+    steps = {name: one._asdict() for name, one in costs.steps.items() if name in known}
+    rows = {name: one for name, one in costs.rows.items() if name in known}
+    parts: dict[str, Any] = {"steps": steps, "rows": rows}
+    said = yaml.safe_dump({"how": costs.how}, width=100, allow_unicode=True)
+    # A line for each method.
+    FILE.write_text(HEADER + said + yaml.safe_dump(parts, default_flow_style=None, width=1000))
 
 
 def tables(costs: Costs) -> str:

@@ -23,6 +23,8 @@ from shiftbench.evaluation.running.pipeline import assemble
 
 SCALE = 0.1
 """Of inputs in [0, 1), with which filters that see random labels once would diverge."""
+FEW = 32
+"""Rows of a task for a learner that sees each row once, which takes long."""
 BLOCK = 500
 """Rows of a call, where a method takes blocks of rows."""
 
@@ -48,12 +50,13 @@ def takes(method: str) -> tuple[bool, frozenset[str]]:
 def steps(method: str, epochs: tuple[int, int], case: Case = problems.WIDE) -> Work:
     """Steps of some epochs less those of a few, so the end of a task does not count.
 
-    A learner that sees each row once has no epochs: a whole task counts.
+    A learner that sees each row once has no epochs: a whole task of few rows counts.
     """
     fields = components.fields("learners", pipeline(method)[-1][0])
     steps = -(-case.rows // case.batch)
     if "epochs" not in fields:
-        return Work(_observing(method, {}, case), steps)
+        few_rows = case._replace(rows=min(case.rows, FEW))
+        return Work(_observing(method, {}, few_rows), few_rows.rows / case.batch)
     few, many = (
         _observing(method, {"epochs": one, "batch_size": case.batch}, case) for one in epochs
     )
