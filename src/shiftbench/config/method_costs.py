@@ -59,6 +59,14 @@ def sentence(name: str, method: YamlValue) -> str:
     return ""
 
 
+def short(name: str) -> str:
+    """Return the cost of a method of the library for a cell of a table; empty if not measured."""
+    if step := measured().steps.get(name):
+        return f"{digits(step.times)} x Adam"
+    row = measured().rows.get(name)
+    return f"{digits(row)} us a row" if row else ""
+
+
 def digits(value: float) -> str:
     """Return a number with two digits, never as a power of ten: 2.0, 13, 420."""
     rounded = float(f"{value:.2g}")

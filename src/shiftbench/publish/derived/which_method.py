@@ -15,7 +15,7 @@ import numpy as np
 import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from shiftbench.config import components, config_file, method_needs
+from shiftbench.config import components, config_file, method_costs, method_needs
 from shiftbench.config.compatibility_words import listed
 from shiftbench.config.schema import Study
 from shiftbench.core.errors import UserError
@@ -31,6 +31,7 @@ HEAD = [
     "not significantly worse",
     "ahead of",
     "needs",
+    "cost",
     "seeds",
 ]
 MEMORY = "a memory of "
@@ -60,6 +61,7 @@ class Line(NamedTuple):
     tied: str
     lead: str
     needs: str
+    cost: str
     seeds: str
 
 
@@ -119,6 +121,7 @@ def _line(
         listed(tied) if 0 < len(tied) <= NAMED else f"{len(tied)} others" if tied else "",
         lead,
         "; ".join(others),
+        method_costs.short(study.methods[best].method or ""),
         f"{value.n}{'' if study.tuning else ', not tuned'}",
     )
 
