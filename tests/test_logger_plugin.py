@@ -148,6 +148,16 @@ def test_nothing_to_do_is_said_in_our_words(made, tmp_path, capfd) -> None:
     assert json.loads((tmp_path / "report.json").read_text()) == {"done": 0, "failed": []}
 
 
+def test_a_folder_that_another_run_has_locked_is_said_in_our_words(made, capfd) -> None:
+    handler = made()
+    log(handler, "Snakemake works in this folder (process 7 on here)", logging.WARNING)
+    log(handler, "LockException:\nError: Directory cannot be locked. --unlock", logging.ERROR)
+    handler.close()
+    first, second = capfd.readouterr().err.splitlines()
+    assert "process 7" in first
+    assert second.startswith("Nothing was started: another run makes these files")
+
+
 def test_a_job_that_was_stopped_did_not_fail(made, tmp_path, capfd) -> None:
     handler = made()
     log(handler, "", **{plugin.PROGRESS: Progress()})

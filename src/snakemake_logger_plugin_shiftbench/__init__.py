@@ -30,6 +30,11 @@ from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
 PROGRESS = "shiftbench_progress"
 """Attribute of the record with which the rules pass on the jobs to do."""
 NOTHING_TO_DO = "Nothing to be done"
+LOCKED = "LockException"
+IS_LOCKED = (
+    "Nothing was started: another run makes these files, that of the process named above. Wait until"
+    " it ends, or stop it with Ctrl-C where it runs; then give the same command again"
+)
 STOPPING = "Terminating processes on user request"
 SHARE_OF_LINES = 0.1
 """Share of the jobs after which a line is printed without a terminal."""
@@ -110,6 +115,8 @@ class LogHandler(LogHandlerBase):
                 self._ran = True
                 self._screen.say("All results are up to date")
             self._stopping |= text.startswith(STOPPING)
+            if text.startswith(LOCKED):
+                text = IS_LOCKED
             if text not in ("", "None") and not text.startswith(NOISE):
                 self._screen.say(text)
 

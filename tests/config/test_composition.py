@@ -258,10 +258,38 @@ def test_the_form_of_a_method_is_checked(load, tmp_path):
          'line 2, studies.a.budget: the study "toy" has no budgets; take this key out'),
         ("budget: few\nstudies: [step]\nstreams: {steps: {family: toy-step, points: 20}}",
          'there is another stream "steps" in this config; rename one of them'),
+        ("budget: few\nstudies:\n  a: {from: step, methods: {mean: {label: M}, narrow: {label: M}}}",
+         'line 3, studies.a.methods.narrow.label: the method "mean" has this label too; write'),
+        ("budget: few\nstudies:\n  a: {from: step, methods: [mean: {label: own}, own: [sva]]}",
+         'line 3, studies.a.methods[1].own: another method has the label "own"; write another'),
+        ("budget: few\nstudies:\n  a: {from: step, methods: {mean: {label: \"M\\nN\"}}}",
+         "line 3, studies.a.methods.mean.label: should be one line of at most 200 characters"),
     ],
 )  # fmt: skip
 def test_mistakes_are_named(load, text, words):
     assert words in errors(load, text)
+
+
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        ("cite: [li2021-vbs], pipeline: [gaussian-mean]",
+         'methods.m.cite[0]: unknown work "li2021-vbs"; did you mean "li2021vbs"? A work that'),
+        ("cite: [mine], quoted: 'mine, Table 1', pipeline: [gaussian-mean]",
+         "methods.m.quoted: a method with a `pipeline` is run, not quoted; take one of both out"),
+        ("cite: [mine], missing: data, pipeline: [gaussian-mean]", 'unknown key "missing"'),
+        ("cite: mine, pipeline: [gaussian-mean]", "methods.m.cite: should be a valid"),
+        ("cite: [mine], pipeline: [gausian-mean]", 'did you mean "gaussian-mean"?'),
+        ("cite: [mine], pipeline: [gaussian-mean: {noise: 1}]", "unknown setting of gaussian-mean"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("picked", ["mean", "m"])
+def test_a_method_of_ones_own_is_checked_whether_a_study_picks_it_or_not(
+    load, method, words, picked
+):
+    text = f"budget: few\nmethods: {{m: {{label: M, summary: S, {method}}}}}\n"
+    told = errors(load, f"{text}studies: {{a: {{from: step, methods: [{picked}]}}}}")
+    assert words in told and ": 1 error (" in told
 
 
 @pytest.mark.parametrize(

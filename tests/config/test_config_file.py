@@ -328,3 +328,17 @@ def test_nonsense_needs_of_a_method_are_refused(tmp_path, said, told) -> None:
     (found,) = errors(tmp_path, NEEDING + text)
     assert "slow" in found
     assert told in found
+
+
+@pytest.mark.parametrize("escape", [r"\x1b", r"\x9b", r"\u2028", r"\u202e"])
+def test_a_control_character_is_refused_with_its_line(tmp_path, escape) -> None:
+    with pytest.raises(UserError, match="line 9: .* is a control character"):
+        load(tmp_path, GOOD.replace("Two steps", f'"Two {escape}[31m steps"'))
+
+
+def test_no_more_validation_images_than_images(tmp_path) -> None:
+    with_images = "  digits: {family: permuted-images, dataset: digits, validation: %s}\nstudies:"
+    load(tmp_path, GOOD.replace("studies:", with_images % 1199))
+    assert errors(tmp_path, GOOD.replace("studies:", with_images % 100_000)) == [
+        "line 7, streams.digits.validation: digits has 1,200 rows to set these apart from; lower it"
+    ]

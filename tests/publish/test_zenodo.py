@@ -35,6 +35,8 @@ class Zenodo(ThreadingHTTPServer):
         self.refuses = ""
         """The ending of a file's name that is answered with an error of the server."""
         self.puts = 0
+        self.instead = b""
+        """What is answered to all, in place of the interface's own answers."""
 
     @property
     def address(self) -> str:
@@ -79,7 +81,8 @@ class Handler(BaseHTTPRequestHandler):
         allowed = self.headers["Authorization"] == f"Bearer {TOKEN}"
         self.send_response(status if allowed else 401)
         self.end_headers()
-        self.wfile.write(json.dumps(told if allowed else {"message": "no"}).encode())
+        answer = json.dumps(told if allowed else {"message": "no"}).encode()
+        self.wfile.write(self.server.instead or answer)
         return allowed
 
     def log_message(self, *_: object) -> None:
@@ -160,3 +163,15 @@ def test_no_answer_is_told(
     monkeypatch.setenv("ZENODO_URL", "http://127.0.0.1:9")
     assert publish(made) == 2
     assert "no answer" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "instead", [b"<html>Log in</html>", b"\xff", b"{}x", b'{"a": 1}', b"[1]", b'[{"metadata": 1}]']
+)
+def test_an_answer_of_another_form_is_refused_with_the_address(
+    server: Zenodo, made: Path, capsys: pytest.CaptureFixture[str], instead: bytes
+) -> None:
+    server.instead = instead
+    assert publish(made) == 2
+    told = capsys.readouterr().err
+    assert f"{server.address}/api/deposit/depositions: the answer has not the form" in told

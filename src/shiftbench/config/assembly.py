@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from shiftbench.config import config_layers, grids
-from shiftbench.config.base_model import keys
 from shiftbench.config.components import artefacts_with_row
-from shiftbench.config.composition import Composition, FileIssue
+from shiftbench.config.composition import Composition
 from shiftbench.config.config_layers import ConfigLayers
 from shiftbench.config.library import ANCHORS, Library, YamlValue
-from shiftbench.config.schema import Method, Needs, one_component
+from shiftbench.config.schema import Needs, one_component
 from shiftbench.config.yaml_lines import Document, KeyPath
 from shiftbench.core.suggestions import unknown
 
@@ -34,6 +33,7 @@ def compose(document: Document) -> Composition:
     """Assemble the config that a file stands for. UserError for a file that is not YAML."""
     composition = Composition(Library(document.folder), document)
     layers = config_layers.resolve(composition)
+    composition.methods = layers.methods
     for key, value in layers.others.items():
         composition.put((key,), value)
     for name, value in layers.streams.items():
@@ -161,6 +161,7 @@ class _StudyAssembly:
         general = [item for layer in settings for item in layer.items()]
         for name, changes in selected.items():
             self._put_method((*place, name), changes, general)
+        self._refuse_shared_labels(selected)
         if any(cause[: len(place)] == place for cause in self.composition.unresolved):
             return
         sources = [self._source(name, changes) for name, changes in mentioned.items()]
@@ -174,6 +175,17 @@ class _StudyAssembly:
             if key.partition(".")[0] not in components:
                 message = "no method of this study has this component; write component.key"
                 self.composition.add_issue(setting, message)
+
+    def _refuse_shared_labels(self, selected: dict[str, list[YamlValue]]) -> None:
+        """Add an issue with each label that the study gives to a second method."""
+        first: dict[str, str] = {}
+        for name, changes in selected.items():
+            label = _last(change.get("label") for change in changes)
+            if label is None or not label.data or not isinstance(label.data, str):
+                continue
+            if (other := first.setdefault(label.data, name)) != name:
+                message = f'the method "{other}" has this label too; write another one'
+                self.composition.add_issue(label, message)
 
     def _source(self, name: str, changes: list[YamlValue]) -> _Source:
         """Return the method that a study's method starts from: its `from`, or its namesake."""
@@ -200,7 +212,6 @@ class _StudyAssembly:
             self.composition.add_issue(reference, self._no_pipeline(source))
             self.composition.unresolved.append(place)
             return
-        self._check_keys(source.method)
         self.composition.put((*place, "method"), reference, source.name)
         for key in INHERITED:
             if (value := source.method.get(key)) is not None:
@@ -215,17 +226,6 @@ class _StudyAssembly:
                 self.composition.put((*place, key), value)
             elif key != "from":
                 self._put_setting(place, components, key, value)
-
-    def _check_keys(self, method: YamlValue) -> None:
-        """Add issues with the keys of a method; its pipeline is checked where it is used."""
-        for key, value in method.items():
-            if key not in keys(Method):
-                self.composition.add_issue(value, unknown("key", key, keys(Method)))
-        for key, field in Method.model_fields.items():
-            if field.is_required() and method.get(key) is None:
-                place = (*method.place, key)
-                issue = FileIssue(method.document, place, "this key is missing")
-                self.composition.issues.append(issue)
 
     def _no_pipeline(self, source: _Source) -> str:
         if source.method is not None and (quoted := source.method.get("quoted")):

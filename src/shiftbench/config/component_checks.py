@@ -6,6 +6,7 @@ Valid settings get their defaults here, so that each is validated once.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Generator, Iterator
 from typing import Any
 
@@ -17,6 +18,7 @@ from shiftbench.config.yaml_lines import Issue, KeyPath
 from shiftbench.core.suggestions import unknown
 from shiftbench.data.store import raw
 
+MISSING = "this key is missing"
 Check = Generator[Issue, None, dict[str, Any] | None]
 """Yields issues with settings, and returns the settings with defaults, None if they are wrong."""
 
@@ -30,11 +32,11 @@ def fill(data: dict[str, Any]) -> Iterator[Issue]:
         place, study = ("studies", name), mapping(study)
         if study.get("model") is not None:
             model = study["model"]
-            study["model"] = (yield from _check_item((*place, "model"), "models", model)) or model
+            study["model"] = (yield from check_item((*place, "model"), "models", model)) or model
         for method, pipeline in pipelines(study).items():
             for position, (kind, item) in enumerate(by_kind(pipeline)):
                 where = (*place, "methods", method, "pipeline", position)
-                pipeline[position] = (yield from _check_item(where, kind, item)) or item
+                pipeline[position] = (yield from check_item(where, kind, item)) or item
 
 
 def check_stream(place: KeyPath, stream: dict[str, Any]) -> Check:
@@ -53,7 +55,18 @@ def check_stream(place: KeyPath, stream: dict[str, Any]) -> Check:
         yield (*place, "dataset"), unknown("data set", dataset, raw.table())
     elif filled is not None and (reason := raw.absent(dataset)):
         yield (*place, "dataset"), f"{dataset}: {reason}"
+    elif filled is not None and dataset is not None:
+        yield from _too_many_apart((*place, "validation"), dataset, filled)
     return None if filled is None else {"family": family} | filled
+
+
+def _too_many_apart(place: KeyPath, dataset: str, settings: dict[str, Any]) -> Iterator[Issue]:
+    """Find more validation rows than a data set has; `build` knows the number of each split."""
+    sizes = [size for size in raw.table()[dataset].sizes[:1] if isinstance(size, int)]
+    # Of the digits the setting says how many are for test, which may be more than for training.
+    most = max([*sizes, settings.get("test_size", 0)]) if sizes else math.inf
+    if settings.get("validation", 0) >= most:
+        yield place, f"{dataset} has {most:,} rows to set these apart from; lower it"
 
 
 def check_settings(place: KeyPath, kind: str, name: str, settings: dict[str, Any]) -> Check:
@@ -82,7 +95,7 @@ def missing_packages(place: KeyPath, kind: str, name: str) -> Iterator[Issue]:
 def message(error: Any) -> str:
     """Return an error of pydantic in plain words."""
     if error["type"] == "missing":
-        return "this key is missing"
+        return MISSING
     if error["type"] == "string_pattern_mismatch":
         return f'the name "{error["input"]}" may have small letters, digits and hyphens only'
     if error["type"] == "string_too_long":
@@ -118,7 +131,7 @@ def as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _check_item(place: KeyPath, kind: str, item: Any) -> Check:
+def check_item(place: KeyPath, kind: str, item: Any) -> Check:
     """Check an item of a pipeline, or the model; return it as {name: settings}."""
     name, settings = name_and_settings(item)
     if name is None:

@@ -52,6 +52,8 @@ class Composition:
     """Data that are not installed, with the reason and the remedy, and the studies without them."""
     config: Config | None = None
     """The config with all defaults filled in, once it has been checked and has no issue."""
+    methods: dict[str, YamlValue] = dataclasses.field(default_factory=dict)
+    """All methods that studies can pick, by name."""
     _origins: _Origin = dataclasses.field(default_factory=_Origin)
 
     def put(self, place: KeyPath, value: YamlValue, data: Any = None) -> None:

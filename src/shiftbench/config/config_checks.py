@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
@@ -63,7 +64,7 @@ def check(data: dict[str, Any]) -> Checked:
         config = Config.model_validate_json(as_json(filled))
         issues += _of_whole(config)
     except ValidationError as error:  # also of streams of trials
-        issues += _of_form(error)
+        issues += of_form(error, _owner)
     return Checked(config, issues)
 
 
@@ -72,13 +73,13 @@ def as_json(data: Any) -> str:
     return json.dumps(data)
 
 
-def _of_form(error: ValidationError) -> Iterator[Issue]:
-    """Find what does not have the form of the schema."""
+def of_form(error: ValidationError, owner: Callable[[KeyPath], type[BaseModel]]) -> Iterator[Issue]:
+    """Find what does not have the form of a model; owner: the model that lacks a place's key."""
     for item in error.errors(include_url=False):
         # "[key]" is pydantic's sign for the key itself.
         place = tuple(part for part in item["loc"] if part != "[key]")
         if item["type"] == "extra_forbidden":
-            known = keys(_owner(place))
+            known = keys(owner(place))
             new_name = RENAMED.get(str(place[-1]), "")
             renamed = f'the key "{place[-1]}" is called "{new_name}" now'
             yield place, renamed if new_name in known else unknown("key", place[-1], known)
@@ -95,6 +96,7 @@ def _owner(place: KeyPath) -> type[BaseModel]:
 def _of_whole(config: Config) -> Iterator[Issue]:
     """Find what does not go together in a config that has the form of one."""
     yield from _too_many_runs(config)
+    yield from _shared_names(config)
     yield from compatibility.problems(config)
     yield from seed_checks.issues(config)
     yield from trial_checks.issues(config)
@@ -113,6 +115,16 @@ def _too_many_runs(config: Config) -> Iterator[Issue]:
             if runs > MAX_RUNS:
                 message = f"{runs:,} runs, but at most {MAX_RUNS:,} can be planned; raise"
                 yield ("studies", name, key), f"{message} seeds_per_job, or ask for fewer"
+
+
+def _shared_names(config: Config) -> Iterator[Issue]:
+    """Find methods that figures would show under the name of another one of the study."""
+    for name, study in config.studies.items():
+        shown = Counter(map(study.label, study.methods))
+        for method in study.methods:
+            if shown[method] > 1 and study.label(method) == method:
+                message = f'another method has the label "{method}"; write another label there'
+                yield ("studies", name, "methods", method), message
 
 
 def _of_study(place: KeyPath, study: dict, streams: dict) -> Iterator[Issue]:

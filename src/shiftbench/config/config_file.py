@@ -7,7 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from shiftbench.config import assembly, claims, config_checks, tuning, user_files, yaml_lines
+from shiftbench.config import (
+    assembly,
+    claims,
+    config_checks,
+    method_checks,
+    tuning,
+    user_files,
+    yaml_lines,
+)
 from shiftbench.config.composition import Composition, FileIssue
 from shiftbench.config.schema import Config, Stream
 from shiftbench.config.yaml_lines import Document, Issue, KeyPath
@@ -43,6 +51,7 @@ def checked(document: Document, label: str) -> Composition:
     ]
     composition.issues += _of_user_files(composition)
     composition.issues += claims.issues(composition.library)
+    composition.issues += method_checks.issues(composition.methods.values())
     _refuse(label, composition, composition.issues)
     composition.config = config
     return composition

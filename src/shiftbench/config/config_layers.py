@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from shiftbench.config import user_components
+from shiftbench.config import component_checks, user_components
 from shiftbench.config.base_model import keys
 from shiftbench.config.composition import Composition, FileIssue
 from shiftbench.config.library import ANCHORS, YamlValue, root
@@ -71,7 +71,7 @@ class _Resolver:
         if selected is None or selected.is_mapping():  # a mapping changes and adds; a list picks
             layers.studies.update(base.studies)
         if selected is None and not base.studies and trail:  # of the first file, the schema says it
-            self.add_issue(file, "studies: this key is missing")
+            self.add_issue(file, f"studies: {component_checks.MISSING}")
         for name, entry in self.composition.entries(selected):
             before = len(self.composition.issues)
             layers.studies[name] = self.study(base, name, entry, budget)

@@ -10,7 +10,7 @@ from itertools import product
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from annotated_types import Ge, Le, MinLen
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from shiftbench.config.base_model import Model, Name
 from shiftbench.config.claim_schema import Claim
@@ -47,6 +47,18 @@ def by_kind(pipeline: list[Any]) -> Iterator[tuple[str, Any]]:
         yield ("learners" if position == len(pipeline) - 1 else "combinators"), item
 
 
+LONGEST_LINE = 200
+"""Characters of a label, a title or a summary, for which pages and figures have one line."""
+
+
+def one_line(text: str) -> str:
+    """Return a text that fits into a line of a page. Raises ValueError for any other text."""
+    if len(text) > LONGEST_LINE or len(text.splitlines()) > 1:
+        raise ValueError(f"should be one line of at most {LONGEST_LINE} characters")
+    return text
+
+
+OneLine = Annotated[str, AfterValidator(one_line)]
 ComponentItem = Annotated[Component, BeforeValidator(one_component)]
 MOST_MINUTES = 366 * 24 * 60
 """The longest time limit of a job: a year."""
@@ -99,11 +111,11 @@ class Needs(Model):
 class Method(Needs):
     """A named pipeline: one entry of a file in `methods/`."""
 
-    label: str = Field(description="The method's name in figures and tables.")
+    label: OneLine = Field(description="The method's name in figures and tables.")
     cite: Annotated[list[str], MinLen(1)] = Field(
         description="Keys of the works that propose the method, from `docs/papers.md`."
     )
-    summary: str = Field(description="The idea of the method, in one line.")
+    summary: OneLine = Field(description="The idea of the method, in one line.")
     colour: Colour | None = Field(
         None,
         description="The method's colour in figures; the next free colour if another method of "
@@ -142,7 +154,7 @@ class StudyMethod(Needs):
 
     pipeline: Annotated[list[ComponentItem], MinLen(1)]
     method: str | None = None
-    label: str = ""
+    label: OneLine = ""
     colour: Colour | None = None
     marker: Marker | None = None
     search: Space = Field({})
@@ -171,7 +183,7 @@ class Tuning(Model):
 class Study(Model):
     """Streams x methods x seeds x metrics, and the artefacts of their comparison."""
 
-    title: str = Field(description="The subject of the study; the heading of its artefacts.")
+    title: OneLine = Field(description="The subject of the study; the heading of its artefacts.")
     question: str = Field("", description="The question that the study answers.")
     streams: Annotated[list[Name], MinLen(1)] = Field(
         description="Streams by name, each with its family and settings; or a list of names from "

@@ -22,8 +22,8 @@ Issue = tuple[KeyPath, str]
 """A place, and a message: what is wrong there and what to do."""
 FOLDER = "folder"
 """The key of a config that says where its relative paths start, if not beside the config."""
-CONTROL = re.compile(r"(?<!\\)(?:\\\\)*(\\u00(?:[01][0-9a-f]|7f)|\\[bf])")
-"""Escapes in JSON of control characters, but tabs and line ends."""
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""Control characters but tabs and line ends; of Unicode, separators and those that turn text."""
 TEXT, MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
 
 
@@ -109,17 +109,26 @@ def _document(path: Path, text: str) -> Document:
     loader = _Loader(text)
     try:
         node = loader.get_single_node()
+        _refuse_control_characters(path, node)
         # Before construction, which merges `<<` into the node tree.
         key_issues = list(_key_issues(node, ()))
         data = loader.construct_document(node) if node else {}
     finally:
         loader.dispose()
     # Values that JSON does not have, such as dates, become texts.
-    plain = json.dumps(data, default=str)
-    if found := CONTROL.search(plain):
+    return Document(path, json.loads(json.dumps(data, default=str)), node, key_issues)
+
+
+def _refuse_control_characters(path: Path, node: yaml.Node | None) -> None:
+    """Raise UserError for a control character in a key or a value."""
+    if isinstance(node, yaml.ScalarNode) and (found := CONTROL.search(node.value)):
+        where = f"{path}, line {node.start_mark.line + 1}: {json.dumps(found[0])}"
         message = "is a control character, which no page and no figure can show; take it out"
-        raise UserError(f"{path}: {found[0]} {message}")
-    return Document(path, json.loads(plain), node, key_issues)
+        raise UserError(f"{where} {message}")
+    if isinstance(node, yaml.CollectionNode):
+        for child in node.value:
+            for part in child if isinstance(child, tuple) else (child,):
+                _refuse_control_characters(path, part)
 
 
 def _child(node: yaml.Node | None, key: str | int) -> tuple[int, yaml.Node] | None:

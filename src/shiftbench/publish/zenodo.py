@@ -11,6 +11,8 @@ import hashlib
 import json
 import os
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -52,24 +54,27 @@ class Draft:
 
     def lacks(self, contents: dict[str, Path]) -> list[str]:
         """Return the files that the draft lacks, by Zenodo's checksums; all without a draft."""
-        drafts = self._ask("GET", self.depositions, params={"status": "draft", "size": str(MOST)})
+        newest = {"status": "draft", "size": str(MOST)}
         title = self.metadata["title"]
-        same = [draft for draft in drafts if draft["metadata"].get("title") == title]
-        if not same:
-            return list(contents)
-        self.draft = same[0]
-        uploaded = self._ask("GET", f"{self.depositions}/{self.draft['id']}/files")
-        md5 = {file["filename"]: file["checksum"].removeprefix("md5:") for file in uploaded}
+        with _answers_of_zenodo(self.depositions):
+            drafts = self._ask("GET", self.depositions, params=newest)
+            same = [draft for draft in drafts if draft["metadata"].get("title") == title]
+            if not same:
+                return list(contents)
+            self.draft = same[0]
+            uploaded = self._ask("GET", f"{self.depositions}/{self.draft['id']}/files")
+            md5 = {file["filename"]: file["checksum"].removeprefix("md5:") for file in uploaded}
         return [name for name, path in contents.items() if md5.get(name) != _md5(path)]
 
     def put(self, name: str, path: Path) -> None:
         """Upload one file, to a new draft if there is none."""
-        if self.draft is None:
-            self.draft = self._ask("POST", self.depositions, json={"metadata": self.metadata})
-        with path.open("rb") as content:
+        with _answers_of_zenodo(self.depositions), path.open("rb") as content:
+            if self.draft is None:
+                self.draft = self._ask("POST", self.depositions, json={"metadata": self.metadata})
             stored = self._ask("PUT", f"{self.draft['links']['bucket']}/{name}", data=content)
-        if stored["checksum"].removeprefix("md5:") != _md5(path):
-            raise UserError(f"{name} arrived damaged.")
+            md5 = stored["checksum"].removeprefix("md5:")
+        if md5 != _md5(path):
+            raise UserError(f"{name} arrived damaged; give the same command again.")
 
     def _ask(self, verb: str, address: str, **more: Any) -> Any:
         """Return the answer of the server. Raises UserError with its reason, without the token."""
@@ -85,6 +90,18 @@ class Draft:
         if not answer.ok:
             raise UserError(f"{address}: {answer.status_code}, {_refusal(answer)}.")
         return answer.json()
+
+
+@contextmanager
+def _answers_of_zenodo(address: str) -> Iterator[None]:
+    """Run a block that reads answers. UserError if they do not have the form of Zenodo's."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise UserError(
+            f"{address}: the answer has not the form of Zenodo's; a proxy or a login page may be in"
+            f" between, or another server: open the address in a browser, and check {SERVER}."
+        ) from None
 
 
 def _with_token(request: requests.PreparedRequest) -> requests.PreparedRequest:
