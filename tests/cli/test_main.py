@@ -97,6 +97,15 @@ def test_from_stream_to_artefacts(plan, capsys) -> None:
     assert told.out == told.err == ""
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+def test_letters_that_the_locale_lacks_do_not_end_a_verb(encoding) -> None:
+    variables = {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0", "LC_ALL": "C"}
+    command = [sys.executable, "-m", "shiftbench", "list", "methods"]
+    told = subprocess.run(command, capture_output=True, env=os.environ | variables)
+    name = "Gavald?" if encoding == "ascii" else "Gavaldà"
+    assert told.returncode == 0 and f"Bifet and {name}" in told.stdout.decode(encoding)
+
+
 def test_a_spec_that_is_not_what_was_planned_is_refused(plan, capsys) -> None:
     job = _job("build_stream", "steps")
     file = Path(job[1])

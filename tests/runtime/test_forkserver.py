@@ -309,6 +309,19 @@ def test_child_dies_with_its_killed_server(environment, tmp_path) -> None:
     assert process.returncode == 1
 
 
+def test_a_killed_client_leaves_no_folder(environment) -> None:
+    code = "import sys; from shiftbench.runtime import forkserver_client as warm; "
+    code += "warm.run(['sh', '-c', 'echo $SHIFTBENCH_WARM; exec sleep 300'])"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True
+    )
+    folder = Path(process.stdout.readline().strip())
+    assert folder.is_dir()
+    process.kill()
+    process.wait()
+    _until(lambda: not folder.exists())
+
+
 def test_client_tells_that_the_server_ended(tmp_path, monkeypatch, capfd) -> None:
     folder = tmp_path if len(str(tmp_path)) < 90 else Path(os.path.relpath(tmp_path))
     with socket.socket(socket.AF_UNIX) as listener:

@@ -16,6 +16,7 @@ import gc
 import os
 import select
 import selectors
+import shutil
 import signal
 import socket
 import sys
@@ -39,10 +40,18 @@ HELD = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
 def serve(light: int, tensorflow: int) -> None:
     """Serve two listening sockets, given as descriptors, until standard input is closed."""
     signal.pthread_sigmask(signal.SIG_BLOCK, HELD)
-    ready, _, _ = select.select([light, tensorflow, STDIN], [], [])
-    if STDIN not in ready:
+    first, heavier = socket.socket(fileno=light), socket.socket(fileno=tensorflow)
+    ready, _, _ = select.select([first, heavier, STDIN], [], [])
+    if STDIN in ready:
+        _remove_folder(first)
+    else:
         _preload_light()
-        _Server(socket.socket(fileno=light), socket.socket(fileno=tensorflow)).loop()
+        _Server(first, heavier).loop()
+
+
+def _remove_folder(listener: socket.socket) -> None:
+    """Remove the folder of a socket, which a client that was killed has left."""
+    shutil.rmtree(os.path.dirname(listener.getsockname()), ignore_errors=True)
 
 
 def _preload_light() -> None:
@@ -106,6 +115,7 @@ class _Server:
         """Kill all children and exit, because standard input was closed."""
         for child in self.children.values():
             _send(child, signal.SIGKILL)
+        _remove_folder(self.listener)
         os._exit(0)
 
     def branch(self) -> None:

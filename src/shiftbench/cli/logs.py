@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
+import io
 import logging
 import os
 import sys
@@ -29,6 +30,13 @@ def open_log(path: Path | None) -> None:
         file.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S"))
         log.addHandler(file)
         faulthandler.enable(path.open("a"))  # a crash of compiled code leaves its stack
+
+
+def replace_what_cannot_be_shown() -> None:
+    """Print "?" for a letter that the encoding of the locale lacks, as ASCII lacks accents."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 class _LogFile(logging.FileHandler):

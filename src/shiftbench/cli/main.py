@@ -19,6 +19,7 @@ def main(arguments: list[str]) -> int:
     # The default of 700 has Python look for cycles for a third of the time that a config's
     # loading takes, and a tenth of that of tracing.
     gc.set_threshold(100_000, 10, 10)
+    logs.replace_what_cannot_be_shown()
     try:
         options = _parsed(arguments)
     except UserError as error:

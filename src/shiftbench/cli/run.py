@@ -17,7 +17,8 @@ from shiftbench.runtime import forkserver_client, graceful_stop
 
 SITE = "site"
 """Folder of the results pages, in results/CONFIG."""
-LOGS = ".snakemake/log"
+SNAKEMAKE = Path(".snakemake")
+LOGS = SNAKEMAKE / "log"
 MISUSED = (
     'run: "{}" is not expected. Name one config; options and targets of snakemake follow "--", as'
     " in `shiftbench run CONFIG -- --cores 1 STUDY`. The verb that rules call to run one method is"
@@ -43,7 +44,9 @@ def run(options: argparse.Namespace) -> int:
     print(f"{options.config}: {studies}; results go to {results}", flush=True)
     for note in notes:
         print(f"Note: {note}", flush=True)
-    with tempfile.TemporaryDirectory(prefix="shiftbench-") as folder:
+    SNAKEMAKE.mkdir(exist_ok=True)
+    # There, for a run that is killed leaves the folder behind.
+    with tempfile.TemporaryDirectory(prefix="shiftbench-", dir=SNAKEMAKE) as folder:
         report = Path(folder, "report.json")
         status = forkserver_client.run(_command(options, report))
         if status > 128 or not report.exists():  # stopped, or a query such as --dry-run

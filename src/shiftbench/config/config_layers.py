@@ -6,6 +6,7 @@ the changes of the configs that select it. Each layer is a mapping in a file.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -123,7 +124,7 @@ class _Resolver:
             self.add_issue(folders, "should be the path of a folder, or a list of paths")
             return
         for path in paths:
-            folder = path.document.folder / Path(path.data).expanduser()
+            folder = path.document.folder / os.path.expanduser(path.data)
             self.composition.component_folders.append(folder.resolve())
             for message in user_components.use(folder):
                 self.add_issue(path, message)

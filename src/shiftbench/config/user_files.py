@@ -23,7 +23,7 @@ CHECKSUM = "sha256"
 
 def placed(settings: Mapping[str, Any], key: str, folder: Path) -> dict[str, Any]:
     """Return a stream's settings with the path under a key relative to the working directory."""
-    return {**settings, key: os.path.relpath(folder / Path(settings[key]).expanduser())}
+    return {**settings, key: os.path.relpath(_place(settings, key, folder))}
 
 
 def named(settings: Mapping[str, Any]) -> dict[str, Path]:
@@ -34,7 +34,7 @@ def named(settings: Mapping[str, Any]) -> dict[str, Path]:
 
 def issues(settings: Mapping[str, Any], key: str, folder: Path) -> Iterator[tuple[str, str]]:
     """Check the file or folder under a key; yield keys with messages."""
-    path = folder / Path(settings[key]).expanduser()
+    path = _place(settings, key, folder)
     if not path.exists():
         yield key, f"there is no {path}; a path is relative to the file that it is written in"
     elif not (path.is_file() or path.is_dir()):
@@ -45,6 +45,11 @@ def issues(settings: Mapping[str, Any], key: str, folder: Path) -> Iterator[tupl
         yield key, f"{unreadable[0]} cannot be read: its permissions forbid it"
     elif key == KEY and (wanted := settings.get(CHECKSUM)) and wanted != (is_now := checksum(path)):
         yield CHECKSUM, f"{path} has the sha256 {is_now}, not {wanted}: it is another file"
+
+
+def _place(settings: Mapping[str, Any], key: str, folder: Path) -> Path:
+    # Unlike Path.expanduser, this leaves the "~" of an unknown user as it is.
+    return folder / os.path.expanduser(settings[key])
 
 
 def checksums(path: Path) -> dict[str, str]:
