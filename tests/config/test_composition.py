@@ -258,7 +258,8 @@ def test_the_form_of_a_method_is_checked(load, tmp_path):
          'line 2, studies.a.budget: the study "toy" has no budgets; take this key out'),
         ("budget: few\nstudies: [step]\nstreams: {steps: {family: toy-step, points: 20}}",
          'there is another stream "steps" in this config; rename one of them'),
-        ("budget: few\nstudies:\n  a: {from: step, methods: {mean: {label: M}, narrow: {label: M}}}",
+        ("budget: few\nstudies:\n"
+         "  a: {from: step, methods: {mean: {label: M}, narrow: {label: M}}}",
          'line 3, studies.a.methods.narrow.label: the method "mean" has this label too; write'),
         ("budget: few\nstudies:\n  a: {from: step, methods: [mean: {label: own}, own: [sva]]}",
          'line 3, studies.a.methods[1].own: another method has the label "own"; write another'),

@@ -332,7 +332,7 @@ def test_nonsense_needs_of_a_method_are_refused(tmp_path, said, told) -> None:
 
 @pytest.mark.parametrize("escape", [r"\x1b", r"\x9b", r"\u2028", r"\u202e"])
 def test_a_control_character_is_refused_with_its_line(tmp_path, escape) -> None:
-    with pytest.raises(UserError, match="line 9: .* is a control character"):
+    with pytest.raises(UserError, match=r"line 9: .* is a control character"):
         load(tmp_path, GOOD.replace("Two steps", f'"Two {escape}[31m steps"'))
 
 

@@ -22,8 +22,9 @@ MISSPELT = 0.8
 
 def issues(methods: Iterable[YamlValue]) -> Iterator[FileIssue]:
     """Find what is wrong with the methods that lie outside this repository's own folders."""
+    ours = OURS.resolve()
     for method in methods:
-        if OURS.resolve() not in method.document.path.resolve().parents:
+        if ours not in method.document.path.parents:
             for place, message in _of_method(method):
                 yield FileIssue(method.document, (*method.place, *place), message)
 

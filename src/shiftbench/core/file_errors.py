@@ -8,6 +8,7 @@ FULL = {errno.ENOSPC, errno.EDQUOT}
 REMEDIES = {
     **dict.fromkeys(FULL, "make room there and start again"),
     **dict.fromkeys([errno.EACCES, errno.EPERM, errno.EROFS], "allow it, or name another place"),
+    errno.ELOOP: "a link leads back to itself; remove it, or name another path",
     errno.EISDIR: "move the folder away, or name a file",
     **dict.fromkeys(
         [errno.ENOTDIR, errno.EEXIST],
@@ -17,14 +18,15 @@ REMEDIES = {
 
 
 def root_cause(error: BaseException | None) -> OSError | None:
-    """Return the OSError behind an error: itself if it names a file, or a full disk as its cause.
+    """Return the OSError behind an error: itself if it names a file, or a cause of it.
 
-    Closing a file on a full disk fails once more, sometimes with another error.
+    Closing a file on a full disk fails once more, sometimes with another error. Until Python 3.12
+    pathlib replaces the error of a link that leads back to itself.
     """
     if isinstance(error, OSError) and error.filename is not None:
         return error
     while error:
-        if isinstance(error, OSError) and error.errno in FULL:
+        if isinstance(error, OSError) and error.errno in {*FULL, errno.ELOOP}:
             return error
         error = error.__cause__ or error.__context__
     return None

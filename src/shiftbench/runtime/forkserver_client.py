@@ -39,7 +39,7 @@ def run(command: list[str]) -> int:
     import shutil
     import tempfile
 
-    from shiftbench.runtime import graceful_stop
+    from shiftbench.runtime import cache_folder, graceful_stop
 
     signals = Signals(*graceful_stop.SIGNALS, signal.SIGCHLD)
     folder = tempfile.mkdtemp(prefix="shiftbench-")
@@ -47,7 +47,8 @@ def run(command: list[str]) -> int:
         file.write(_identity())
     server = _start_server(folder)
     try:
-        return graceful_stop.run(command, os.environ | {VARIABLE: folder}, signals)
+        environment = os.environ | cache_folder.variables() | {VARIABLE: folder}
+        return graceful_stop.run(command, environment, signals)
     finally:
         if server:
             server.stdin.close()  # type: ignore[union-attr]  # this ends the server

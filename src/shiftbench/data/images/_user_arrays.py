@@ -110,8 +110,7 @@ def _part(path: Path, arrays: NpzFile, names: Sequence[str]) -> list[np.ndarray]
         )
     part = [_as_bytes(f"{path}: {names[0]}", images)]
     for name, array in zip(names[1:], labels, strict=True):
-        flat = array.reshape(len(array), -1) if array.ndim else array.reshape(0, 1)
-        if flat.shape != (len(images), 1):
+        if array.shape[:1] != (len(images),) or array.size != len(images):
             raise UserError(
                 f"{path}: {name} has the shape {array.shape}, but {names[0]} has {len(images)}"
                 " images; each needs one."
@@ -120,7 +119,7 @@ def _part(path: Path, arrays: NpzFile, names: Sequence[str]) -> list[np.ndarray]
             raise UserError(
                 f"{path}: {name} are of type {array.dtype}, but must be whole numbers or words."
             )
-        part.append(flat[:, 0])
+        part.append(array.reshape(-1))
     return part
 
 

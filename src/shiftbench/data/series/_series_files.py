@@ -189,6 +189,8 @@ def _json(path: Path, time: str, delimiter: str) -> tuple[str, str, list[Column]
             f'{path}: no series; the form is {{"series": [{{"label": "NAME", "raw": [1.5, ...]}}]}}'
         )
     of_time = content.get("time")
+    if not isinstance(of_time, dict | None):
+        raise UserError(f'{path}: time is {of_time!r:.40}; its form is {{"raw": [...]}}')
     labels = of_time.get("raw") if isinstance(of_time, dict) else None
     if time and labels is None:
         raise UserError(f'{path}: no labels of time; they are in {{"time": {{"raw": [...]}}}}')
@@ -216,6 +218,8 @@ def _parsed(path: Path) -> Any:
         raise UserError(f"{path}, {place}: no JSON ({error.msg})") from None
     except RecursionError:
         raise UserError(f"{path}: no JSON (too many brackets inside brackets)") from None
+    except ValueError:  # of Python, which limits the digits of a whole number
+        raise UserError(f"{path}: a number of thousands of digits; correct it") from None
 
 
 def _text(path: Path) -> str:
