@@ -11,12 +11,15 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from shiftbench.cli import main
+from shiftbench.cli import main, verifying
 from shiftbench.config import config_file
 from shiftbench.data.store import checksum, raw, zarr_zip
+from shiftbench.forecast import plan
 from shiftbench.publish import (
     crate,
+    crate_files,
     crate_metadata,
+    crate_plan,
     crate_sources,
     licences,
     recompute,
@@ -52,7 +55,7 @@ def status(folder: Path, *more: str) -> int:
 
 def test_equal_results_make_equal_bytes(made: Path, tmp_path: Path) -> None:
     crate.make(made / "results/small", made / "config/small.yaml", tmp_path / "again")
-    first, again = (crate.contents(at, True) for at in (made / "crate", tmp_path / "again"))
+    first, again = (crate_files.contents(at, True) for at in (made / "crate", tmp_path / "again"))
     assert first.keys() == again.keys()
     assert [name for name in first if first[name].read_bytes() != again[name].read_bytes()] == []
 
@@ -61,20 +64,20 @@ def test_pages_in_the_folder_of_results_are_no_part_of_them(made: Path, tmp_path
     results = Path(shutil.copytree(made / "results/small", tmp_path / "results/small"))
     config = ["--config", str(made / "config/small.yaml")]
     assert main.main(["publish", str(results), *config]) == 0
-    before = crate.contents(made / "crate", True)
+    before = crate_files.contents(made / "crate", True)
     pages = results / "site/studies/small/toy.html"
     pages.parent.mkdir(parents=True)
     for path in (pages, results / "site/studies/summary.csv", results / "site/index.html"):
         path.write_text("of a site")
     crate.make(results, made / "config/small.yaml", tmp_path / "crate")
-    assert crate.contents(tmp_path / "crate", True).keys() == before.keys()
+    assert crate_files.contents(tmp_path / "crate", True).keys() == before.keys()
     assert main.main(["publish", str(results), "--dry-run", *config]) == 0
     assert status(results) == 0
     assert not (results.parent / "published/small/site").exists()
 
 
 def test_the_files_of_a_crate_are_a_checkout_and_its_results(made: Path) -> None:
-    names = crate.contents(made / "crate").keys()
+    names = crate_files.contents(made / "crate").keys()
     assert names >= {
         "Snakefile", "workflow/Snakefile", "workflow/rules/run.smk", "envs/requirements.lock",
         "config/small.yaml", "src/shiftbench/cli/main.py", "LICENSE", "CITATION.cff", "README.md",
@@ -86,7 +89,7 @@ def test_the_files_of_a_crate_are_a_checkout_and_its_results(made: Path) -> None
 
 def test_metadata_have_every_file_by_checksum(made: Path) -> None:
     folder, told = made / "crate", graph(made / "crate")
-    for name, path in crate.contents(folder).items():
+    for name, path in crate_files.contents(folder).items():
         if name != crate_metadata.NAME and not name.startswith("src/"):
             content = path.read_bytes()
             assert told[name]["sha256"] == hashlib.sha256(content).hexdigest()
@@ -132,7 +135,7 @@ def test_what_is_published_makes_a_crate_with_its_own_provenance(
     crate.make(tmp_path / "small", made / "config/small.yaml", tmp_path / "crate")
     assert "7 runs" in graph(tmp_path / "crate")["#study/toy"]["description"]
     assert not (tmp_path / "crate/runs").exists()
-    assert status(tmp_path / "crate") == 0
+    assert status(tmp_path / "crate") == verifying.UNVERIFIED
 
 
 def test_only_open_licences_let_data_be_passed_on() -> None:
@@ -161,7 +164,10 @@ def test_a_stream_without_an_open_licence_is_described_and_not_copied(
     described = json.loads((tmp_path / "crate/streams/steps.croissant.json").read_text())
     assert (described["license"], described["distribution"]) == ("none stated (unclear)", [])
     assert not (tmp_path / "crate/streams/steps.zarr.zip").exists()
-    assert recompute.small(tmp_path / "crate") == []
+    found = recompute.candidates(crate_plan.read(tmp_path / "crate"), plan.estimator())
+    assert {one.obstacle for one in found} == {"its stream is not in the crate"}
+    assert recompute.draw(found, 4, 0, 600.0) == []
+    assert status(tmp_path / "crate") == verifying.UNVERIFIED
 
 
 def test_raw_files_of_a_package_are_described_where_they_lie() -> None:
@@ -246,11 +252,11 @@ def test_an_untouched_crate_is_verified_by_computing_runs_again(
 
 
 def test_the_draw_of_runs_is_that_of_its_seed(made: Path) -> None:
-    runs = recompute.small(made / "crate")
-    drawn = [recompute.sample(runs, 2, seed) for seed in range(8)]
-    assert drawn == [recompute.sample(runs, 2, seed) for seed in range(8)]
-    assert len(set(map(tuple, drawn))) > 1
-    assert recompute.sample(runs, 99, 0) == runs
+    runs = recompute.candidates(crate_plan.read(made / "crate"), plan.estimator())
+    drawn = [recompute.draw(runs, 2, seed, 600.0) for seed in range(8)]
+    assert drawn == [recompute.draw(runs, 2, seed, 600.0) for seed in range(8)]
+    assert len({tuple(one.run.name for one in two) for two in drawn}) > 1
+    assert recompute.draw(runs, 99, 0, 600.0) == sorted(runs, key=lambda one: one.run.name)
 
 
 @pytest.mark.parametrize(
@@ -289,7 +295,9 @@ def test_metadata_that_are_none_are_told(
 def test_a_new_checksum_in_the_list_alone_is_refused(copied: Path) -> None:
     table = copied / "studies/toy/summary.csv"
     table.write_text(table.read_text().replace("toy", "toys", 1))
-    (copied / result_files.CHECKSUMS).write_text(result_files.checksums(crate.contents(copied)))
+    (copied / result_files.CHECKSUMS).write_text(
+        result_files.checksums(crate_files.contents(copied))
+    )
     assert crate.changed(copied) == ["studies/toy/summary.csv"]
 
 
@@ -298,7 +306,9 @@ def forge(folder: Path, path: Path, change: Callable[[Path], object]) -> None:
     told, old = folder / crate_metadata.NAME, checksum.sha256(path)
     change(path)
     told.write_text(told.read_text().replace(old, checksum.sha256(path)))
-    (folder / result_files.CHECKSUMS).write_text(result_files.checksums(crate.contents(folder)))
+    (folder / result_files.CHECKSUMS).write_text(
+        result_files.checksums(crate_files.contents(folder))
+    )
     assert crate.changed(folder) == []
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shiftbench.cli import main
-from shiftbench.publish import crate, crate_metadata, result_files, s3, upload
+from shiftbench.publish import crate, crate_files, crate_metadata, result_files, s3, upload
 
 pytestmark = pytest.mark.peers
 boto3 = pytest.importorskip("boto3", reason="of the extra `publish`")
@@ -35,7 +35,9 @@ def made(tmp_path: Path) -> Path:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(f"what {name} says")
     (folder / crate_metadata.NAME).write_text(json.dumps(ABOUT))
-    (folder / result_files.CHECKSUMS).write_text(result_files.checksums(crate.contents(folder)))
+    (folder / result_files.CHECKSUMS).write_text(
+        result_files.checksums(crate_files.contents(folder))
+    )
     return folder
 
 
@@ -86,7 +88,10 @@ def test_a_round_trip_gives_the_same_crate_and_the_second_time_nothing(
         place = tmp_path / "back" / Path(key).relative_to("a/b")
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(content)
-    assert crate.contents(tmp_path / "back", True).keys() == crate.contents(made, True).keys()
+    assert (
+        crate_files.contents(tmp_path / "back", True).keys()
+        == crate_files.contents(made, True).keys()
+    )
     assert crate.changed(tmp_path / "back") == []
     capsys.readouterr()
     assert publish(made) == 0
@@ -124,7 +129,7 @@ def test_a_file_of_the_same_size_with_other_content_is_sent_again(
 ) -> None:
     assert publish(made) == 0
     (made / "README.md").write_text("what README.md SAYS")
-    (made / result_files.CHECKSUMS).write_text(result_files.checksums(crate.contents(made)))
+    (made / result_files.CHECKSUMS).write_text(result_files.checksums(crate_files.contents(made)))
     capsys.readouterr()
     assert publish(made) == 0
     assert "README.md: uploaded" in capsys.readouterr().out

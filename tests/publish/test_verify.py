@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from shiftbench.cli import main, user
+from shiftbench.cli import main, verifying
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import checksum
 from shiftbench.publish import result_files, study_copy, verify
@@ -127,7 +127,7 @@ def test_core_hours_are_those_of_runs_and_of_the_warm_ups_that_they_share(result
 )
 def test_a_number_has_the_verdict_of_its_distance(results, capsys, column, value, verdict) -> None:
     change(results, column, value)
-    assert status(results, "--table") == user.VERIFIED[verdict]
+    assert status(results, "--table") == verifying.VERIFIED[verdict]
     assert "nile/a/f1" in capsys.readouterr().out
     assert status(published(results), str(results)) != 0
 
@@ -143,7 +143,7 @@ def test_a_figure_of_other_numbers_has_their_verdict(results: Path) -> None:
 def test_an_edit_by_hand_is_named_on_either_side(results, capsys, name, side) -> None:
     path = side(results) / "studies/nile" / name
     path.write_text(path.read_text().replace("0.5,", "0.5000000001,").replace("drawn", "drawn!"))
-    assert status(results, "--table") == user.VERIFIED["different"]
+    assert status(results, "--table") == verifying.VERIFIED["different"]
     assert f"{path} | changed after it was made" in " ".join(capsys.readouterr().out.split())
 
 
@@ -151,10 +151,10 @@ def test_an_edit_by_hand_is_named_on_either_side(results, capsys, name, side) ->
 def test_a_truncated_or_missing_store_is_named_and_not_published(results, capsys, name) -> None:
     store = results / name
     store.write_bytes(store.read_bytes()[:3])
-    assert status(results, "--table") == user.VERIFIED["different"]
+    assert status(results, "--table") == verifying.VERIFIED["different"]
     assert str(store) in capsys.readouterr().out
     store.unlink()
-    assert status(results) == user.VERIFIED["different"]
+    assert status(results) == verifying.VERIFIED["different"]
     with pytest.raises(UserError, match=r"zarr\.zip: changed or gone .* Nothing was published"):
         study_copy.publish(results, published(results))
 
@@ -162,25 +162,25 @@ def test_a_truncated_or_missing_store_is_named_and_not_published(results, capsys
 def test_another_winner_of_the_trials_is_different(results: Path) -> None:
     other = {"settings": {"map.strength": 10}, "trials": [{"score": 0.9}]}
     write(results, "studies/nile/choices/nile/a.json", json.dumps(other))
-    assert status(results) == user.VERIFIED["rounding"]
+    assert status(results) == verifying.VERIFIED["rounding"]
     write(results, "studies/nile/choices/nile/a.json", json.dumps(other | {"settings": {}}))
-    assert status(results) == user.VERIFIED["different"]
+    assert status(results) == verifying.VERIFIED["different"]
 
 
 def test_a_learner_or_a_figure_that_one_side_lacks_is_different(results: Path) -> None:
     write(results, "studies/nile/tables/score-table.md", "a table")
-    assert status(results) == user.VERIFIED["different"]
+    assert status(results) == verifying.VERIFIED["different"]
     study_copy.publish(results, published(results))
     assert status(results) == 0
     write(results, "studies/nile/summary.csv", pd.DataFrame(ROWS).iloc[:1].to_csv(index=False))
-    assert status(results) == user.VERIFIED["different"]
+    assert status(results) == verifying.VERIFIED["different"]
 
 
 def test_other_instructions_are_named(results: Path, capsys) -> None:
     cost = results / "runs/nile/nile/a/0-4.cost.json"
     cost.write_text(json.dumps(COST | {"instructions": "native"}))
     change(results, "mean", 0.5 + 1e-9)
-    assert status(results) == user.VERIFIED["rounding"]
+    assert status(results) == verifying.VERIFIED["rounding"]
     assert "ours with native instructions, the reference with portable" in capsys.readouterr().out
 
 
@@ -191,7 +191,7 @@ def test_a_gpu_is_named(results: Path, capsys) -> None:
     told = study_copy.provenance(results, "nile", "abc")
     assert told["gpus"] == ["Pretended GPU"] and told["gpu_hours"] == 2.0
     change(results, "mean", 0.5 + 1e-9)
-    assert status(results) == user.VERIFIED["rounding"]
+    assert status(results) == verifying.VERIFIED["rounding"]
     said = capsys.readouterr().out
     assert "ours on Pretended GPU, the reference on processors alone" in said
 
@@ -216,7 +216,7 @@ def test_a_git_revision_is_a_reference(results: Path, monkeypatch) -> None:
         origin = json.loads((published(small) / place / result_files.PROVENANCE).read_text())
         assert origin["commit"] and not origin["commit"].endswith("-dirty")
     assert status(small) == 0
-    assert status(small, "--revision", "HEAD") == user.VERIFIED["interval"]
+    assert status(small, "--revision", "HEAD") == verifying.VERIFIED["interval"]
     assert status(small, "--revision", "nowhere") == 2
 
 

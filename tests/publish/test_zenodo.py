@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from shiftbench.cli import main
-from shiftbench.publish import crate, crate_metadata, result_files
+from shiftbench.publish import crate_files, crate_metadata, result_files
 
 TOKEN = "token-of-tests"
 ABOUT = {
@@ -105,7 +105,9 @@ def made(tmp_path: Path) -> Path:
     (folder / "studies").mkdir(parents=True)
     (folder / "studies/summary.csv").write_text("numbers")
     (folder / crate_metadata.NAME).write_text(json.dumps(ABOUT))
-    (folder / result_files.CHECKSUMS).write_text(result_files.checksums(crate.contents(folder)))
+    (folder / result_files.CHECKSUMS).write_text(
+        result_files.checksums(crate_files.contents(folder))
+    )
     return folder
 
 
@@ -123,7 +125,7 @@ def test_a_draft_gets_the_crate_once(
     assert draft["metadata"]["title"] == "Results"
     assert draft["metadata"]["creators"] == [{"name": "The authors"}]
     with zipfile.ZipFile(BytesIO(server.files["small.zip"])) as packed:
-        assert sorted(packed.namelist()) == sorted(crate.contents(made, True))
+        assert sorted(packed.namelist()) == sorted(crate_files.contents(made, True))
         assert packed.read("studies/summary.csv") == b"numbers"
     capsys.readouterr()
     assert publish(made) == 0

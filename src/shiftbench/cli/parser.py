@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shiftbench import __version__
-from shiftbench.cli import cluster, jobs, meta, plan, quickstart, run, user
+from shiftbench.cli import cluster, jobs, meta, plan, quickstart, run, user, verifying
 from shiftbench.core import checkout
 from shiftbench.core.errors import UserError
 from shiftbench.core.suggestions import unknown
@@ -179,18 +179,17 @@ def _add_results(verbs: argparse._SubParsersAction) -> None:
         metavar="CRATE",
         help="crates of others, checked and compared with ours in a leaderboard",
     )
-    showing.add_argument(
-        "--trust", action="store_true", help="run the code of methods that came with these crates"
-    )
+    _add_trust(showing)
     _add_sample(showing, 1, "runs of each of their methods to compute again")
-    verifying = _add(verbs, "verify", user.verify)
-    verifying.add_argument("results", type=Path, nargs="?", default=DEFAULT_RESULTS)
-    verifying.add_argument(
+    checking = _add(verbs, "verify", verifying.verify)
+    checking.add_argument("results", type=Path, nargs="?", default=DEFAULT_RESULTS)
+    checking.add_argument(
         "reference", type=Path, nargs="?", help="another folder, if not results/published/CONFIG"
     )
-    verifying.add_argument("--revision", help="the reference as committed in a git revision")
-    _add_sample(verifying, 3, "runs of a crate to compute again")
-    verifying.add_argument("--table", action="store_true", help="show all that is not identical")
+    checking.add_argument("--revision", help="the reference as committed in a git revision")
+    _add_sample(checking, 3, "runs of a crate to compute again, and at least one a study")
+    _add_trust(checking)
+    checking.add_argument("--table", action="store_true", help="show all that is not identical")
 
 
 def _add_config(parser: argparse.ArgumentParser) -> None:
@@ -200,7 +199,14 @@ def _add_config(parser: argparse.ArgumentParser) -> None:
 
 def _add_sample(parser: argparse.ArgumentParser, number: int, said: str) -> None:
     parser.add_argument("--sample", type=int, default=number, help=said)
-    parser.add_argument("--seed", type=int, default=0, help="of the draw of these runs")
+    parser.add_argument("--seed", type=int, help="of the draw of these runs, if not a new one")
+    text = "factor for the limits on size and time of a crate"
+    parser.add_argument("--limit", type=float, default=1.0, metavar="FACTOR", help=text)
+
+
+def _add_trust(parser: argparse.ArgumentParser) -> None:
+    text = "run the code of components that came with a crate"
+    parser.add_argument("--trust", action="store_true", help=text)
 
 
 def _add_program(verbs: argparse._SubParsersAction, parser: argparse.ArgumentParser) -> None:

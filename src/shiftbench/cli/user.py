@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,9 +15,6 @@ if TYPE_CHECKING:
     from shiftbench.config.library import Library
     from shiftbench.config.schema import Config
     from shiftbench.publish.leaderboard_entries import Entry
-
-VERIFIED = {"identical": 0, "rounding": 3, "interval": 4, "different": 5}
-"""Exit statuses of `verify` by verdict."""
 
 
 def check(options: argparse.Namespace) -> None:
@@ -199,11 +194,11 @@ def publish(options: argparse.Namespace) -> None:
 
 def crate(options: argparse.Namespace) -> None:
     """Write results, code, config, data and provenance to a folder that others can verify."""
-    from shiftbench.publish import crate
+    from shiftbench.publish import crate, crate_files
 
     _note_licences(_config_of(options))
     crate.make(options.results, _config_of(options), options.to.resolve())
-    print(f"{options.to}: {len(crate.contents(options.to)):,} files")
+    print(f"{options.to}: {len(crate_files.contents(options.to)):,} files")
 
 
 def _note_licences(path: Path) -> None:
@@ -229,38 +224,19 @@ def _entries(options: argparse.Namespace) -> list[Entry]:
     """Return the leaderboard entries of the crates; print a line on each when it is checked."""
     if not options.crates:
         return []
+    from shiftbench.cli import verifying
     from shiftbench.publish import leaderboard_entries
 
+    seed, limits = verifying.seed_of(options), verifying.limits_of(options.limit)
     checked_entries = []
     for folder in options.crates:
-        for one in leaderboard_entries.read(folder, options.sample, options.seed, options.trust):
+        of_crate = leaderboard_entries.read(folder, options.sample, seed, options.trust, limits)
+        for one in of_crate:
             state = one.problem or "verified"
-            print(f"{one.crate}: {one.study}/{one.learner} on {one.stream}: {state}", flush=True)
+            verifying.say(f"{one.crate}: {one.study}/{one.learner} on {one.stream}: {state}")
             checked_entries.append(one)
+    print(f"Runs drawn with --seed {seed}")
     return checked_entries
-
-
-def verify(options: argparse.Namespace) -> int:
-    """Compare results with the published ones, or verify a crate; 0 if identical, else 3 to 5.
-
-    3: equal up to rounding; 4: within the interval over seeds; 5: different. For a crate, all files
-    are compared with their checksums, and some runs with what they give when computed again.
-    """
-    from shiftbench.publish import crate_metadata, verify
-
-    no_reference = options.reference is None and options.revision is None
-    if no_reference and (options.results / crate_metadata.NAME).exists():
-        return _verify_crate(options)
-    reference = options.reference or options.results.parent / "published" / options.results.name
-    with ExitStack() as opened:
-        if options.revision:
-            reference = opened.enter_context(verify.at_revision(reference, options.revision))
-        findings = verify.compare(options.results, reference)
-        lines = verify.lines(findings, options.results, reference)
-    print(*lines, sep="\n")
-    if options.table:
-        print("", verify.table(findings) or "Nothing differs.", sep="\n")
-    return VERIFIED[verify.worst(findings)]
 
 
 def warm(options: argparse.Namespace) -> int:
@@ -273,30 +249,6 @@ def warm(options: argparse.Namespace) -> int:
     if not shutil.which(command[0]):
         raise UserError(f"warm: there is no command {command[0]} that can be run; check its name")
     return forkserver_client.run(command)
-
-
-def _verify_crate(options: argparse.Namespace) -> int:
-    from shiftbench.publish import crate, recompute, verify
-
-    folder = options.results
-    if changed := crate.changed(folder):
-        print(*(f"{name}: changed after the crate was made" for name in changed), sep="\n")
-        return VERIFIED["different"]
-    print(f"checksums: all {len(crate.contents(folder)):,} files are what the crate says")
-    verdicts = ["identical"]
-    studies, runs = recompute.with_scores(folder), recompute.small(folder)
-    drawn = recompute.sample(runs, options.sample, options.seed)
-    comparisons = [partial(recompute.scores_again, folder, study) for study in studies]
-    comparisons += [partial(recompute.again, folder, run) for run in drawn]
-    for compare in comparisons:
-        result = compare()
-        print(f"{result.name}: {result.verdict}, {result.note}", flush=True)
-        verdicts.append(result.verdict)
-    print(f"scores: of {len(studies)} studies computed from their runs")
-    print(
-        f"runs: {len(drawn)} computed again, of {len(runs):,} that are small and have their stream"
-    )
-    return VERIFIED[max(verdicts, key=verify.VERDICTS.index)]
 
 
 def _config_of(options: argparse.Namespace) -> Path:

@@ -29,9 +29,15 @@ INHERITED = (*OF_STUDY_METHODS, "search", "bound")
 """Keys that a study takes from a method's file."""
 
 
-def compose(document: Document) -> Composition:
-    """Assemble the config that a file stands for. UserError for a file that is not YAML."""
-    composition = Composition(Library(document.folder), document)
+def compose(document: Document, alone: bool = False) -> Composition:
+    """Assemble the config that a file stands for. UserError for a file that is not YAML.
+
+    alone: its folder has all files that it names, as that of a crate has, so ours do not count.
+    """
+    library = Library(document.folder)
+    if alone:
+        library.folders = [document.folder.resolve()]
+    composition = Composition(library, document)
     layers = config_layers.resolve(composition)
     composition.methods = layers.methods
     for key, value in layers.others.items():

@@ -31,17 +31,21 @@ def load(path: str | Path) -> Config:
     return planned(composed(path))
 
 
-def composed(path: str | Path) -> Composition:
-    """Return the config as one checked document. ConfigError with all errors of the file."""
-    return checked(yaml_lines.read(Path(path)), str(path))
+def composed(path: str | Path, in_crate: bool = False) -> Composition:
+    """Return the config as one checked document. ConfigError with all errors of the file.
+
+    in_crate: in a crate lie all files that its config names, but the user's data.
+    """
+    return checked(yaml_lines.read(Path(path)), str(path), in_crate)
 
 
-def checked(document: Document, label: str) -> Composition:
+def checked(document: Document, label: str, in_crate: bool = False) -> Composition:
     """Return the composition of a config document, checked; ConfigError with all errors.
 
-    label: what error messages call it. Raises ConfigError with all errors.
+    label: what error messages call it. in_crate: see `composed`. Raises ConfigError with all
+    errors.
     """
-    composition = _with_components(document, label)
+    composition = _with_components(document, label, in_crate)
     config, issues = config_checks.check(composition.data)
     composition.issues += [FileIssue(document, *issue) for issue in _of_stem(document.path.stem)]
     composition.issues += [
@@ -49,7 +53,7 @@ def checked(document: Document, label: str) -> Composition:
         for place, message in issues
         if not composition.may_follow(place)
     ]
-    composition.issues += _of_user_files(composition)
+    composition.issues += () if in_crate else _of_user_files(composition)
     composition.issues += claims.issues(composition.library)
     composition.issues += method_checks.issues(composition.methods.values())
     _refuse(label, composition, composition.issues)
@@ -74,8 +78,8 @@ def planned(composition: Composition) -> Config:
     return claims.with_claims(tuning.expanded(config), composition.library)
 
 
-def _with_components(document: Document, label: str) -> Composition:
-    composition = assembly.compose(document)
+def _with_components(document: Document, label: str, in_crate: bool = False) -> Composition:
+    composition = assembly.compose(document, alone=in_crate)
     of_components = [issue for issue in composition.issues if issue.place[:1] == ("components",)]
     _refuse(label, composition, of_components)
     return composition

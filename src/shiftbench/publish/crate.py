@@ -21,13 +21,16 @@ from shiftbench.core import atomic_files, checkout
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import scratch
 from shiftbench.publish import (
+    crate_files,
     crate_metadata,
     croissant,
     licences,
+    planned_files,
     result_files,
     store_metadata,
     study_copy,
 )
+from shiftbench.publish.crate_files import Limits
 
 ROOT = checkout.HOME
 """The checkout whose workflow and code computed the results."""
@@ -56,15 +59,16 @@ of this folder: `make run CONFIG=config/{file}`.
 def make(results: Path, config_file: Path, target: Path) -> None:
     """Write the crate of a folder of results, or of published results, to `target`.
 
-    Raises UserError, and writes nothing, if the target is not a crate, a file changed since the
-    workflow wrote it, or the code or config here are not those of the results.
+    Raises UserError, and writes nothing, if the target is not a crate, if the results are
+    incomplete or changed since the workflow wrote them, or if code or config are others here.
     """
-    if target.exists() and not (target / crate_metadata.NAME).exists() and any(target.iterdir()):
-        raise UserError(f"{target}: is not empty and not a crate; name another folder with --to")
+    _refuse_other_folder(target)
     if checkout.INSTALLED:
         raise UserError(f"{checkout.PACKAGE} is installed; make the crate in a checkout")
     composed = config.composed(config_file)
-    refuse_other_code(results, config.planned(composed), config_file)
+    plan = config.planned(composed)
+    refuse_other_code(results, plan, config_file)
+    planned_files.refuse_incomplete(plan, results, study_copy.is_published(results))
     with scratch.beside(target) as folder:
         new = folder / "crate"
         study_copy.publish(results, new)
@@ -77,43 +81,42 @@ def make(results: Path, config_file: Path, target: Path) -> None:
             new / crate_metadata.README, README.format(name=results.name, file=config_file.name)
         )
         name = f"config/{config_file.name}"
-        crate_metadata.write(new, config.planned(composed), composed.library, name)
-        atomic_files.write(new / result_files.CHECKSUMS, result_files.checksums(contents(new)))
+        crate_metadata.write(new, plan, composed.library, name)
+        atomic_files.write(
+            new / result_files.CHECKSUMS, result_files.checksums(crate_files.contents(new))
+        )
         shutil.rmtree(target, ignore_errors=True)
         os.replace(new, target)
 
 
-def contents(crate: Path, with_checksums: bool = False) -> dict[str, Path]:
-    """Return all files of a crate by name, with or without the list of their checksums."""
-    paths = sorted(path for path in crate.rglob("*") if path.is_file())
-    by_name = {path.relative_to(crate).as_posix(): path for path in paths}
-    if not with_checksums:
-        by_name.pop(result_files.CHECKSUMS, None)
-    return by_name
+def _refuse_other_folder(target: Path) -> None:
+    """Raise UserError unless nothing but a crate is in a folder, which is deleted."""
+    if not target.exists() or not any(target.iterdir()):
+        return
+    if not (target / crate_metadata.NAME).exists():
+        raise UserError(f"{target}: is not empty and not a crate; name another folder with --to")
+    listed = crate_files.listed(target)
+    if foreign := [name for name in crate_files.contents(target) if name not in listed]:
+        raise UserError(
+            f"{target}: holds {crate_files.some(foreign)} beside a crate; name another folder with"
+            " --to"
+        )
 
 
-def changed(crate: Path) -> list[str]:
+def changed(crate: Path, limits: Limits = crate_files.DEFAULT) -> list[str]:
     """Return the names of the files of a crate that are changed, missing or do not belong to it.
 
-    According to the list of checksums, which must agree with the metadata. Raises UserError if
-    either is missing.
+    Raises UserError for a crate without checksums or metadata, and for files that are no files.
     """
-    listed = crate / result_files.CHECKSUMS
-    if not listed.is_file():
-        raise UserError(
-            f"{crate}: not a complete crate, without {result_files.CHECKSUMS}; get it again"
-        )
-    now = set(result_files.checksums(contents(crate)).splitlines())
-    then = set(listed.read_text(encoding="utf-8").splitlines())
-    described = {f"{sha256}  {name}" for name, sha256 in crate_metadata.checksums(crate).items()}
-    return sorted({line.partition("  ")[2] for line in (now ^ then) | (described - then)})
+    crate_files.contents(crate, limits=limits)
+    return crate_files.changed(crate, crate_metadata.checksums(crate, limits), limits)
 
 
-def refuse_changed(crate: Path) -> None:
+def refuse_changed(crate: Path, limits: Limits = crate_files.DEFAULT) -> None:
     """Raise UserError with the names of changed files of a crate, if there are any."""
-    if broken := changed(crate):
+    if broken := changed(crate, limits):
         raise UserError(
-            f"{crate}: changed since it was made: {', '.join(broken)}; make it again with"
+            f"{crate}: changed since it was made: {crate_files.some(broken)}; make it again with"
             " `shiftbench crate`, or download it again"
         )
 

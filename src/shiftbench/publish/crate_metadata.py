@@ -11,6 +11,7 @@ import json
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from rocrate import rocrate
 
@@ -20,7 +21,8 @@ from shiftbench.config.schema import Config
 from shiftbench.core import atomic_files
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import checksum
-from shiftbench.publish import crate_actions, crate_sources, result_files, study_copy
+from shiftbench.publish import crate_actions, crate_files, crate_sources, result_files, study_copy
+from shiftbench.publish.crate_files import Limits
 from shiftbench.publish.crate_sources import Entity, references
 
 NAME = "ro-crate-metadata.json"
@@ -42,6 +44,8 @@ CODE = "src/"
 README = "README.md"
 PACKAGES = "https://pypi.org/project"
 INPUT, OUTPUT = "#input-config", "#output-summaries"
+CONFIG = re.compile(r"config/[A-Za-z0-9][\w.-]*", re.ASCII)
+"""Name of a config in a crate."""
 TYPES = {
     ".zip": "application/zip", ".smk": "text/plain", ".rst": "text/x-rst", ".toml": "text/plain",
     ".yaml": "application/yaml", ".cff": "application/yaml", ".md": "text/markdown",
@@ -90,16 +94,41 @@ def write(crate: Path, plan: Config, library: Library, config: str) -> None:
     atomic_files.write(crate / NAME, f"{text}\n")
 
 
-def checksums(crate: Path) -> dict[str, str]:
+def checksums(crate: Path, limits: Limits = crate_files.DEFAULT) -> dict[str, str]:
     """Return the sha256 of each file in the metadata of a crate. Raises UserError without them."""
-    try:
-        graph = atomic_files.read_json(crate / NAME)["@graph"]
-        sums = {entity["@id"]: entity["sha256"] for entity in graph if "sha256" in entity}
-    except (KeyError, TypeError):
-        raise UserError(
-            f"{crate / NAME}: not the metadata of a crate; get the crate again"
-        ) from None
-    return {name: sha256 for name, sha256 in sums.items() if "://" not in name and name[0] != "#"}
+    return {
+        unquote(entity["@id"]): entity["sha256"]
+        for entity in _entities(crate, limits)
+        if isinstance(entity.get("sha256"), str)
+        and "://" not in entity["@id"]
+        and not entity["@id"].startswith("#")
+    }
+
+
+def config_file(crate: Path, limits: Limits = crate_files.DEFAULT) -> str:
+    """Return the name of the config of a crate. UserError where the metadata do not have it."""
+    for entity in _entities(crate, limits):
+        example = entity.get("workExample")
+        if entity["@id"] == INPUT and isinstance(example, dict):
+            name = example.get("@id")
+            if isinstance(name, str) and CONFIG.fullmatch(name) and (crate / name).is_file():
+                return name
+    raise UserError(f"{crate / NAME}: names no config of this crate; get the crate again")
+
+
+def _entities(crate: Path, limits: Limits) -> list[Entity]:
+    """Return all entities of a crate, each with a text as @id. UserError where there are none."""
+    document = crate_files.read_json(crate / NAME, limits)
+    graph = document.get("@graph") if isinstance(document, dict) else None
+    entities = graph if isinstance(graph, list) else []
+    named = [
+        entity
+        for entity in entities
+        if isinstance(entity, dict) and isinstance(entity.get("@id"), str)
+    ]
+    if not named or len(named) < len(entities):
+        raise UserError(f"{crate / NAME}: not the metadata of a crate; get the crate again")
+    return named
 
 
 def _add_files(described: Any, crate: Path) -> None:

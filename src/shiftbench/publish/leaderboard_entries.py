@@ -8,18 +8,31 @@ states the problem.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from shiftbench.config import components, user_components
+from shiftbench.config import components
 from shiftbench.config.tuning import TRIALS
-from shiftbench.core import atomic_files
 from shiftbench.core.errors import UserError
-from shiftbench.publish import crate, recompute, result_files, store_metadata
+from shiftbench.forecast import plan
+from shiftbench.publish import (
+    crate,
+    crate_files,
+    crate_plan,
+    recompute,
+    recompute_scores,
+    result_files,
+    store_checks,
+    store_metadata,
+)
+from shiftbench.publish.crate_files import Limits
+from shiftbench.publish.crate_plan import PlannedCrate
 
+Place = tuple[str, str, str]
+"""Study, stream and learner."""
 SOUND = ("identical", "rounding")
 """Verdicts that count as the same result."""
 
@@ -61,7 +74,13 @@ class Entry(NamedTuple):
     problem: str
 
 
-def read(folder: Path, sample: int = 1, seed: int = 0, trust: bool = False) -> list[Entry]:
+def read(
+    folder: Path,
+    sample: int = 1,
+    seed: int = 0,
+    trust: bool = False,
+    limits: Limits = crate_files.DEFAULT,
+) -> list[Entry]:
     """Return the learners of a crate, verified by computing some of their runs again.
 
     Parameters
@@ -74,39 +93,59 @@ def read(folder: Path, sample: int = 1, seed: int = 0, trust: bool = False) -> l
         Seed for the choice of these runs.
     trust
         Allow components that came with the crate, which are their author's code, to run here.
+    limits
+        The largest crate that is checked, and the time that its runs may take.
 
     Raises
     ------
     UserError
         If the folder is not a complete, unchanged crate.
     """
-    crate.refuse_changed(folder)
-    if trust:
-        _use_components(folder)
-    missing = _missing_components(folder)
-    problems = {} if missing else _score_problems(folder)
+    crate.refuse_changed(folder, limits)
+    if crate_plan.own_components(folder) and not trust:
+        return _untrusted(folder, limits)
+    planned = crate_plan.read(folder, trust, limits)
+    problems = _score_problems(planned)
+    found: dict[Place, list[recompute.Candidate]] = {}
+    for one in recompute.candidates(planned, plan.estimator()):
+        if not one.run.study.endswith(TRIALS):
+            found.setdefault((one.run.study, one.run.stream, one.run.spec["method"]), []).append(
+                one
+            )
     return [
-        _entry(folder, place, runs, missing or problems[place[0]], sample, seed)
-        for place, runs in _learners(folder)
+        _entry(
+            folder,
+            place,
+            runs[0].run.spec,
+            problems[place[0]] or _run_problem(planned, runs, sample, seed),
+        )
+        for place, runs in sorted(found.items())
     ]
 
 
-def _learners(folder: Path) -> Iterator[tuple[tuple[str, str, str], list[Path]]]:
-    """Yield study, stream and learner, with their runs."""
-    for study in result_files.studies(folder):
-        if not study.endswith(TRIALS):
-            for place in sorted((folder / result_files.RUNS / study).glob("*/*/")):
-                yield (study, place.parent.name, place.name), store_metadata.below(place)
+def _untrusted(folder: Path, limits: Limits) -> list[Entry]:
+    """Return the learners of a crate with code that may not run here, so nothing is verified."""
+    entries = []
+    for place in sorted(folder.glob(f"{result_files.RUNS}/*/*/*/")):
+        runs = store_metadata.below(place)
+        study = place.parent.parent.name
+        if runs and not study.endswith(TRIALS):
+            store_checks.decoded_size(runs[0], limits)
+            try:
+                spec = store_metadata.spec(runs[0])
+                missing = ", ".join(_missing_components(spec))
+                problem = (
+                    f"{missing}: code that came with the crate, which runs here only with --trust"
+                )
+                entries.append(
+                    _entry(folder, (study, place.parent.name, place.name), spec, problem)
+                )
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                raise UserError(f"{runs[0]}: not a run of this workflow ({error})") from None
+    return entries
 
 
-def _entry(
-    folder: Path,
-    place: tuple[str, str, str],
-    runs: list[Path],
-    problem: str,
-    sample: int,
-    seed: int,
-) -> Entry:
+def _entry(folder: Path, place: Place, spec: Mapping[str, Any], problem: str) -> Entry:
     study, stream, learner = place
     store = folder / crate.STREAMS / f"{stream}{store_metadata.SUFFIX}"
     code = store_metadata.spec(store)["code"] if store.exists() else ""
@@ -117,65 +156,51 @@ def _entry(
     return Entry(
         folder.resolve().name,
         *place,
-        Conditions.of(store_metadata.spec(runs[0]), code),
+        Conditions.of(spec, code),
         scores.pivot(index="seed", columns="metric", values="score"),
-        len(atomic_files.read_json(choice)["trials"]) if choice.exists() else 0,
-        problem or _run_problem(folder, runs, sample, seed),
+        len(crate_files.read_json(choice)["trials"]) if choice.exists() else 0,
+        problem,
     )
 
 
-def _run_problem(folder: Path, runs: list[Path], sample: int, seed: int) -> str:
+def _run_problem(
+    planned: PlannedCrate, runs: list[recompute.Candidate], sample: int, seed: int
+) -> str:
     """Return the problem with a learner's runs after computing some of them again; may be empty."""
-    small = [run for run in runs if recompute.is_small(folder, run)]
-    if not small or sample < 1:
+    drawn = recompute.draw(runs, sample, seed, planned.limits.seconds)
+    if not drawn:
         return "none of its runs can be computed again here: they are large, or lack their stream"
-    for run in recompute.sample(small, sample, seed):
-        again = recompute.again(folder, run)
+    for one in drawn:
+        again = recompute.again(planned, one)
         if again.verdict not in SOUND:
             return f"its run {again.name}, computed again here, differs: {again.note}"
     return ""
 
 
-def _score_problems(folder: Path) -> dict[str, str]:
+def _score_problems(planned: PlannedCrate) -> dict[str, str]:
     """Return by study why its scores do not follow from its runs; an empty text if they do."""
     problems = dict.fromkeys(
-        result_files.studies(folder), "runs or streams of its study are not in the crate"
+        planned.plan.studies, "runs or streams of its study are not in the crate"
     )
-    for study in recompute.with_scores(folder):
-        again = recompute.scores_again(folder, study)
+    for study in recompute_scores.with_scores(planned):
+        again = recompute_scores.scores_again(planned, study)
         problem = f"its scores are not those of its runs: {again.note}"
         problems[study] = "" if again.verdict in SOUND else problem
+    for again in recompute.streams_again(planned):
+        if again.verdict and again.verdict not in SOUND:
+            raise UserError(
+                f"{planned.folder}: {again.name} is not what its settings give: {again.note}"
+            )
     return problems
 
 
-def _missing_components(folder: Path) -> str:
-    """Return the problem with components that the runs need and that are not here; may be empty."""
-    needed = {
-        pair
-        for run in store_metadata.below(folder / result_files.RUNS)
-        for pair in _needs(store_metadata.spec(run))
-    }
-    missing = sorted(name for kind, name in needed if name not in components.names(kind))
-    if not missing:
-        return ""
-    return f"{', '.join(missing)}: code that came with the crate, which runs here only with --trust"
-
-
-def _needs(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield kind and name of each component of a run."""
+def _missing_components(spec: Mapping[str, Any]) -> list[str]:
+    """Return the components of a run that are not here."""
     *combinators, (learner, _) = spec["learner"]
-    yield from (("combinators", name) for name, _ in combinators)
-    yield "learners", learner
-    yield from (("metrics", name) for name in spec["metrics"])
-    yield "streams", spec["stream"]["family"]
-    if spec["model"]:
-        yield "models", spec["model"][0]
-
-
-def _use_components(folder: Path) -> None:
-    """Enable the components that came with a crate. Raises UserError with their errors."""
-    folders = {
-        path.parent for kind in components.FOLDERS for path in folder.glob(f"config/*/{kind}/")
+    needed = {("combinators", name) for name, _ in combinators} | {
+        ("learners", learner),
+        ("streams", spec["stream"]["family"]),
+        *(("metrics", name) for name in spec["metrics"]),
+        *([("models", spec["model"][0])] if spec["model"] else []),
     }
-    if errors := [text for parts in sorted(folders) for text in user_components.use(parts)]:
-        raise UserError("\n".join(errors))
+    return sorted(name for kind, name in needed if name not in components.names(kind))

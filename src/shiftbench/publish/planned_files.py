@@ -9,7 +9,7 @@ from shiftbench.config import jobs
 from shiftbench.config.schema import Config
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import checksum
-from shiftbench.publish import result_files
+from shiftbench.publish import crate_files, result_files
 from shiftbench.publish.result_files import OVERVIEW
 
 
@@ -39,6 +39,38 @@ def incomplete(config: Config, results: Path) -> dict[str, str]:
     _refuse_unprotected([path for files in there.values() for path in files.values()])
     lacking = {part: sorted(planned[part] - {*files}) for part, files in there.items() if files}
     return {part: names[0] for part, names in lacking.items() if names}
+
+
+def refuse_incomplete(config: Config, results: Path, is_published: bool) -> None:
+    """Raise UserError unless results have all that the config plans for its studies.
+
+    An overview may be missing as a whole. is_published: as a copy, which has no runs.
+    """
+    planned = by_part(config, results)
+    there = {part: result_files.of_study(results, part) for part in _parts(results, planned)}
+    _refuse_foreign(planned, there)
+    if not is_published:
+        _refuse_unprotected([path for files in there.values() for path in files.values()])
+    lacking = [
+        result_files.study_folder(results, part) / name
+        for part, names in planned.items()
+        if part != OVERVIEW or there[part]
+        for name in sorted(names - there[part].keys())
+    ]
+    if not is_published:
+        lacking += [path for path in _runs(config, results) if not path.is_file()]
+    if lacking:
+        raise UserError(
+            f"{results}: lacks {crate_files.some([str(path) for path in lacking])}, which the"
+            " config plans; run the workflow to its end, or name a config without these studies"
+            " with --config"
+        )
+
+
+def _runs(config: Config, results: Path) -> list[Path]:
+    """Return the stores and costs of all runs of a config."""
+    planned = jobs.of_config(config, results, results.name)
+    return [Path(path) for job in planned if job.rule == "run_learner" for path in job.outputs]
 
 
 def _parts(results: Path, planned: dict[str, set[str]]) -> list[str]:

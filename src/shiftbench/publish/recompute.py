@@ -1,139 +1,198 @@
-"""Recompute a crate: runs from their specs and streams, scores from all runs.
+"""Recompute streams of a crate from their settings, and runs from their specs and streams.
 
 Arrays of runs are `identical` to the last bit; `rounding`, apart by less than verify.ROUNDING of
 the largest number of the array; or `different`. Numbers of summaries have the verdicts of verify.
+Which runs are computed again is drawn by the verifier, from all that the config of the crate plans.
 """
 
 from __future__ import annotations
 
+import json
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
-from threadpoolctl import threadpool_limits
 
-from shiftbench.config import digest, specs
-from shiftbench.core import atomic_files, instructions
+from shiftbench.config import components, digest, specs, user_files
+from shiftbench.core import instructions
 from shiftbench.core.errors import UserError
+from shiftbench.core.plain_text import printable
 from shiftbench.data.store import zarr_zip
 from shiftbench.evaluation.running import harness
-from shiftbench.evaluation.scoring import summarise, tidy
-from shiftbench.publish import crate, result_files, store_metadata, verify
+from shiftbench.forecast import cost_model
+from shiftbench.forecast.estimate import Estimator
+from shiftbench.publish import store_checks, verify
+from shiftbench.publish.crate_plan import CratedRun, PlannedCrate
 
-SECONDS = 60.0
-"""Of processor time: a run that took more is not small."""
-MINUTES = 60.0
-"""A limit of the harness that no small run reaches."""
+SHORTEST = 60.0
+"""Seconds that any run may take, whatever its estimate."""
+SLOWER = 20.0
+"""Times as long as estimated that a run may take."""
+MAX_VALUES = 10_000_000
+"""Values of a stream that is made again."""
+OF_MAKING = ("spec", "code", "versions", "instructions", "data")
+"""Attributes of a store that say what made it."""
 
 
-SCORES = ("summary.csv", "scores.csv")
+class Candidate(NamedTuple):
+    """A run of a crate that may be computed again.
+
+    seconds: our estimate of its cost, whatever the crate says. obstacle: why it cannot be computed
+    here, empty if it can.
+    """
+
+    run: CratedRun
+    seconds: float
+    obstacle: str
 
 
 class Again(NamedTuple):
-    """A run or a study that was computed again: its name, the verdict, and what it is about."""
+    """What was computed again: its name, the verdict (empty if it was not), what it is about."""
 
     name: str
     verdict: str
     note: str
 
 
-def small(folder: Path) -> list[Path]:
-    """Return the runs of a crate that can be computed again here: small, and with their stream."""
-    return [
-        path for path in store_metadata.below(folder / result_files.RUNS) if is_small(folder, path)
-    ]
+def candidates(crate: PlannedCrate, known: Estimator) -> list[Candidate]:
+    """Return all runs of a crate, with what they would cost here."""
+    return [Candidate(run, known.of(run.spec).cpu, obstacle(crate, run.spec)) for run in crate.runs]
 
 
-def is_small(folder: Path, run: Path) -> bool:
-    """Return whether a run of a crate is small and has its stream, so that it can run here."""
-    spec = store_metadata.spec(run)
-    cost = atomic_files.read_json(
-        run.with_name(run.name.removesuffix(store_metadata.SUFFIX) + result_files.COST)
-    )
-    of_here = spec["instructions"] == instructions.in_force() or not instructions.available()
-    return (
-        cost["cpu_seconds"] <= SECONDS
-        and of_here
-        and "device" not in spec  # a GPU, which is hidden here
-        and _stream(folder, spec["stream"]["name"]).exists()
-    )
+def obstacle(crate: PlannedCrate, spec: specs.Spec) -> str:
+    """Return why a run cannot be computed here; empty if it can."""
+    if spec["stream"]["name"] not in crate.streams:
+        return "its stream is not in the crate"
+    if spec.get("device", "cpu") != "cpu":
+        return "it ran on a GPU"
+    if spec["instructions"] != instructions.in_force() and instructions.available():
+        return f"it ran with {spec['instructions']} instructions"
+    return ""
 
 
-def sample(runs: list[Path], number: int, seed: int) -> list[Path]:
-    """So many of some runs, or all, drawn with the seed."""
-    return sorted(random.Random(seed).sample(runs, min(max(number, 0), len(runs))))
+def draw(from_runs: list[Candidate], number: int, seed: int, seconds: float) -> list[Candidate]:
+    """Return runs drawn with a seed: one of each study, then more, until there are `number`.
+
+    A run that would take longer than what is left of the seconds is passed over for the next one of
+    its study.
+    """
+    if number < 1:
+        return []
+    generator = random.Random(seed)
+    waiting: dict[str, list[Candidate]] = {}
+    for one in from_runs:
+        waiting.setdefault(one.run.study, [])
+        waiting[one.run.study] += [] if one.obstacle else [one]
+    for runs in waiting.values():
+        generator.shuffle(runs)
+    studies = sorted(waiting)
+    generator.shuffle(studies)
+    drawn: list[Candidate] = []
+    first = True
+    while any(waiting.values()) and (first or len(drawn) < number):
+        for study in studies:
+            while waiting[study] and (first or len(drawn) < number):
+                one = waiting[study].pop()
+                if one.seconds <= seconds:
+                    drawn.append(one)
+                    seconds -= one.seconds
+                    break
+        first = False
+    return sorted(drawn, key=lambda one: one.run.name)
 
 
-def again(folder: Path, run: Path) -> Again:
-    """Compute one run again, and compares. UserError where a signal ends that."""
-    spec = store_metadata.spec(run)
-    stream = zarr_zip.read_any(_stream(folder, spec["stream"]["name"]))
-    with TemporaryDirectory() as scratch:
-        try:
-            made, _ = harness.run_job(spec, stream, Path(scratch), MINUTES)
-        except harness.Stopped as reason:
-            raise UserError(f"{run}: not computed again ({reason})") from None
+def again(crate: PlannedCrate, one: Candidate) -> Again:
+    """Compute one run again, and compare. UserError where it is stopped or takes far too long."""
+    spec, store = one.run.spec, one.run.store
+    stream = store_checks.read(crate.streams[spec["stream"]["name"]], crate.limits)
+    theirs = store_checks.read_run(store, crate.limits)
+    minutes = max(SHORTEST, SLOWER * one.seconds) / 60
+    with TemporaryDirectory() as scratch, refusing(one.run.name):
+        made, _ = harness.run_job(spec, stream, Path(scratch), minutes)
         # As it is read, it has the types of what it is compared with.
-        zarr_zip.write(made, Path(scratch, run.name))
-        ours = zarr_zip.read(Path(scratch, run.name))
-    verdicts = compare(ours, zarr_zip.read(run))
+        zarr_zip.write(made, Path(scratch, store.name))
+        ours = zarr_zip.read(Path(scratch, store.name))
+    verdicts = compare(ours, theirs)
     worst = max(verdicts.values(), key=verify.VERDICTS.index)
     notes = [", ".join(name for name in verdicts if verdicts[name] == worst)]
     if worst == "identical":
         notes = [f"all {len(verdicts)} arrays"]
-    notes += _other_code(spec, *specs.modules_of_run(spec))
-    name = (
-        run.relative_to(folder / result_files.RUNS).as_posix().removesuffix(store_metadata.SUFFIX)
-    )
-    return Again(name, worst, "; ".join(notes))
+    notes += other_code(spec, *specs.modules_of_run(spec))
+    return Again(one.run.name, worst, "; ".join(notes))
 
 
-def with_scores(folder: Path) -> list[str]:
-    """Return the studies of a crate whose scores can be computed again: all it takes is there."""
-    return [
-        study for study in result_files.studies(folder) if _has_all(folder, _scores(folder, study))
-    ]
+def streams_again(crate: PlannedCrate) -> Iterator[Again]:
+    """Generate the streams of a crate again, as far as they need no raw data, and compare."""
+    for name in sorted(crate.streams):
+        spec = specs.stream(crate.plan, name)
+        if why := _not_generated(spec):
+            yield Again(f"stream {name}", "", why)
+            continue
+        with TemporaryDirectory() as scratch, refusing(f"stream {name}"):
+            settings = components.configured("streams", spec["family"], spec["settings"])
+            made = components.load("streams", spec["family"]).build(settings, Path(scratch))
+            zarr_zip.write(made, Path(scratch, "made"))
+            ours = zarr_zip.read_any(Path(scratch, "made"))
+        verdicts = compare(ours, store_checks.read(crate.streams[name], crate.limits))
+        worst = max(verdicts.values(), key=verify.VERDICTS.index)
+        wrong = ", ".join(key for key in verdicts if verdicts[key] == worst)
+        yield Again(f"stream {name}", worst, "made again" if worst == "identical" else wrong)
 
 
-def scores_again(folder: Path, study: str) -> Again:
-    """Compute the scores and the summary of a study again, of all its runs, and compares."""
-    spec = _scores(folder, study)
-    streams = {name: zarr_zip.read_any(_stream(folder, name)) for name in spec["streams"]}
-    runs = [
-        zarr_zip.read(path) for path in store_metadata.below(folder / result_files.RUNS / study)
-    ]
-    with TemporaryDirectory() as scratch, threadpool_limits(1):
-        cube, summary = summarise.summarise(spec, streams, runs)
-        ours = result_files.study_folder(Path(scratch), study)
-        for name, table in zip(SCORES, (summary, tidy.tidy(spec, cube)), strict=True):
-            atomic_files.write(ours / name, table.to_csv(index=False, lineterminator="\n"))
-        found = verify.of_numbers(Path(scratch), folder, study)
-        worst = verify.worst(found)
-        theirs = result_files.study_folder(folder, study)
-        same = {name: _rows(ours / name) == _rows(theirs / name) for name in SCORES}
-    if worst == "identical" and not all(same.values()):
-        return Again(study, "different", ", ".join(name for name in SCORES if not same[name]))
-    wrong = [each.place for each in found if each.verdict == worst]
-    notes = [f"all {len(found)} rows" if worst == "identical" else ", ".join(wrong)]
-    return Again(study, worst, "; ".join(notes + _other_code(spec, *specs.modules_of_scores(spec))))
+def _not_generated(spec: specs.Spec) -> str:
+    """Return why a stream is not made again: it needs data, or much work; empty if it is."""
+    own = not {*user_files.KEYS}.isdisjoint(components.fields("streams", spec["family"]))
+    if own or spec["settings"].get("dataset") or "shards" in spec["settings"]:
+        return "for it is made of data"
+    sizes = cost_model.of_stream(spec)
+    rows = sizes.before + sizes.tasks * (sizes.rows + sizes.tests)
+    values = rows * (sizes.inputs + sizes.outputs) * spec["settings"].get("realisations", 1)
+    return "" if values <= MAX_VALUES else "for it is large"
 
 
-def compare(ours: xr.Dataset, theirs: xr.Dataset) -> dict[str, str]:
-    """Return the verdict on each array, by its name; an array that one side lacks is different."""
-    names = sorted({str(name) for side in (ours, theirs) for name in side.variables})
-    return {
-        name: _compared(ours[name].values, theirs[name].values)
-        if name in ours.variables and name in theirs.variables
+def compare(ours: xr.Dataset | xr.DataTree, theirs: xr.Dataset | xr.DataTree) -> dict[str, str]:
+    """Return the verdict on each array, by its name; an array that one side lacks is different.
+
+    Also on `attributes`, where they differ by more than what made them.
+    """
+    mine, others = _arrays(ours), _arrays(theirs)
+    verdicts = {
+        name: _compared(mine[name], others[name])
+        if name in mine and name in others
         else "different"
-        for name in names
+        for name in sorted(mine.keys() | others.keys())
+    }
+    told = [
+        {key: value for key, value in side.attrs.items() if key not in OF_MAKING}
+        for side in (ours, theirs)
+    ]
+    same = json.dumps(told[0], sort_keys=True) == json.dumps(told[1], sort_keys=True)
+    return verdicts if same else verdicts | {"attributes": "different"}
+
+
+def _arrays(store: xr.Dataset | xr.DataTree) -> dict[str, xr.Variable]:
+    """Return the arrays of a store, by group and name."""
+    if isinstance(store, xr.Dataset):
+        return {str(name): array for name, array in store.variables.items()}
+    return {
+        f"{node.path}/{name}".lstrip("/"): array
+        for node in store.subtree
+        for name, array in node.to_dataset(inherit=False).variables.items()
     }
 
 
-def _compared(ours: np.ndarray, theirs: np.ndarray) -> str:
-    if ours.shape != theirs.shape or ours.dtype.kind != theirs.dtype.kind:
+def _compared(mine: xr.Variable, others: xr.Variable) -> str:
+    ours, theirs = mine.values, others.values
+    if (
+        mine.dims != others.dims
+        or ours.shape != theirs.shape
+        or ours.dtype.kind != theirs.dtype.kind
+    ):
         return "different"
     if ours.dtype.kind != "f":
         return "identical" if np.array_equal(ours, theirs) else "different"
@@ -144,31 +203,23 @@ def _compared(ours: np.ndarray, theirs: np.ndarray) -> str:
     return "rounding" if close else "different"
 
 
-def _stream(folder: Path, name: str) -> Path:
-    return folder / crate.STREAMS / f"{name}{store_metadata.SUFFIX}"
+@contextmanager
+def refusing(name: str) -> Iterator[None]:
+    """Raise UserError for whatever happens to code that is given arrays which contradict."""
+    try:
+        yield
+    except UserError:
+        raise
+    except harness.Stopped as stop:
+        raise UserError(f"{name}: not computed again ({stop})") from None
+    except Exception as error:
+        reason = printable(f"{type(error).__name__}: {error}")
+        raise UserError(
+            f"{name}: cannot be computed from what is in the crate ({reason})"
+        ) from error
 
 
-def _scores(folder: Path, study: str) -> specs.Spec:
-    """Return the spec of a study's scores; empty if it was published before specs were recorded."""
-    origin = atomic_files.read_json(
-        result_files.study_folder(folder, study) / result_files.PROVENANCE
-    )
-    return origin.get("spec", {})
-
-
-def _rows(table: Path) -> list[str]:
-    """Sort the rows of a table: a spec does not keep the order of the config."""
-    return sorted(table.read_text(encoding="utf-8").splitlines())
-
-
-def _has_all(folder: Path, spec: specs.Spec) -> bool:
-    """Return whether all runs and streams of a study are in the crate."""
-    streams = [_stream(folder, name) for name in spec.get("streams", [])]
-    runs = folder / result_files.RUNS / spec.get("study", "")
-    return bool(spec) and runs.is_dir() and all(path.exists() for path in streams)
-
-
-def _other_code(spec: specs.Spec, *modules: str) -> list[str]:
+def other_code(spec: specs.Spec, *modules: str) -> list[str]:
     """Say that the code here differs from the code of a spec."""
     same = digest.code(*modules) == spec["code"]
     return [] if same else ["the code here is not the code that made it"]

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import checksum
-from shiftbench.publish import crate, optional_packages
+from shiftbench.publish import crate_files, optional_packages
 
 CHECKSUM = "sha256"
 """Key of the checksum in an object's metadata."""
@@ -46,7 +46,7 @@ class Bucket:
 
     def files_of(self, folder: Path, scratch: Path) -> dict[str, Path]:
         """Return all files of the crate."""
-        return crate.contents(folder, with_checksums=True)
+        return crate_files.contents(folder, with_checksums=True)
 
     def lacks(self, contents: dict[str, Path]) -> list[str]:
         """Return the files without an object of their size and checksum."""

@@ -122,6 +122,29 @@ def of_numbers(ours: Path, reference: Path, study: str) -> list[ComparedItem]:
     return list(_numbers(study, *map(_summary, summaries)))
 
 
+def of_scores(ours: Path, reference: Path) -> str:
+    """Return the worst verdict on the scores of all seeds in two tables, rows in any order.
+
+    Raises UserError if the reference is no such table.
+    """
+    mine, theirs = (_scores(path) for path in (ours, reference))
+    if not mine.index.equals(theirs.index):
+        return "different"
+    pairs = zip(mine, theirs, strict=True)
+    return max((_of_numbers(*pair) for pair in pairs), key=VERDICTS.index, default=VERDICTS[0])
+
+
+def _scores(path: Path) -> pd.Series:
+    """Return the scores by all other columns of a table, sorted."""
+    try:
+        rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+        others = [name for name in rows.columns if name != "score"]
+        scores = rows.set_index(others)["score"].sort_index()
+        return scores.map(lambda text: float(text or "nan"))
+    except (KeyError, ValueError) as error:
+        raise UserError(f"{path}: not a table of scores ({error})") from None
+
+
 def _changed(ours: Path, reference: Path, study: str) -> Iterator[ComparedItem]:
     for side in (ours, reference):
         for path in result_files.changed(side, study):

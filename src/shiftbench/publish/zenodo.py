@@ -19,7 +19,7 @@ from typing import Any
 import requests
 
 from shiftbench.core.errors import UserError
-from shiftbench.publish import crate, crate_metadata
+from shiftbench.publish import crate_files, crate_metadata
 
 TOKEN, SERVER = "ZENODO_TOKEN", "ZENODO_URL"
 OFFICIAL = "https://zenodo.org"
@@ -49,7 +49,7 @@ class Draft:
         described = folder / crate_metadata.NAME
         self.metadata = _zenodo_metadata(json.loads(described.read_text(encoding="utf-8")))
         packed = scratch / f"{folder.resolve().name}.zip"
-        _pack(crate.contents(folder, with_checksums=True), packed)
+        _pack(crate_files.contents(folder, with_checksums=True), packed)
         return {packed.name: packed, described.name: described}
 
     def lacks(self, contents: dict[str, Path]) -> list[str]:

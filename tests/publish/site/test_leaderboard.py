@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from shiftbench.cli import main
-from shiftbench.publish import crate, leaderboard_entries, result_files
+from shiftbench.publish import crate, crate_files, leaderboard_entries, result_files
 from tests import job_calls
 from tests.config.test_user_components import forget
 from tests.publish.site import html
@@ -163,7 +163,9 @@ def test_better_scores_with_new_checksums_do_not_come_out_again(
         old = result_files.checksums({"": folder / "somebody/studies/mine" / name}).split()[0]
         text = text.replace(old, result_files.checksums({"": path}).split()[0])
     told.write_text(text)
-    (spoilt / result_files.CHECKSUMS).write_text(result_files.checksums(crate.contents(spoilt)))
+    (spoilt / result_files.CHECKSUMS).write_text(
+        result_files.checksums(crate_files.contents(spoilt))
+    )
     assert crate.changed(spoilt) == []
     for one in leaderboard_entries.read(spoilt, trust=True):
         assert one.problem.startswith("its scores are not those of its runs"), one

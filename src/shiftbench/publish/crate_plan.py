@@ -1,0 +1,267 @@
+"""What a crate has to hold, by the config in it; each file and each run is compared with that.
+
+The config decides which studies and runs there are: a run that somebody takes out is missed, and
+one that was made otherwise is found. Data of the user, which are not in a crate, are not looked at.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+from shiftbench.config import components, config_file, jobs, specs, tuning, user_files, yaml_lines
+from shiftbench.config.schema import Config, Stream
+from shiftbench.config.spec_files import Spec
+from shiftbench.config.tuning import TRIALS
+from shiftbench.core.errors import UserError
+from shiftbench.core.plain_text import printable
+from shiftbench.forecast import records
+from shiftbench.publish import (
+    crate_files,
+    crate_metadata,
+    crate_records,
+    planned_files,
+    result_files,
+    store_checks,
+    store_metadata,
+)
+from shiftbench.publish.crate import FOLDERS, STREAMS, WORKFLOW
+from shiftbench.publish.crate_files import RAISE, Limits
+
+LOCAL = ("code", "instructions", "device")
+"""Keys of a spec that say where and with what a run was made."""
+COMPONENTS = "components"
+"""The key of a config that names folders with code."""
+PATHS = ("from", yaml_lines.FOLDER, COMPONENTS)
+"""Keys of a config that name files or folders from which it is read on."""
+CODE = ("config/", *(f"{folder}/" for folder in FOLDERS))
+"""Folders of a crate in which any file may be."""
+
+
+class CratedRun(NamedTuple):
+    """A run of a crate, whose spec is that which the config plans."""
+
+    study: str
+    stream: str
+    name: str
+    store: Path
+    spec: Spec
+
+
+class PlannedCrate(NamedTuple):
+    """A crate whose files and specs are those that its own config plans.
+
+    streams: the stores of those that are in the crate.
+    """
+
+    folder: Path
+    plan: Config
+    runs: list[CratedRun]
+    streams: dict[str, Path]
+    limits: Limits
+
+    def of_study(self, study: str) -> list[CratedRun]:
+        """Return the runs of a study."""
+        return [run for run in self.runs if run.study == study]
+
+
+def own_components(crate: Path) -> list[str]:
+    """Return the folders of code that configs of a crate name. UserError for one outside of it."""
+    return [
+        folder
+        for document in _documents(crate)
+        for folder in _listed(document.data.get(COMPONENTS))
+    ]
+
+
+def read(crate: Path, trust: bool = False, limits: Limits = crate_files.DEFAULT) -> PlannedCrate:
+    """Return a crate after all checks that need no computing.
+
+    trust: its own components, which are code, may run here.
+
+    Raises
+    ------
+    UserError
+        Where it is not what its config plans, is larger than the limits, or brings code that is not
+        trusted.
+    """
+    if (own := own_components(crate)) and not trust:
+        raise UserError(
+            f"{crate}: brings code of its own, {', '.join(own)}, which runs here only with --trust;"
+            " read it first"
+        )
+    files = crate_files.contents(crate, with_checksums=True, limits=limits)
+    plan = _plan(crate / crate_metadata.config_file(crate, limits), limits)
+    has_runs = any(name.startswith(f"{result_files.RUNS}/") for name in files)
+    _refuse_other_files(crate, plan, files, has_runs)
+    planned = PlannedCrate(crate, plan, [], _streams(crate, plan, files, limits), limits)
+    for study in plan.studies:
+        origin = result_files.study_folder(crate, study) / result_files.PROVENANCE
+        scores = specs.scores(plan, study) if has_runs else None
+        crate_records.refuse_wrong_provenance(origin, scores, limits)
+        size = 0
+        for run in _runs(planned, study, files):
+            size += store_checks.decoded_size(run.store, limits)
+            if size > limits.decoded:
+                raise UserError(
+                    f"{crate}: the runs of {study} take more than {limits.decoded:,} bytes; {RAISE}"
+                )
+            crate_records.refuse_wrong_cost(result_files.cost_file(run.store), limits)
+            planned.runs.append(run)
+    return planned
+
+
+def _documents(crate: Path) -> Iterator[yaml_lines.Document]:
+    """Yield the configs of a crate. UserError for one that would be read on outside of it."""
+    for path in sorted((crate / "config").rglob("*.yaml")):
+        document = yaml_lines.read(path)
+        if not isinstance(document.data, dict):
+            continue
+        for key in PATHS:
+            for name in _listed(document.data.get(key)):
+                place = PurePosixPath(name)
+                if place.is_absolute() or ".." in place.parts or name.startswith("~"):
+                    raise UserError(
+                        f"{path}: {key}: {printable(name)} is outside of the crate; get it again"
+                    )
+        yield document
+
+
+def _listed(value: Any) -> list[str]:
+    values = value if isinstance(value, list) else [value]
+    return [one for one in values if isinstance(one, str)]
+
+
+def _plan(path: Path, limits: Limits) -> Config:
+    """Return the plan of a crate's config, without the paths of data. UserError if it is none."""
+    try:
+        plan = config_file.planned(config_file.composed(path, in_crate=True))
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = printable(str(error))
+        raise UserError(f"{path}: cannot be planned ({reason}); get the crate again") from None
+    number = sum(
+        len(study.streams) * len(study.pipelines) * len(plan.blocks(name))
+        for name, study in plan.studies.items()
+    )
+    if number > limits.files:
+        raise UserError(f"{path}: plans {number:,} runs, more than {limits.files:,}; {RAISE}")
+    return plan.model_copy(
+        update={"streams": {name: _without_files(one) for name, one in plan.streams.items()}}
+    )
+
+
+def _without_files(stream: Stream) -> Stream:
+    kept = {key: value for key, value in stream.settings.items() if key not in user_files.KEYS}
+    return Stream(**{"family": stream.family} | kept)
+
+
+def _refuse_other_files(crate: Path, plan: Config, files: dict[str, Path], has_runs: bool) -> None:
+    """Raise UserError for files that the config does not plan, and where planned ones are gone.
+
+    has_runs: published results have none.
+    """
+    needed, optional = _layout(crate, plan, has_runs)
+    if lacking := sorted(needed - files.keys()):
+        raise UserError(
+            f"{crate}: its config plans {crate_files.some(lacking)}, which the crate lacks; get the"
+            " crate again"
+        )
+    foreign = [name for name in files if not (name in needed | optional or name.startswith(CODE))]
+    if foreign:
+        raise UserError(
+            f"{crate}: has {crate_files.some(foreign)}, which its config does not plan; get the"
+            " crate again"
+        )
+
+
+def _layout(crate: Path, plan: Config, has_runs: bool) -> tuple[set[str], set[str]]:
+    """Return the names of the files that a crate needs, and of others that it may have."""
+    needed = {crate_metadata.NAME, crate_metadata.README, result_files.CHECKSUMS}
+    optional = {*WORKFLOW}
+    for part, names in planned_files.by_part(plan, crate).items():
+        folder = result_files.study_folder(Path(), part)
+        of_copy = (result_files.CHECKSUMS, result_files.PROVENANCE)
+        group = optional if part == result_files.OVERVIEW else needed
+        group |= {(folder / name).as_posix() for name in (*names, *of_copy)}
+        optional.add((folder / records.TABLE).as_posix())
+    for job in jobs.of_config(plan, ".", crate.name) if has_runs else ():
+        if job.rule in ("run_learner", "warm_up"):
+            group = needed if job.rule == "run_learner" else optional
+            group |= {PurePosixPath(output).as_posix() for output in job.outputs}
+    for name in plan.streams:
+        optional |= {f"{STREAMS}/{name}{store_metadata.SUFFIX}", f"{STREAMS}/{name}.croissant.json"}
+    return needed, optional
+
+
+def _streams(crate: Path, plan: Config, files: dict[str, Path], limits: Limits) -> dict[str, Path]:
+    """Return the stores of streams. UserError for one that is not that which the config plans."""
+    found = {}
+    for name, stream in plan.streams.items():
+        path = files.get(f"{STREAMS}/{name}{store_metadata.SUFFIX}")
+        if path is not None:
+            store_checks.decoded_size(path, limits)
+            _refuse_other(path, specs.stream(plan, name), _is_of_user(stream))
+            found[name] = path
+    return found
+
+
+def _runs(crate: PlannedCrate, study: str, files: dict[str, Path]) -> Iterator[CratedRun]:
+    """Yield the runs of a study. UserError for one that is not that which the config plans."""
+    plan = crate.plan.studies[study]
+    for stream in plan.streams:
+        of_user = _is_of_user(crate.plan.streams[stream])
+        for method in plan.pipelines:
+            for block in crate.plan.blocks(study):
+                name = f"{study}/{stream}/{method}/{block[0]}-{block[1]}"
+                path = files.get(f"{result_files.RUNS}/{name}{store_metadata.SUFFIX}")
+                if path is None:
+                    continue
+                store_checks.decoded_size(path, crate.limits)
+                planned = specs.run(crate.plan, study, stream, method, block)
+                if plan.tuning is not None:
+                    planned = specs.with_choice(planned, _chosen(crate, study, stream, method))
+                spec = _refuse_other(path, planned, of_user)
+                local = {key: str(spec[key]) for key in LOCAL if key in spec}
+                yield CratedRun(study, stream, name, path, planned | local)
+
+
+def _is_of_user(stream: Stream) -> bool:
+    """Return whether the data of a stream are the user's own, which nobody else has."""
+    return not {*user_files.KEYS}.isdisjoint(components.fields("streams", stream.family))
+
+
+def _chosen(crate: PlannedCrate, study: str, stream: str, method: str) -> dict[str, Any]:
+    """Return the settings of a tuned run, by the choice in the crate. UserError for no trial."""
+    folder = result_files.study_folder(crate.folder, study + TRIALS)
+    path = folder / "choices" / stream / f"{method}.json"
+    choice = crate_files.read_json(path, crate.limits)
+    settings = choice.get("settings") if isinstance(choice, dict) else None
+    for _, point in tuning.trial_names(study, crate.plan.studies[study], method):
+        if json.dumps(point, sort_keys=True) == json.dumps(settings, sort_keys=True):
+            return point
+    raise UserError(f"{path}: its settings are those of no trial; get the crate again")
+
+
+def _refuse_other(path: Path, planned: Spec, of_user: bool) -> Spec:
+    """Return the spec of a store. UserError unless it says the same as the planned one."""
+    try:
+        spec = store_metadata.spec(path)
+        ours, theirs = (_without_data(one) if of_user else one for one in (planned, spec))
+        if crate_records.meaning(ours) == crate_records.meaning(theirs):
+            return spec
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError):
+        pass  # no spec at all
+    raise UserError(
+        f"{path}: was not made as the config of the crate says, or by another version of"
+        " shiftbench; get the crate again, or install that version"
+    )
+
+
+def _without_data(spec: Spec) -> Spec:
+    """Return the spec of a stream, or of a run, without the names and checksums of its files."""
+    if isinstance(spec["stream"], dict):
+        return spec | {"stream": _without_data(spec["stream"] | {"stream": ""})}
+    settings = {key: v for key, v in spec["settings"].items() if key not in user_files.KEYS}
+    return spec | {"settings": settings, "data": {}}
