@@ -5,6 +5,5 @@ Not imported by anything that runs: pytest is needed here alone.
 
 import pytest
 
-pytest.register_assert_rewrite(
-    *(f"{__name__}.{part}" for part in ("learners", "models", "scores", "streams"))
-)
+REWRITTEN = ("declarations", "learners", "models", "scores", "states", "streams")
+pytest.register_assert_rewrite(*(f"{__name__}.{part}" for part in REWRITTEN))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -175,6 +176,10 @@ class Parts:
         return Batch(inputs, targets, np.ones((S, n), bool))
 
 
+PARTS = Parts()
+"""Of the sizes on which every component is tried."""
+
+
 def kind_of(learner: str) -> str:
     """The kind of problem on which a learner is tried."""
     takes = components.facts("learners", learner).possible("takes")
@@ -214,3 +219,18 @@ def counted(model: Any, calls: list) -> Any:
 def key(*names: str | int) -> np.ndarray:
     """Seeds [S, 2] of a step of a run."""
     return seeds.block(range(S), "contract", *names)
+
+
+def moved_generators() -> tuple[str, str]:
+    """Draw from the generators that all code of a process shares, and return their states.
+
+    Without the draw, one that is always set to the same state would look as if it were left alone.
+    """
+    random.random()
+    np.random.random()
+    return generators()
+
+
+def generators() -> tuple[str, str]:
+    """Return the states of the generators that all code of a process shares."""
+    return repr(random.getstate()), repr(np.random.get_state())

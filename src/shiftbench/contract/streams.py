@@ -14,6 +14,7 @@ import xarray as xr
 
 from shiftbench.config import components, digest
 from shiftbench.contract import selection
+from shiftbench.contract.problems import generators, moved_generators
 from shiftbench.core.interface import Batch, Task
 from shiftbench.data.store import zarr_zip
 
@@ -83,8 +84,11 @@ def test_it_never_imports_tensorflow(name):
 
 @every_stream
 def test_building_twice_gives_the_same(name):
-    """Built twice from the same settings, the store is the same."""
+    """Built twice from the same settings, the store is the same; no global generator changes."""
+    built(name, 3)
+    before = moved_generators()
     again = built.__wrapped__(name, 3)
+    assert generators() == before, "a global generator of Python or NumPy has changed"
     xr.testing.assert_identical(built(name, 3), again)
 
 
@@ -96,13 +100,15 @@ def test_a_realisation_does_not_depend_on_how_many_there_are(name):
 
 @every_stream
 def test_a_repetition_does_not_depend_on_its_neighbours(name):
-    """A task of one repetition is the same, whatever others are read beside it."""
+    """A task of one repetition is the same, whatever is read beside it; the store stays."""
     store, stream = built(name, 3), components.load("streams", name)
+    before = store.copy(deep=True)
     together, alone = stream.task(store, [2, 0], late(store)), stream.task(store, [0], late(store))
     for one, other in zip(together, alone, strict=True):
         if one is not None:
             for left, right in zip(one, other, strict=True):
                 np.testing.assert_array_equal(left[1:], right)
+    xr.testing.assert_identical(store, before)
 
 
 @every_stream
@@ -174,6 +180,8 @@ def test_data_are_finite_and_labels_are_in_range(name):
     problem = components.load("streams", name).problem(built(name, 3))
     for batch in batches(name):
         assert batch.mask.dtype == bool and batch.mask.any(axis=1).all()
+        types = batch.inputs.dtype, batch.targets.dtype
+        assert all(one.kind in "fiu" for one in types), f"inputs and targets are {types}"
         assert np.isfinite(batch.inputs).all() and np.isfinite(batch.targets).all()
         if problem.kind == "classification":
             assert batch.targets.dtype.kind == "i"

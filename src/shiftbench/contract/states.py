@@ -1,0 +1,145 @@
+"""Contract of the state of learners and combinators; the first line of each test is shown to users.
+
+What a learner knows is in its state and in what it is given, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+import numpy as np
+import pytest
+
+from shiftbench.config import components
+from shiftbench.contract.blocks import same
+from shiftbench.contract.driven import after, batch_of, changed_for, same_predictions
+from shiftbench.contract.problems import PARTS, S, generators, key, moved_generators
+from shiftbench.core.interface import Batch, Broadening
+
+
+def test_states_are_named_arrays_with_seed_and_hypothesis_axes(case):
+    """A state is a flat dict of NumPy arrays [seeds, hypotheses, ...] of numbers or flags."""
+    learner, problem = case
+    for state in (learner.init(key("init")), after(learner, problem, 2)[0]):
+        for name, array in state.items():
+            assert isinstance(name, str) and type(array) is np.ndarray
+            assert array.shape[0] == S and array.ndim >= 2
+            assert array.dtype.kind in "biuf", f"{name} has the type {array.dtype}"
+
+
+def test_is_pure_and_deterministic(case):
+    """The same state, data and seeds give the same bytes, in whatever order it is called."""
+    learner, problem = case
+    state, _ = after(learner, problem, 1)
+    batch, other = batch_of(problem, seed=9), batch_of(problem, seed=10)
+    predicted = learner.predict(state, batch.inputs, key("p"))
+    one, info_one = learner.observe(state, batch, key("o"))
+    learner.predict(one, other.inputs, key("q"))
+    learner.predict(state, other.inputs, key("q"))
+    again = learner.predict(state, batch.inputs, key("p"))
+    two, info_two = learner.observe(state, batch, key("o"))
+    assert same_predictions(predicted, again), "`predict` gave others, after other calls"
+    assert same(one, two) and same(info_one, info_two), "`observe` gave others, after other calls"
+
+
+def test_it_changes_and_keeps_nothing_but_its_new_state(case):
+    """`drift`, `predict` and `observe` change no state, data, seeds or global generator."""
+    learner, problem = case
+    state, _ = after(learner, problem, 1)
+    given = state, batch_of(problem, seed=9), key("o")
+    copies, before = deepcopy(given), moved_generators()
+    learner.drift(state, given[2])
+    learner.predict(state, given[1].inputs, given[2])
+    new, _ = learner.observe(*given)
+    assert same(state, copies[0]), "the state that was given has changed"
+    assert all(map(np.array_equal, given[1], copies[1])), "the data that were given have changed"
+    assert np.array_equal(given[2], copies[2]), "the seeds that were given have changed"
+    assert generators() == before, "a global generator of Python or NumPy has changed"
+    kept = [
+        name
+        for name, array in new.items()
+        if any(np.shares_memory(array, data) for data in given[1])
+    ]
+    assert not kept, f"{', '.join(kept)} of the state is the memory of the data, and no copy"
+
+
+def test_going_on_from_a_saved_state_equals_an_uninterrupted_run(case, request):
+    """A run that goes on from a saved state ends like one that was never stopped."""
+    learner, problem = case
+    whole, _ = after(learner, problem, 3)
+    saved, _ = after(learner, problem, 1)
+    fresh = {k: a.copy() for k, a in saved.items()}
+    given = request.node.callspec.params["case"]
+    if given[0] == "learners" and components.facts(*given).model is not True:  # else it takes long
+        learner, _ = PARTS.case(*given)
+    assert same(after(learner, problem, 3, fresh, first=1)[0], whole)
+
+
+def test_the_state_does_not_grow(case):
+    """The arrays of a state keep their names, shapes and types from task to task."""
+    learner, problem = case
+    state, sizes = None, []
+    for t in range(3):
+        state, _ = after(learner, problem, t + 1, state, first=t)
+        sizes.append({k: (a.shape, a.dtype) for k, a in state.items()})
+    assert sizes[0] == sizes[1] == sizes[2]
+
+
+def test_a_batch_of_one_and_masked_rows(case):
+    """Rows that the mask leaves out change nothing, whatever they hold."""
+    learner, problem = case
+    if problem.kind == "regression":
+        masked = batch_of(problem)._replace(mask=np.zeros((S, 1), bool))
+        state = learner.init(key("init"))
+        assert same(learner.observe(state, masked, key("o"))[0], state)
+        return
+    batch = batch_of(problem)
+    mask = np.zeros((S, 20), bool)
+    mask[:, 3] = True
+    there = mask.reshape(*mask.shape, *[1] * (batch.targets.ndim - 2))
+    other = Batch(
+        np.where(mask[..., None], batch.inputs, 7), np.where(there, batch.targets, 0), mask
+    )
+    state = learner.drift(learner.init(key("init")), key("d"))
+    one, _ = learner.observe(state, batch._replace(mask=mask), key("o"))
+    two, _ = learner.observe(state, other, key("o"))
+    data = {"inputs", "targets"}
+    assert all(np.array_equal(one[k], two[k]) for k in one.keys() - data)
+
+
+def test_seeds_do_not_touch_each_other(case):
+    """Other data and another number for one seed change no bytes for the seed beside it."""
+    learner, problem = case
+    batch, numbers = batch_of(problem, seed=5), key("o")
+    state = learner.drift(learner.init(key("init")), key("d"))
+
+    def found(batch: Batch, numbers: np.ndarray) -> list[np.ndarray]:
+        new, info = learner.observe(state, batch, numbers)
+        predictive = learner.predict(new, batch.inputs, numbers)
+        return [*new.values(), *info.values(), *(a for a in predictive if a is not None)]
+
+    plain = found(batch, numbers)
+    for changed, kept in ((0, 1), (1, 0)):
+        others = numbers.copy()
+        others[changed] = key("other")[changed]
+        for one, two in zip(
+            plain, found(changed_for(changed, batch, problem), others), strict=True
+        ):
+            np.testing.assert_array_equal(one[kept], two[kept])
+
+
+def test_hypotheses_do_not_touch_each_other(case):
+    """On two hypotheses side by side a learner gives what it gives on each of them."""
+    learner, problem = case
+    if learner.broaden is None:
+        pytest.skip("a combinator owns the hypothesis axis")
+    state, _ = after(learner, problem, 1)
+    # Not so far that a normal-inverse-gamma of one row would have no integral.
+    wide = learner.broaden(state, Broadening("temper", beta=0.8))
+    both = {k: np.concatenate([state[k], wide[k]], axis=1) for k in state}
+    batch = batch_of(problem, seed=5)
+    together, _ = learner.observe(both, batch, key("o"))
+    for slot, alone in enumerate((state, wide)):
+        found, _ = learner.observe(alone, batch, key("o"))
+        for k in found:
+            np.testing.assert_allclose(together[k][:, slot], found[k][:, 0], rtol=2e-3, atol=2e-4)

@@ -1,0 +1,3 @@
+"""The contract over what our components declare."""
+
+from shiftbench.contract.declarations import *  # noqa: F403
