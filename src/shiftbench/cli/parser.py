@@ -122,6 +122,8 @@ def _add_planning(verbs: argparse._SubParsersAction) -> None:
     planning.add_argument("--json", action="store_true", help="for programs")
     trying = _add(verbs, "test", user.test)
     trying.add_argument("folder", type=Path, help="as `components` in a config names it")
+    limit = "seconds that one promise of a component may take"
+    trying.add_argument("--limit", type=_seconds, default=120, metavar="SECONDS", help=limit)
 
 
 def _add_jobs(verbs: argparse._SubParsersAction) -> None:
@@ -252,6 +254,13 @@ def _count(text: str) -> int:
     """Return a number of cores. UserError for any other text."""
     if not text.isdecimal() or int(text) < 1:
         raise UserError(f"--cores {text}: write a number of cores, 1 or more")
+    return int(text)
+
+
+def _seconds(text: str) -> int:
+    """Return a number of seconds. UserError for any other text."""
+    if not text.isdecimal() or int(text) < 1:
+        raise UserError(f"--limit {text}: write a number of seconds, 1 or more")
     return int(text)
 
 

@@ -1,7 +1,9 @@
-"""The verb `test`: the contract over a user's parts, a line a part."""
+"""The verb `test`: the contract over a user's parts, each file in a process of its own."""
 
 from __future__ import annotations
 
+import gc
+import importlib
 import os
 import traceback
 from collections.abc import Iterator
@@ -10,98 +12,208 @@ from typing import Any
 
 import pytest
 
-from shiftbench.config import components
-from shiftbench.contract import selection
+from shiftbench.config import components, user_components
+from shiftbench.contract import apart, selection
+from shiftbench.contract.apart import Findings, Name, Reporter
 from shiftbench.core.errors import UserError
 
 HERE = Path(__file__).parent
-FILES = ("learners.py", "models.py", "streams.py", "scores.py")
+FILES = {
+    "streams": ("declarations.py", "streams.py"),
+    "models": ("declarations.py", "models.py"),
+    "learners": ("declarations.py", "learners.py"),
+    "combinators": ("declarations.py", "learners.py"),
+    "metrics": ("declarations.py", "scores.py"),
+    "artefacts": ("declarations.py", "scores.py"),
+}
+"""Tests of a component of each kind."""
+WARM = ("numpy", "scipy.special", "xarray", "zarr", "_pytest.assertion.rewrite")
+"""Modules that are imported once, before the processes of the parts are forked."""
 OPTIONS = (
-    "-p no:terminal", "-p no:cacheprovider", "-p no:warnings", "--import-mode=importlib",
-    "--noconftest", f"--rootdir={HERE}", f"--config-file={os.devnull}",
+    "-p no:terminal", "-p no:cacheprovider", "-p no:warnings", "-p no:faulthandler",
+    "-p no:unraisableexception", "-p no:threadexception", "--import-mode=importlib",
+    "--noconftest", "--capture=no", f"--rootdir={HERE}",
+    f"--config-file={os.devnull}",
 )  # fmt: skip
+NO_DEFAULT = "no default of "
+"""Begins the reason why the data of a stream are not tried."""
+IMPORT = "It can be imported."
+DECLARED = "Its declarations can be read."
 
 
-def failed(package: str) -> bool:
-    """Tries all parts of a package, and prints what they keep and what not; whether one fails."""
-    selection.choose(package)
+def failed(folder: Path, limit: float) -> bool:
+    """Try all parts of a folder, and print what they keep and what not; whether one fails."""
+    folder = folder.resolve()
+    _read_declarations(folder, limit)
+    files = _files(folder.name)
+    if not files:
+        kinds = ", ".join(components.FOLDERS)
+        raise UserError(
+            f"{folder} has no parts to test: write one as a Python file, whose name does not begin"
+            f" with _, in one of its folders {kinds}"
+        )
+    for module in WARM:
+        importlib.import_module(module)
+    gc.freeze()  # so that no process looks through what is imported here
+    wrong = False
+    for file, parts in files.items():
+        findings = apart.run(folder, lambda reporter, parts=parts: _try(parts, reporter), limit)
+        for part in parts:
+            if not (findings.passed.get(part) or findings.failures.get(part) or findings.general):
+                findings.fail(part, "No promise of it was tried.", "untried")
+        print(*_lines(file, parts, findings), sep="\n", flush=True)
+        wrong |= bool(findings.general or any(findings.failures.values()))
+    return wrong
+
+
+def _read_declarations(folder: Path, limit: float) -> None:
+    """Add the components of a folder. UserError if one is wrong, or its declarations do not end.
+
+    They are executed, so that a process of their own reads them first.
+    """
+
+    def read(reporter: Reporter) -> None:
+        reporter.trying(DECLARED)
+        user_components.use(folder)
+
+    if ended := apart.run(folder, read, limit).general:
+        raise UserError("\n".join(f"{folder}: {one}" for one in ended))
+    if errors := user_components.use(folder):
+        raise UserError("\n".join(errors))
+
+
+def _files(package: str) -> dict[Path, list[Name]]:
+    """Return the files of a package with the components in each."""
+    found: dict[Path, list[Name]] = {}
+    for kind in components.FOLDERS:
+        for name, file in components.files(kind, package).items():
+            found.setdefault(file, []).append((kind, name))
+    return found
+
+
+def _try(parts: list[Name], reporter: Reporter) -> None:
+    """In the fork: import the parts of one file, and run the tests of their kind."""
+    kind, name = parts[0]
+    reporter.trying(IMPORT)
+    try:
+        components.load(kind, name)
+    except BaseException as error:  # also SystemExit, which a part may raise
+        text = str(error) if isinstance(error, UserError) else f"{IMPORT} {_named(error)}"
+        for part in parts:
+            reporter.send("failed", part, text, text)
+        return
+    selection.choose(components.package_of(kind, name), parts)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    seen = _Seen()
+    os.environ.pop("PYTEST_ADDOPTS", None)
     options = [one for option in OPTIONS for one in option.split(" ", 1)]
-    status = pytest.main([*options, *(str(HERE / file) for file in FILES)], plugins=[seen])
-    if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, 5):
-        raise UserError("\n".join(["the contract could not be tried:", *seen.broken]))
-    print(*_lines(package, seen), sep="\n")
-    return any(seen.failures.values())
+    tests = [str(HERE / file) for file in FILES[kind]]
+    listener = _Listener(reporter)
+    status = pytest.main([*options, *tests], plugins=[listener])
+    if listener.broken or status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        why = listener.broken or [f"pytest ended with the status {status:d}"]
+        reporter.send("refused", f"The contract was not tried to its end: {why[0]}.")
 
 
-class _Seen:
-    """Results of pytest: the number of passed tests of each component, and its failures."""
+class _Listener:
+    """Sends on what pytest finds, test by test."""
 
-    def __init__(self) -> None:
-        self.passed: dict[tuple[str, str], int] = {}
-        self.failures: dict[tuple[str, str], list[str]] = {}
-        self.untried: dict[str, str] = {}
+    def __init__(self, reporter: Reporter) -> None:
+        self.reporter = reporter
         self.broken: list[str] = []
+        self.tried = 0
 
     def pytest_collectreport(self, report: Any) -> None:
         if report.failed:
             self.broken.append(str(report.longrepr))
+
+    def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
+        self.broken.append(_named(excinfo.value))
+
+    def pytest_sessionfinish(self, session: Any) -> None:
+        if not self.broken and self.tried < session.testscollected:
+            self.broken.append(f"{self.tried} of {session.testscollected} promises were")
+
+    def pytest_internalerror(self, excrepr: Any) -> None:
+        self.broken.append(str(excrepr))
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        """Leave out tests of no component, which stand for an empty list of names."""
+        items[:] = [item for item in items if isinstance(_part(item)[1], str)]
+
+    def pytest_runtest_setup(self, item: Any) -> None:
+        self.reporter.trying(_promise(item))
+        self.tried += 1
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: Any, call: Any) -> Any:
         report = yield
         part = _part(item)
         if report.failed:
-            text = _told(item, call.excinfo.value)
-            known = self.failures.setdefault(part, [])
-            known += [text] if text not in known else []
+            self.reporter.send("failed", part, *_told(item, call.excinfo.value))
             if os.environ.get("SHIFTBENCH_DEBUG"):
                 print(report.longrepr)
-        elif report.skipped and call.when == "call" and part[0] == "streams":
-            self.untried[part[1]] = str(call.excinfo.value)
+        elif report.skipped and _own_frames(part, call.excinfo.value):
+            self.reporter.send("failed", part, f"{_promise(item)} It skipped this test.", "skip")
+        elif report.skipped and str(call.excinfo.value).startswith(NO_DEFAULT):
+            self.reporter.send("untried", part, str(call.excinfo.value))
         elif report.passed and call.when == "call":
-            self.passed[part] = self.passed.get(part, 0) + 1
+            self.reporter.send("passed", part)
         return report
 
 
-def _part(item: Any) -> tuple[str, str]:
+def _part(item: Any) -> Name:
     """Kind and name of what a test is about."""
     given = item.callspec.params
     return given.get("case") or (item.module.KIND, given["name"])
 
 
-def _told(item: Any, error: BaseException) -> str:
-    """Return the broken promise, and the error with its line if it was no assertion."""
-    if isinstance(error, UserError):
-        return str(error)
-    folder = components.path(*_part(item)).parents[1]
+def _promise(item: Any) -> str:
+    return " ".join(item.function.__doc__.split())
+
+
+def _own_frames(part: Name, error: BaseException) -> list[traceback.FrameSummary]:
+    """Return the frames of an error that are in the folder of a part."""
+    folder = components.path(*part).parents[1]
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if Path(frame.filename).is_relative_to(folder)]
+    return [frame for frame in frames if Path(frame.filename).is_relative_to(folder)]
+
+
+def _told(item: Any, error: BaseException) -> tuple[str, str]:
+    """Return the broken promise with what broke it and where, and the cause, if that is known."""
+    if isinstance(error, UserError):
+        return str(error), str(error)
+    own = _own_frames(_part(item), error)
     where = f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
-    promise = " ".join(item.function.__doc__.split())
-    first = str(error).strip().partition("\n")[0]
+    promise = _promise(item)
     if not isinstance(error, AssertionError):
-        return f"{promise} {type(error).__name__}: {first}{where}"
-    return (
-        f"{promise}{where}" if first.startswith("assert") else f"{promise} Not so: {first}{where}"
-    )
+        cause = f"{_named(error)}{where}"
+        return f"{promise} {cause}", cause
+    first = str(error).strip().partition("\n")[0]
+    found = "" if first.startswith("assert") or not first else f" Not so: {first}"
+    text = f"{promise}{found}{where}"
+    return text, text
 
 
-def _lines(package: str, seen: _Seen) -> Iterator[str]:
-    for kind in components.FOLDERS:
-        for name, file in components.files(kind, package).items():
-            head = f"{kind} {name} ({file})"
-            wrong, passed = seen.failures.get((kind, name), []), seen.passed.get((kind, name), 0)
-            if wrong:
-                yield f"FAILS  {head}:"
-                yield from (f"       - {text}" for text in wrong)
-            elif passed:
-                yield f"keeps  {head}: {passed} promise{'s' * (passed > 1)}"
-            else:
-                yield f"untried {head}"
-    without = "no setting `realisations`"
-    for name in components.files("streams", package):
-        fields = components.fields("streams", name)
-        if reason := seen.untried.get(name, "" if "realisations" in fields else without):
-            yield f"Of {name} no data were built and tried: {reason}."
+def _named(error: BaseException) -> str:
+    first = str(error).strip().partition("\n")[0]
+    return f"{type(error).__name__}: {first}" if first else f"{type(error).__name__}."
+
+
+def _lines(file: Path, parts: list[Name], findings: Findings) -> Iterator[str]:
+    for kind, name in parts:
+        head = f"{kind} {name} ({file})"
+        passed = findings.passed.get((kind, name), 0)
+        # A refusal is raised, too, and may then be an error of other promises.
+        known = [text for text in findings.failures.get((kind, name), {}).values()
+                 if not any(one in text for one in findings.general)]  # fmt: skip
+        if wrong := [*findings.general, *known]:
+            yield f"FAILS  {head}:"
+            yield from (f"       - {text}" for text in wrong)
+        else:
+            yield f"keeps  {head}: {passed} promise{'s' * (passed > 1)}"
+        if kind == "streams" and not wrong:
+            without = "no setting `realisations`"
+            fields = components.fields("streams", name)
+            untried = findings.untried.get((kind, name))
+            if reason := untried or ("" if "realisations" in fields else without):
+                yield f"Of {name} no data were built and tried: {reason}."

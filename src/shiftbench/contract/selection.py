@@ -1,17 +1,23 @@
-"""Selection of the package whose components are tested: this one or a user's."""
+"""Selection of the components that are tested: all of this package, or some of a user's."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from shiftbench.config import components
 
-_packages = [components.OURS]
+_package = components.OURS
+_chosen: set[tuple[str, str]] | None = None
+"""Kind and name of each component; None for all."""
 
 
-def choose(package: str) -> None:
-    """Tries the components of this package, in modules of the contract that are imported later."""
-    _packages[:] = [package]
+def choose(package: str, chosen: Collection[tuple[str, str]]) -> None:
+    """Try these components of a package, in modules of the contract that are imported later."""
+    global _package, _chosen
+    _package, _chosen = package, set(chosen)
 
 
 def names(kind: str) -> list[str]:
     """The components of a kind that are tried."""
-    return list(components.files(kind, _packages[0]))
+    found = components.files(kind, _package)
+    return [name for name in found if _chosen is None or (kind, name) in _chosen]
