@@ -1,0 +1,96 @@
+"""`shiftbench test` over faulty parts: each is refused in clear words, and the others go on."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests import forked
+from tests.contract.faulty_learners import CRASHES, ENDLESS
+from tests.contract.faulty_parts import FAMILIES, SAID
+from tests.contract.good_parts import GOOD, LAST_VALUE
+
+ROOT = Path(__file__).parents[2]
+CRASHING = {name: fault.apply(LAST_VALUE) for name, fault in CRASHES.items()}
+ENDING_LATE = {name: fault.apply(LAST_VALUE) for name, fault in ENDLESS.items()}
+WORDS = SAID | {name: fault.said for name, fault in (CRASHES | ENDLESS).items()}
+
+
+def tried(folder: Path, parts: dict[str, dict[str, str]], *options: str, status: int = 1) -> str:
+    """Write parts into a folder, run the verb `test` beside it, and return what that prints."""
+    for kind, texts in parts.items():
+        (folder / kind).mkdir(parents=True)
+        for name, text in texts.items():
+            file = folder / kind / f"{name.replace('-', '_')}.py"
+            file.write_text(text.replace("NAME", name).replace("HERE", str(folder.parent)))
+    (folder.parent / "there").write_text("kept")
+    call = "shiftbench", "test", str(folder), *options
+    done = forked.python(*call, cwd=folder.parent, source=ROOT / "src")
+    assert done.returncode == status, done.stdout[-300:]
+    beside = sorted(path.name for path in folder.parent.iterdir())
+    assert beside == sorted([folder.name, "there"]), "a part has written beside its folder"
+    return done.stdout
+
+
+def verdicts(said: str, folder: Path) -> dict[str, str]:
+    """Return for each part how it ended: refused clearly, traceback, hang or accepted."""
+    found = {}
+    for block in re.split(r"^(?=FAILS|keeps)", said, flags=re.MULTILINE)[1:]:
+        verdict, _, name, file = block.split(maxsplit=4)[:4]
+        assert name not in found, f"{name} is there twice"
+        expected = WORDS.get(name, "").replace("HERE", str(folder.parent))
+        clear = verdict == "FAILS" and expected in block and str(folder) in file
+        found[name] = "refused clearly" if clear else f"accepted: {block}"
+        if "Traceback" in block:
+            found[name] = f"traceback: {block}"
+        elif "no end in" in block and "no end in" not in expected:
+            found[name] = f"hang: {block}"
+    return found
+
+
+@pytest.mark.long
+def test_the_good_parts_are_kept_with_what_stops_the_others_beside_them(tmp_path) -> None:
+    """Python ends, or is ended, in each of the bad ones."""
+    folder = tmp_path / "some_parts"
+    found = verdicts(tried(folder, GOOD | {"learners": GOOD["learners"] | CRASHING}), folder)
+    bad = {name: verdict for name, verdict in found.items() if name in CRASHING}
+    assert bad == dict.fromkeys(CRASHING, "refused clearly")
+    assert all(
+        text.startswith("accepted: keeps") for name, text in found.items() if name not in bad
+    )
+    assert len(found) == len(CRASHING) + sum(map(len, GOOD.values()))
+
+
+def test_a_folder_without_parts_is_an_error_with_the_remedy(tmp_path) -> None:
+    said = tried(tmp_path / "no_parts", {"learners": {}}, status=2)
+    assert f"{tmp_path / 'no_parts'} has no parts to test: write one as a Python file" in said
+
+
+def test_declarations_that_end_python_are_an_error(tmp_path) -> None:
+    text = LAST_VALUE.replace("= 1.0", "= __import__('os')._exit(0)")
+    said = tried(tmp_path / "few_parts", {"learners": {"last": text}}, status=2)
+    assert "Its declarations can be read: Python ended, with the exit status 0" in said
+
+
+@pytest.mark.long
+def test_what_has_no_end_is_ended_and_named_with_its_line(tmp_path) -> None:
+    folder = tmp_path / "slow_parts"
+    found = verdicts(said := tried(folder, {"learners": ENDING_LATE}, "--limit", "5"), folder)
+    assert found == dict.fromkeys(ENDING_LATE, "refused clearly"), said
+    for name in ("loops", "loops-at-import", "sleeps"):
+        assert re.search(rf"{name.replace('-', '_')}\.py, line \d+\)\.$", said, re.MULTILINE), said
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_faulty_parts_are_refused_in_clear_words(tmp_path, kind) -> None:
+    folder = tmp_path / "faulty_parts"
+    found = verdicts(said := tried(folder, {kind: FAMILIES[kind]}), folder)
+    assert found.keys() == FAMILIES[kind].keys()
+    print(f"{kind}: {len(found)} tried;", Counter(one.partition(":")[0] for one in found.values()))
+    wrong = [one for one in found.values() if one != "refused clearly"]
+    assert not wrong, "\n".join(wrong)
+    assert "Traceback" not in said
