@@ -32,8 +32,8 @@ PROGRESS = "shiftbench_progress"
 NOTHING_TO_DO = "Nothing to be done"
 LOCKED = "LockException"
 IS_LOCKED = (
-    "Nothing was started: another run makes these files, that of the process named above. Wait until"
-    " it ends, or stop it with Ctrl-C where it runs; then give the same command again"
+    "Nothing was started: another run makes these files, that of the process named above. Wait"
+    " until it ends, or stop it with Ctrl-C where it runs; then give the same command again"
 )
 STOPPING = "Terminating processes on user request"
 SHARE_OF_LINES = 0.1

@@ -51,8 +51,8 @@ def main(arguments):
 DOORS = (
     "__init__", "__main__", "core/__init__", "core/devices", "core/errors",
     "core/instructions", "core/shared_clusters", "runtime/__init__", "runtime/cache_folder",
-    "runtime/crash_report", "runtime/forkserver_client", "runtime/graceful_stop", "runtime/parent_death",
-    "runtime/signals", "cli/__init__", "cli/forkserver",
+    "runtime/crash_report", "runtime/forkserver_client", "runtime/graceful_stop",
+    "runtime/parent_death", "runtime/signals", "cli/__init__", "cli/forkserver",
 )  # fmt: skip
 
 PATIENCE_SECONDS = 300

@@ -27,6 +27,14 @@ def test_states_are_named_arrays_with_seed_and_hypothesis_axes(case):
             assert array.dtype.kind in "biuf", f"{name} has the type {array.dtype}"
 
 
+def test_states_are_numbers_from_the_start(case):
+    """A state holds no NaN and no positive infinity: a run fails a seed whose state does."""
+    learner, problem = case
+    for state in (learner.init(key("init")), after(learner, problem, 2)[0]):
+        wrong = [k for k, a in state.items() if (np.isnan(a) | (a == np.inf)).any()]
+        assert not wrong, f"{', '.join(wrong)} of the state is not finite"
+
+
 def test_is_pure_and_deterministic(case):
     """The same state, data and seeds give the same bytes, in whatever order it is called."""
     learner, problem = case
