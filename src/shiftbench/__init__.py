@@ -1,6 +1,7 @@
 """Reproducible benchmarks of Bayesian learning under distribution shift."""
 
 import os
+from typing import Any
 
 from shiftbench.core import instructions
 
@@ -15,3 +16,16 @@ for _name, _value in {
     "NUMBA_CACHE_LOCATOR_CLASSES": "shiftbench.core.compiled_cache.Locator",
 }.items():
     os.environ.setdefault(_name, _value)
+
+
+# By import_module, which the digest of code does not follow: no result depends on the library.
+def __getattr__(name: str) -> Any:
+    """Load a name of the library on first use: `shiftbench/api` has the table of names."""
+    from importlib import import_module
+
+    return import_module("shiftbench.api").offered(name)
+
+
+def __dir__() -> list[str]:
+    """Return the names of the library, for completion in notebooks."""
+    return [*__getattr__("__all__"), "__version__"]
