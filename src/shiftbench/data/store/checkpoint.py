@@ -14,7 +14,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -34,7 +34,7 @@ def save(folder: Path, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]
     temporary = folder / f"{number:08d}.tmp"
     try:
         with temporary.open("wb") as file:
-            _write(file, arrays, meta)
+            write(file, arrays, meta)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, folder / f"{number:08d}.npz")
@@ -52,7 +52,7 @@ def load(folder: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
     """
     for path in _generations(folder):
         try:
-            return _read(path)
+            return read(path)
         except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, KeyError) as error:
             _log.warning("checkpoint %s is damaged (%s): an older one is tried", path, error)
             path.unlink()
@@ -74,7 +74,8 @@ def _number(path: Path) -> int:
     return int(path.stem)
 
 
-def _write(file: Any, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> None:
+def write(file: Path | IO[bytes], arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> None:
+    """Write arrays and meta data to one file. ValueError for an array of objects."""
     # np.savez would reserve some names, and pickle objects.
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(_META, json.dumps(meta))
@@ -83,7 +84,8 @@ def _write(file: Any, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any])
                 np.lib.format.write_array(entry, np.asanyarray(array), allow_pickle=False)
 
 
-def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Return arrays and meta data of a file. BadZipFile and the like if it is damaged."""
     with zipfile.ZipFile(path) as archive:
         meta = json.loads(archive.read(_META))
         arrays = {}

@@ -1,0 +1,167 @@
+"""A method with all its settings, by name or written out, checked as in a config."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from shiftbench.api.input_error import InputError
+from shiftbench.config import component_checks, components
+from shiftbench.config.compatibility_words import listed
+from shiftbench.config.library import OURS, Library
+from shiftbench.config.method_needs import PROTOCOL
+from shiftbench.config.schema import Component, by_kind, one_component
+from shiftbench.config.yaml_lines import KeyPath
+from shiftbench.core.suggestions import unknown
+
+OWN = "own"
+"""The name of a pipeline that the caller writes out."""
+
+
+class Definition(NamedTuple):
+    """A pipeline and a model, each component with all its settings.
+
+    name: that of the method in the library, or OWN.
+    """
+
+    name: str
+    pipeline: list[Component]
+    model: Component | None
+
+    @property
+    def parts(self) -> list[tuple[str, Component]]:
+        """The components of the pipeline with their kinds, from the outermost inwards."""
+        return list(by_kind(self.pipeline))
+
+    @property
+    def trains_network(self) -> bool:
+        """Whether the learner fits a network."""
+        return bool(components.facts("learners", self.pipeline[-1][0]).model)
+
+
+def defined(
+    method: str | Sequence[Any],
+    settings: Mapping[str, Any],
+    dotted: Mapping[str, Any],
+    model: Any,
+) -> Definition:
+    """Return a method with all its settings.
+
+    Parameters
+    ----------
+    method
+        A name of the library, or a pipeline as in a config.
+    settings
+        Values by the name of a setting, which one component of the pipeline has.
+    dotted
+        Values by component.setting.
+    model
+        The network, as in a config; None without one.
+
+    Raises
+    ------
+    InputError
+        With all that is wrong, each with its remedy.
+    """
+    name, items = _pipeline(method)
+    for key, value in [*_dotted(settings, items).items(), *dotted.items()]:
+        component, _, setting = key.partition(".")
+        owner = next((own for name, own in items if name == component), None)
+        if owner is None or not setting:
+            message = unknown("component", component, [name for name, _ in items])
+            raise InputError(f'settings: "{key}": {message}; write "component.setting"')
+        owner[setting] = list(value) if isinstance(value, tuple) else value
+    return _checked(name, items, None if model is None else _component("model", model))
+
+
+@functools.cache
+def _library() -> Library:
+    return Library(OURS)
+
+
+def _pipeline(method: str | Sequence[Any]) -> tuple[str, list[Component]]:
+    """Return the name of a method and its components with the settings that are not defaults."""
+    if not isinstance(method, str):
+        items = [_component("pipeline", item) for item in method]
+        if not items:
+            raise InputError("the pipeline is empty; write components, and a learner last")
+        return OWN, items
+    methods = _library().methods
+    if method not in methods:
+        raise InputError(unknown("method", method, methods))
+    entry = methods[method].get("pipeline")
+    if entry is None:
+        raise InputError(f'the method "{method}" has no pipeline and cannot be run; take another')
+    return method, [_component("pipeline", item) for item in entry.data]
+
+
+def _component(place: str, item: Any) -> Component:
+    """Return name and settings of an item, as new objects."""
+    try:
+        name, settings = one_component(item)
+    except ValueError as error:
+        raise InputError(f"{place}: {item!r}: {error}") from None
+    return name, dict(settings)
+
+
+def _dotted(settings: Mapping[str, Any], items: list[Component]) -> dict[str, Any]:
+    """Return settings by component.setting. InputError where none has it, or several have it."""
+    known = {
+        f"{name}.{key}": key
+        for kind, (name, _) in by_kind(items)
+        if name in components.names(kind)
+        for key in components.fields(kind, name)
+    }
+    found = {}
+    for key, value in settings.items():
+        owners = [dotted for dotted, name in known.items() if name == key]
+        if not owners and known:
+            raise InputError(unknown("setting", key, dict.fromkeys(known.values())))
+        if len(owners) > 1:
+            raise InputError(
+                f'several components have a setting "{key}": {listed(owners)}; write'
+                f' settings={{"{owners[0]}": {value!r}}}'
+            )
+        found |= dict.fromkeys(owners, value)
+    return found
+
+
+def _checked(name: str, items: list[Component], model: Component | None) -> Definition:
+    """Return the definition with all defaults. InputError for whatever a config refuses."""
+    pipeline: list[Any] = [{name: own} for name, own in items]
+    study = {"methods": {"m": {"pipeline": pipeline}}, "model": model and {model[0]: model[1]}}
+    issues = list(component_checks.fill({"studies": {"s": study}}))
+    if issues:
+        raise InputError("; ".join(_spelt(place, message) for place, message in issues))
+    filled = [one_component(item) for item in pipeline]
+    network = study["model"] and one_component(study["model"])
+    definition = Definition(name, filled, network)
+    _refuse_needs(definition)
+    return definition
+
+
+def _spelt(place: KeyPath, message: str) -> str:
+    """Return an issue with the names of the component and the setting that it is about."""
+    names = [part for part in place if isinstance(part, str)]
+    where = names[3:] if names[2] == "model" else names[5:]
+    return f"{'.'.join(where)}: {message}" if where else message
+
+
+def _refuse_needs(definition: Definition) -> None:
+    """Raise InputError for what rows from Python cannot give a method, and for a lacking model."""
+    for kind, (name, settings) in definition.parts:
+        facts = components.facts(kind, name)
+        for need in facts.reveals:
+            raise InputError(
+                f'"{name}" needs {PROTOCOL[need]}, which rows do not say; take another method'
+            )
+        if reasons := components.unsupported(kind, name, settings):
+            raise InputError("; ".join(f'"{name}": {reason}' for reason in reasons))
+    learner, _ = definition.pipeline[-1]
+    if definition.trains_network and definition.model is None:
+        raise InputError(
+            f'"{learner}" trains a network; name one, such as model={{"mlp": {{"hidden": [50]}}}}'
+        )
+    if definition.model is not None and not definition.trains_network:
+        raise InputError(f'"{learner}" trains no network; leave `model` out')

@@ -1,0 +1,141 @@
+"""Rows of inputs as arrays: by name, in an order that the first row sets, or by position."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from shiftbench.api.input_error import InputError
+from shiftbench.config.compatibility_words import listed
+
+
+class Inputs:
+    """The form of the rows of a stream: their shape, and the names of the features if any.
+
+    shape: () for rows without inputs.
+    """
+
+    def __init__(self, shape: tuple[int, ...], names: Sequence[str] | None) -> None:
+        self.shape, self.names = shape, None if names is None else tuple(names)
+        self.size = math.prod(shape) if shape else 0
+        self._pack = struct.Struct(f"{self.size}d").pack_into
+        self._values = _getter(self.names) if self.names else None
+
+    @classmethod
+    def of_row(cls, x: Any) -> Inputs:
+        """Return the form of a row: a mapping of names to numbers, an array, or None."""
+        if x is None:
+            return cls((), None)
+        if hasattr(x, "keys"):
+            return cls((len(x),), list(x.keys()))
+        return cls(_array(x).shape, None)
+
+    @classmethod
+    def of_rows(cls, rows: Any) -> Inputs:
+        """Return the form of several rows: a DataFrame, an array [n, ...], or None."""
+        if rows is None:
+            return cls((), None)
+        if hasattr(rows, "columns"):
+            return cls((len(rows.columns),), list(rows.columns))
+        return cls(_array(rows).shape[1:], None)
+
+    def write(self, x: Any, into: np.ndarray) -> None:
+        """Write the numbers of a row to an array [size]. InputError for another form of row."""
+        if self._values is not None:
+            try:
+                values = self._values(x)
+                if len(x) != len(values):
+                    raise KeyError
+                self._pack(into, 0, *values)
+                if math.isfinite(math.fsum(values)):
+                    return
+            except (KeyError, TypeError, IndexError, OverflowError, ValueError, struct.error):
+                pass
+        into[:] = self.row(x).ravel()
+
+    def row(self, x: Any) -> np.ndarray:
+        """Return a row as an array of the shape. InputError for another form, or no finite one."""
+        if x is None:
+            values = np.empty(())
+        elif hasattr(x, "keys"):
+            values = self._named(x)
+        else:
+            values = self._unnamed(x)
+        if x is None and self.shape:
+            raise InputError("a row without inputs, but earlier rows have some; give x")
+        if values.shape != self.shape:
+            raise InputError(
+                f"a row of shape {values.shape}, but earlier ones have the shape {self.shape}"
+            )
+        return self._finite(values, axis=0)
+
+    def rows(self, rows: Any, size: int) -> np.ndarray:
+        """Return n rows as an array [n, *shape]. InputError for another form, or no finite one.
+
+        size: n, which None stands for.
+        """
+        if rows is None:
+            values = np.empty((size, *self.shape)) if not self.shape else np.empty(size)
+        elif hasattr(rows, "columns"):
+            self._refuse_other_names(list(rows.columns))
+            values = _array(rows[list(self.names or ())])
+        else:
+            values = self._unnamed(rows)
+        if values.shape != (size, *self.shape):
+            raise InputError(
+                f"rows of shape {values.shape}; expected {(size, *self.shape)}, as many as targets"
+                " and as wide as earlier rows"
+            )
+        return self._finite(values, axis=1)
+
+    def _named(self, x: Mapping[str, Any]) -> np.ndarray:
+        self._refuse_other_names(list(x.keys()))
+        return _array([x[name] for name in self.names or ()])
+
+    def _unnamed(self, x: Any) -> np.ndarray:
+        if self.names is not None:
+            raise InputError(
+                f"inputs without names, but earlier rows have the names {listed(self.names)};"
+                " give a mapping, or a DataFrame"
+            )
+        return _array(x)
+
+    def _refuse_other_names(self, names: Sequence[str]) -> None:
+        known = self.names or ()
+        if self.names is None:
+            raise InputError("inputs with names, but earlier rows have none; give an array")
+        if missing := [str(name) for name in known if name not in names]:
+            raise InputError(f"the row has no {listed(missing)}; it has {listed(map(str, names))}")
+        if others := [str(name) for name in names if name not in known]:
+            raise InputError(f"{listed(others)}: earlier rows had no such input; leave it out")
+
+    def _finite(self, values: np.ndarray, axis: int) -> np.ndarray:
+        bad = ~np.isfinite(values)
+        if bad.any():
+            place = np.argwhere(bad)[0]
+            which = int(place[axis])
+            name = self.names[which] if self.names else which
+            raise InputError(
+                f"input {name} is {values[tuple(place)]}; fill gaps before a row is learnt"
+            )
+        return values
+
+
+def _getter(names: tuple[str, ...]) -> Callable[[Any], Sequence[Any]]:
+    """Return a function of a mapping that gives its values in the order of the names."""
+    if len(names) == 1:
+        return lambda x: (x[names[0]],)
+    return itemgetter(*names)
+
+
+def _array(values: Any) -> np.ndarray:
+    """Return values as real numbers. InputError for others."""
+    try:
+        return np.asarray(values, float)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"inputs are numbers; {error}; encode words as numbers") from None

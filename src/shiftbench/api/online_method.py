@@ -1,0 +1,387 @@
+"""A method of the library, or a pipeline, that learns from rows as they come."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+
+from shiftbench.api import learners
+from shiftbench.api.definition import Definition, defined
+from shiftbench.api.input_error import InputError
+from shiftbench.api.inputs import Inputs
+from shiftbench.api.learners import Form
+from shiftbench.api.prediction import Prediction, moments, probabilities
+from shiftbench.api.recorded_changes import Alarm, RecordedChanges
+from shiftbench.api.steps import Steps
+from shiftbench.api.targets import Labels, Values
+from shiftbench.core import seeds as seeding
+from shiftbench.core.interface import Batch, Categorical, Predictive, State
+from shiftbench.data.store import checkpoint
+from shiftbench.evaluation.scoring import alarms
+
+
+def method(
+    name: str | Sequence[Any],
+    *,
+    settings: Mapping[str, Any] | None = None,
+    model: Any = None,
+    classes: Sequence[Hashable] | int | None = None,
+    tasks: int | None = None,
+    seed: int = 0,
+    **named: Any,
+) -> OnlineMethod:
+    """Return a method that learns from rows as they come.
+
+    Parameters
+    ----------
+    name
+        A method of the library (``shiftbench list methods``), or a pipeline as in a config:
+        combinators from the outermost inwards, and a learner last.
+    settings
+        Settings by ``"component.setting"``, where several components have one of that name.
+    model
+        The network of methods that train one, such as ``{"mlp": {"hidden": [50]}}``.
+    classes
+        For labels: all of them, in the order of the probabilities; or how many there may be, which
+        then get their order as they come. Without, targets are real values.
+    tasks
+        The number of tasks to come, at most. Only some methods need it: those with a memory of
+        earlier rows, or a step size that depends on it.
+    seed
+        Number of the repetition: methods that draw give other draws for another seed.
+    **named
+        Settings by their name, which one component of the method has: ``noise_sd=2.0``.
+
+    Returns
+    -------
+    OnlineMethod
+
+    Raises
+    ------
+    ValueError
+        Where a name or a setting is unknown or wrong, and where the method needs what rows cannot
+        tell, such as the times of changes. The message has the remedy.
+
+    Examples
+    --------
+    >>> import shiftbench as sb
+    >>> m = sb.method("vbs-linear", noise_sd=2.0)
+    >>> for t in range(20):
+    ...     m.learn_one({"x": t % 5}, 3.0 * (t % 5))
+    >>> m.predict_one({"x": 2}).mean.round()
+    6.0
+    """
+    definition = defined(name, named, settings or {}, model)
+    return OnlineMethod(definition, classes=classes, tasks=tasks, seed=seed)
+
+
+class OnlineMethod:
+    """A method that learns from rows as they come; made by `shiftbench.method`.
+
+    The first row sets the form of all others. Inputs are taken as they are: nothing is
+    standardised. A method with a network learns by *tasks*: each call of `learn_many` is one, and
+    the distribution may change between two of them. Every other method learns by rows, each of
+    which is a task; `learn_many` then gives what `learn_one` gives row by row, to the byte.
+
+    Attributes
+    ----------
+    learns_by : {"rows", "tasks"}
+        What one task is.
+    tasks_done : int
+        The number of tasks learnt so far.
+    """
+
+    def __init__(
+        self,
+        definition: Definition,
+        *,
+        classes: Sequence[Hashable] | int | None = None,
+        tasks: int | None = None,
+        seed: int = 0,
+        key: tuple[str, ...] = ("python", "rows"),
+    ) -> None:
+        """key: what seeds are folded from besides the method and the seed, as in a study."""
+        self._definition, self._tasks, self._seed = definition, tasks, int(seed)
+        self._key = (*key, definition.name) if len(key) == 2 else key
+        self._labels = None if classes is None else Labels(classes)
+        self._reset()
+
+    def _reset(self) -> None:
+        """Forget all rows."""
+        by_rows = self.learns_by == "rows"
+        self._recorded = RecordedChanges((alarms.ROWS if by_rows else alarms.TASKS).recent)
+        self._inputs: Inputs | None = None
+        self._targets: Values | Labels | None = self._labels
+        self._form: Form | None = None
+
+    @property
+    def learns_by(self) -> str:
+        """``"rows"`` where each row is a task, ``"tasks"`` where each call of `learn_many` is."""
+        return "tasks" if self._definition.trains_network else "rows"
+
+    @property
+    def tasks_done(self) -> int:
+        """The number of tasks learnt so far."""
+        return self._steps.done if self._form else 0
+
+    @property
+    def classes(self) -> list[Hashable]:
+        """The labels so far, in the order of probabilities; empty for real targets."""
+        return [*self._labels.known] if self._labels else []
+
+    def learn_one(self, x: Any, y: Any) -> None:
+        """Learn one row, which is a task.
+
+        Parameters
+        ----------
+        x
+            Inputs: a mapping of names to numbers, or an array; None for a series without inputs.
+            Several targets need a design matrix, [targets, regressors].
+        y
+            The target: a number, an array of several, or a label. Missing (None or NaN), the row
+            takes its time and teaches nothing.
+
+        Raises
+        ------
+        ValueError
+            Where the row has another form than the first one, or the method does not fit such
+            rows. Nothing is learnt then.
+        """
+        if self._form is None:
+            self._begin(Inputs.of_row(x), y, rows=1)
+        assert self._inputs is not None and self._targets is not None
+        rows = self._built.inputs(self._inputs.row(x)[None])
+        target, seen = self._targets.rows([y])
+        self._learn(self._batch(rows, target, seen))
+
+    def learn_many(self, X: Any, y: Any) -> None:  # noqa: N803
+        """Learn several rows: each is a task, or all are one task; see `learns_by`.
+
+        Parameters
+        ----------
+        X
+            Inputs: a DataFrame or an array [n, ...]; None for a series without inputs.
+        y
+            Targets: n numbers, n labels, or an array [n, d]; NaN or None where one is missing.
+
+        Raises
+        ------
+        ValueError
+            As `learn_one`. Rows before one that the method refuses are learnt.
+        """
+        size = len(y)
+        if size == 0:
+            return
+        if self._form is None:
+            first = np.asarray(y)[0]
+            rows = 1 if self.learns_by == "rows" else size
+            self._begin(Inputs.of_rows(X), first, rows)
+        assert self._inputs is not None and self._targets is not None
+        inputs = self._built.inputs(self._inputs.rows(X, size))
+        self._learn(self._batch(inputs, *self._targets.rows(y)))
+
+    def predict_one(self, x: Any = None) -> Prediction | dict[Hashable, float]:
+        """Predict the target of a row of the next task.
+
+        Parameters
+        ----------
+        x
+            Inputs, as in `learn_one`.
+
+        Returns
+        -------
+        Prediction or dict
+            Mean and standard deviation of real targets; of labels the probability of each so far.
+            A method that predicts a score of two classes gives its mean: above 0 for the second.
+
+        Raises
+        ------
+        ValueError
+            Before the first row was learnt, and for inputs of another form.
+        """
+        predictive = self._predict(self._known_inputs().row(x)[None])
+        if isinstance(predictive, Categorical):
+            found = probabilities(predictive)[0, 0].tolist()
+            return dict(zip(self.classes, found, strict=False))
+        mean, sd = (one[0, 0] for one in moments(predictive))
+        single = not isinstance(self._targets, Values) or self._targets.single
+        return Prediction(float(mean[0]), float(sd[0])) if single else Prediction(mean, sd)
+
+    def predict_many(self, X: Any) -> Prediction | np.ndarray:  # noqa: N803
+        """Predict the targets of several rows of the next task, from the same state.
+
+        Parameters
+        ----------
+        X
+            Inputs, as in `learn_many`; the number of rows for a series without inputs.
+
+        Returns
+        -------
+        Prediction or ndarray
+            Mean and standard deviation, [n] or [n, d] each; of labels their probabilities
+            [n, classes], in the order of `classes`.
+
+        Raises
+        ------
+        ValueError
+            As `predict_one`.
+        """
+        if isinstance(X, int):
+            inputs = self._known_inputs().rows(None, X)
+        else:
+            inputs = self._known_inputs().rows(X, len(X))
+        if self.learns_by == "tasks":
+            parts = [self._predict(inputs)]
+        else:  # one by one, so that no sum over rows is in another order than of one row
+            parts = [self._predict(inputs[i : i + 1]) for i in range(len(inputs))]
+        if isinstance(parts[0], Categorical):
+            found = [probabilities(part)[0] for part in parts]  # type: ignore[arg-type]
+            return np.concatenate(found)[:, : len(self.classes)]
+        pairs = [moments(part) for part in parts]  # type: ignore[arg-type]
+        mean, sd = (np.concatenate([one[0] for one in each]) for each in zip(*pairs, strict=True))
+        single = not isinstance(self._targets, Values) or self._targets.single
+        return Prediction(mean[:, 0], sd[:, 0]) if single else Prediction(mean, sd)
+
+    @property
+    def changes(self) -> pd.DataFrame:
+        """The changes that the method saw while it learnt, one a row.
+
+        ``change``: the task, counted from 0, before which it most likely was. ``seen``: the task
+        after which a change in the last ten tasks (with a network: before this task) was more
+        probable than not. ``probability``: of that change then. ValueError for a method that takes
+        no decisions about changes.
+        """
+        if self._recorded.can_tell is False:
+            raise InputError(
+                "this method takes no decisions about changes; take one with a beam, run lengths or"
+                " a detector around it, such as vbs-linear or bocpd"
+            )
+        return pd.DataFrame(self._recorded.alarms(), columns=list(Alarm._fields))
+
+    @property
+    def state(self) -> State:
+        """The state of the learner: named arrays [1, hypotheses, ...]; copies."""
+        if self._form is None:
+            raise InputError("the method has no state before its first row")
+        return {name: array.copy() for name, array in self._steps.state.items()}
+
+    def save(self, path: str | Path) -> None:
+        """Write the method with all that it has learnt to a file, for `load`."""
+        meta, arrays = self.__getstate__()
+        checkpoint.write(Path(path), arrays, meta)
+
+    def load(self, path: str | Path) -> Self:
+        """Go to what `save` wrote, to the byte; return the method itself.
+
+        Raises
+        ------
+        ValueError
+            Where the file is of another method or of other settings.
+        """
+        arrays, meta = checkpoint.read(Path(path))
+        mine = self.__getstate__()[0]["method"]
+        if mine != meta["method"]:
+            keys = [key for key in mine if mine[key] != meta["method"][key]]
+            raise InputError(f"{path} is of another method: its {keys[0]} differs from this one's")
+        self.__setstate__((meta, arrays))
+        return self
+
+    def __getstate__(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return all that makes the method, as values for JSON and arrays."""
+        name, pipeline, model = self._definition
+        meta: dict[str, Any] = {
+            "method": json.loads(
+                json.dumps(
+                    {
+                        "name": name,
+                        "pipeline": pipeline,
+                        "network": model,
+                        "seed": self._seed,
+                        "tasks": self._tasks,
+                        "key": self._key,
+                        "number of classes": self._labels and self._labels.most,
+                    }
+                )
+            ),
+            "classes": self.classes,
+        }
+        if self._form is None:
+            return meta, {}
+        assert self._inputs is not None
+        single = isinstance(self._targets, Values) and self._targets.single
+        meta |= {"form": self._form, "names": self._inputs.names, "single": single}
+        meta |= {"done": self._steps.done}
+        arrays = {f"state.{key}": array for key, array in self._steps.state.items()}
+        arrays |= {f"changes.{k}": a for k, a in self._recorded.arrays().items()}
+        return meta, arrays
+
+    def __setstate__(self, state: tuple[dict[str, Any], dict[str, np.ndarray]]) -> None:
+        """Become what `__getstate__` described."""
+        meta, arrays = copy.deepcopy(state)
+        mine = meta["method"]
+        pipeline = [(name, settings) for name, settings in mine["pipeline"]]
+        model = None if mine["network"] is None else (mine["network"][0], mine["network"][1])
+        self._definition = Definition(mine["name"], pipeline, model)
+        self._tasks, self._seed, self._key = mine["tasks"], mine["seed"], tuple(mine["key"])
+        most = mine["number of classes"]
+        self._labels = None if most is None else Labels(most)
+        for label in meta["classes"]:
+            assert self._labels is not None
+            self._labels.number(label)
+        self._reset()
+        if "form" not in meta:
+            return
+        shape, outputs, classes, rows = meta["form"]
+        inputs = Inputs(tuple(shape), meta["names"])
+        targets = self._labels or Values(outputs, meta["single"])
+        self._build(inputs, targets, Form(tuple(shape), outputs, classes, rows))
+        of_state = {k.removeprefix("state."): a for k, a in arrays.items() if k[:6] == "state."}
+        self._steps.restore(of_state, meta["done"])
+        kept = {k.removeprefix("changes."): a for k, a in arrays.items() if k[:8] == "changes."}
+        self._recorded.restore(kept)
+
+    def _begin(self, inputs: Inputs, y: Any, rows: int) -> None:
+        """Build the learner for rows such as the first; nothing remains where that fails."""
+        targets = self._labels or Values.like(y)
+        outputs = targets.most if isinstance(targets, Labels) else targets.size
+        form = Form(inputs.shape, outputs, isinstance(targets, Labels), rows)
+        self._build(inputs, targets, form)
+
+    def _build(self, inputs: Inputs, targets: Values | Labels, form: Form) -> None:
+        self._built = learners.built(self._definition, form, self._tasks)
+        seeds = seeding.block([self._seed], *self._key)
+        self._steps = Steps(self._built.learner, seeds)
+        self._inputs, self._targets, self._form = inputs, targets, form
+
+    def _known_inputs(self) -> Inputs:
+        if self._inputs is None:
+            raise InputError("nothing is learnt yet; call learn_one or learn_many first")
+        return self._inputs
+
+    def _predict(self, inputs: np.ndarray) -> Predictive:
+        return self._steps.predict(self._built.inputs(inputs))
+
+    def _batch(self, inputs: np.ndarray, targets: np.ndarray, seen: np.ndarray) -> Batch:
+        return Batch(inputs, targets[None], seen[None])
+
+    def _learn(self, batch: Batch) -> None:
+        """Learn a task, or rows that are tasks, and record the decisions about changes."""
+        by_rows = self.learns_by == "rows"
+        number = batch.mask.shape[1] if by_rows else 1
+        if self._tasks is not None and self._steps.done + number > self._tasks:
+            raise InputError(
+                f"the method was made for tasks={self._tasks}, of which {self._steps.done} are"
+                " learnt; make it for more"
+            )
+        if by_rows:
+            for info in self._steps.learn_rows(batch):
+                self._recorded.add(info)
+        else:
+            info = self._steps.learn(batch)
+            self._recorded.add({name: array[:, None] for name, array in info.items()})

@@ -1,0 +1,45 @@
+"""Predictions for people: a mixture over hypotheses, collapsed to moments or probabilities."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from shiftbench.core.interface import Categorical, Gaussian, Predictive, StudentT
+
+
+class Prediction(NamedTuple):
+    """Mean and standard deviation of what is predicted, of the mixture over all hypotheses.
+
+    Numbers for one row of one target, arrays [n], [d] or [n, d] for more. sd is infinite where a
+    Student's t distribution has no variance (df <= 2).
+    """
+
+    mean: Any
+    sd: Any
+
+
+def moments(predictive: Gaussian | StudentT) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and standard deviation [S, n, d] of the mixture over hypotheses."""
+    weight = np.exp(predictive.log_weights)[:, :, None, None]
+    mean = (weight * predictive.mean).sum(axis=1)
+    within = _variance(predictive) + (predictive.mean - mean[:, None]) ** 2
+    # An infinite variance of a hypothesis without weight counts for nothing.
+    variance = np.where(weight > 0, weight * within, 0.0).sum(axis=1)
+    return mean, np.sqrt(variance)
+
+
+def probabilities(predictive: Categorical) -> np.ndarray:
+    """Return the class probabilities [S, n, C] of the mixture over hypotheses."""
+    weight = np.exp(predictive.log_weights)[:, :, None, None]
+    return np.asarray((weight * predictive.probabilities).sum(axis=1), float)
+
+
+def _variance(predictive: Gaussian | StudentT) -> np.ndarray:
+    if isinstance(predictive, Gaussian):
+        return np.asarray(predictive.variance)
+    df = predictive.df[:, :, None, None]
+    scale = np.diagonal(predictive.scale, axis1=-2, axis2=-1)
+    with np.errstate(divide="ignore"):
+        return np.where(df > 2, df / np.maximum(df - 2, 0) * scale, np.inf)
