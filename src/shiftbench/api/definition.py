@@ -35,6 +35,11 @@ class Definition(NamedTuple):
         return list(by_kind(self.pipeline))
 
     @property
+    def label(self) -> str:
+        """The name of the method, or the names of its components."""
+        return " + ".join(name for name, _ in self.pipeline) if self.name == OWN else self.name
+
+    @property
     def trains_network(self) -> bool:
         """Whether the learner fits a network."""
         return bool(components.facts("learners", self.pipeline[-1][0]).model)
@@ -113,7 +118,7 @@ def _dotted(settings: Mapping[str, Any], items: list[Component]) -> dict[str, An
         if name in components.names(kind)
         for key in components.fields(kind, name)
     }
-    found = {}
+    found: dict[str, Any] = {}
     for key, value in settings.items():
         owners = [dotted for dotted, name in known.items() if name == key]
         if not owners and known:
@@ -130,7 +135,10 @@ def _dotted(settings: Mapping[str, Any], items: list[Component]) -> dict[str, An
 def _checked(name: str, items: list[Component], model: Component | None) -> Definition:
     """Return the definition with all defaults. InputError for whatever a config refuses."""
     pipeline: list[Any] = [{name: own} for name, own in items]
-    study = {"methods": {"m": {"pipeline": pipeline}}, "model": model and {model[0]: model[1]}}
+    study: dict[str, Any] = {
+        "methods": {"m": {"pipeline": pipeline}},
+        "model": model and {model[0]: model[1]},
+    }
     issues = list(component_checks.fill({"studies": {"s": study}}))
     if issues:
         raise InputError("; ".join(_spelt(place, message) for place, message in issues))

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import struct
-from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,9 +19,6 @@ class Inputs:
 
     def __init__(self, shape: tuple[int, ...], names: Sequence[str] | None) -> None:
         self.shape, self.names = shape, None if names is None else tuple(names)
-        self.size = math.prod(shape) if shape else 0
-        self._pack = struct.Struct(f"{self.size}d").pack_into
-        self._values = _getter(self.names) if self.names else None
 
     @classmethod
     def of_row(cls, x: Any) -> Inputs:
@@ -44,24 +38,10 @@ class Inputs:
             return cls((len(rows.columns),), list(rows.columns))
         return cls(_array(rows).shape[1:], None)
 
-    def write(self, x: Any, into: np.ndarray) -> None:
-        """Write the numbers of a row to an array [size]. InputError for another form of row."""
-        if self._values is not None:
-            try:
-                values = self._values(x)
-                if len(x) != len(values):
-                    raise KeyError
-                self._pack(into, 0, *values)
-                if math.isfinite(math.fsum(values)):
-                    return
-            except (KeyError, TypeError, IndexError, OverflowError, ValueError, struct.error):
-                pass
-        into[:] = self.row(x).ravel()
-
     def row(self, x: Any) -> np.ndarray:
         """Return a row as an array of the shape. InputError for another form, or no finite one."""
         if x is None:
-            values = np.empty(())
+            values = np.zeros(())
         elif hasattr(x, "keys"):
             values = self._named(x)
         else:
@@ -80,7 +60,7 @@ class Inputs:
         size: n, which None stands for.
         """
         if rows is None:
-            values = np.empty((size, *self.shape)) if not self.shape else np.empty(size)
+            values = np.zeros(size)
         elif hasattr(rows, "columns"):
             self._refuse_other_names(list(rows.columns))
             values = _array(rows[list(self.names or ())])
@@ -124,13 +104,6 @@ class Inputs:
                 f"input {name} is {values[tuple(place)]}; fill gaps before a row is learnt"
             )
         return values
-
-
-def _getter(names: tuple[str, ...]) -> Callable[[Any], Sequence[Any]]:
-    """Return a function of a mapping that gives its values in the order of the names."""
-    if len(names) == 1:
-        return lambda x: (x[names[0]],)
-    return itemgetter(*names)
 
 
 def _array(values: Any) -> np.ndarray:

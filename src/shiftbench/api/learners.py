@@ -60,14 +60,17 @@ class Built(NamedTuple):
     prediction: str
 
     def inputs(self, inputs: np.ndarray) -> np.ndarray:
-        """Return inputs [n, ...] of rows as the learner takes them, [1, n, *input_shape].
+        """Return inputs of rows as the learner takes them, [1, n, *input_shape].
 
-        Without inputs, a series of the kind `design` has a constant design matrix.
+        inputs: [n, ...], or [n] for rows without inputs. A series without inputs, where
+        the learner takes a design, has a constant design matrix.
         """
-        shape = self.problem.input_shape
-        if inputs.ndim == 1 and shape != (0,):
-            return np.broadcast_to(np.eye(self.problem.n_outputs), (1, len(inputs), *shape))
-        return inputs.reshape(1, len(inputs), *shape)
+        shape = (1, len(inputs), *self.problem.input_shape)
+        if inputs.ndim > 1:
+            return inputs.reshape(shape)
+        if self.problem.input_shape == (0,):
+            return np.empty(shape)
+        return np.broadcast_to(np.eye(self.problem.n_outputs), shape)
 
 
 def built(definition: Definition, form: Form, tasks: int | None) -> Built:
@@ -80,7 +83,7 @@ def built(definition: Definition, form: Form, tasks: int | None) -> Built:
     """
     misfits = []
     for kind in _kinds(form):
-        fitted = _fitted(definition, kind, form.rows == 1)
+        fitted = _fitted(definition, kind, form)
         if fitted.misfit is None:
             made = Problem if tasks is not None else Endless
             shape = _input_shape(form, kind)
@@ -89,7 +92,8 @@ def built(definition: Definition, form: Form, tasks: int | None) -> Built:
             learner = pipeline.assemble(definition.pipeline, definition.model, problem)
             return Built(learner, problem, fitted.prediction)
         misfits.append(fitted.misfit[1])
-    misfit = misfits[0]
+    # The kind that comes nearest says most.
+    misfit = next((one for one in misfits if one[2] != "takes"), misfits[-1])
     if not isinstance(misfit, Misfit):
         raise InputError(reason_for(misfit))
     raise InputError(_why(misfit, form))
@@ -120,9 +124,14 @@ def _input_shape(form: Form, kind: str) -> tuple[int, ...]:
     return form.inputs
 
 
-def _fitted(definition: Definition, kind: str, one_row: bool) -> Fitted:
-    """Return how a method fits rows of a kind."""
-    words = (["one-row"] if one_row else []) + (["series"] if kind in ("value", "design") else [])
+def _fitted(definition: Definition, kind: str, form: Form) -> Fitted:
+    """Return how a method fits rows of a kind, by what rows of this form have."""
+    has = {
+        "one-row": form.rows == 1,
+        "series": kind in ("value", "design"),
+        "plane": form.inputs in ((1,), (2,)),
+    }
+    words = [word for word, true in has.items() if true]
     rows = Given(kind, ROWS, dict.fromkeys(words, ROWS))
     model = definition.model and part_of("models", definition.model, f'"{definition.model[0]}"')
     fitted = fit_pipeline(parts_of(definition.pipeline), model, rows)

@@ -74,8 +74,8 @@ def method(
     >>> m = sb.method("vbs-linear", noise_sd=2.0)
     >>> for t in range(20):
     ...     m.learn_one({"x": t % 5}, 3.0 * (t % 5))
-    >>> m.predict_one({"x": 2}).mean.round()
-    6.0
+    >>> round(m.predict_one({"x": 2}).mean)
+    6
     """
     definition = defined(name, named, settings or {}, model)
     return OnlineMethod(definition, classes=classes, tasks=tasks, seed=seed)
@@ -144,8 +144,8 @@ class OnlineMethod:
             Inputs: a mapping of names to numbers, or an array; None for a series without inputs.
             Several targets need a design matrix, [targets, regressors].
         y
-            The target: a number, an array of several, or a label. Missing (None or NaN), the row
-            takes its time and teaches nothing.
+            The target: a number, an array of several, or a label. A row whose target is missing
+            (None or NaN) is left out, as if it had not come.
 
         Raises
         ------
@@ -157,10 +157,9 @@ class OnlineMethod:
             self._begin(Inputs.of_row(x), y, rows=1)
         assert self._inputs is not None and self._targets is not None
         rows = self._built.inputs(self._inputs.row(x)[None])
-        target, seen = self._targets.rows([y])
-        self._learn(self._batch(rows, target, seen))
+        self._learn(rows, *self._targets.rows([y]))
 
-    def learn_many(self, X: Any, y: Any) -> None:  # noqa: N803
+    def learn_many(self, X: Any, y: Any) -> None:
         """Learn several rows: each is a task, or all are one task; see `learns_by`.
 
         Parameters
@@ -184,7 +183,7 @@ class OnlineMethod:
             self._begin(Inputs.of_rows(X), first, rows)
         assert self._inputs is not None and self._targets is not None
         inputs = self._built.inputs(self._inputs.rows(X, size))
-        self._learn(self._batch(inputs, *self._targets.rows(y)))
+        self._learn(inputs, *self._targets.rows(y))
 
     def predict_one(self, x: Any = None) -> Prediction | dict[Hashable, float]:
         """Predict the target of a row of the next task.
@@ -213,7 +212,7 @@ class OnlineMethod:
         single = not isinstance(self._targets, Values) or self._targets.single
         return Prediction(float(mean[0]), float(sd[0])) if single else Prediction(mean, sd)
 
-    def predict_many(self, X: Any) -> Prediction | np.ndarray:  # noqa: N803
+    def predict_many(self, X: Any) -> Prediction | np.ndarray:
         """Predict the targets of several rows of the next task, from the same state.
 
         Parameters
@@ -367,11 +366,14 @@ class OnlineMethod:
     def _predict(self, inputs: np.ndarray) -> Predictive:
         return self._steps.predict(self._built.inputs(inputs))
 
-    def _batch(self, inputs: np.ndarray, targets: np.ndarray, seen: np.ndarray) -> Batch:
-        return Batch(inputs, targets[None], seen[None])
+    def _learn(self, inputs: np.ndarray, targets: np.ndarray, seen: np.ndarray) -> None:
+        """Learn a task, or rows that are tasks, and record the decisions about changes.
 
-    def _learn(self, batch: Batch) -> None:
-        """Learn a task, or rows that are tasks, and record the decisions about changes."""
+        inputs: [1, n, ...]; targets: [n, ...]; seen: [n], False for rows to leave out.
+        """
+        if not seen.any():
+            return
+        batch = Batch(inputs[:, seen], targets[None, seen], seen[None, seen])
         by_rows = self.learns_by == "rows"
         number = batch.mask.shape[1] if by_rows else 1
         if self._tasks is not None and self._steps.done + number > self._tasks:

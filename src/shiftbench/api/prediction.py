@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shiftbench.core.interface import Categorical, Gaussian, Predictive, StudentT
+from shiftbench.core.interface import Categorical, Gaussian, StudentT
 
 
 class Prediction(NamedTuple):
@@ -24,10 +24,10 @@ def moments(predictive: Gaussian | StudentT) -> tuple[np.ndarray, np.ndarray]:
     """Return mean and standard deviation [S, n, d] of the mixture over hypotheses."""
     weight = np.exp(predictive.log_weights)[:, :, None, None]
     mean = (weight * predictive.mean).sum(axis=1)
-    within = _variance(predictive) + (predictive.mean - mean[:, None]) ** 2
     # An infinite variance of a hypothesis without weight counts for nothing.
-    variance = np.where(weight > 0, weight * within, 0.0).sum(axis=1)
-    return mean, np.sqrt(variance)
+    variance = np.where(weight > 0, _variance(predictive), 0.0)
+    within = variance + (predictive.mean - mean[:, None]) ** 2
+    return mean, np.sqrt((weight * within).sum(axis=1))
 
 
 def probabilities(predictive: Categorical) -> np.ndarray:

@@ -40,7 +40,8 @@ class RecordedChanges:
     """
 
     def __init__(self, recent: int) -> None:
-        self.recent, self.can_tell = recent, None
+        self.recent = recent
+        self.can_tell: bool | None = None
         self._alarms: list[Alarm] = []
         self._waiting: list[Info] = []
         self._first, self._size = 0, 0
@@ -49,8 +50,8 @@ class RecordedChanges:
         """Add the Info of the next tasks, [1, n, H] each."""
         kept = {name: info[name] for name in KEPT if name in info}
         if self.can_tell is None:
-            self.can_tell = {"parent", "shift"} <= kept.keys() or "map_log_joint" in kept
-            self.can_tell &= "log_weight" in kept
+            decides = {"parent", "shift"} <= kept.keys() or "map_log_joint" in kept
+            self.can_tell = decides and "log_weight" in kept
         if self.can_tell:
             self._waiting.append(kept)
             self._size += kept["log_weight"].shape[1]
@@ -67,9 +68,11 @@ class RecordedChanges:
         """Return all that is recorded as arrays, from which `restore` makes the same."""
         found = {"alarms": np.array(self.alarms(), float).reshape(-1, 3)}
         joined = self._waiting[0] if self._waiting else {}
-        return found | {f"waiting.{name}": array for name, array in joined.items()} | {
-            "first": np.array(self._first)
-        }
+        return (
+            found
+            | {f"waiting.{name}": array for name, array in joined.items()}
+            | {"first": np.array(self._first)}
+        )
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         """Go to what `arrays` gave."""
@@ -83,7 +86,7 @@ class RecordedChanges:
         """Find alarms in what waits, and drop what later tasks do not need."""
         names = self._waiting[0]
         one = {name: np.concatenate([w[name] for w in self._waiting], axis=1) for name in names}
-        probability = shift_probabilities.filtered_within(_run(one), self.recent)
+        probability = shift_probabilities.filtered_within(_shortened(one), self.recent)
         assert probability is not None
         half = np.array([[alarms.HALF]])
         raised, last = alarms.more_probable(probability, half)[0, 0], 0
@@ -101,11 +104,18 @@ class RecordedChanges:
         self._first, self._size = self._first + start, self._size - start
 
 
-def _run(infos: Info) -> xr.Dataset:
-    """Return the Infos of some tasks in the form of a run's store."""
+def as_run(infos: Info) -> xr.Dataset:
+    """Return the Infos of some tasks, [1, n, H] each, in the form of a run's store."""
+    return xr.Dataset({f"info_{name}": (DIMS, array) for name, array in infos.items()})
+
+
+def _shortened(infos: Info) -> xr.Dataset:
+    """Return Infos as a run, in which no segment is longer than the run.
+
+    A segment that began before the first of these tasks began with it, for what is asked here.
+    """
     found = dict(infos)
     if "run_length" in found:
-        # A segment that began before the first of these tasks began with it, for what is asked.
         tasks = np.arange(found["run_length"].shape[1])[:, None]
         found["run_length"] = np.minimum(found["run_length"], tasks)
-    return xr.Dataset({f"info_{name}": (DIMS, array) for name, array in found.items()})
+    return as_run(found)

@@ -45,9 +45,8 @@ class Labels:
     """Labels of classes; `known` grows up to `most` as they come, unless all are given."""
 
     def __init__(self, classes: Sequence[Hashable] | int) -> None:
-        given = not isinstance(classes, int)
-        self.known: list[Hashable] = [*classes] if given else []  # type: ignore[misc]
-        self.most = len(self.known) if given else int(classes)  # type: ignore[call-overload]
+        self.known: list[Hashable] = [] if isinstance(classes, int) else [*classes]
+        self.most = classes if isinstance(classes, int) else len(self.known)
         if self.most < 2 or len(set(self.known)) != len(self.known):
             raise InputError(f"classes: {classes!r}; give two labels or more, each once")
         self._numbers = {label: number for number, label in enumerate(self.known)}
@@ -60,7 +59,7 @@ class Labels:
         return found
 
     def rows(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return the numbers of labels [n] and whether a row has one, [n] bool; None: it has not."""
+        """Return the numbers of labels [n], and whether a row has one, [n] bool; None: none."""
         labels = np.asarray(y, object).tolist()
         seen = np.array([not _is_missing(label) for label in labels], bool)
         pairs = zip(labels, seen, strict=True)

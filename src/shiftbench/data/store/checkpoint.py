@@ -74,7 +74,9 @@ def _number(path: Path) -> int:
     return int(path.stem)
 
 
-def write(file: Path | IO[bytes], arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> None:
+def write(
+    file: Path | IO[bytes], arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]
+) -> None:
     """Write arrays and meta data to one file. ValueError for an array of objects."""
     # np.savez would reserve some names, and pickle objects.
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:

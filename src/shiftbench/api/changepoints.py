@@ -1,0 +1,166 @@
+"""The changes of a series, looked at when all of it is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from shiftbench.api import learners
+from shiftbench.api.definition import Definition, defined
+from shiftbench.api.input_error import InputError
+from shiftbench.api.learners import Form
+from shiftbench.api.recorded_changes import as_run
+from shiftbench.api.steps import Steps
+from shiftbench.core import seeds as seeding
+from shiftbench.core.interface import Batch
+from shiftbench.evaluation.scoring import changes
+from shiftbench.evaluation.scoring.changes import Change
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FEWEST = 3
+"""Values of the shortest series."""
+
+
+@dataclass(frozen=True)
+class Changepoints:
+    """The changes of a series that a method finds.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        A change a row. The index is the label of the first value of the new segment; ``position``
+        its number, from 0, among all values; ``probability`` that of a change within three values,
+        as the method held it at the end of the new segment; ``before`` and ``after`` the means of
+        the two segments, for several series ``before NAME`` and ``after NAME``.
+    values : DataFrame
+        The values [time, series] as they were given.
+    method : str
+        The name of the method, or the components of a pipeline.
+    """
+
+    frame: pd.DataFrame
+    values: pd.DataFrame
+    method: str
+
+    def plot(self) -> Figure:
+        """Return a figure: the series, its level in each segment, and the changes.
+
+        The darker the line of a change, the more probable it is.
+        """
+        from shiftbench.api import changepoint_figure  # seaborn takes a second
+
+        return changepoint_figure.draw(self)
+
+    def __repr__(self) -> str:
+        """Return the frame as text."""
+        return repr(self.frame)
+
+
+def changepoints(
+    values: Any, method: Any = "robust-bocpd", *, settings: Any = None, **named: Any
+) -> Changepoints:
+    """Find the changes of a series.
+
+    Each series is standardised by the mean and the standard deviation of all its values, as in
+    our study of annotated series, so that the settings of a method fit any units; levels are in
+    the units of the values. Missing values (NaN) are left out.
+
+    Parameters
+    ----------
+    values
+        Numbers [n], or [n, d] for several series with changes in common. The labels of a pandas
+        Series or DataFrame, such as dates, are kept.
+    method
+        A method that takes decisions about changes, by name or written out; see `shiftbench.method`
+        for this and for the settings.
+
+    Returns
+    -------
+    Changepoints
+        The most probable segmentation in hindsight, as a frame, with a picture.
+
+    Raises
+    ------
+    ValueError
+        For fewer than three values, a constant series, and a method that does not fit.
+
+    Examples
+    --------
+    >>> import shiftbench as sb
+    >>> found = sb.changepoints([0.1, -0.2, 0.0, 0.2, -0.1] * 8 + [5.1, 4.9, 5.0, 5.2] * 10)
+    >>> found.frame["position"].tolist()
+    [40]
+    """
+    definition = defined(method, named, settings or {}, None)
+    table = _table(values)
+    rows = np.flatnonzero(~table.isna().any(axis=1))
+    seen = table.to_numpy(float)[rows]
+    segments = _segments(definition, _standardised(seen, table.columns))
+    return Changepoints(_frame(table, rows, seen, segments), table, definition.label)
+
+
+def _table(values: Any) -> pd.DataFrame:
+    """Return values with their labels, [time, series]. InputError for what is no series."""
+    if isinstance(values, pd.Series):
+        values = values.to_frame(values.name if values.name is not None else "value")
+    if not isinstance(values, pd.DataFrame):
+        array = np.asarray(values)
+        if array.ndim not in (1, 2):
+            raise InputError(f"values have the shape {array.shape}; give [n], or [n, series]")
+        names = ["value"] if array.ndim == 1 else range(array.shape[1])
+        values = pd.DataFrame(array.reshape(len(array), -1), columns=list(names))
+    try:
+        return values.astype(float)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"values are numbers: {error}") from None
+
+
+def _standardised(seen: np.ndarray, names: Any) -> np.ndarray:
+    """Return z-scores of values [n, d]. InputError where there are none."""
+    if len(seen) < FEWEST:
+        raise InputError(f"{len(seen)} values; a series has at least {FEWEST}")
+    if not np.isfinite(seen).all():
+        raise InputError("a value is infinite; leave it out, or write NaN")
+    sd = seen.std(axis=0)
+    if not sd.all():
+        raise InputError(f"the series {names[int(sd.argmin())]} is constant, and has no changes")
+    return (seen - seen.mean(axis=0)) / sd
+
+
+def _segments(definition: Definition, scaled: np.ndarray) -> list[Change]:
+    """Return the changes of the most probable segmentation of values [n, d]."""
+    n, d = scaled.shape
+    built = learners.built(definition, Form((), d, False, 1), n)
+    steps = Steps(built.learner, seeding.block([0], "python", "series", definition.name))
+    batch = Batch(built.inputs(np.zeros(n)), scaled[None], np.ones((1, n), bool))
+    infos = list(steps.learn_rows(batch))
+    joined = {name: np.concatenate([one[name] for one in infos], axis=1) for name in infos[0]}
+    found = changes.inferred(as_run({k: a for k, a in joined.items() if a.ndim == 3}))
+    if found is None:
+        raise InputError(
+            "the method takes no decisions about changes; take one that does, such as robust-bocpd"
+        )
+    return found
+
+
+def _frame(
+    table: pd.DataFrame, rows: np.ndarray, seen: np.ndarray, segments: list[Change]
+) -> pd.DataFrame:
+    """Return the changes with their labels and the levels around them."""
+    positions = rows[[one.task for one in segments]] if segments else rows[:0]
+    frame = pd.DataFrame({"position": positions}, index=table.index[positions])
+    frame["probability"] = [min(one.probability, 1.0) for one in segments]
+    for number, name in enumerate(table.columns):
+        suffix = f" {name}" if len(table.columns) > 1 else ""
+        means = [
+            (seen[one.before : one.task, number].mean(), seen[one.task : one.end, number].mean())
+            for one in segments
+        ]
+        frame[f"before{suffix}"] = [before for before, _ in means]
+        frame[f"after{suffix}"] = [after for _, after in means]
+    return frame

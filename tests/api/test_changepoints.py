@@ -1,0 +1,77 @@
+"""Changes of a series in hindsight: labels, levels, gaps, several series, errors, the picture."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import shiftbench as sb
+from shiftbench.data.series import _nile
+
+NUMBERS = np.random.default_rng(0)
+STEP = np.r_[NUMBERS.normal(size=40), NUMBERS.normal(size=30) + 8]
+
+
+def test_the_nile_falls_in_1899() -> None:
+    """G. W. Cobb (1978) and all who followed date the change to 1899."""
+    series = _nile.read()
+    flow = pd.Series(series.value[0, :, 0], index=series.time, name="flow")
+    found = sb.changepoints(flow).frame
+    assert found.index.tolist() == [1899] and 0.5 < found["probability"].iloc[0] <= 1
+    assert found["before"].iloc[0] == pytest.approx(flow[:28].mean())
+    assert found["after"].iloc[0] == pytest.approx(flow[28:].mean())
+
+
+@pytest.mark.parametrize("method", ["bocpd", "student-t", "robust-fpop", "vbs-covariance", "focus"])
+def test_units_do_not_matter(method) -> None:
+    plain, other = sb.changepoints(STEP, method), sb.changepoints(1e6 + 250 * STEP, method)
+    assert plain.frame["position"].tolist() == other.frame["position"].tolist()
+    assert abs(plain.frame["position"].iloc[0] - 40) <= 3
+
+
+def test_values_with_dates_and_gaps_keep_their_labels() -> None:
+    days = pd.date_range("2024-01-01", periods=70)
+    frame = pd.DataFrame({"up": STEP, "down": -STEP}, index=days)
+    frame.iloc[20:25, 0] = np.nan
+    found = sb.changepoints(frame, "bocpd").frame
+    assert found.index.tolist() == [days[40]] and found["position"].tolist() == [40]
+    assert found["after down"].iloc[0] == pytest.approx(frame["down"].iloc[40:].mean())
+    assert found["before up"].iloc[0] == pytest.approx(frame["up"].iloc[:40].mean())
+    kept = frame["down"].iloc[:40].drop(days[20:25])
+    assert found["before down"].iloc[0] == pytest.approx(kept.mean())
+
+
+def test_the_picture_shows_values_levels_and_changes() -> None:
+    found = sb.changepoints(pd.DataFrame({"a": STEP, "b": -STEP}), "bocpd")
+    figure = found.plot()
+    assert [panel.get_ylabel() for panel in figure.axes] == ["a", "b"]
+    assert figure.axes[0].get_title(loc="left") == "1 change"
+    for panel in figure.axes:
+        values, *levels, change = panel.get_lines()
+        assert len(values.get_xdata()) == 70 and len(levels) == 2
+        assert change.get_xdata()[0] == 40
+
+
+def test_a_series_without_a_change_has_an_empty_frame() -> None:
+    found = sb.changepoints(np.tile([0.0, 1.0], 20))
+    assert found.frame.empty and repr(found).startswith("Empty DataFrame")
+    assert found.plot().axes[0].get_title(loc="left") == "0 changes"
+
+
+@pytest.mark.parametrize(
+    ("values", "method", "message"),
+    [
+        ([1.0, 1.0, 1.0, 1.0], "bocpd", "the series value is constant"),
+        ([1.0, np.nan, 2.0], "bocpd", "2 values; a series has at least 3"),
+        ([1.0, np.inf, 2.0], "bocpd", "infinite"),
+        (["a", "b", "c"], "bocpd", "values are numbers"),
+        (np.zeros((2, 2, 2)), "bocpd", "give \\[n\\], or \\[n, series\\]"),
+        (STEP, "linear-regression", "takes no decisions about changes"),
+        (STEP, "online-logistic", "take another method|name the classes"),
+        (STEP, "bocdp", 'did you mean "bocpd"'),
+    ],
+)
+def test_what_is_no_series_is_refused(values, method, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        sb.changepoints(values, method)

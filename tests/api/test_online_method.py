@@ -1,0 +1,253 @@
+"""What a method promises from Python: exact posteriors, forms of rows, errors, state, changes."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import shiftbench as sb
+from shiftbench.api.recorded_changes import RecordedChanges
+from shiftbench.evaluation.scoring import alarms, shift_probabilities
+
+MLP = {"mlp": {"hidden": [3]}}
+LEVELS = np.random.default_rng(3).normal(size=120) + np.repeat([0.0, 6.0, -2.0], 40)
+
+
+def taught(name: str, **given) -> sb.method:
+    """A method of a series that has seen all levels."""
+    found = sb.method(name, **given)
+    found.learn_many(None, LEVELS)
+    return found
+
+
+def test_five_rows_give_the_exact_posterior() -> None:
+    """Normal equations: precision I / v + X'X / s^2, and a bias."""
+    rows = [(1.0, 2.0), (2.0, 1.0), (-1.0, 0.5), (0.0, -2.0), (3.0, 4.0)]
+    m = sb.method("vcl-linear", noise_sd=0.5, prior_variance=4.0)
+    for x, y in rows:
+        m.learn_one({"x": x}, y)
+    design = np.array([[x, 1.0] for x, _ in rows])
+    covariance = np.linalg.inv(np.eye(2) / 4 + design.T @ design / 0.25)
+    mean = covariance @ design.T @ np.array([y for _, y in rows]) / 0.25
+    found = m.predict_one({"x": 1.5})
+    at = np.array([1.5, 1.0])
+    assert found.mean == pytest.approx(at @ mean, rel=1e-9)
+    assert found.sd == pytest.approx(np.sqrt(0.25 + at @ covariance @ at), rel=1e-9)
+
+
+def test_a_mixture_is_collapsed_by_its_moments() -> None:
+    """Two hypotheses of a beam of one: s = 0 with the posterior, s = 1 with the broadened one."""
+    beam = {"beam": {"size": 1, "broadening": "geometric", "beta": 0.5}}
+    m = sb.method([beam, {"gaussian-mean": {"noise_sd": 1.0, "prior_variance": 2.0}}])
+    m.learn_one(None, 3.0)
+    precision, mean = 1.5, 2.0
+    wide = 0.5 * precision + 0.5 * 0.5
+    means, variances = [mean, 0.5 * precision * mean / wide], [1 / precision + 1, 1 / wide + 1]
+    found = m.predict_one()
+    assert found.mean == pytest.approx(np.mean(means))
+    assert found.sd**2 == pytest.approx(np.mean(variances) + np.var(means))
+
+
+def test_the_order_of_names_does_not_matter_and_frames_are_read_by_name() -> None:
+    numbers = np.random.default_rng(0).normal(size=(12, 3))
+    frame = pd.DataFrame(numbers[:, :2], columns=["a", "b"])
+    one, other, many = (sb.method("vbs-linear") for _ in range(3))
+    for (a, b), y in zip(numbers[:, :2], numbers[:, 2], strict=True):
+        one.learn_one({"a": a, "b": b}, y)
+        other.learn_one({"b": b, "a": a} if other.tasks_done else {"a": a, "b": b}, y)
+    many.learn_many(frame, numbers[:, 2])
+    for name, array in one.state.items():
+        np.testing.assert_array_equal(other.state[name], array)
+        np.testing.assert_array_equal(many.state[name], array)
+    alone = [one.predict_one(row) for row in frame.to_dict("records")]
+    together = many.predict_many(frame[["b", "a"]])
+    assert [p.mean for p in alone] == together.mean.tolist()
+    assert [p.sd for p in alone] == together.sd.tolist()
+
+
+def test_labels_are_words_numbers_or_truth_values() -> None:
+    x, up = np.random.default_rng(1).normal(size=(30, 2)), []
+    for labels in (["down", "up"], [0, 1], [False, True]):
+        m = sb.method("online-logistic", classes=labels)
+        for row in x:
+            m.learn_one(row, labels[int(row[0] > 0)])
+        found = m.predict_one([2.0, 0.0])
+        assert [*found] == labels and sum(found.values()) == pytest.approx(1.0)
+        up.append(found[labels[1]])
+    assert up[0] > 0.8 and len(set(up)) == 1
+
+
+def test_labels_may_come_up_to_a_number() -> None:
+    m = sb.method("online-logistic", classes=2)
+    m.learn_one([1.0], "b")
+    assert [*m.predict_one([1.0])] == ["b"] == m.classes
+    m.learn_many([[0.0], [1.0]], ["a", None])
+    assert [*m.predict_one([1.0])] == ["b", "a"] and m.predict_many([[1.0]]).shape == (1, 2)
+    assert m.tasks_done == 2
+    with pytest.raises(ValueError, match="unknown class 'c'; the method has 'b' and 'a'"):
+        m.learn_one([1.0], "c")
+
+
+def test_several_targets_and_design_matrices() -> None:
+    m = sb.method("bocpd")
+    m.learn_many(None, np.zeros((3, 2)))
+    assert m.predict_one().mean.shape == (2,) and m.predict_many(4).sd.shape == (4, 2)
+    design = sb.method("linear-regression", settings={"bayes-linear.a0": 2.0})
+    design.learn_one([[1.0, 0.0], [0.0, 2.0]], [1.0, 4.0])
+    design.learn_one([[1.0, 0.0], [0.0, 2.0]], [np.nan, 4.0])
+    assert design.tasks_done == 1 and np.isfinite(design.predict_one(np.eye(2)).sd).all()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: sb.method("vbs-linar"), 'unknown method "vbs-linar"; did you mean "vbs-linear"?'),
+        (lambda: sb.method("vbs-linear", nois_sd=1), 'setting "nois_sd"; did you mean "noise_sd"?'),
+        (lambda: sb.method("vbs-linear", noise_sd=-1), "linear-gaussian.noise_sd: should be great"),
+        (lambda: sb.method("vbs-linear", settings={"bem.size": 2}), 'did you mean "beam"?'),
+        (
+            lambda: sb.method([{"forget": {}}, {"reset": {}}, "beam"]),
+            '"beam" is a combinator; the last item must be a learner',
+        ),
+        (
+            lambda: sb.method([{"forget": {}}, "beam", "linear-gaussian"], beta=0.5),
+            'several components have a setting "beta": forget.beta and beam.beta; write settings=',
+        ),
+        (lambda: sb.method("vcl"), '"mfvi" trains a network; name one, such as model='),
+        (lambda: sb.method("bocpd", model=MLP), '"bayes-linear" trains no network'),
+        (lambda: sb.method("vcl", model={"mpl": {}}), 'unknown model "mpl"; did you mean "mlp"'),
+        (lambda: sb.method("pbp-mv"), "has no pipeline and cannot be run"),
+        (lambda: sb.method("online-logistic", classes=["a"]), "give two labels or more"),
+    ],
+)
+def test_wrong_settings_are_refused_with_the_remedy(make, message) -> None:
+    with pytest.raises(ValueError) as error:
+        make()
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "x", "y", "message"),
+    [
+        (lambda: sb.method("online-logistic"), [1.0], 2.0, "name the classes of labels"),
+        (lambda: sb.method("vbs-linear"), [1.0], "up", "are labels; name the classes when"),
+        (lambda: sb.method("vbs-linear", classes=2), [1.0], 1, "take another method"),
+        (lambda: sb.method("oga", classes=2), [1.0], 1, "give it: sb.method(..., tasks=NUMBER)"),
+        (lambda: sb.method("vbs-linear"), [1.0], [1.0, 2.0], "need a design matrix each"),
+        (lambda: sb.method("vbs-words"), [1.0], 2.0, "counts of pairs of words"),
+        (lambda: sb.method("hat", model=MLP, classes=2), [1.0], 1, "a head for each task"),
+    ],
+)
+def test_rows_that_do_not_fit_are_refused_with_the_remedy(make, x, y, message) -> None:
+    with pytest.raises(ValueError) as error:
+        make().learn_one(x, y)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "message"),
+    [
+        ({"a": 1.0}, 1.0, "the row has no b; it has a"),
+        ({"a": 1.0, "b": 1.0, "c": 1.0}, 1.0, "c: earlier rows had no such input"),
+        ([1.0, 2.0], 1.0, "inputs without names"),
+        (None, 1.0, "a row without inputs"),
+        ({"a": "red", "b": 1.0}, 1.0, "encode words as numbers"),
+        ({"a": 1.0, "b": float("nan")}, 1.0, "input b is nan; fill gaps"),
+        ({"a": 1.0, "b": 1.0}, [1.0, 2.0], "targets of shape"),
+        ({"a": 1.0, "b": 1.0}, float("inf"), "infinite"),
+        ({"a": 1.0, "b": 1.0}, "up", "are labels"),
+    ],
+)
+def test_a_wrong_row_is_refused_and_changes_nothing(x, y, message) -> None:
+    m = sb.method("vbs-linear")
+    m.learn_one({"a": 1.0, "b": 2.0}, 1.0)
+    before = m.state
+    with pytest.raises(ValueError, match=message):
+        m.learn_one(x, y)
+    assert m.tasks_done == 1
+    for name, array in m.state.items():
+        np.testing.assert_array_equal(array, before[name])
+
+
+def test_a_method_that_has_seen_nothing_says_so() -> None:
+    m = sb.method("bocpd")
+    for ask in (m.predict_one, lambda: m.predict_many(2), lambda: m.state):
+        with pytest.raises(ValueError):
+            ask()
+    m.learn_many(None, [])
+    assert m.tasks_done == 0 and m.changes.empty
+
+
+def test_more_tasks_than_it_was_made_for_are_refused() -> None:
+    m = sb.method("robust-fpop", tasks=3)
+    m.learn_many(None, [0.0, 1.0, 2.0])
+    with pytest.raises(ValueError, match="made for tasks=3, of which 3 are learnt"):
+        m.learn_one(None, 1.0)
+
+
+@pytest.mark.parametrize("how", ["save", "pickle", "copy"])
+@pytest.mark.parametrize("name", ["bocpd", "vbs-toy", "page-hinkley-reset"])
+def test_a_copy_goes_on_as_the_original(name, how, tmp_path) -> None:
+    whole, half = taught(name), sb.method(name)
+    half.learn_many(None, LEVELS[:70])
+    if how == "save":
+        half.save(tmp_path / "half.npz")
+        half = sb.method(name).load(tmp_path / "half.npz")
+    else:
+        half = copy.deepcopy(half) if how == "copy" else pickle.loads(pickle.dumps(half))
+    half.learn_many(None, LEVELS[70:])
+    assert half.tasks_done == 120 and half.predict_one() == whole.predict_one()
+    pd.testing.assert_frame_equal(half.changes, whole.changes)
+    for key, array in whole.state.items():
+        np.testing.assert_array_equal(half.state[key], array)
+
+
+def test_names_and_labels_are_saved(tmp_path) -> None:
+    m = sb.method("online-logistic", classes=3)
+    m.learn_one({"a": 1.0, "b": 0.0}, "up")
+    m.save(tmp_path / "m.npz")
+    again = sb.method("online-logistic", classes=3).load(tmp_path / "m.npz")
+    again.learn_one({"b": 1.0, "a": 0.0}, "down")
+    assert again.classes == ["up", "down"] and m.classes == ["up"]
+    with pytest.raises(ValueError, match="another method: its number of classes differs"):
+        sb.method("online-logistic", classes=2).load(tmp_path / "m.npz")
+
+
+@pytest.mark.parametrize("name", ["bocpd", "vbs-toy", "cusum", "page-hinkley-reset"])
+def test_changes_are_the_alarms_of_the_workflow(name, monkeypatch) -> None:
+    """Whatever is dropped between: the rule of evaluation/scoring/alarms.py on all tasks."""
+    infos = []
+    add = RecordedChanges.add
+
+    def noted(self, info):
+        infos.append(info)
+        add(self, info)
+
+    monkeypatch.setattr("shiftbench.api.recorded_changes.MOST", 25)
+    monkeypatch.setattr("shiftbench.api.steps.BLOCK", 7)
+    monkeypatch.setattr(RecordedChanges, "add", noted)
+    found = taught(name).changes
+    arrays = {k: np.concatenate([one[k] for one in infos], axis=1) for k in infos[0]}
+    dims = ("seed", "task", "hypothesis")
+    run = xr.Dataset({f"info_{k}": (dims, a) for k, a in arrays.items() if a.ndim == 3})
+    probability = shift_probabilities.filtered_within(run, alarms.ROWS.recent)
+    expected = alarms.more_probable(probability, np.array([[alarms.HALF]]))[0, 0]
+    assert found["seen"].tolist() == np.flatnonzero(expected).tolist() != []
+    assert (found["change"] <= found["seen"]).all() and found["probability"].between(0.5, 1).all()
+
+
+def test_a_change_is_seen_where_it_is() -> None:
+    found = taught("bocpd", a0=2.0).changes
+    assert {40, 80} <= set(found["change"]) and len(found) <= 4
+
+
+def test_a_method_without_decisions_has_no_changes() -> None:
+    m = sb.method("vcl-linear")
+    m.learn_one([1.0], 1.0)
+    with pytest.raises(ValueError, match="takes no decisions about changes"):
+        _ = m.changes
