@@ -41,7 +41,8 @@ def serve(light: int, tensorflow: int) -> None:
     """Serve two listening sockets, given as descriptors, until standard input is closed."""
     signal.pthread_sigmask(signal.SIG_BLOCK, HELD)
     first, heavier = socket.socket(fileno=light), socket.socket(fileno=tensorflow)
-    ready, _, _ = select.select([first, heavier, STDIN], [], [])
+    waiting: list[socket.socket | int] = [first, heavier, STDIN]
+    ready, _, _ = select.select(waiting, [], [])
     if STDIN in ready:
         _remove_folder(first)
     else:

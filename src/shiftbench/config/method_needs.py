@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from shiftbench.config import components
-from shiftbench.config.schema import ComponentItem, by_kind, one_component
+from shiftbench.config.schema import by_kind, one_component
 
 PROTOCOL = {
     "boundaries": "to know when the distribution changes",
@@ -16,22 +17,23 @@ PROTOCOL = {
 NOTHING = "each row once, and nothing else"
 
 
-def of(pipeline: list[ComponentItem]) -> list[str]:
+def of(pipeline: list[Any]) -> list[str]:
     """Return what the pipeline of a method needs, as phrases; empty where it needs nothing.
 
-    pipeline: components from the outermost inwards, with the settings that are not defaults.
+    pipeline: components from the outermost inwards, as a config writes them, with the settings that
+        are not defaults.
     """
     return list(
         dict.fromkeys(phrase for kind, item in by_kind(pipeline) for phrase in _of(kind, item))
     )
 
 
-def sentence(pipeline: list[ComponentItem]) -> str:
+def sentence(pipeline: list[Any]) -> str:
     """Return these needs in a line, such as "needs 20 passes over each task"."""
     return f"needs {'; '.join(of(pipeline)) or NOTHING}"
 
 
-def _of(kind: str, item: ComponentItem) -> Iterator[str]:
+def _of(kind: str, item: Any) -> Iterator[str]:
     name, settings = one_component(item)
     filled = components.check(kind, name, settings)
     if components.defines(kind, name, "rows_kept"):
