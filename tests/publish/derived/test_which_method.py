@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from shiftbench.core import checkout as checkout_of_package
 from shiftbench.core.errors import UserError
 from shiftbench.publish.derived import which_method
 from shiftbench.publish.derived.evidence import PublishedResults
@@ -36,11 +37,12 @@ SCORES = {
 
 
 @pytest.fixture
-def checkout(tmp_path: Path) -> Path:
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a checkout with one study of two methods without a memory, one with, and a bound."""
     for folder in ("config", "docs", "published/mine/studies/one"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "config/mine.yaml").write_text(CONFIG)
+    monkeypatch.setattr(checkout_of_package, "CONFIGS", tmp_path / "config")
     rows = [
         {"study": "one", "stream": "digits", "learner": method, "method": method,
          "metric": "acc", "seed": seed, "status": "ok", "score": score}
@@ -51,19 +53,22 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def lines(checkout: Path, situations: str = SITUATION) -> list[which_method.Line]:
+def ranked(checkout: Path, situations: str = SITUATION) -> which_method.Ranked:
     (checkout / "docs/situations.yaml").write_text(situations)
-    return which_method.lines(checkout, PublishedResults(checkout / "published"))
+    (one,) = which_method.situations(checkout, PublishedResults(checkout / "published"))
+    return one
 
 
 def test_methods_with_a_memory_have_a_line_of_their_own_and_bounds_none(checkout):
-    without, with_memory = lines(checkout)
-    assert (without.score, without.kept) == ("acc ↑", "none")
+    found = ranked(checkout)
+    assert found.judged == "By `acc`, higher is better; 4 seeds; published settings, not tuned."
+    without, with_memory = found.lines
+    assert without.kept == "none"
     assert without.best == "EWC online: 77.5 %"
     assert without.lead == "Fine-tuning: by 22.5"
     assert with_memory.kept == "7 rows of each task"
     assert with_memory.best == "ER: 82.5 %"
-    assert (with_memory.tied, with_memory.lead, with_memory.seeds) == ("", "", "4, not tuned")
+    assert (with_memory.tied, with_memory.lead) == ("", "")
 
 
 def test_methods_that_seeds_do_not_separate_are_named(checkout):
@@ -71,10 +76,10 @@ def test_methods_that_seeds_do_not_separate_are_named(checkout):
     rows = pd.read_csv(path)
     rows.loc[rows["learner"] == "finetune", "score"] = [0.9, 0.6, 0.9, 0.6]
     rows.to_csv(path, index=False)
-    without, _ = lines(checkout)
+    without, _ = ranked(checkout).lines
     assert (without.best, without.tied, without.lead) == ("EWC online: 77.5 %", "Fine-tuning", "")
 
 
 def test_a_line_of_another_form_is_refused(checkout):
     with pytest.raises(UserError, match=r"(?s)situations\.yaml: .*metric"):
-        lines(checkout, "- {situation: New permutations, study: mine/one}\n")
+        ranked(checkout, "- {situation: New permutations, study: mine/one}\n")

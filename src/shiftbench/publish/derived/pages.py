@@ -166,9 +166,12 @@ def configs(root: Path, published: PublishedResults) -> str:
 
 
 def situations(root: Path, published: PublishedResults) -> str:
-    """Return the table of the methods that lead in each situation."""
-    found = which_method.lines(root, published)
-    return _table(which_method.HEAD, [list(line) for line in found], numbers=False)
+    """Return a heading and a table of the methods that lead, for each situation."""
+    return "\n\n".join(
+        f"## {one.situation}\n\n{one.judged}\n\n"
+        + _table(which_method.HEAD, [list(line) for line in one.lines], numbers=False)
+        for one in which_method.situations(root, published)
+    )
 
 
 TABLES: Mapping[str, Callable[[Path, PublishedResults], str]] = {

@@ -1,6 +1,6 @@
-"""The table of docs/which-method.md: the method that leads in each situation, and what it needs.
+"""Tables of docs/which-method.md: the method that leads in each situation, and what it costs.
 
-A line is a situation of docs/situations.yaml, with the study whose scores decide. Methods that
+A situation of docs/situations.yaml has the study whose scores decide. Methods that
 keep rows of earlier tasks are ranked apart from those that keep none, because a memory is a cost
 that the reader decides on. Over several streams, the score of a seed is the mean over the streams.
 """
@@ -18,26 +18,20 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from shiftbench.config import components, config_file, method_costs, method_needs
 from shiftbench.config.compatibility_words import listed
 from shiftbench.config.schema import Study
+from shiftbench.core import checkout
 from shiftbench.core.errors import UserError
-from shiftbench.evaluation.scoring import ranking, statistics
+from shiftbench.evaluation.scoring import ranking
 from shiftbench.publish.derived import evidence
 from shiftbench.publish.derived.evidence import Evidence, PublishedResults, Scores
 
-HEAD = [
-    "situation",
-    "score",
-    "rows kept",
-    "best",
-    "not significantly worse",
-    "ahead of",
-    "needs",
-    "cost",
-    "seeds",
-]
+HEAD = ["rows kept", "best", "not significantly worse", "ahead of", "cost"]
 MEMORY = "a memory of "
 """Beginning of the need of a memory, as `method_needs` writes it."""
-NAMED = 3
+NAMED = 2
 """The most methods that are as good as the best and named; more are counted."""
+
+
+SHORT_UNITS = ("nats",)
 
 
 class Situation(BaseModel):
@@ -52,34 +46,40 @@ class Situation(BaseModel):
 
 
 class Line(NamedTuple):
-    """A line of the table, as text; the columns are those of HEAD."""
+    """A line of a table, as text; the columns are those of HEAD."""
 
-    situation: str
-    score: str
     kept: str
     best: str
     tied: str
     lead: str
-    needs: str
     cost: str
-    seeds: str
 
 
-def lines(root: Path, published: PublishedResults) -> list[Line]:
-    """Return the lines of the table of a checkout. Raises UserError for a file of another form."""
+class Ranked(NamedTuple):
+    """A situation with its lines: methods that keep no rows of earlier tasks, and those that do.
+
+    judged: the score that decides, the seeds, and whether settings were tuned, in words.
+    """
+
+    situation: str
+    judged: str
+    lines: list[Line]
+
+
+def situations(root: Path, published: PublishedResults) -> list[Ranked]:
+    """Return the situations of a checkout. Raises UserError for a file of another form."""
     path = root / "docs" / "situations.yaml"
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        situations = TypeAdapter(list[Situation]).validate_python(content)
+        found = TypeAdapter(list[Situation]).validate_python(content)
     except (ValidationError, yaml.YAMLError) as error:
         raise UserError(f"{path}: {error}") from None
-    return [line for one in situations for line in _of(one, root, published)]
+    return [_ranked(one, published) for one in found]
 
 
-def _of(situation: Situation, root: Path, published: PublishedResults) -> list[Line]:
-    """Return a line for methods that keep no rows, and one for those that do, if any."""
+def _ranked(situation: Situation, published: PublishedResults) -> Ranked:
     config, _, name = situation.study.partition("/")
-    study = _config(root / "config" / f"{config}.yaml").studies[name]
+    study = _config(checkout.CONFIGS / f"{config}.yaml").studies[name]
     row = Evidence(study=situation.study, metric=situation.metric, streams=situation.stream)
     scores = _mean_over_streams(list(published.by_stream(row).values()))
     needs = {
@@ -89,18 +89,23 @@ def _of(situation: Situation, root: Path, published: PublishedResults) -> list[L
     }
     keeps = {name: any(need.startswith(MEMORY) for need in needs[name]) for name in needs}
     groups = [[name for name in keeps if keeps[name] == kind] for kind in (False, True)]
-    return [
-        _line(row, situation.situation, study, {name: scores[name] for name in group}, needs)
+    lines = [
+        _line(row, study, {name: scores[name] for name in group}, needs)
         for group in groups
         if group
     ]
+    direction = "higher" if ranking.higher_is_better(row.metric) else "lower"
+    seeds = len(next(iter(scores.values())))
+    judged = (
+        f"By `{row.metric}`, {direction} is better; {seeds} seed{'s' * (seeds > 1)};"
+        f" {'tuned' if study.tuning else 'published settings, not tuned'}."
+    )
+    return Ranked(situation.situation, judged, lines)
 
 
-def _line(
-    row: Evidence, situation: str, study: Study, scores: Scores, needs: dict[str, list[str]]
-) -> Line:
+def _line(row: Evidence, study: Study, scores: Scores, needs: dict[str, list[str]]) -> Line:
     """Return the line of the methods that have scores, ranked."""
-    found = ranking.rank(situation, scores, row.metric)
+    found = ranking.rank("", scores, row.metric)
     best = found.leader
     assert best is not None
     label = {method: study.methods[method].label or method for method in scores}
@@ -110,26 +115,21 @@ def _line(
         difference = found.leads[behind].over.difference
         lead = f"{label[behind]}: by {evidence.number(difference.mean, row)}"
     tied = [label[method] for method in found.tied]
-    value = statistics.interval(scores[best], statistics.bounds(row.metric))
+    mean = float(np.nanmean(scores[best]))
     kept = [need.removeprefix(MEMORY) for need in needs[best] if need.startswith(MEMORY)]
-    others = [need for need in needs[best] if not need.startswith(MEMORY)]
     return Line(
-        situation,
-        f"{row.metric} {'↑' if ranking.higher_is_better(row.metric) else '↓'}",
         kept[0] if kept else "none",
-        f"{label[best]}: {evidence.number(value.mean, row)}{_unit(row.metric)}",
+        f"{label[best]}: {evidence.number(mean, row)}{_unit(row.metric)}",
         listed(tied) if 0 < len(tied) <= NAMED else f"{len(tied)} others" if tied else "",
         lead,
-        "; ".join(others),
         method_costs.short(study.methods[best].method or ""),
-        f"{value.n}{'' if study.tuning else ', not tuned'}",
     )
 
 
 def _unit(metric: str) -> str:
-    """Return the unit of a number of this metric as it is shown."""
+    """Return the unit of a number of this metric as it is shown, if it is short."""
     unit = components.metric(metric).unit
-    return " %" if unit == "fraction" else "" if unit == "1" else f" {unit}"
+    return " %" if unit == "fraction" else f" {unit}" if unit in SHORT_UNITS else ""
 
 
 def _mean_over_streams(by_stream: list[Scores]) -> Scores:
