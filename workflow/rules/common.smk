@@ -120,6 +120,7 @@ pathvars:
 onstart:
     from shiftbench.forecast import digest_manifest
 
+    refuse_damaged()
     digest_manifest.write(RESULTS)
     requests().keep()
     limit = workflow.scheduling_settings.max_jobs_per_timespan
@@ -203,6 +204,22 @@ def say_what_is_to_do():
         f"{made.total} jobs, forecast to take {made.seconds_left():.0f} s",
         extra={"shiftbench_progress": made},
     )
+
+
+def refuse_damaged():
+    """Stop before any job, if one would read a file that was changed since another made it.
+
+    The job itself would refuse it too late: Snakemake has deleted the outputs by then.
+    """
+    from shiftbench.forecast import lost_files
+
+    to_do = list(workflow.dag.needrun_jobs())
+    made = {str(file) for job in to_do for file in job.output}
+    read = {str(file) for job in to_do for file in job.input}
+    try:
+        lost_files.refuse_damaged(sorted(read - made), RESULTS)
+    except UserError as error:
+        raise WorkflowError(str(error)) from None
 
 
 def planned(wildcards, rule):

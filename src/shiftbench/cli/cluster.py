@@ -15,6 +15,7 @@ PROFILE = checkout.HOME / "profiles" / "slurm"
 
 def cluster(options: argparse.Namespace) -> int:
     """Run the workflow on a Slurm cluster, until it is done; takes over jobs in the queue."""
+    from shiftbench.cli import repair
     from shiftbench.config import config_file, jobs
     from shiftbench.runtime.cluster import limits, supervisor
 
@@ -22,16 +23,17 @@ def cluster(options: argparse.Namespace) -> int:
         raise UserError("no sbatch here: start it where Slurm's commands are, on a login node")
     plan = config_file.load(options.config)
     limits.refuse_beyond(plan, options.profile / "config.yaml")
-    status = supervisor.run(
-        [
-            "--snakefile", str(checkout.SNAKEFILE), "--configfile", str(options.config),
-            "--workflow-profile", str(options.profile), "--slurm-pass-command-as-script",
-            *options.snakemake,
-        ],
-        _name(options.config),
-    )  # fmt: skip
     results = Path("results") / options.config.stem
     planned = jobs.of_config(plan, results, options.config.stem)
+    command = [
+        "--snakefile", str(checkout.SNAKEFILE), "--configfile", str(options.config),
+        "--workflow-profile", str(options.profile), "--slurm-pass-command-as-script",
+    ]  # fmt: skip
+
+    def start(words: list[str]) -> int:
+        return supervisor.run([*command, *words], _name(options.config))
+
+    status = repair.run(planned, results, options, start)
     runs = [Path(job.outputs[0]) for job in planned if job.rule == "run_learner"]
     done = sum(path.is_file() for path in runs)
     print(

@@ -103,8 +103,9 @@ def _add_planning(verbs: argparse._SubParsersAction) -> None:
     starting = _add(verbs, "quickstart", quickstart.quickstart)
     starting.add_argument("folder", type=Path, nargs="?", default=Path("quickstart"))
     running = _add(verbs, "run", run.run)
-    running.usage = "shiftbench run [CONFIG] [-- OPTIONS OR TARGETS OF SNAKEMAKE]"
+    running.usage = "shiftbench run [CONFIG] [--deep] [-- OPTIONS OR TARGETS OF SNAKEMAKE]"
     running.add_argument("config", type=Path, nargs="?", default=DEFAULT_CONFIG)
+    _add_deep(running)
     checking = _add(verbs, "check", user.check)
     checking.add_argument("config", type=Path, nargs="?", default=DEFAULT_CONFIG)
     listing = _add(verbs, "list", user.list_names)
@@ -120,6 +121,7 @@ def _add_planning(verbs: argparse._SubParsersAction) -> None:
     planning.add_argument("--budget", help="compare with what another budget would cost")
     planning.add_argument("--cores", type=_count, help="of the machine, if not all of this one")
     planning.add_argument("--json", action="store_true", help="for programs")
+    _add_deep(planning)
     trying = _add(verbs, "test", user.test)
     trying.add_argument("folder", type=Path, help="as `components` in a config names it")
     limit = "seconds that one promise of a component may take"
@@ -194,6 +196,11 @@ def _add_results(verbs: argparse._SubParsersAction) -> None:
     checking.add_argument("--table", action="store_true", help="show all that is not identical")
 
 
+def _add_deep(parser: argparse.ArgumentParser) -> None:
+    text = "read all results to find damaged ones, and not only those with a new size or time"
+    parser.add_argument("--deep", action="store_true", help=text)
+
+
 def _add_config(parser: argparse.ArgumentParser) -> None:
     text = "file, if not config/NAME.yaml of results/NAME"
     parser.add_argument("--config", type=Path, help=text)
@@ -220,6 +227,7 @@ def _add_program(verbs: argparse._SubParsersAction, parser: argparse.ArgumentPar
     completing.set_defaults(parser=parser)
     submitting = _add(verbs, "cluster", cluster.cluster)
     submitting.add_argument("config", type=Path, nargs="?", default=DEFAULT_CONFIG)
+    _add_deep(submitting)
     submitting.add_argument("--profile", type=Path, default=cluster.PROFILE, help="folder")
     more = "more options for snakemake, in one string: --snakemake='--jobs 20'"
     submitting.add_argument("--snakemake", type=shlex.split, default=[], help=more)

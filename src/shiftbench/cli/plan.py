@@ -20,7 +20,7 @@ def plan(options: argparse.Namespace) -> None:
         compared = plan.at_budget(options.config, options.budget, plan.estimator())
         print(*render.budgets(compared, options.budget), sep="\n")
         return
-    made = plan.make(options.config)
+    made = plan.make(options.config, options.deep)
     if options.json:
         print(json.dumps(render.as_data(made, cores), indent=1))
     elif options.why:

@@ -32,7 +32,8 @@ def run(options: argparse.Namespace) -> int:
     Returns 0 for success, 1 if a job failed, 2 if the config is wrong, 128 + the number of the
     signal that stopped it.
     """
-    from shiftbench.cli import user
+    from shiftbench.cli import repair, user
+    from shiftbench.config import jobs
 
     begun = time.monotonic()
     signals = [one for one in graceful_stop.SIGNALS if signal.getsignal(one) != signal.SIG_IGN]
@@ -44,25 +45,33 @@ def run(options: argparse.Namespace) -> int:
     print(f"{options.config}: {studies}; results go to {results}", flush=True)
     for note in notes:
         print(f"Note: {note}", flush=True)
+    planned = jobs.of_config(config, results, options.config.stem)
     SNAKEMAKE.mkdir(exist_ok=True)
     # There, for a run that is killed leaves the folder behind.
     with tempfile.TemporaryDirectory(prefix="shiftbench-", dir=SNAKEMAKE) as folder:
         report = Path(folder, "report.json")
-        status = forkserver_client.run(_command(options, report))
+
+        def start(words: list[str]) -> int:
+            report.unlink(missing_ok=True)
+            status = forkserver_client.run(_command(options.config, report, words))
+            if status <= 128:
+                _exit_on(signals)  # they were ignored when the command had ended
+            return status
+
+        status = repair.run(planned, results, options, start)
         if status > 128 or not report.exists():  # stopped, or a query such as --dry-run
             return status
-        _exit_on(signals)  # they were ignored when the command had ended
         failed = json.loads(report.read_text(encoding="utf-8"))["failed"]
     _finish(options.config, failed, begun)
     return status
 
 
-def _command(options: argparse.Namespace, report: Path) -> list[str]:
+def _command(config: Path, report: Path, words: list[str]) -> list[str]:
     # -P: modules in the working directory must not shadow those of Snakemake.
     return [
         sys.executable, "-P", "-m", "snakemake", "--snakefile", str(checkout.SNAKEFILE),
-        "--configfile", str(options.config), "--logger", "shiftbench",
-        "--logger-shiftbench-report", str(report), *options.snakemake,
+        "--configfile", str(config), "--logger", "shiftbench",
+        "--logger-shiftbench-report", str(report), *words,
     ]  # fmt: skip
 
 

@@ -62,7 +62,7 @@ def warm_up(spec: Spec, options: argparse.Namespace) -> int:
         learnt, cost = warm_up.run_job(spec, zarr_zip.read_any(stream))
     _write_cost(place, cost, started)
     zarr_zip.write(learnt, store)
-    checksum.write(store)
+    checksum.write(store, place)
     return 0
 
 
@@ -95,7 +95,7 @@ def _learn(spec: Spec, options: argparse.Namespace, scratch: Path) -> int:
             result, cost = harness.run_job(spec, store, scratch, *limits, warmed)
         _write_cost(place, cost, started)
         zarr_zip.write(result, output)
-        checksum.write(output)  # as long as a kill would not cost the run
+        checksum.write(output, place)  # as long as a kill would not cost the run
         requeue.ignore()
     except harness.Stopped as reason:
         return requeue.end(output, scratch, str(reason))

@@ -19,8 +19,9 @@ from shiftbench.core import instructions
 from shiftbench.core.errors import UserError
 from shiftbench.core.suggestions import refuse_unknown
 from shiftbench.evaluation.running.stop_signals import SHARE_OF_TIME_LIMIT
-from shiftbench.forecast import reasons, records
+from shiftbench.forecast import lost_files, reasons, records
 from shiftbench.forecast.estimate import Estimate, Estimator
+from shiftbench.forecast.lost_files import Lost
 from shiftbench.forecast.reasons import Reason
 
 RESULTS = Path("results")
@@ -49,12 +50,12 @@ class Planned(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The jobs that a config would run. jobs: number of all; broken: files that others changed."""
+    """The jobs that a config would run. jobs: number of all; lost: files to be made again."""
 
     config: Path
     jobs: int
     planned: list[Planned]
-    broken: list[str]
+    lost: Lost
 
     def studies(self) -> dict[str, list[Planned]]:
         """Return the jobs of each study that has some to run, in the config's order."""
@@ -65,16 +66,20 @@ class Plan(NamedTuple):
         return found
 
 
-def make(path: Path, known: Estimator | None = None) -> Plan:
-    """Return the plan of a config file whose results lie in results/NAME."""
+def make(path: Path, deep: bool = False) -> Plan:
+    """Return the plan of a config file whose results lie in results/NAME.
+
+    deep: read all files to find damaged ones, whatever their size and time.
+    """
     results = RESULTS / path.stem
     config = configs.load(path)
     every = jobs.of_config(config, results, path.stem)
-    why = reasons.of_jobs(every, results)
-    cost = costs(every, known or estimator(), path.stem)
+    lost = lost_files.find(every, results, deep)
+    why = reasons.of_jobs(every, results, set(lost.all))
+    cost = costs(every, estimator(), path.stem)
     planned = [(job, why[job.outputs[0]]) for job in every if job.outputs[0] in why]
     those = [Planned(job, reason, cost[job.outputs[0]]) for job, reason in planned]
-    return Plan(path, len(every), those, reasons.broken(every))
+    return Plan(path, len(every), those, lost)
 
 
 def whole(config: Config, known: Estimator, name: str = "") -> dict[str, float]:

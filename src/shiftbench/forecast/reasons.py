@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +27,7 @@ KINDS = {
     "data": "raw files or files of one's own have changed",
     "input": "what it reads has changed",
     "command": "the workflow has changed",
+    "damaged": "changed, damaged or removed since a job made it",
     AGAIN: "reads what is made anew",
 }
 
@@ -38,8 +39,12 @@ class Reason(NamedTuple):
     words: str
 
 
-def of_jobs(jobs: list[Job], results: Path) -> dict[str, list[Reason]]:
-    """Return the jobs that would run, by their first output, each with the reasons."""
+def of_jobs(jobs: list[Job], results: Path, lost: Container[str]) -> dict[str, list[Reason]]:
+    """Return the jobs that would run, by their first output, each with the reasons.
+
+    lost: files that are made again before all others; what reads them need not run, for they will
+    have the same bytes.
+    """
     by_output = {file: job for job in jobs for file in job.outputs}
     reading = defaultdict(list)
     for job in jobs:
@@ -47,41 +52,32 @@ def of_jobs(jobs: list[Job], results: Path) -> dict[str, list[Reason]]:
             reading[file].append(job)
     oldest = _oldest(jobs, reading)
     found: dict[str, list[Reason]] = {}
+    alone = set()
     queue = deque()
     for job in jobs:
-        if own := [*_missing(job, job.wanted), *_changed(job, oldest, results)]:
-            found[job.outputs[0]] = own
+        damaged = [Reason("damaged", file) for file in job.outputs if file in lost]
+        own = [*_missing(job, job.wanted, lost), *_changed(job, oldest, results, lost)]
+        if damaged or own:
+            found[job.outputs[0]] = [*damaged, *own]
             queue.append(job)
+        if damaged and not own:
+            alone.add(job.outputs[0])
     while queue:
         job = queue.popleft()
         for needed in _needed(job, by_output):
-            if needed.outputs[0] not in found and (gone := list(_missing(needed, job.inputs))):
+            if needed.outputs[0] not in found and (
+                gone := list(_missing(needed, job.inputs, lost))
+            ):
                 found[needed.outputs[0]] = gone
                 queue.append(needed)
+        if job.outputs[0] in alone:
+            continue
         for after in (one for file in job.outputs for one in reading[file]):
-            if after.outputs[0] not in found:
-                found[after.outputs[0]] = [Reason(AGAIN, job.name)]
+            if after.outputs[0] not in found or after.outputs[0] in alone:
+                alone.discard(after.outputs[0])
+                found.setdefault(after.outputs[0], []).append(Reason(AGAIN, job.name))
                 queue.append(after)
     return found
-
-
-def broken(jobs: Iterable[Job]) -> list[str]:
-    """Return files that were changed since a job made them, which no job would read."""
-    from shiftbench.data.store import checksum
-
-    files = {file for job in jobs for file in job.outputs}
-    return sorted(
-        file for file in files if _later_than_seal(file) and checksum.is_broken(Path(file))
-    )
-
-
-def _later_than_seal(file: str) -> bool:
-    """Return whether a file is younger than its seal, which is written after it."""
-    path = Path(file)
-    try:
-        return path.stat().st_mtime > path.with_name(f".{path.name}.sha256").stat().st_mtime
-    except OSError:
-        return False
 
 
 def _needed(job: Job, by_output: Mapping[str, Job]) -> Iterator[Job]:
@@ -110,21 +106,25 @@ def _time(file: str) -> float | None:
         return None
 
 
-def _missing(job: Job, asked: Iterable[str]) -> Iterator[Reason]:
-    gone = [file for file in job.outputs if file in asked and not os.path.exists(file)]
+def _missing(job: Job, asked: Iterable[str], lost: Container[str]) -> Iterator[Reason]:
+    outputs = [file for file in job.outputs if file in asked and file not in lost]
+    gone = [file for file in outputs if not os.path.exists(file)]
     if not gone:
         return
     known = any(snakemake_metadata.of(file) for file in job.outputs)
     yield Reason("missing", f"{gone[0]} is gone") if known else Reason("new", "never run")
 
 
-def _changed(job: Job, oldest: Mapping[str, float], results: Path) -> Iterator[Reason]:
+def _changed(
+    job: Job, oldest: Mapping[str, float], results: Path, lost: Container[str]
+) -> Iterator[Reason]:
     """Yield why a job runs again, whether or not something asks for it."""
     if stopped := [file for file in job.outputs if snakemake_metadata.is_incomplete(file)]:
         yield Reason("killed", f"{stopped[0]} was not finished")
     records = [record for file in job.outputs if (record := snakemake_metadata.of(file))]
     if since := oldest.get(job.outputs[0]):
-        younger = [file for file in job.inputs if (_time(file) or 0) > since]
+        intact = [file for file in job.inputs if file not in lost]
+        younger = [file for file in intact if (_time(file) or 0) > since]
         for file in younger:
             if (
                 not all(snakemake_metadata.is_same(record, file) for record in records)

@@ -33,7 +33,6 @@ def lines(plan: Plan, cores: int) -> Iterator[str]:
     runs = [one for one in plan.planned if one.job.rule in LEARNING]
     yield f"{plan.config}: {len(plan.planned):,} of {plan.jobs:,} jobs would run, {len(runs):,} of them runs or warm-ups"  # noqa: E501
     if not plan.planned:
-        yield from _broken(plan)
         return
     yield ""
     yield from _why(plan.planned)
@@ -72,7 +71,7 @@ def as_data(plan: Plan, cores: int) -> dict[str, Any]:
         "gpu_hours": gpu_seconds(plan.planned) / 3600,
         "wall_hours": wall_seconds(plan.planned, cores) / 3600,
         "cores": cores,
-        "changed_by_others": plan.broken,
+        "changed_by_others": plan.lost.damaged,
         "jobs": [
             {
                 "rule": job.rule,
@@ -171,7 +170,8 @@ def _studies(plan: Plan) -> Iterator[str]:
 
 
 def _worth_a_look(plan: Plan) -> Iterator[str]:
-    yield from _broken(plan)
+    if plan.lost.all:
+        yield plan.lost.words("they would be computed again")
     for study, those in plan.studies().items():
         if over := [one for one in those if one.over_limit]:
             methods = ", ".join(dict.fromkeys(one.job.method or "warm-ups" for one in over))
@@ -188,11 +188,6 @@ def _of_gpus(runs: list[Planned]) -> str:
     """Return the hours of GPUs, if a run asks for one."""
     seconds = gpu_seconds(runs)
     return f" {hours(seconds)} GPU-hours;" if seconds else ""
-
-
-def _broken(plan: Plan) -> Iterator[str]:
-    for file in plan.broken:
-        yield f"{file}: changed since a job made it; nothing is built upon it: delete it"
 
 
 def _jobs(number: int) -> str:

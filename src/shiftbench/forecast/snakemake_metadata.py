@@ -31,7 +31,12 @@ def of(output: str) -> dict[str, Any]:
 
 def is_incomplete(output: str) -> bool:
     """Return whether a job that makes the file was killed before it ended."""
-    return os.path.exists(output) and _place("incomplete", output).exists()
+    return os.path.exists(output) and is_being_made(output)
+
+
+def is_being_made(output: str) -> bool:
+    """Return whether a job that makes the file has started, and has not been seen to end."""
+    return _place("incomplete", output).exists()
 
 
 def spec(record: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from shiftbench.data.store import checksum
+from shiftbench.data.store import checksum, manifest
 from shiftbench.publish import store_metadata
 
 CHECKSUMS = "SHA256SUMS"
@@ -102,13 +102,21 @@ def changed(results: Path, study: str) -> list[Path]:
     """Return the files of a study that changed or are gone since the workflow wrote them.
 
     According to the checksum file beside each, for files of the study, runs and warm-ups, and to
-    the published list of checksums, if there is one.
+    the published list of checksums, if there is one. A file in the manifest without a checksum file
+    counts as changed.
     """
     folder = study_folder(results, study)
     folders = [folder, results / RUNS / study, results / WARM_UPS / study]
     sums = [path for below in folders for path in below.rglob(".*.sha256")]
-    paths = [path.with_name(path.name[1:].removesuffix(".sha256")) for path in sums]
-    broken = [path for path in paths if checksum.is_broken(path)]
+    paths = {path.with_name(path.name[1:].removesuffix(".sha256")) for path in sums}
+    for path in map(results.joinpath, manifest.read(results)):
+        if any(path.is_relative_to(below) for below in folders):
+            paths.add(path)
+    broken = [
+        path
+        for path in paths
+        if not path.is_file() or manifest.sealed(path) != checksum.sha256(path)
+    ]
     listed = folder / CHECKSUMS
     if listed.exists():
         now = checksums(of_study(results, study)).splitlines()

@@ -51,8 +51,8 @@ def publish(
         raise UserError(f"{results}: no study is finished there; run the workflow first")
     if broken := [str(path) for name in names for path in result_files.changed(results, name)]:
         raise UserError(
-            f"{', '.join(broken)}: changed or gone since the workflow made it; delete what is left"
-            " and start the workflow again. Nothing was published."
+            f"{', '.join(broken)}: changed or gone since the workflow made it; start the workflow"
+            " again, which makes it again. Nothing was published."
         )
     new = [name for name in names if not _is_unchanged(results, target, name)]
     code = commit()  # before anything is written, because git tracks published files

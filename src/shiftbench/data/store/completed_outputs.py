@@ -25,13 +25,13 @@ def keep(digest: str, *paths: Path) -> None:
 
 
 def restore(digest: str, *paths: Path) -> bool:
-    """Restore all files; return False, with none restored, if a copy is missing or changed."""
+    """Restore all files; return False, with none restored, without intact copies."""
     copies = {path: _place(path, digest) for path in paths}
     if not all(place.is_file() for place in copies.values()):
         return False
     for path, place in copies.items():
         _duplicate(place, path)
-    if any(map(checksum.is_broken, paths)):
+    if any(checksum.is_broken(path) or not checksum.is_there(path) for path in paths):
         for path in paths:
             path.unlink()
         drop(paths)

@@ -1,0 +1,67 @@
+"""The workflow with a look at its results before and after: what is damaged is made again.
+
+Files that were damaged or removed are made first, in a start of Snakemake that makes nothing else.
+They get the bytes that they had, so that the start that follows takes for intact what others made
+from them. A single start would delete that, and compute it again.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+
+from shiftbench.config.jobs import Job
+from shiftbench.forecast import lost_files
+
+MOST = 2000
+"""Targets of a command, whose length is limited."""
+
+
+def run(
+    planned: list[Job],
+    results: Path,
+    options: argparse.Namespace,
+    start: Callable[[list[str]], int],
+) -> int:
+    """Make what is damaged, then all that is missing; return the exit status of the latter.
+
+    planned: the jobs of the config. options: `snakemake`, words for it; `deep`. start: starts
+    Snakemake with some words.
+    """
+    lost = lost_files.settle(planned, results, options.deep)
+    if lost.unsealed:
+        print(f"Checksums that were gone are written again: {len(lost.unsealed):,}", flush=True)
+    if lost.all:
+        print(lost.words("they are computed again"), flush=True)
+        words = ["--force", *_without_targets(options.snakemake)]
+        first = iter(_one_of_each(planned, set(lost.all)))
+        while targets := list(islice(first, MOST)):
+            if (status := start([*targets, *words])) > 128:
+                return status
+        lost_files.restore_times(lost.all, results, lost.entries)
+    status = start(options.snakemake)
+    if status > 128:
+        return status
+    left = lost_files.settle(planned, results)
+    if left.damaged:
+        print(left.words("start again to compute them again"), flush=True)
+        return status or 1
+    return status
+
+
+def _one_of_each(planned: list[Job], lost: set[str]) -> list[str]:
+    """Return one lost output of each job that has some, after those that it needs."""
+    files = [[file for file in job.outputs if file in lost] for job in planned]
+    return [those[0] for those in files if those]
+
+
+def _without_targets(words: list[str]) -> list[str]:
+    """Return the words for Snakemake, without the studies or files that it is asked for."""
+    if not words:
+        return []
+    from snakemake.cli import get_argument_parser
+
+    targets = get_argument_parser().parse_known_args(words)[0].targets
+    return [word for word in words if word not in targets]

@@ -1,0 +1,185 @@
+"""Results that were damaged or removed since a job made them.
+
+A file is intact if it has the checksum that its job wrote beside it, or the one in the manifest
+(data/store/manifest.py). Only files with another size or time than in the manifest are read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from shiftbench.config.jobs import Job
+from shiftbench.core.errors import UserError
+from shiftbench.data.store import checksum, manifest
+from shiftbench.data.store.manifest import Entry
+from shiftbench.forecast import snakemake_metadata
+
+NO_FILE = Entry("", 0, 0, 0)
+SHOWN = 5
+"""Files that a line lists."""
+
+
+class Lost(NamedTuple):
+    """Files to be made again, and those that lack their checksum, as paths; the new manifest.
+
+    damaged: changed since, or no longer files. removed: gone since, though made with the present
+    spec. unsealed: intact, but the checksum beside them is gone or another.
+    """
+
+    damaged: list[str]
+    removed: list[str]
+    unsealed: list[str]
+    entries: dict[str, Entry]
+
+    @property
+    def all(self) -> list[str]:
+        """Return all files to be made again."""
+        return [*self.damaged, *self.removed]
+
+    def words(self, then: str) -> str:
+        """Return a line about these files; then: what happens to them."""
+        kinds = ((self.damaged, "changed or damaged"), (self.removed, "removed"))
+        counts = " and ".join(
+            f"{len(paths):,} {'file was' if len(paths) == 1 else 'files were'} {what}"
+            for paths, what in kinds
+            if paths
+        )
+        names = ", ".join(self.all[:SHOWN])
+        more = f" and {len(self.all) - SHOWN:,} more" if len(self.all) > SHOWN else ""
+        return f"{counts} since the workflow made them; {then}: {names}{more}"
+
+
+def find(jobs: Iterable[Job], results: Path, deep: bool = False) -> Lost:
+    """Compare the outputs of jobs with their checksums; write nothing.
+
+    Results of an earlier version, without a manifest or checksums of costs, are taken as they are.
+    What a job is just making, or was when it was killed, is left out.
+
+    Parameters
+    ----------
+    results
+        The folder of the results, below which the jobs have their outputs.
+    deep
+        Read all files, whatever their size and time.
+
+    Raises
+    ------
+    UserError
+        For a folder with something in it where a file should be.
+    """
+    jobs = list(jobs)
+    known, lost = manifest.read(results), Lost([], [], [], {})
+    costs = [file for job in jobs for file in job.outputs if file.endswith(".cost.json")]
+    trusting = not known and not any(checksum.is_there(Path(file)) for file in costs)
+    for job in jobs:
+        for file in job.outputs:
+            if not Path(file).is_relative_to(results):
+                continue  # a raw file, whose checksum is in a table
+            name = Path(file).relative_to(results).as_posix()
+            before = known.get(name)
+            now, sealed = _look(file, None if deep else before)
+            if now is None:
+                _add_absent(lost, job, file, name, before)
+            elif now.sha256 == sealed:
+                lost.entries[name] = now
+            elif now != NO_FILE and (
+                now.sha256 == before.sha256 if before else trusting and sealed is None
+            ):
+                lost.entries[name] = now
+                lost.unsealed.append(file)
+            else:
+                _add_damaged(lost, file, name, before)
+    return lost
+
+
+def settle(jobs: Iterable[Job], results: Path, deep: bool = False) -> Lost:
+    """Find lost files; write the manifest, and the checksums that are missing beside files."""
+    lost = find(jobs, results, deep)
+    manifest.write(results, lost.entries)
+    checksum.write(*map(Path, lost.unsealed))
+    return lost
+
+
+def refuse_damaged(files: Iterable[str], results: Path) -> None:
+    """Raise UserError if files that are to be read were changed since a job made them."""
+    known, broken = manifest.read(results), []
+    for file in files:
+        inside = Path(file).is_relative_to(results)
+        before = known.get(Path(file).relative_to(results).as_posix()) if inside else None
+        now, beside = _look(file, before)
+        if now and beside is not None and now.sha256 != beside:
+            broken.append(file)
+    if broken:
+        raise UserError(
+            f"{', '.join(broken)}: changed since a job made it, by hand or by a damaged disk."
+            " Nothing is built upon it; `shiftbench run CONFIG` makes it again."
+        )
+
+
+def restore_times(files: Iterable[str], results: Path, before: dict[str, Entry]) -> None:
+    """Give files that were made again, with the same bytes, the time that they had before.
+
+    So nothing that was made from them counts as older than they are.
+    """
+    for file in files:
+        one, path = before.get(Path(file).relative_to(results).as_posix()), Path(file)
+        if one and path.is_file() and manifest.sealed(path) == one.sha256:
+            os.utime(path, ns=(path.stat().st_atime_ns, one.modified))
+
+
+def _look(file: str, before: Entry | None) -> tuple[Entry | None, str | None]:
+    """Return the entry of a file as it is now, and the checksum beside it.
+
+    None where nothing is; NO_FILE where anything but a file is. before: an entry to trust if the
+    file was not touched since.
+    """
+    path = Path(file)
+    sealed = manifest.sealed(path)
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return (NO_FILE if os.path.islink(path) else None), None
+    if not stat.S_ISREG(status.st_mode):
+        return NO_FILE, None
+    if before and before.is_as_left(status):
+        return before, sealed
+    return manifest.entry(checksum.sha256(path), status, _recorded(file)), sealed
+
+
+def _add_absent(lost: Lost, job: Job, file: str, name: str, before: Entry | None) -> None:
+    """Add a file that is not there: Snakemake makes again what is wanted, but nothing else."""
+    if snakemake_metadata.is_being_made(file):
+        return
+    if before:
+        lost.entries[name] = before
+    half = file not in job.wanted and any(map(os.path.exists, job.outputs))
+    if half or (before and before.made_with == _digest([repr(job.spec)])):
+        lost.removed.append(file)
+
+
+def _add_damaged(lost: Lost, file: str, name: str, before: Entry | None) -> None:
+    if snakemake_metadata.is_being_made(file):
+        return
+    if os.path.isdir(file) and any(os.scandir(file)):
+        raise UserError(
+            f"{file}: a folder is where a job has made a file. Move it away and start again; the"
+            " file is made again."
+        )
+    if before:
+        lost.entries[name] = before
+    lost.damaged.append(file)
+
+
+def _recorded(file: str) -> str:
+    """Return the digest of the spec that Snakemake has recorded for a file; empty without one."""
+    params = snakemake_metadata.of(file).get("params")
+    return _digest(params) if params else ""
+
+
+def _digest(params: list[Any]) -> str:
+    return hashlib.sha256("\n".join(map(str, params)).encode()).hexdigest()
