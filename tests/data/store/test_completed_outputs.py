@@ -14,7 +14,7 @@ def made(tmp_path: Path) -> tuple[Path, Path]:
     store, cost = tmp_path / "0-9.zarr.zip", tmp_path / "0-9.cost.json"
     store.write_bytes(b"store")
     cost.write_text("{}")
-    checksum.write(store)
+    checksum.write(store, cost)
     completed_outputs.keep("abc", store, cost)
     return store, cost
 
@@ -40,9 +40,15 @@ def test_changed_copy_is_not_taken(made: tuple[Path, Path]) -> None:
     assert not completed_outputs.restore("abc", *made)
 
 
+def test_copy_without_a_checksum_is_not_taken(made: tuple[Path, Path]) -> None:
+    made[1].with_name(".0-9.cost.json.sha256").unlink()
+    assert not completed_outputs.restore("abc", *made)
+
+
 def test_dropped_with_its_cost_but_not_its_neighbour(made: tuple[Path, Path]) -> None:
     other = made[0].with_name("0-99.zarr.zip")
     other.write_bytes(b"other")
+    checksum.write(other)
     completed_outputs.keep("abc", other)
     completed_outputs.drop([made[0]])
     assert not completed_outputs.restore("abc", *made)
