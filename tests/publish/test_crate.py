@@ -29,15 +29,6 @@ from shiftbench.publish import (
 from tests.publish import small_results
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with results/small, its config, and their crate."""
-    folder = tmp_path_factory.mktemp("crate")
-    results = small_results.make(folder)
-    crate.make(results, folder / "config/small.yaml", folder / "crate")
-    return folder
-
-
 @pytest.fixture
 def copied(made: Path, tmp_path: Path) -> Path:
     """Return a copy of the crate, to be changed."""
@@ -229,6 +220,32 @@ def test_results_of_other_code_or_another_config_make_no_crate(
         assert main.main([*arguments, "--config", str(other)]) == 2
         assert words in capsys.readouterr().err
     assert not (tmp_path / "crate").exists()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["studies/toy/tables/score-table.md", "runs/toy/steps/plain/0-1.zarr.zip", "studies/toy"],
+)
+def test_incomplete_results_make_no_crate_and_the_message_names_what_is_missing(
+    made: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = Path(shutil.copytree(made / "results/small", tmp_path / "small"))
+    lost = results / name
+    shutil.rmtree(lost) if lost.is_dir() else lost.unlink()
+    config = ["--config", str(made / "config/small.yaml")]
+    assert main.main(["crate", str(results), *config, "--to", str(tmp_path / "crate")]) == 2
+    assert f"lacks {lost}" in capsys.readouterr().err
+    assert not (tmp_path / "crate").exists()
+
+
+def test_a_crate_with_other_things_beside_it_is_left_alone(
+    copied: Path, made: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (copied / "mine.txt").write_text("mine")
+    config = ["--config", str(made / "config/small.yaml")]
+    assert main.main(["crate", str(made / "results/small"), *config, "--to", str(copied)]) == 2
+    assert "mine.txt beside a crate" in capsys.readouterr().err
+    assert (copied / "mine.txt").read_text() == "mine"
 
 
 def test_a_folder_with_other_things_is_left_alone(

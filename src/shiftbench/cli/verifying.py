@@ -78,23 +78,24 @@ def _verify_crate(options: argparse.Namespace) -> int:
     if changed := crate.changed(folder, limits):
         say(*(f"{name}: changed after the crate was made" for name in changed))
         return VERIFIED["different"]
-    say(f"checksums: all {len(crate_files.contents(folder)):,} files are what the crate says")
+    say(f"checksums: all {len(crate_files.listed(folder, limits)):,} files are what the crate says")
     planned = crate_plan.read(folder, options.trust, limits)
     say(f"config: its {len(planned.plan.studies)} studies are complete, as it plans them")
     found = recompute.candidates(planned, plan.estimator())
     drawn = recompute.draw(found, options.sample, seed, limits.seconds)
     studies = recompute_scores.with_scores(planned)
-    verdicts = ["identical"]
+    verdicts = [_said(stream) for stream in recompute.streams_again(planned)]
+    if "different" in verdicts:
+        say("Nothing is computed on a stream that is not what its settings give.")
+        return VERIFIED["different"]
     for study in studies:
         verdicts.append(_said(recompute_scores.scores_again(planned, study)))
-    for stream in recompute.streams_again(planned):
-        verdicts.append(_said(stream))
     for one in drawn:
         verdicts.append(_said(recompute.again(planned, one)))
     say(f"scores: of {len(studies)} studies computed from their runs")
     say(f"runs: {len(drawn)} computed again, of {len(found):,}; drawn with --seed {seed}")
     _say_what_was_left(planned, studies, found, drawn, options.sample)
-    worst = max(verdicts, key=verify.VERDICTS.index)
+    worst = max(verdicts, key=verify.VERDICTS.index, default="identical")
     if worst == "identical" and not drawn:
         say("Nothing was computed again, so this crate is not verified.")
         return UNVERIFIED

@@ -108,8 +108,8 @@ def changed(crate: Path, limits: Limits = crate_files.DEFAULT) -> list[str]:
 
     Raises UserError for a crate without checksums or metadata, and for files that are no files.
     """
-    crate_files.contents(crate, limits=limits)
-    return crate_files.changed(crate, crate_metadata.checksums(crate, limits), limits)
+    files = crate_files.contents(crate, limits=limits)
+    return crate_files.changed(crate, files, crate_metadata.checksums(crate, limits), limits)
 
 
 def refuse_changed(crate: Path, limits: Limits = crate_files.DEFAULT) -> None:

@@ -84,13 +84,14 @@ def contents(
     return dict(sorted(found.items()))
 
 
-def changed(crate: Path, described: dict[str, str], limits: Limits = DEFAULT) -> list[str]:
+def changed(
+    crate: Path, files: dict[str, Path], described: dict[str, str], limits: Limits
+) -> list[str]:
     """Return the names of the files of a crate that are changed, missing or do not belong to it.
 
-    According to the list of checksums, which must agree with those that the metadata describe.
+    files: its contents. described: checksums by the metadata, which the list must agree with.
     Raises UserError where the list is missing or is none.
     """
-    files = contents(crate, limits=limits)
     now = {(name, checksum.sha256(path)) for name, path in files.items()}
     then = {*listed(crate, limits).items()}
     return sorted({name for name, _ in (now ^ then) | (described.items() - then)})

@@ -94,6 +94,7 @@ def read(crate: Path, trust: bool = False, limits: Limits = crate_files.DEFAULT)
         )
     files = crate_files.contents(crate, with_checksums=True, limits=limits)
     plan = _plan(crate / crate_metadata.config_file(crate, limits), limits)
+    _refuse_undescribed(crate, files, limits)
     has_runs = any(name.startswith(f"{result_files.RUNS}/") for name in files)
     _refuse_other_files(crate, plan, files, has_runs)
     planned = PlannedCrate(crate, plan, [], _streams(crate, plan, files, limits), limits)
@@ -155,6 +156,16 @@ def _plan(path: Path, limits: Limits) -> Config:
 def _without_files(stream: Stream) -> Stream:
     kept = {key: value for key, value in stream.settings.items() if key not in user_files.KEYS}
     return Stream(**{"family": stream.family} | kept)
+
+
+def _refuse_undescribed(crate: Path, files: dict[str, Path], limits: Limits) -> None:
+    """Raise UserError for files, other than code, of which the metadata have no checksum."""
+    described = crate_metadata.checksums(crate, limits)
+    left = files.keys() - described.keys() - {crate_metadata.NAME, result_files.CHECKSUMS}
+    if names := sorted(name for name in left if not name.startswith(crate_metadata.CODE)):
+        raise UserError(
+            f"{crate}: its metadata lack {crate_files.some(names)}; get the crate again"
+        )
 
 
 def _refuse_other_files(crate: Path, plan: Config, files: dict[str, Path], has_runs: bool) -> None:

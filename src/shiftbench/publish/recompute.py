@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import random
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +24,7 @@ from shiftbench.core import instructions
 from shiftbench.core.errors import UserError
 from shiftbench.core.plain_text import printable
 from shiftbench.data.store import zarr_zip
-from shiftbench.evaluation.running import harness
+from shiftbench.evaluation.running import harness, stop_signals
 from shiftbench.forecast import cost_model
 from shiftbench.forecast.estimate import Estimator
 from shiftbench.publish import store_checks, verify
@@ -113,7 +114,8 @@ def again(crate: PlannedCrate, one: Candidate) -> Again:
     theirs = store_checks.read_run(store, crate.limits)
     minutes = max(SHORTEST, SLOWER * one.seconds) / 60
     with TemporaryDirectory() as scratch, refusing(one.run.name):
-        made, _ = harness.run_job(spec, stream, Path(scratch), minutes)
+        with _signals_restored():
+            made, _ = harness.run_job(spec, stream, Path(scratch), minutes)
         # As it is read, it has the types of what it is compared with.
         zarr_zip.write(made, Path(scratch, store.name))
         ours = zarr_zip.read(Path(scratch, store.name))
@@ -201,6 +203,17 @@ def _compared(mine: xr.Variable, others: xr.Variable) -> str:
     largest = np.abs(theirs[np.isfinite(theirs)]).max(initial=0.0)
     close = np.allclose(ours, theirs, rtol=0, atol=verify.ROUNDING * largest, equal_nan=True)
     return "rounding" if close else "different"
+
+
+@contextmanager
+def _signals_restored() -> Iterator[None]:
+    """Give signals back to whoever had them: a run keeps them until its process ends."""
+    before = {number: signal.getsignal(number) for number in stop_signals.SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

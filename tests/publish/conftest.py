@@ -1,0 +1,19 @@
+"""A small crate, made once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shiftbench.publish import crate
+from tests.publish import small_results
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with results/small, its config, and their crate."""
+    folder = tmp_path_factory.mktemp("crate")
+    results = small_results.make(folder)
+    crate.make(results, folder / "config/small.yaml", folder / "crate")
+    return folder

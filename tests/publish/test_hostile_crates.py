@@ -1,0 +1,244 @@
+"""A crate of somebody who wants it believed, or to do harm, is refused with a clear sentence."""
+
+from __future__ import annotations
+
+import random
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shiftbench.cli import main, verifying
+from shiftbench.core.errors import UserError
+from shiftbench.core.plain_text import printable
+from shiftbench.forecast import plan
+from shiftbench.publish import crate, crate_files, crate_plan, recompute, store_checks
+from tests import job_calls
+from tests.publish import crate_mutations, hostile_crates
+from tests.publish.crate_mutations import TABLE_OF_MUTATIONS
+from tests.publish.hostile_crates import STORE, Mutation
+
+ALL = [crate_mutations.NOTHING, *TABLE_OF_MUTATIONS, *crate_mutations.RUNS_AT_RANDOM]
+PARTS = 4
+SECONDS = 60
+"""After which a crate counts as one that hangs; the slowest takes a few."""
+BY_NAME = {one.name: one for one in ALL}
+REFUSED = {
+    "a link beside the files": "symbolic link",
+    "a pipe": "is a pipe",
+    "a socket": "is a socket",
+    "a folder as store": "lacks",
+    "bytes as a name": "bytes that are no text",
+    "a name with escapes": "control characters",
+    "two names but for case": "ignore case",
+    "a study too many": "does not plan",
+    "studies/toy becomes studies/game": "lacks",
+    "without runs/toy/steps/plain": "lacks",
+    "another study in the provenance": "its spec is not that of toy",
+    "a stream above": "was not made as the config",
+    "all seeds": "was not made as the config",
+    "seeds that are true": "was not made as the config",
+    "cpu_seconds is nan": "cpu_seconds",
+    "cpu_seconds is -1.0": "cpu_seconds",
+    "an array of 16 TB": "more than 8,589,934,592",
+    "a chunk of 16 EB": "of another size",
+    "a compressed store": "compressed",
+    "a member above": "strange name",
+    "a member twice": "there twice",
+    "components": "only with --trust",
+    "components above": "outside of the crate",
+    "a folder above": "outside of the crate",
+    "a config above": "outside of the crate",
+    "a billion seeds": "100000",
+    "a folder of data": "small.yaml: 1 error",
+}
+"""Mutations that are refused before anything is computed, each with words that say why."""
+
+
+class HungError(BaseException):
+    """A crate took too long; no handler of the code under test takes it for its own."""
+
+
+@contextmanager
+def limited() -> Iterator[None]:
+    """End what hangs."""
+
+    def stop(*_: object) -> None:
+        raise HungError
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def changed(made: Path, target: Path, mutation: Mutation) -> Path:
+    """Return a copy of the crate with a mutation, sealed if the mutation is."""
+    folder = hostile_crates.copy(made / "crate", target)
+    mutation.change(folder)
+    if mutation.sealed:
+        hostile_crates.seal(folder)
+    return folder
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_an_honest_crate_is_refused(
+    made: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = changed(made, tmp_path / "crate", BY_NAME[name])
+    with limited():
+        assert main.main(["verify", str(folder)]) in (2, 5)
+    said = capsys.readouterr()
+    assert REFUSED[name] in said.out + said.err
+    assert "\x1b" not in said.out + said.err
+    assert "computed again" not in said.out
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1e9])
+def test_what_a_crate_says_of_costs_takes_no_run_from_the_draw(
+    made: Path, tmp_path: Path, seconds: float
+) -> None:
+    honest = recompute.candidates(crate_plan.read(made / "crate"), plan.estimator())
+    folder = hostile_crates.copy(made / "crate", tmp_path / "crate")
+    for path in folder.glob("runs/*/*/*/*.cost.json"):
+        name = path.relative_to(folder).as_posix()
+        hostile_crates.with_json(name, "cpu_seconds", value=seconds)(folder)
+    found = recompute.candidates(crate_plan.read(folder), plan.estimator())
+    assert [one.seconds for one in found] == [one.seconds for one in honest]
+    drawn = recompute.draw(found, 3, 0, crate_files.DEFAULT.seconds)
+    assert [one.run.name for one in drawn] == [
+        one.run.name for one in recompute.draw(honest, 3, 0, crate_files.DEFAULT.seconds)
+    ]
+
+
+def candidates(**seconds: list[float]) -> list[recompute.Candidate]:
+    """Return runs of studies, by the seconds that they would take."""
+    return [
+        recompute.Candidate(
+            crate_plan.CratedRun(study, "s", f"{study}/{number}", Path(), {}), one, ""
+        )
+        for study, each in seconds.items()
+        for number, one in enumerate(each)
+    ]
+
+
+def test_each_study_gets_a_run_where_time_allows() -> None:
+    runs = candidates(a=[1.0] * 50, b=[1.0] * 2, c=[5.0, 300.0], d=[900.0])
+    for seed in range(20):
+        drawn = recompute.draw(runs, 1, seed, 100.0)
+        assert [one.run.study for one in drawn] == ["a", "b", "c"]
+        assert sum(one.seconds for one in drawn) <= 100.0
+        assert len(recompute.draw(runs, 10, seed, 100.0)) == 10
+    assert recompute.draw(runs, 0, 0, 100.0) == []
+    blocked = [one._replace(obstacle="it ran on a GPU") for one in runs]
+    assert recompute.draw(blocked, 3, 0, 100.0) == []
+
+
+def test_nothing_computed_is_not_verified_and_says_why(
+    made: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.main(["verify", str(made / "crate"), "--sample", "0"]) == verifying.UNVERIFIED
+    said = capsys.readouterr().out
+    assert "this crate is not verified" in said and "--sample asks for none" in said
+
+
+def test_the_seed_of_the_draw_is_new_and_said(
+    made: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(random.SystemRandom, "randrange", lambda *_: 77)
+    assert main.main(["verify", str(made / "crate"), "--sample", "1"]) == 0
+    assert "--seed 77" in capsys.readouterr().out
+
+
+def test_limits_refuse_what_is_large_and_can_be_raised(
+    made: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(crate_files, "DEFAULT", crate_files.DEFAULT._replace(files=100))
+    command = ["verify", str(made / "crate"), "--sample", "1"]
+    assert main.main(command) == 2
+    assert "raise the limits with --limit" in capsys.readouterr().err
+    assert main.main([*command, "--limit", "100"]) == 0
+    for factor in ("0", "nan", "inf", "-1"):
+        assert main.main([*command, f"--limit={factor}"]) == 2
+        assert "write a factor from 1" in capsys.readouterr().err
+    with pytest.raises(UserError, match=r"has chunks of 192 bytes"):
+        store_checks.decoded_size(made / "crate" / STORE, crate_files.DEFAULT._replace(decoded=10))
+
+
+OWN = """\
+streams:
+  a: {family: table-file, target: y, history: 3, path: data/mine.csv, licence: CC0 1.0}
+studies:
+  one: {title: Mine, streams: [a], seeds: 1, metrics: [log_predictive], methods: [vcl-linear]}
+"""
+
+
+def test_a_crate_is_verified_without_the_data_of_its_author(tmp_path: Path) -> None:
+    config, data = tmp_path / "config/own.yaml", tmp_path / "config/data/mine.csv"
+    data.parent.mkdir(parents=True)
+    data.write_text("x,y\n" + "".join(f"{row},{row % 3}\n" for row in range(40)))
+    config.write_text(OWN)
+    job_calls.make(config, tmp_path / "results/own")
+    crate.make(tmp_path / "results/own", config, tmp_path / "crate")
+    data.unlink()
+    assert main.main(["verify", str(tmp_path / "crate")]) == 0
+
+
+def test_a_file_is_no_crate_and_says_to_unpack_it(tmp_path: Path) -> None:
+    (tmp_path / "crate.zip").write_text("x")
+    with pytest.raises(UserError, match="unpack the crate first"):
+        crate_files.contents(tmp_path / "crate.zip")
+
+
+def test_text_of_others_does_nothing_to_a_terminal() -> None:
+    assert printable("a\x1b[2J\nb\udc80") == "a\\x1b[2J\\nb\\udc80"
+    assert printable("Kögler, 結果") == "Kögler, 結果"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_crate_is_believed_wrongly_or_ends_in_a_traceback(
+    made: Path, tmp_path: Path, part: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    count: Counter[str] = Counter()
+    wrong: list[Any] = []
+    for number, mutation in enumerate(ALL[part::PARTS]):
+        folder = changed(made, tmp_path / str(number), mutation)
+        ended = _outcome(folder, made / "crate", mutation, capsys)
+        count[ended] += 1
+        wrong += [(mutation.name, ended)] if ended in FAULTS else []
+    with capsys.disabled():
+        print(f"\ncrates: {sum(count.values())} tried, {', '.join(_counted(count))}")
+    assert wrong == []
+
+
+FAULTS = ("traceback", "hang", "accepted wrongly")
+
+
+def _counted(count: Counter[str]) -> list[str]:
+    return [f"{count[name]} {name}" for name in ("refused clearly", "verified rightly", *FAULTS)]
+
+
+def _outcome(
+    folder: Path, original: Path, mutation: Mutation, capsys: pytest.CaptureFixture[str]
+) -> str:
+    try:
+        with limited():
+            status = main.main(["verify", str(folder), "--sample", "4", "--seed", "0"])
+    except HungError:
+        return "hang"
+    said = capsys.readouterr()
+    if status in (2, 3, 4, 5, verifying.UNVERIFIED):
+        clear = (said.out + said.err).strip() and "\x1b" not in said.out + said.err
+        return "refused clearly" if clear else "traceback"
+    if status != 0:
+        return "traceback"
+    right = mutation.harmless or hostile_crates.same_meaning(folder, original)
+    return "verified rightly" if right else "accepted wrongly"
