@@ -11,6 +11,7 @@ from pathlib import Path
 from tests.publish.hostile_crates import (
     CONFIG,
     COST,
+    INIT,
     METADATA,
     ORIGIN,
     SCORES,
@@ -383,15 +384,15 @@ NUMBERS = [
     Mutation("one byte without checksums", replaced(SUMMARY, "toy", "tov"), False),
     Mutation(
         "code without checksums",
-        lambda crate: write(crate / "src/shiftbench/__init__.py", "1/0"),
+        lambda crate: write(crate / INIT, "1/0"),
         False,
     ),
     Mutation(
         "other code",
-        lambda crate: write(crate / "src/shiftbench/__init__.py", "1/0"),
+        lambda crate: write(crate / INIT, "1/0"),
         harmless=True,
     ),
 ]
 TABLE_OF_MUTATIONS = [*FILES, *DOCUMENTS, *RECORDS, *SPECS, *STORES, *CONFIGS, *NUMBERS]
 NOTHING = Mutation("nothing", lambda crate: None, False, harmless=True)
-RUNS_AT_RANDOM = [randomly(seed) for seed in range(60)]
+RUNS_AT_RANDOM = [randomly(seed) for seed in range(50)]

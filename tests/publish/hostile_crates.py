@@ -24,6 +24,7 @@ ORIGIN = "studies/toy/provenance.json"
 CONFIG = "config/small.yaml"
 SUMMARY, SCORES = "studies/toy/summary.csv", "studies/toy/scores.csv"
 TABLE = "studies/toy/tables/score-table"
+INIT = "src/shiftbench/__init__.py"
 METADATA, SUMS = crate_metadata.NAME, result_files.CHECKSUMS
 Change = Callable[[Path], object]
 
@@ -43,6 +44,16 @@ class Mutation(NamedTuple):
 def copy(crate: Path, target: Path) -> Path:
     """Copy a crate by hard links, which `write` replaces."""
     return Path(shutil.copytree(crate, target, copy_function=os.link))
+
+
+def without_code(crate: Path, target: Path) -> Path:
+    """Copy a crate with one file of its code, so that it is quick to check, and seal it."""
+    copy(crate, target)
+    for path in (target / "src").rglob("*"):
+        if path.is_file() and path.relative_to(target).as_posix() != INIT:
+            path.unlink()
+    seal(target)
+    return target
 
 
 def write(path: Path, content: str | bytes) -> None:
