@@ -265,6 +265,8 @@ def test_the_form_of_a_method_is_checked(load, tmp_path):
          'line 3, studies.a.methods[1].own: another method has the label "own"; write another'),
         ("budget: few\nstudies:\n  a: {from: step, methods: {mean: {label: \"M\\nN\"}}}",
          "line 3, studies.a.methods.mean.label: should be one line of at most 200 characters"),
+        ("budget: few\nstudies:\n  a: {from: step, methods: [o: [{gaussian-mean: {}, sva: null}]]}",
+         "studies.a.methods[0].o[0]: write a name, or one name with its settings"),
     ],
 )  # fmt: skip
 def test_mistakes_are_named(load, text, words):
@@ -279,6 +281,7 @@ def test_mistakes_are_named(load, text, words):
         ("cite: [mine], quoted: 'mine, Table 1', pipeline: [gaussian-mean]",
          "methods.m.quoted: a method with a `pipeline` is run, not quoted; take one of both out"),
         ("cite: [mine], missing: data, pipeline: [gaussian-mean]", 'unknown key "missing"'),
+        ("cite: [{mine: 1}], pipeline: [gaussian-mean]", "methods.m.cite[0]: should be a valid"),
         ("cite: mine, pipeline: [gaussian-mean]", "methods.m.cite: should be a valid"),
         ("cite: [mine], pipeline: [gausian-mean]", 'did you mean "gaussian-mean"?'),
         ("cite: [mine], pipeline: [gaussian-mean: {noise: 1}]", "unknown setting of gaussian-mean"),

@@ -271,7 +271,7 @@ class _StudyAssembly:
         written = _settings_by_component(items)
         for key, value in general:
             component, _, setting = key.partition(".")
-            if component in components and setting not in written[component]:
+            if component in components and setting not in written.get(component, {}):
                 self._put_setting(place, components, key, value)
 
     def _put_setting(

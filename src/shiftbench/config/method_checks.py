@@ -38,8 +38,8 @@ def _of_method(method: YamlValue) -> Iterator[Issue]:
     entries = component_checks.mapping(method.data)
     known = bibliography.works()
     for position, key in enumerate(component_checks.as_list(entries.get("cite"))):
-        close = [] if key in known else nearest(key, known, similarity=MISSPELT)
-        if close:
+        is_unknown = isinstance(key, str) and key not in known
+        if close := nearest(key, known, similarity=MISSPELT) if is_unknown else []:
             message = f'unknown work "{key}"; did you mean "{close[0]}"? A work that'
             yield ("cite", position), f"{message} docs/papers.md lacks needs a key unlike its keys"
     pipeline = component_checks.as_list(entries.get("pipeline"))

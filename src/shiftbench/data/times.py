@@ -42,9 +42,9 @@ def labels(cells: Sequence[Any], place: Place, line: Place, repeats: bool = Fals
         if order[row] == order[row - 1]:
             text = f"is the time of {line(row - 1)} too; keep one row of a time"
         else:
-            before = f"{cells[row - 1]!r} of {line(row - 1)}"
+            before = f"{cells[row - 1]!r:.80} of {line(row - 1)}"
             text = f"comes after {before}; sort the rows, the oldest first"
-        raise UserError(f"{place(row)}: {cells[row]!r} {text}")
+        raise UserError(f"{place(row)}: {cells[row]!r:.80} {text}")
     return result
 
 
@@ -70,6 +70,6 @@ def _date(text: str, place: Place, row: int) -> np.datetime64:
     except ValueError:  # such as the thirteenth month
         pass
     raise UserError(
-        f"{place(row)}: {text!r} is no time; write numbers, or dates as 2001,"
+        f"{place(row)}: {text!r:.80} is no time; write numbers, or dates as 2001,"
         " 2001-12, 2001-12-31 or 2001-12-31 23:59:59, all in one form"
     )

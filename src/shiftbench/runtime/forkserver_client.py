@@ -47,8 +47,8 @@ def run(command: list[str]) -> int:
         file.write(_identity())
     server = _start_server(folder)
     try:
-        environment = os.environ | cache_folder.variables() | {VARIABLE: folder}
-        return graceful_stop.run(command, environment, signals)
+        os.environ.update(cache_folder.variables())  # of this process too, which draws charts
+        return graceful_stop.run(command, os.environ | {VARIABLE: folder}, signals)
     finally:
         if server:
             server.stdin.close()  # type: ignore[union-attr]  # this ends the server

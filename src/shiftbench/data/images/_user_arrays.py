@@ -26,7 +26,8 @@ ARRAYS = (
 PERMIT = "8-bit levels, whole numbers from 0 to 255, or real ones from 0 to 1"
 MOST_BYTES = 4 * 10**9
 """Size of all arrays together, unpacked; a small file can hold far more than memory does."""
-BROKEN = (OSError, EOFError, zipfile.BadZipFile, zlib.error)
+BROKEN = (OSError, EOFError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
+"""Errors of a file that was cut or changed, such as a version or a cipher that zipfile lacks."""
 
 
 def look(path: Path, by_task: bool) -> None:
@@ -81,6 +82,8 @@ def _open(path: Path) -> NpzFile:
                 " folder of image files."
             )
         return np.load(path, allow_pickle=False)
+    except ValueError:
+        raise UserError(f"{path} is damaged, or no .npz file. Write it again.") from None
     except BROKEN as error:
         raise UserError(f"{path} is damaged ({error}). Write it again.") from None
 

@@ -259,7 +259,7 @@ def _numbers(path: Path, column: Column, gaps: str) -> np.ndarray:
             numbers[row] = float(content)
         elif not _is_gap(content):
             where = column.place(path, row)
-            raise UserError(f"{where}: {content!r} is no finite number; correct it")
+            raise UserError(f"{where}: {content!r:.80} is no finite number; correct it")
         elif gaps == "refuse":
             where = column.place(path, row)
             raise UserError(f"{where}: a gap; fill it in, or set `gaps: interpolate`")

@@ -215,9 +215,9 @@ def _no_number(path: Path, place: int, columns: Sequence[str], values: Sequence[
     if text.strip().lower() in MISSING:
         reason = _missing(text)
     elif DECIMAL_COMMA.fullmatch(text):
-        reason = f"{text!r} has a decimal comma; write {text.strip().replace(',', '.')}"
+        reason = f"{text!r:.80} has a decimal comma; write {text.strip().replace(',', '.'):.80}"
     else:
-        reason = f"{text!r} is no number; leave the column out by `columns`, or write numbers"
+        reason = f"{text!r:.80} is no number; leave the column out by `columns`, or write numbers"
     return wrong(path, place, reason, column)
 
 

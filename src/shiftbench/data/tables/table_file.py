@@ -231,7 +231,7 @@ def _members(settings: Settings, path: Path, table: _user_table.Rows) -> np.ndar
     _, first = np.unique(labels[starts], return_index=True)
     for repeated in sorted({*range(len(starts))} - {*first.tolist()})[:1]:
         start = starts[repeated]
-        text = f"task {str(labels[start])!r} comes again; the rows of a task follow each other"
+        text = f"task {str(labels[start])!r:.80} comes again; the rows of a task follow each other"
         raise _user_table.wrong(path, table.places[rows[start]], text, settings.task_column)
     return _table_tasks.padded(np.split(rows, starts[1:]))
 
@@ -253,7 +253,7 @@ def _shifts(
     words = table.words[settings.shift_column]
     for place, word in zip(table.places, words, strict=True):
         if word not in ("0", "1"):
-            text = f"{word!r} is neither 0 nor 1, which says that the distribution changed"
+            text = f"{word!r:.80} is neither 0 nor 1, which says that the distribution changed"
             raise _user_table.wrong(path, place, text, settings.shift_column)
     changed = (np.array(words) == "1")[members] & (members != NONE)
     return changed.any(axis=1) & (np.arange(len(members)) > 0)
