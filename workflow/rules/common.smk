@@ -6,6 +6,7 @@ No TensorFlow here: on a cluster every job reads these files.
 import os
 import shlex
 import sys
+from contextlib import contextmanager
 from functools import cache, cached_property
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,7 +31,7 @@ try:
         spec_files,
         specs,
     )
-    from shiftbench.core import checkout
+    from shiftbench.core import checkout, file_errors
     from shiftbench.core.errors import UserError
     from shiftbench.data.store import checksum, raw
     from shiftbench.runtime import stale_lock
@@ -121,8 +122,9 @@ onstart:
     from shiftbench.forecast import digest_manifest
 
     refuse_damaged()
-    digest_manifest.write(RESULTS)
-    requests().keep()
+    with files_can_be_written():
+        digest_manifest.write(RESULTS)
+        requests().keep()
     limit = workflow.scheduling_settings.max_jobs_per_timespan
     if (limit.max_jobs, limit.timespan) == (100, 1):
         workflow.scheduler.job_rate_limiter = None
@@ -143,6 +145,28 @@ def requests():
 
     known = cache(plan.estimator) if IS_MAIN else None
     return resource_requests.Asked(known, RESULTS)
+
+
+@contextmanager
+def files_can_be_written():
+    """Run a block that writes into the results; WorkflowError with place and remedy if it fails."""
+    try:
+        yield
+    except OSError as error:
+        raise WorkflowError(file_errors.message(error, RESULTS)) from None
+
+
+def refuse_unwritable_results():
+    """Stop with a message where results could not be written, before any job is planned."""
+    is_local = not workflow.storage_settings.default_storage_provider
+    if IS_MAIN and is_local and not (MODULE or workflow.output_settings.dryrun):
+        try:
+            file_errors.refuse_no_folder(RESULTS)
+        except UserError as error:
+            raise WorkflowError(str(error)) from None
+
+
+refuse_unwritable_results()
 
 
 class Call:
@@ -167,7 +191,8 @@ class Call:
         if workflow.output_settings.dryrun:
             file = spec_files.path(folder, spec)
         else:
-            file = specs.write(spec, folder)
+            with files_can_be_written():
+                file = specs.write(spec, folder)
         users = components.packages().items()
         folders = [
             os.path.relpath(path) for name, path in users if name != components.OURS

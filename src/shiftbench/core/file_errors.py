@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import errno
+import os
+from pathlib import Path
+
+from shiftbench.core.errors import UserError
 
 FULL = {errno.ENOSPC, errno.EDQUOT}
 REMEDIES = {
@@ -39,3 +43,13 @@ def message(error: OSError, default_path: object) -> str:
     """
     path = error.filename2 or error.filename or default_path
     return f"{path}: {error.strerror}; {REMEDIES.get(error.errno or 0, 'check this path')}"
+
+
+def refuse_no_folder(folder: Path) -> None:
+    """Raise UserError for a folder that can neither be made nor be written."""
+    existing = next(place for place in (folder, *folder.parents) if place.exists())
+    number = 0 if os.access(existing, os.W_OK | os.X_OK) else errno.EACCES
+    if not existing.is_dir():
+        number = errno.ENOTDIR
+    if number:
+        raise UserError(message(OSError(number, os.strerror(number)), existing))
