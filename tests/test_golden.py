@@ -12,6 +12,9 @@ GOLDEN = golden.read()
 QUICK = ("learners/", "combinators/beam")
 ROUNDING = 1e-3
 """How far block means may be off where instructions are not portable: 1e-5 was seen."""
+ROUNDED = {"learners/bong": 1e-12, "settings/bong-diagonal": 1e-12, "settings/bong-full": 1e-12}
+"""How far those may be off that are not equal on all processors. The graph optimiser turns the
+quotient by a root in `extended_kalman` into an inverse root, which processors approximate."""
 
 
 def test_every_run_has_golden_bytes() -> None:
@@ -27,7 +30,8 @@ def test_every_run_has_golden_bytes() -> None:
 )
 def test_a_run_gives_the_golden_bytes(name: str) -> None:
     portable = instructions.in_force() == "portable"
-    said = golden.difference(GOLDEN[name], golden.arrays(name), 0.0 if portable else ROUNDING)
+    within = ROUNDED.get(name, 0.0) if portable else ROUNDING
+    said = golden.difference(GOLDEN[name], golden.arrays(name), within)
     assert not said, f"{name}: {said}\n{golden.remedy()}"
 
 

@@ -287,3 +287,8 @@ def test_other_studies_are_refused():
             module.draw(stores.image_study())
     with pytest.raises(UserError, match="continual-table needs the metric acc; add it"):
         continual_table.tabulate(stores.image_study())
+
+
+def test_what_a_method_keeps_is_that_of_a_seed_that_has_not_failed():
+    assert continual_table._kept(np.array([np.nan, 40.0, 40.0])) == 40
+    assert continual_table._kept(np.array([np.nan, np.nan])) == ""

@@ -100,7 +100,7 @@ def _row(study: StudyResults, stream: str, learner: str) -> dict[str, object]:
     if scratch:
         percent |= dict.fromkeys(percent.keys() & set(TRANSFERS), "")
     memory = {
-        name: int(study.score(stream, learner, metric)[0])
+        name: _kept(study.score(stream, learner, metric))
         for metric, name in KEPT.items()
         if metric in study.metrics
     }
@@ -150,3 +150,9 @@ def _printed(number: paper_numbers.PaperNumber) -> str:
         return "withheld"
     mean, spread = round(100 * number.mean, 2), round(100 * number.spread, 2)
     return f"{mean:g}" if np.isnan(spread) else f"{mean:g} ± {spread:g}"
+
+
+def _kept(numbers: np.ndarray) -> int | str:
+    """Return what a method keeps, which all seeds share; empty where every seed failed."""
+    known = numbers[~np.isnan(numbers)]
+    return int(known[0]) if known.size else ""
