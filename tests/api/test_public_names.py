@@ -13,7 +13,7 @@ LIGHT = """
 import sys
 import shiftbench
 assert not {"numpy", "xarray", "shiftbench.api"} & sys.modules.keys()
-assert {"method", "changepoints"} <= set(dir(shiftbench))
+assert {"method", "changepoints", "stream", "run"} <= set(dir(shiftbench))
 assert not {"numpy", "xarray"} & sys.modules.keys()
 """
 

@@ -9,6 +9,11 @@ from typing import Any
 PUBLIC = {
     "method": "online_method",
     "changepoints": "changepoints",
+    "stream": "streams",
+    "stream_from": "streams",
+    "run": "experiment",
+    "compare": "experiment",
+    "load": "published",
 }
 """Every public name, and the module of this package that defines it."""
 

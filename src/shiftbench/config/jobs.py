@@ -102,6 +102,13 @@ def of_config(config: Config, results: Path | str, name: str, data: Path = RAW) 
     return list(_Plan(config, str(results), name, data).jobs())
 
 
+def of_stream(config: Config, stream: str, results: Path | str, data: Path = RAW) -> list[Job]:
+    """Return every job that a stream of a config needs, each after those that it needs."""
+    plan = _Plan(config, str(results), "", data)
+    made = list(plan.stream(stream))
+    return [*plan.fetches(made), *made]
+
+
 class _Plan:
     """The jobs of one config, and where their files lie."""
 
@@ -115,8 +122,7 @@ class _Plan:
     def jobs(self) -> Iterator[Job]:
         used = {stream for study in self.config.studies.values() for stream in study.streams}
         streams = [job for name in self.config.streams if name in used for job in self.stream(name)]
-        files = {file: job for job in streams for file in job.inputs if file not in job.user_files}
-        yield from filter(None, map(self.fetch, files))
+        yield from self.fetches(streams)
         yield from streams
         for study in sorted(self.config.studies, key=lambda name: not name.endswith(TRIALS)):
             yield from self.warm_ups(study)
@@ -126,6 +132,11 @@ class _Plan:
                 yield from self.choices(study.removesuffix(TRIALS))
             yield from self.artefacts(study)
         yield from self.overview()
+
+    def fetches(self, streams: list[Job]) -> Iterator[Job]:
+        """Yield the jobs that fetch the raw files of jobs that make streams."""
+        files = {file: job for job in streams for file in job.inputs if file not in job.user_files}
+        yield from filter(None, map(self.fetch, files))
 
     def fetch(self, file: str) -> Job | None:
         """Return the job that fetches a raw file; None for a file that is put in place by hand."""

@@ -14,8 +14,8 @@ import select
 import signal
 import socket
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 from shiftbench.runtime.signals import Signals, ignore
 
@@ -36,19 +36,26 @@ LENGTH = 8
 
 def run(command: list[str]) -> int:
     """Run a command with fork servers; return its exit status (see `graceful_stop.run`)."""
-    import shutil
-    import tempfile
-
     from shiftbench.runtime import cache_folder, graceful_stop
 
     signals = Signals(*graceful_stop.SIGNALS, signal.SIGCHLD)
+    with serving() as variables:
+        os.environ.update(cache_folder.variables())  # of this process too, which draws charts
+        return graceful_stop.run(command, os.environ | variables, signals)
+
+
+@contextmanager
+def serving() -> Iterator[dict[str, str]]:
+    """Serve the jobs of processes that get the environment variables which this yields."""
+    import shutil
+    import tempfile
+
     folder = tempfile.mkdtemp(prefix="shiftbench-")
     with open(f"{folder}/{IDENTITY}", "w", encoding="utf-8") as file:
         file.write(_identity())
     server = _start_server(folder)
     try:
-        os.environ.update(cache_folder.variables())  # of this process too, which draws charts
-        return graceful_stop.run(command, os.environ | {VARIABLE: folder}, signals)
+        yield {VARIABLE: folder}
     finally:
         if server:
             server.stdin.close()  # type: ignore[union-attr]  # this ends the server

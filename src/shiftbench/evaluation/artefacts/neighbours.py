@@ -5,14 +5,12 @@ For any study: learners are ordered by the mean of its leading metric, best firs
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pandas as pd
 
 from shiftbench.config import components
-from shiftbench.evaluation.scoring import comparison, ranking, statistics
-from shiftbench.evaluation.scoring.comparison import ALPHA, Comparison
+from shiftbench.evaluation.scoring import neighbours, ranking, statistics
+from shiftbench.evaluation.scoring.neighbours import Pair
 from shiftbench.evaluation.scoring.results import StudyResults
 
 COLUMNS = (
@@ -79,36 +77,24 @@ def ranked(study: StudyResults, stream: str, metric: str) -> dict[str, np.ndarra
 
 
 def _rows(study: StudyResults, stream: str, metric: str) -> list[tuple[object, ...]]:
-    scores = ranked(study, stream, metric)
-    within = statistics.bounds(metric)
-    of_fraction = components.metric(metric).unit == "fraction"
-    size = ranking.region(metric, np.mean([np.nanmean(values) for values in scores.values()]))
-    pairs = list(pairwise(scores))
-    comparisons = [
-        comparison.compare(scores[better], scores[worse], size, within) for better, worse in pairs
-    ]
-    p = comparison.corrected([pair.p for pair in comparisons])
+    scores = {name: study.score(stream, name, metric) for name in study.learners}
+    factor = 100 if components.metric(metric).unit == "fraction" else 1
     return [
-        (
-            stream,
-            study.label(better),
-            study.label(worse),
-            *_cells(pair, float(corrected), 100 if of_fraction else 1),
-        )
-        for (better, worse), pair, corrected in zip(pairs, comparisons, p, strict=True)
+        (stream, study.label(pair.better), study.label(pair.worse), *_cells(pair, factor))
+        for pair in neighbours.pairs(scores, metric)
     ]
 
 
-def _cells(pair: Comparison, p: float, factor: int) -> tuple[object, ...]:
-    mean, _, low, high, n = pair.difference.times(factor)
+def _cells(pair: Pair, factor: int) -> tuple[object, ...]:
+    mean, _, low, high, n = pair.compared.difference.times(factor)
     number = "{:.2f}" if factor > 1 else "{:.3g}"
     ends = "" if np.isnan(low) else f" [{number.format(low)}, {number.format(high)}]"
     return (
         number.format(mean) + ends if n else "",
-        _formatted(p, "{:.3g}"),
-        "yes" if p < ALPHA else "no",
-        _formatted(pair.equivalent, "{:.2f}"),
-        _formatted(factor * pair.smallest, number),
+        _formatted(pair.p, "{:.3g}"),
+        "yes" if pair.resolved else "no",
+        _formatted(pair.compared.equivalent, "{:.2f}"),
+        _formatted(factor * pair.compared.smallest, number),
         n,
     )
 

@@ -1,0 +1,185 @@
+"""Jobs of the plan, run by the command that the workflow gives for them, and kept in a cache.
+
+A job is a process of its own, so its results have the bytes of the workflow's, whatever the calling
+process has imported. Its files lie in a folder named by all that they depend on: what is there is
+not made again. The cache is $XDG_CACHE_HOME/shiftbench, else ~/.cache/shiftbench; it may be removed
+at any time.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+
+from tqdm import tqdm
+
+from shiftbench.config import components, jobs, specs
+from shiftbench.config.jobs import Job
+from shiftbench.core import checkout
+from shiftbench.core.errors import UserError
+from shiftbench.data.store import raw
+from shiftbench.runtime import forkserver_client, slurm
+
+MISTAKE, STOPPED = 2, 75
+"""Exit statuses of a job: the user can correct it; it has stopped at its time limit."""
+POLL_SECONDS = 0.2
+FEWEST_FOR_SERVER = 2
+"""Jobs for which a server that has imported everything is worth the start."""
+
+_variables: dict[str, str] = {}
+"""Environment variables by which jobs find the servers, once these run."""
+
+
+def cache_folder() -> Path:
+    """Return the folder of the cache."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    # A relative path is invalid by the standard of XDG.
+    root = base if os.path.isabs(base) else os.path.expanduser("~/.cache")
+    return Path(root, "shiftbench")
+
+
+def raw_folder(dataset: str | None) -> Path:
+    """Return the folder of raw data: data/raw here if it has the data set, else in the cache."""
+    return jobs.RAW if dataset and (jobs.RAW / dataset).is_dir() else cache_folder() / "raw"
+
+
+def made(planned: Sequence[Job], data: Path) -> dict[str, Path]:
+    """Make what jobs give, each after those that it needs; return where each output lies.
+
+    data: the folder of raw files. UserError where a job says what is wrong; RuntimeError with the
+    end of its log where it fails otherwise. KeyboardInterrupt once an interrupted job has saved its
+    state, from which the next call goes on.
+    """
+    places: dict[str, Path] = {}
+    waiting = []
+    for job in planned:
+        if job.rule == "fetch_raw_file":
+            _fetch(job, data)
+            continue
+        inputs = [_place(file, places, data) for file in job.inputs]
+        made_before = [path for path in inputs if path in places.values()]
+        folder = cache_folder() / "jobs" / _key(job, made_before)
+        outputs = {file: folder / Path(file).name for file in job.outputs}
+        places |= outputs
+        if not all(path.is_file() for path in outputs.values()):
+            waiting.append((job, inputs, list(outputs.values())))
+    if len(waiting) >= FEWEST_FOR_SERVER:
+        _serve()
+    with _bar(len(waiting)) as bar:
+        for job, inputs, results in waiting:
+            bar.set_description(job.name)
+            _run(job, [*_command(job, data), "--input", *map(str, inputs)], results, bar)
+            bar.update()
+    return places
+
+
+@cache
+def _serve() -> None:
+    """Start the servers that jobs fork from, until this process ends."""
+    opened = ExitStack()
+    _variables.update(opened.enter_context(forkserver_client.serving()))
+    atexit.register(opened.close)
+
+
+def _key(job: Job, inputs: Sequence[Path]) -> str:
+    """Return a name for all that the outputs of a job depend on.
+
+    inputs: those that other jobs have made. Other files stand in the spec, with their checksums.
+    """
+    parts = [job.spec["digest"], *(path.parent.name for path in inputs)]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:40]
+
+
+def _place(file: str, places: Mapping[str, Path], data: Path) -> Path:
+    """Return where an input lies: an output of another job, a raw file, or a file of the user."""
+    path = Path(file)
+    if path.is_relative_to(jobs.RAW):
+        return data / path.relative_to(jobs.RAW)
+    return places.get(file, path)
+
+
+def _fetch(job: Job, data: Path) -> None:
+    dataset, file = job.wildcards
+    if not (data / dataset / file).is_file():
+        raw.fetch(dataset, file, data / dataset / file)
+
+
+def _bar(total: int) -> tqdm:
+    """Return a bar of jobs, which a terminal and a notebook show."""
+    shown = sys.stderr.isatty() or "ipykernel" in sys.modules
+    return tqdm(total=total, unit="job", leave=False, disable=not shown)
+
+
+def _command(job: Job, data: Path) -> list[str]:
+    """Return the command of a job up to its files, as the rules call it."""
+    spec = job.spec
+    users = [str(path) for name, path in components.packages().items() if name != components.OURS]
+    instructions = ["--instructions", spec["instructions"]] if "stack" in spec else []
+    # -P: modules in the working directory must not shadow those of the packages.
+    return [
+        sys.executable, "-P", "-m", "shiftbench",
+        "--stack", spec.get("stack", "light"), *instructions,
+        "job", str(specs.write(spec, cache_folder() / "specs")),
+        "--scratch", str(cache_folder() / "scratch"), "--raw", str(data),
+        "--threads", str(job.resources.threads), "--minutes", str(job.resources.minutes),
+        *(("--components", *users) if users else ()), *job.options,
+    ]  # fmt: skip
+
+
+def _run(job: Job, command: list[str], outputs: list[Path], bar: tqdm) -> None:
+    """Run a job to its end; see `made` for errors."""
+    folder = outputs[0].parent
+    folder.mkdir(parents=True, exist_ok=True)
+    log = folder / "log"
+    environment = os.environ | _variables
+    # A job of Slurm that this process is in must not be requeued because a run has to stop.
+    environment.pop(slurm.JOB, None)
+    if not checkout.INSTALLED:
+        inherited = environment.get("PYTHONPATH")
+        paths = [str(checkout.PACKAGE.parent), *([inherited] if inherited else [])]
+        environment["PYTHONPATH"] = os.pathsep.join(paths)
+    process = subprocess.Popen(
+        [*command, "--output", *map(str, outputs), "--log", str(log)],
+        env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        said = _watched(process, log, bar)
+    except BaseException:
+        process.terminate()
+        process.communicate()
+        raise
+    if process.returncode:
+        _refuse(job, process.returncode, said.strip(), log)
+    if said:
+        bar.write(said.strip(), file=sys.stderr)
+
+
+def _watched(process: subprocess.Popen, log: Path, bar: tqdm) -> str:
+    """Wait for a job, showing the last line of its log; return what it said."""
+    while True:
+        try:
+            return process.communicate(timeout=POLL_SECONDS)[1]
+        except subprocess.TimeoutExpired:
+            if not bar.disable and log.is_file():
+                last = log.read_text(encoding="utf-8").rpartition(": ")[2].strip()
+                bar.set_postfix_str(last.partition("\n")[0])
+
+
+def _refuse(job: Job, status: int, said: str, log: Path) -> None:
+    """Raise the error of a job that did not succeed."""
+    if status == MISTAKE:
+        raise UserError(f"{job.name}: {said}")
+    if status == STOPPED:
+        raise UserError(
+            f"{job.name}: it has stopped at 90 % of its {job.resources.minutes} minutes; its state"
+            " is saved. Call again to go on, with more `minutes` if it needs them"
+        )
+    raise RuntimeError(f"{job.name} failed: {said or f'exit status {status}'}; its log is {log}")

@@ -1,0 +1,195 @@
+"""Runs and comparisons from Python, by the harness and the tests of the workflow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import xarray as xr
+
+from shiftbench.api import _cached_jobs, _labelled_scores, streams
+from shiftbench.api.streams import Stream
+from shiftbench.config import config_file, jobs, one_stream
+from shiftbench.config.schema import Config
+from shiftbench.config.yaml_lines import Document
+from shiftbench.core.errors import UserError
+from shiftbench.core.suggestions import refuse_unknown
+from shiftbench.data.store import zarr_zip
+from shiftbench.evaluation.scoring import neighbours, ranking
+
+OF_CONFIGS = ("components", "seeds_per_job")
+"""Keys of a config, not of a study, that `run` takes."""
+OF_THE_WORKFLOW = ("artefacts", "axes", "budgets", "from", "streams", "tuning", "words")
+"""Keys of a study that need more than its runs and scores."""
+RULES = ("warm_up", "run_learner", "summarise_study")
+
+
+def run(
+    methods: Sequence[str] | Mapping[str, Any],
+    stream: str | Stream | Sequence[Stream],
+    *,
+    seeds: int = 10,
+    metrics: Sequence[str],
+    name: str = "study",
+    **study: Any,
+) -> xr.Dataset:
+    """Run methods on a stream, and return their scores, which have the bytes of the workflow's.
+
+    The arguments are those of a study in a config, and are checked as one. Finished runs lie in the
+    user's cache: with more seeds or methods the next call runs only what is new, and after an
+    interruption it goes on where that was.
+
+    Parameters
+    ----------
+    methods
+        Names of methods (`shiftbench list methods`), or a mapping of names to changes
+        (`{"vbs-k4": {"from": "vbs-linear", "beam.size": 4}}`) or to pipelines
+        (`{"mine": ["beam", {"gaussian-mean": {"noise_sd": 0.5}}]}`).
+    stream
+        A stream, several, or the name of a family that needs no settings.
+    seeds
+        The number of repetitions.
+    metrics
+        Names of metrics (`shiftbench list metrics`).
+    name
+        The name of the study, which enters the random numbers.
+    **study
+        Other keys of a study (config/README.md), such as `model`, `settings`, `reveals`, `drift`,
+        `reference`, `minutes` and `device`; `components` and `seeds_per_job`, as a config has them.
+
+    Returns
+    -------
+    xarray.Dataset
+        `score` [stream, learner, metric, seed], where a learner is one of the methods: the mean
+        over tasks, or the metric of the whole run. `score_by_task` [..., task], NaN for metrics of
+        whole runs. `status` [stream, learner, seed]: "ok", or why the run failed; its scores are
+        NaN then. Coordinates `unit` and `better` describe the metrics.
+
+    Raises
+    ------
+    UserError
+        With all that is wrong with the arguments; where a run stops at its time limit.
+    KeyboardInterrupt
+        When the running job has saved its state.
+
+    Examples
+    --------
+    >>> import shiftbench as sb
+    >>> steps = sb.stream("toy-step", points=6)
+    >>> scores = sb.run({"level": ["gaussian-mean"]}, steps, seeds=2, metrics=["log_predictive"])
+    >>> dict(scores["score"].sizes)
+    {'stream': 1, 'learner': 1, 'metric': 1, 'seed': 2}
+    """
+    given = _streams(stream)
+    keys = study | {"methods": methods, "seeds": seeds, "metrics": metrics}
+    config = _config(name, given, keys)
+    planned, data = _planned(config)
+    places = _cached_jobs.made(planned, data)
+    scores = planned[-1].outputs[0]
+    return _labelled_scores.of_tree(zarr_zip.read_tree(places[scores]))
+
+
+def compare(scores: xr.Dataset, metric: str | None = None) -> pd.DataFrame:
+    """Compare each method with the next in the ranking, paired by seed.
+
+    Parameters
+    ----------
+    scores
+        What `run` returns, or a study of `load`.
+    metric
+        The metric; `acc` if the study has it, else its first metric with a better direction.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a pair, the best first, without learners that have no score: `stream`, `learner`,
+        `next`; `difference`, the first minus
+        the next in the unit of the metric, with its 95 % interval `low` to `high`; `p` of the
+        paired t test by Holm's method over the pairs of the stream; `resolved`, whether p < 0.05;
+        `equivalent`, the posterior probability that they differ by less than 1 % (of fractions:
+        1 point); `smallest`, the difference that as many seeds resolve with power 80 %; `seeds`
+        that both have. NaN: not known of one seed, or where all differences are equal.
+
+    Raises
+    ------
+    UserError
+        For an unknown metric, or one of which neither more nor less is better.
+
+    Examples
+    --------
+    >>> import shiftbench as sb
+    >>> steps = sb.stream("toy-step", points=6)
+    >>> methods = {"near": ["gaussian-mean"], "far": [{"gaussian-mean": {"prior_variance": 9.0}}]}
+    >>> scores = sb.run(methods, steps, seeds=2, metrics=["log_predictive"])
+    >>> sb.compare(scores)[["learner", "next", "seeds"]].values.tolist()
+    [['near', 'far', 2]]
+    """
+    names = scores["metric"].values.tolist()
+    if metric is not None:
+        refuse_unknown("metric of these scores", metric, names)
+    chosen = ranking.metric(names if metric is None else [metric])
+    if chosen is None:
+        raise UserError(
+            f"neither more nor less is better of {', '.join(names if metric is None else [metric])}"
+            "; name another metric"
+        )
+    values = scores["score"].sel(metric=chosen)
+    rows = []
+    for one in values["stream"].values.tolist():
+        peers = values.sel(stream=one).transpose("learner", "seed")
+        by_learner = dict(zip(peers["learner"].values.tolist(), peers.values, strict=True))
+        for pair in neighbours.pairs(by_learner, chosen):
+            rows.append({"stream": one, **_row(pair)})
+    return pd.DataFrame(rows, columns=["stream", *_COLUMNS])
+
+
+_COLUMNS = (
+    "learner", "next", "difference", "low", "high", "p", "resolved", "equivalent", "smallest",
+    "seeds",
+)  # fmt: skip
+
+
+def _row(pair: neighbours.Pair) -> dict[str, Any]:
+    mean, _, low, high, seeds = pair.compared.difference
+    found = (
+        pair.better, pair.worse, mean, low, high, pair.p, pair.resolved, pair.compared.equivalent,
+        pair.compared.smallest, seeds,
+    )  # fmt: skip
+    return dict(zip(_COLUMNS, found, strict=True))
+
+
+def _streams(given: str | Stream | Sequence[Stream]) -> list[Stream]:
+    """Return streams as a list. UserError where two have one name."""
+    if isinstance(given, str):
+        return [streams.stream(given)]
+    listed = [given] if isinstance(given, Stream) else list(given)
+    names = [one.name for one in listed]
+    for name in names:
+        if names.count(name) > 1:
+            raise UserError(f'two streams are called "{name}"; give one another `name`')
+    return listed
+
+
+def _config(name: str, given: Sequence[Stream], keys: Mapping[str, Any]) -> Config:
+    """Return the checked config of one study. ConfigError with all errors."""
+    for key in OF_THE_WORKFLOW:
+        if key in keys:
+            raise UserError(f"`{key}` needs a workflow: write it into a config (config/README.md)")
+    study: dict[str, Any] = {"title": name}
+    study |= {key: value for key, value in keys.items() if key not in OF_CONFIGS}
+    study["streams"] = {one.name: dict(one.definition) for one in given}
+    whole = {"studies": {name: study}} | {key: keys[key] for key in OF_CONFIGS if key in keys}
+    file = Path.cwd() / "python.yaml"  # its folder is where paths start; nothing is written
+    document = Document(file, one_stream.plain(whole), None, [])
+    return config_file.planned(config_file.checked(document, "the study"))
+
+
+def _planned(config: Config) -> tuple[list[jobs.Job], Path]:
+    """Return the jobs up to the scores of the one study, and the folder of raw data."""
+    datasets = [one.settings.get("dataset") for one in config.streams.values()]
+    data = _cached_jobs.raw_folder(next(filter(None, datasets), None))
+    made = [job for name in config.streams for job in jobs.of_stream(config, name, "results", data)]
+    of_study = jobs.of_config(config, "results", "python", data)
+    return [*made, *(job for job in of_study if job.rule in RULES)], data

@@ -1,0 +1,119 @@
+"""Finished results from Python: those that are published, and those of a workflow's run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+import xarray as xr
+
+from shiftbench.api import _labelled_scores
+from shiftbench.core.errors import UserError
+from shiftbench.core.suggestions import refuse_unknown
+from shiftbench.data.store import zarr_zip
+
+CUBE, TABLE = "scores.zarr.zip", "scores.csv"
+
+
+@dataclass(frozen=True)
+class Results:
+    """The scores of all studies of a config.
+
+    Attributes
+    ----------
+    folder
+        `results/published/CONFIG`, or `results/CONFIG` of a run.
+    """
+
+    folder: Path
+
+    @cached_property
+    def studies(self) -> list[str]:
+        """The names of the studies that have scores, sorted."""
+        return sorted(path.parent.name for path in self.folder.glob(f"studies/*/{TABLE}"))
+
+    @cached_property
+    def scores(self) -> pd.DataFrame:
+        """Every score, a row each, with the columns of `scores.csv`.
+
+        These are study, stream, learner, method (that of the library which the learner stands for,
+        if any), metric, seed, score (NaN for failed seeds and where a metric does not apply) and
+        status. It is a table, since an array of all studies would be empty nearly everywhere.
+        """
+        return pd.concat([self._table(name) for name in self.studies], ignore_index=True)
+
+    def study(self, name: str) -> xr.Dataset:
+        """Return the scores of one study, labelled as those of `run`.
+
+        Parameters
+        ----------
+        name
+            The name of the study.
+
+        Returns
+        -------
+        xarray.Dataset
+            `score` [stream, learner, metric, seed] and `status` [stream, learner, seed]; in results
+            of a run `score_by_task` [..., task] as well, which is not published.
+
+        Raises
+        ------
+        UserError
+            For a name that is not among `studies`, and for a damaged file.
+        """
+        refuse_unknown("study", name, self.studies)
+        cube = self.folder / "studies" / name / CUBE
+        if cube.is_file():
+            return _labelled_scores.of_tree(zarr_zip.read_tree(cube))
+        return _labelled_scores.of_table(self._table(name), name)
+
+    def _table(self, name: str) -> pd.DataFrame:
+        path = self.folder / "studies" / name / TABLE
+        texts = dict.fromkeys(("study", "stream", "learner", "method", "metric", "status"), str)
+        try:
+            # A learner may be called "nan"; only a score may be missing.
+            return pd.read_csv(path, dtype=texts, keep_default_na=False, na_values={"score": [""]})
+        except ValueError as error:  # of pandas, or another encoding
+            raise UserError(f"{path} is not a table of scores ({error}); restore it") from None
+
+    def __repr__(self) -> str:
+        shown = ", ".join(self.studies[:8]) + (", ..." if len(self.studies) > 8 else "")
+        return f"<results of {len(self.studies)} studies in {self.folder}: {shown}>"
+
+
+def load(folder: str | Path) -> Results:
+    """Return the scores of published results, or of a run of the workflow.
+
+    Parameters
+    ----------
+    folder
+        `results/published/CONFIG` or `results/CONFIG`.
+
+    Returns
+    -------
+    Results
+        `studies`, `study(name)` and `scores`, a table of all.
+
+    Raises
+    ------
+    UserError
+        For a folder without scores.
+
+    Examples
+    --------
+    >>> import shiftbench as sb
+    >>> published = sb.load("results/published/embedded")
+    >>> nile = published.study("nile")
+    >>> nile["score"].sel(learner="robust", metric="f1", seed=0, stream="nile").item()
+    1.0
+    """
+    results = Results(Path(folder))
+    if results.studies:
+        return results
+    inside = [
+        str(path.parent) for at in ("*", "*/*") for path in results.folder.glob(f"{at}/studies")
+    ]
+    remedy = f"name {' or '.join(sorted(inside))}" if inside else "name results/CONFIG"
+    raise UserError(f"{folder}: there are no scores of studies; {remedy}")

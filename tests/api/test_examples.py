@@ -1,0 +1,18 @@
+"""The examples in docstrings give what they show."""
+
+from __future__ import annotations
+
+import doctest
+
+import pytest
+
+from shiftbench.api import experiment, published, streams
+from shiftbench.config import components
+
+
+@pytest.mark.parametrize("module", [streams, experiment, published], ids=lambda one: one.__name__)
+def test_examples_give_what_they_show(called, monkeypatch, module):
+    monkeypatch.chdir(components.PACKAGE.parents[1])
+    result = doctest.testmod(module)
+    assert result.attempted > 0
+    assert result.failed == 0

@@ -1,0 +1,175 @@
+"""Runs and comparisons from Python against those of the workflow."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy import stats
+
+import shiftbench as sb
+from shiftbench.api import _cached_jobs
+from shiftbench.api.streams import Stream
+from shiftbench.config import jobs, one_stream
+from shiftbench.core.errors import UserError
+from shiftbench.data.store import zarr_zip
+
+METHODS = {"plain": ["gaussian-mean"], "search": [{"beam": {"size": 2}}, "gaussian-mean"]}
+METRICS = ["log_predictive", "jump_f1"]
+NATIVE_NUMPY_FIRST = f"""
+import numpy, sys
+from pathlib import Path
+import shiftbench as sb
+from shiftbench.api import _cached_jobs
+from shiftbench.api.streams import Stream
+_cached_jobs.cache_folder = lambda: Path(sys.argv[1])
+steps = sb.stream("toy-step", name="steps", points=12)
+print(sb.run({METHODS}, steps, seeds=3, metrics={METRICS}, name="mine", seeds_per_job=2))
+"""
+LONG = """
+import sys
+from pathlib import Path
+import shiftbench as sb
+from shiftbench.api import _cached_jobs
+from shiftbench.api.streams import Stream
+_cached_jobs.cache_folder = lambda: Path(sys.argv[1])
+steps = sb.stream("toy-step", points=30_000, realisations=1)
+slow = [{"run-length": {"keep": 1000}}, "gaussian-mean"]
+sb.run({"slow": slow}, steps, seeds=1, metrics=["squared_error"], name="long")
+"""
+
+
+def steps() -> Stream:
+    return sb.stream("toy-step", name="steps", points=12)
+
+
+def test_scores_have_the_bytes_of_the_workflow(called, own_cache, workflows):
+    scores = sb.run(METHODS, steps(), seeds=3, metrics=METRICS, name="mine", seeds_per_job=2)
+    path = workflows / "studies/mine/scores.zarr.zip"
+    (ours,) = own_cache.glob("jobs/*/scores.zarr.zip")
+    assert ours.read_bytes() == path.read_bytes()
+    cube = zarr_zip.read_tree(path)["scores"].to_dataset(inherit=False)
+    for name in ("score", "score_by_task", "status"):
+        assert scores[name].identical(cube[name].assign_coords(scores[name].coords))
+    assert scores["unit"].values.tolist() == ["nats per observation", "fraction"]
+    assert scores["better"].values.tolist() == ["higher", "higher"]
+
+
+def test_only_what_is_new_runs(called):
+    plain = {"plain": METHODS["plain"]}
+    metrics = ["log_predictive"]
+    sb.run(plain, steps(), seeds=2, metrics=metrics, seeds_per_job=2)
+    del called[:]
+    sb.run(METHODS, steps(), seeds=3, metrics=metrics, seeds_per_job=2)
+    assert called == [
+        "study/plain on steps, seeds 2-2",
+        "study/search on steps, seeds 0-1",
+        "study/search on steps, seeds 2-2",
+        "scores of study",
+    ]
+
+
+@pytest.mark.long
+def test_a_shared_warm_up_is_done_once(called):
+    images = sb.stream("transformed-images", dataset="digits", tasks=2, train_per_task=10)
+    methods = {"online": ["mfvi"], "resets": ["reset", "mfvi"]}
+    scores = sb.run(methods, images, seeds=1, metrics=["accuracy"], model="mlp")
+    assert scores["status"].values.tolist() == [[["ok"], ["ok"]]]
+    assert sum(name.startswith("warm-up") for name in called) == 1
+
+
+WRONG = {
+    'studies.study.methods[0]: unknown method "vbs-toyy"; did you mean "vbs-toy"?': {
+        "methods": ["vbs-toyy"]
+    },
+    'studies.study.metrics[0]: "accuracy" needs test data': {"metrics": ["accuracy"]},
+    'studies.study.colour: unknown key "colour"': {"colour": "red"},
+    "`tuning` needs a workflow": {"tuning": {"trials": 3}},
+    "studies.study.seeds: should be greater than or equal to 1 (it is 0)": {"seeds": 0},
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_arguments_are_checked_as_a_config(called, message):
+    arguments = {"methods": METHODS, "metrics": METRICS} | WRONG[message]
+    with pytest.raises(UserError) as error:
+        sb.run(stream=steps(), **arguments)
+    assert message in str(error.value)
+    assert called == ["stream steps"]
+
+
+def test_streams_have_names_of_their_own(called):
+    with pytest.raises(UserError, match='two streams are called "steps"'):
+        sb.run(METHODS, [steps(), steps()], metrics=METRICS)
+
+
+def scores_of(**by_learner: list[float]) -> xr.Dataset:
+    values = np.array([list(by_learner.values())])[:, :, None]
+    labels = {"stream": ["steps"], "learner": list(by_learner), "metric": ["acc"]}
+    return xr.Dataset({"score": (("stream", "learner", "metric", "seed"), values)}, labels)
+
+
+def test_neighbours_are_compared_by_the_paired_t_test():
+    best, next_best = [0.9, 0.8, 0.85, 0.9], [0.7, 0.7, 0.6, 0.8]
+    table = sb.compare(scores_of(low=next_best, high=best, none=[np.nan] * 4))
+    assert table[["learner", "next"]].values.tolist() == [["high", "low"]]
+    difference = np.subtract(best, next_best)
+    row, error = table.iloc[0], difference.std(ddof=1) / 2
+    assert row["difference"] == pytest.approx(difference.mean())
+    assert row["p"] == pytest.approx(2 * stats.t.sf(difference.mean() / error, 3))
+    assert row["low"] < row["difference"] < row["high"]
+    assert (row["resolved"], row["seeds"]) == (True, 4)
+
+
+def test_a_metric_without_a_direction_compares_nothing(called):
+    scores = scores_of(a=[0.1, 0.2], b=[0.3, 0.4]).assign_coords(metric=["n_changepoints"])
+    with pytest.raises(UserError, match="neither more nor less is better of n_changepoints"):
+        sb.compare(scores)
+    with pytest.raises(UserError, match='unknown metric of these scores "acc"'):
+        sb.compare(scores, "acc")
+
+
+def test_a_failed_job_says_why(own_cache):
+    config = one_stream.config_of("steps", {"family": "toy-step"})
+    (job,) = jobs.of_stream(config, "steps", "results")
+    for status, kind, text in [
+        (2, UserError, "stream steps: it is wrong"),
+        (75, UserError, "90 % of its 30 minutes; its state is saved"),
+        (1, RuntimeError, "stream steps failed: it is wrong; its log is"),
+    ]:
+        code = f"import sys; print('it is wrong', file=sys.stderr); sys.exit({status})"
+        command = [sys.executable, "-c", code]
+        with _cached_jobs._bar(1) as bar, pytest.raises(kind, match=text):
+            _cached_jobs._run(job, command, [own_cache / "jobs/x/out"], bar)
+
+
+@pytest.mark.long
+def test_the_bytes_are_those_of_a_process_that_imports_numpy_first(own_cache, workflows):
+    """Jobs are processes of their own, with portable instructions, forked from one server."""
+    command = [sys.executable, "-c", NATIVE_NUMPY_FIRST, str(own_cache)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "score_by_task" in done.stdout
+    (ours,) = own_cache.glob("jobs/*/scores.zarr.zip")
+    path = workflows / "studies/mine/scores.zarr.zip"
+    assert ours.read_bytes() == path.read_bytes()
+
+
+@pytest.mark.long
+def test_an_interrupted_run_goes_on(own_cache):
+    command = [sys.executable, "-c", LONG, str(own_cache)]
+    first = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    while not list(own_cache.glob("scratch/*/*")):
+        assert first.poll() is None, "it ended before it had saved its state"
+        time.sleep(0.1)
+    os.kill(first.pid, signal.SIGINT)
+    assert "KeyboardInterrupt" in first.communicate()[1]
+    assert not list(own_cache.glob("jobs/*/0-0.zarr.zip"))
+    subprocess.run(command, check=True, capture_output=True)
+    logs = [path.read_text() for path in own_cache.glob("jobs/*/log")]
+    assert sum("slow: resumed at task" in text for text in logs) == 1

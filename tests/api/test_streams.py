@@ -1,0 +1,123 @@
+"""Streams from Python: the workflow's bytes, tables in memory, and errors in words."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+import shiftbench as sb
+from shiftbench.api import _cached_jobs
+from shiftbench.core.errors import UserError
+from tests import job_calls
+
+CONFIG = """\
+streams:
+  market: {family: table-file, path: market.csv, target: price, time: hour, title: market}
+studies:
+  mine:
+    title: Prices
+    streams: [market]
+    seeds: 1
+    metrics: [squared_error]
+    methods: [vcl-linear]
+"""
+PRICES = pd.DataFrame(
+    {
+        "hour": pd.date_range("2001-12-31", periods=4, freq="6h"),
+        "load": [5.0, 7.25, 6.0, 1 / 3],
+        "price": [2, 3, 5, 4],
+        "remark": ["none", "two\nlines", "", "a, b"],
+    }
+)
+
+
+def test_a_stream_is_built_once(called):
+    first, again = (sb.stream("toy-step", points=6, name="steps") for _ in range(2))
+    assert called == ["stream steps"]
+    assert first.store.identical(again.store)
+    assert first.problem.n_tasks == len(list(first.tasks())) == 6
+
+
+def test_the_tasks_are_those_of_the_realisation(called):
+    steps = sb.stream("toy-step", points=6)
+    values = [task.train.targets.item() for task in steps.tasks(realisation=3)]
+    assert values == steps.store["value"].values[3].tolist()
+    with pytest.raises(UserError, match="realisation 100: toy-step has 100, from 0 on"):
+        next(steps.tasks(100))
+
+
+def test_it_shows_what_it_is(called):
+    shown = repr(sb.stream_from(PRICES, target="price", time="hour", name="market"))
+    assert shown.startswith('<stream "market": market\n  4 tasks of up to 1 rows')
+    assert "regression: inputs 1, outputs 1" in shown
+    assert 'Column "remark" has no numbers and is left out' in shown
+
+
+def test_a_table_in_memory_has_the_bytes_of_the_workflow(called, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    market = sb.stream_from(PRICES, target="price", time="hour", name="market")
+    (ours,) = _cached_jobs.cache_folder().glob("jobs/*/market.zarr.zip")
+    table = PRICES.assign(remark=["none", "two lines", "", "a, b"])
+    table.to_csv("market.csv", index=False)
+    (tmp_path / "mine.yaml").write_text(CONFIG)
+    job_calls.make(tmp_path / "mine.yaml", tmp_path / "results", "build_stream")
+    assert (tmp_path / "results/streams/market.zarr.zip").read_bytes() == ours.read_bytes()
+    assert market.store["time"].values.tolist()[:2] == [
+        "2001-12-31 00:00:00",
+        "2001-12-31 06:00:00",
+    ]
+
+
+def test_columns_without_a_target_are_a_series(called):
+    level = pd.Series([1.0, 4.0, 2.0], index=pd.Index([1871, 1872, 1873], name="year"), name="flow")
+    stream = sb.stream_from(level, time="year", scaling="none")
+    assert stream.store["value"].values.tolist() == [[[1.0], [4.0], [2.0]]]
+    assert stream.store["time"].values.tolist() == [1871, 1872, 1873]
+
+
+WRONG_TABLES = {
+    'the frame: unknown column "prce"; did you mean "price"?': {"target": "prce"},
+    'the frame, row d, column "load": the value is missing; fill it in': {
+        "load": [5.0, 7.0, 6.0, None]
+    },
+    "the frame, row c, column \"hour\": '2' comes after '3' of row b; sort the rows": {
+        "hour": [1, 3, 2, 4]
+    },
+}
+
+
+@pytest.mark.parametrize("message", WRONG_TABLES)
+def test_errors_name_row_and_column(called, message):
+    wrong = dict(WRONG_TABLES[message])
+    target = wrong.pop("target", "price")
+    table = PRICES.assign(**wrong).set_axis(list("abcd"))
+    with pytest.raises(UserError) as error:
+        sb.stream_from(table, target=target, time="hour")
+    assert str(error.value).startswith(message)
+
+
+WRONG_STREAMS = {
+    'family: unknown family "toy-stp"; did you mean "toy-step"?': ("toy-stp", {}),
+    'point: unknown setting of toy-step "point"': ("toy-step", {"point": 3}),
+    "path: there is no": ("table-file", {"path": "nowhere.csv", "target": "x"}),
+    'name: the name "A b" may have small letters': ("toy-step", {"name": "A b"}),
+    "are the same in all realisations": (
+        "table-file",
+        {"path": __file__, "target": "x", "realisations": 2},
+    ),
+    'It is a data set: stream("series", dataset="nile")': ("nile", {}),
+}
+
+
+@pytest.mark.parametrize("message", WRONG_STREAMS)
+def test_errors_of_settings_say_what_is_wrong(called, message):
+    family, settings = WRONG_STREAMS[message]
+    with pytest.raises(UserError) as error:
+        sb.stream(family, **settings)
+    assert message in str(error.value)
+    assert not called
+
+
+def test_other_objects_are_refused():
+    with pytest.raises(UserError, match="frame is a list; give a pandas DataFrame or Series"):
+        sb.stream_from([1.0, 2.0])
