@@ -13,7 +13,7 @@ from shiftbench.core import compiled_cache
 
 BELOW = {
     "cli": {"contract", "publish", "forecast", "evaluation", "runtime", "config", "data", "core"},
-    "api": {"evaluation", "config", "data", "core"},
+    "api": {"evaluation", "runtime", "config", "data", "core"},
     "contract": {"methods", "config", "data", "core"},
     "publish": {"forecast", "evaluation", "config", "data", "core"},
     "forecast": {"evaluation", "config", "data", "core"},

@@ -36,7 +36,8 @@ def replace_what_cannot_be_shown() -> None:
     """Print "?" for a letter that the encoding of the locale lacks, as ASCII lacks accents."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+            with suppress(OSError):  # a pipe that another process has written to cannot seek
+                stream.reconfigure(errors="replace")
 
 
 class _LogFile(logging.FileHandler):
