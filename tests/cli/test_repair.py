@@ -239,12 +239,12 @@ def test_a_damaged_file_is_made_again_and_no_other(workflow: Workflow, kind: str
 
 
 @pytest.mark.long
-def test_every_damage_to_every_file(workflow: Workflow, capsys: pytest.CaptureFixture) -> None:
+def test_every_damage_to_six_files(workflow: Workflow, capsys: pytest.CaptureFixture) -> None:
     every = DAMAGES | UNSEALED | HARMLESS
     tried: Counter[str] = Counter()
     files = outputs(workflow)
     for kind, damage in every.items():
-        for file in files:
+        for file in random.Random(kind).sample(files, 6):
             try_out(workflow, damage, file, kind)
             tried[kind] += 1
     with capsys.disabled():
