@@ -35,6 +35,7 @@ steps-are-found:
   stream: {family: toy-step, points: [12, 14]}
   metric: jump_f1
   holds: {at_least: {vbs-toy: 0.5}}
+  read: figure
 """
 
 
@@ -119,7 +120,7 @@ def test_trials_judge_nothing() -> None:
         ("where: Fig. 2", "where: Fig. 2\n  name: other", 3, 'unknown key "name"'),
         ("where: Fig. 2", "where: Fig. 2\n  where: 2", 3, "stands here twice"),
         ("steps-are-found", "Steps", 1, "small letters"),
-        ("where: Fig. 2", "where: Fig. 2\n  least: 2", 3, "less than or equal to 1"),
+        ("where: Fig. 2", "where: Fig. 2\n  check: 2", 3, "boolean"),
     ],
 )  # fmt: skip
 def test_an_error_has_its_line(folder: Path, old: str, new: str, line: int, words: str) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
-from annotated_types import Ge, Gt, Le, MinLen
+from annotated_types import Ge, MinLen
 from pydantic import Field, model_validator
 
 from shiftbench.config.base_model import Model, Name
@@ -118,7 +118,14 @@ class Holds(Model):
 class ClaimEntry(Model):
     """A statement of a paper: one entry of a file in `claims/`."""
 
-    where: str = Field(description="Table, figure, section or equation of the paper.")
+    where: str = Field(
+        description="The place: table with row and column, figure with panel, or section with a "
+        "few words that stand there."
+    )
+    read: Literal["text", "table", "figure", "theorem", "code"] = Field(
+        description="How the statement and its numbers were read: stated in the text, printed in "
+        "a table, read off a figure, proved, or an output of public code."
+    )
     says: str = Field(description="The statement, in our words.")
     stream: dict[str, Any] = Field(
         description="Family and settings that a stream must have, with defaults filled in; a list "
@@ -134,9 +141,12 @@ class ClaimEntry(Model):
     paper: str = Field("", description="The paper's numbers, as text.")
     ours_may: str = Field("", description="Why our numbers can differ.")
     code: str = Field("", description="The numbers of the authors' code.")
-    least: Annotated[float, Gt(0), Le(1)] = Field(
-        0.25, description="Share of the paper's training below which there is no verdict."
+    check: bool = Field(
+        False,
+        description="It holds by proof or by definition, so that it checks our code. It is not "
+        "counted among what is reproduced, and any budget judges it.",
     )
+    not_run: str = Field("", description="Why no study at the budget of a few cores judges it.")
     exact: bool = Field(
         False,
         description="Neither data nor method is random, so that the score of one seed decides.",
@@ -163,6 +173,11 @@ class Claim(ClaimEntry):
 class Finding(Model):
     """An error in a paper or in its public code, which one of our tests demonstrates."""
 
+    kind: Literal["error", "misprint"] = Field(
+        "error",
+        description="A misprint is a number or sign in the text that is not the one behind the "
+        "paper's own results, which appear with another.",
+    )
     where: str = Field(description="Equation, figure or file.")
     says: str = Field(description="The error.")
     evidence: str = Field(description="The test that shows it, as `tests/FILE.py::TEST`.")

@@ -27,10 +27,11 @@ def mean_over_seeds(scores: np.ndarray, metric: str, factor: float = 1, decimals
 
 
 def published_percent(number: PaperNumber | None) -> str:
-    """Return a paper's number as "mean ± spread" in percent; its note where it is withheld."""
-    if number is None or number.shown is None:
-        return number.note if number else ""
-    return f"{100 * number.mean:.1f} ± {100 * number.spread:.1f}"
+    """Return a paper's number as "mean ± spread" in percent, with its note in brackets."""
+    if number is None:
+        return ""
+    note = f" ({number.note})" if number.note else ""
+    return f"{100 * number.mean:.1f} ± {100 * number.spread:.1f}{note}"
 
 
 def without_constant(frame: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:

@@ -131,6 +131,25 @@ def test_simulated_classes_have_the_moments_of_the_paper():
     assert ((x[:, 0] > 0) != y).mean() == pytest.approx(norm.cdf(-1), abs=0.005)
 
 
+def test_each_realisation_may_have_simulated_rows_of_its_own() -> None:
+    settings = {"dataset": "simulated-classification", "scaling": "none", "realisations": 3}
+    store = build(**settings, simulated_rows=50, simulated_tables="each", rows=20)
+    order = store["order"].values
+    assert order.shape == (3, 20) and (order // 50 == np.arange(3)[:, None]).all()
+    assert len(np.unique(store["inputs"].values, axis=0)) == 150
+    more = build(**(settings | {"realisations": 4}), simulated_rows=50, simulated_tables="each")
+    np.testing.assert_array_equal(more["inputs"][:150], store["inputs"])
+
+
+def test_the_covariance_of_a_simulated_class_can_have_the_other_sign() -> None:
+    store = build(
+        dataset="simulated-classification", scaling="none", simulated_rows=100_000,
+        simulated_covariance=-1.0,
+    )  # fmt: skip
+    of_class = store["inputs"].values[store["target"].values == 1]
+    assert np.cov(of_class.T) == pytest.approx(np.array([[1, -1], [-1, 3]]), abs=0.05)
+
+
 def test_simulated_regression_has_the_weights_and_the_noise_that_it_says():
     store = build(
         dataset="simulated-regression",

@@ -8,16 +8,26 @@ import json
 import numpy as np
 import pytest
 
+from shiftbench.config import paper_training
 from shiftbench.config.claim_schema import Claim
+from shiftbench.config.paper_training import PaperTraining
 from shiftbench.evaluation.artefacts import claims
 from tests.evaluation.scoring import stores
 
 METRICS = ["squared_error", "absolute_error"]
 ABOUT = {
-    "name": "a-above-b", "work": "knoblauch2018robust", "where": "5.1", "says": "A is above B.",
+    "name": "a-above-b", "work": "knoblauch2018robust", "where": "5.1", "read": "text",
+    "says": "A is above B.",
     "stream": {"family": "toy-step"}, "metric": "squared_error", "paper": "2 against 1",
     "code": "3", "ours_may": "another protocol", "holds": {"above": ["a", "b"]},
 }  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def gate(monkeypatch):
+    """The paper trains nothing on the stream, so that the share is 1."""
+    known = PaperTraining(place="5.1", family="toy-step", untrained=True)
+    monkeypatch.setattr(paper_training, "works", lambda: {"knoblauch2018robust": [known]})
 
 
 def study(*entries, a=(2.0, 2.5, 3.0), b=(1.0, 1.5, 2.0)):
@@ -37,7 +47,7 @@ def test_a_row_has_the_paper_ours_and_the_verdict() -> None:
     (row,) = claims.tabulate(study({})).to_dict("records")
     assert row == {
         "claim": "a-above-b", "paper": "Knoblauch et al. (2018)", "where": "5.1",
-        "says": "A is above B.", "stream": "toy-step", "metric": "squared_error",
+        "read": "text", "says": "A is above B.", "stream": "toy-step", "metric": "squared_error",
         "printed": "2 against 1", "code": "3", "scores": "Method A 2.5; b 1.5",
         "measured": "a - b", "ours": "1", "low": "1", "high": "1", "from": "0", "to": "",
         "seeds": "3", "share": "1", "verdict": "reproduced", "ours_may": "another protocol",
@@ -80,9 +90,16 @@ def test_no_interval_without_two_seeds(scores) -> None:
 def test_people_read_the_interval_beside_the_number() -> None:
     shown = claims.shown(claims.tabulate(study({})))
     assert shown["ours"].iloc[0] == "1 [1, 1]"
-    assert shown["where"].iloc[0] == "Knoblauch et al. (2018), 5.1"
+    assert shown["where"].iloc[0] == "Knoblauch et al. (2018), 5.1 (text)"
 
 
 def test_the_caption_says_what_decides_and_what_is_cut() -> None:
     words = claims.caption(study({}))
     assert "95 % interval" in words and "3 of 3 runs per learner" in words and "cut short" in words
+
+
+def test_a_bound_says_how_tight_it_is_and_holds() -> None:
+    one = {"check": True, "holds": {"of": "a", "metric_below": "absolute_error"}}
+    (row,) = claims.tabulate(study(one)).to_dict("records")
+    assert row["verdict"] == "holds"
+    assert row["scores"].endswith("; the first is 1 of the second")

@@ -37,6 +37,14 @@ def test_equations_64_to_66_of_one_matrix(stream):
     assert fwt.score(ours, stream, scratch) == pytest.approx([0.1])
 
 
+def test_first_and_last_task_in_the_end(stream):
+    first, last = (components.load_metric(name) for name in ("acc_first", "acc_last"))
+    ours, scratch = run(stream, A), run(stream, A, variant="independent")
+    assert first.score(ours, stream) == pytest.approx([0.4])
+    assert last.score(ours, stream) == pytest.approx([0.95])
+    assert first.score(scratch, stream) == pytest.approx([0.9])  # as it was learnt, as for acc
+
+
 def test_the_first_task_has_no_forward_transfer(stream):
     scratch = run(stream, A - np.diag([0.5, 0.0, 0.0]), variant="independent")
     assert fwt.score(run(stream, A), stream, scratch) == pytest.approx([0.0])

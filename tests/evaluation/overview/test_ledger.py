@@ -17,9 +17,9 @@ from shiftbench.evaluation.overview import _ledger_figure, ledger
 LUMINANCE = (0.299, 0.587, 0.114)
 NAMES = ("order", "number", "absent")
 ROW = dict.fromkeys(claims.COLUMNS, "") | {
-    "claim": "order", "paper": "Knoblauch et al. (2018)", "where": "5.1", "says": "A is above B.",
-    "stream": "well-log", "measured": "a - b", "ours": "0.5", "low": "0.1", "high": "0.9",
-    "from": "0", "seeds": "5", "share": "1", "verdict": "reproduced",
+    "claim": "order", "paper": "Knoblauch et al. (2018)", "where": "5.1", "read": "text",
+    "says": "A is above B.", "stream": "well-log", "measured": "a - b", "ours": "0.5",
+    "low": "0.1", "high": "0.9", "from": "0", "seeds": "5", "share": "1", "verdict": "reproduced",
 }  # fmt: skip
 NUMBER = ROW | {"claim": "number", "from": "1", "to": "2", "verdict": "contradicted"}
 
@@ -27,7 +27,15 @@ NUMBER = ROW | {"claim": "number", "from": "1", "to": "2", "verdict": "contradic
 @pytest.fixture
 def known():
     """All claims."""
-    kept = {"where": "5.1", "says": "So.", "metric": "f1", "code": "", "ours_may": "", "paper": "9"}
+    kept = {
+        "where": "5.1",
+        "read": "text",
+        "says": "So.",
+        "metric": "f1",
+        "code": "",
+        "ours_may": "",
+        "paper": "9",
+    }
     found = [kept | {"name": name, "work": "knoblauch2018robust"} for name in NAMES]
     found.append(kept | {"name": "other", "work": "li2021vbs"})
     return found
@@ -61,12 +69,28 @@ def test_every_claim_has_a_row_for_each_study_or_is_not_run(known, tables) -> No
 def test_counts_are_those_of_the_rows(known, tables) -> None:
     rows = ledger.collect(known, tables)
     expected = {
-        "reproduced": 1, "contradicted": 1, "unresolved": 1, "not at this budget": 0, "not run": 2
+        "reproduced": 1, "contradicted": 1, "unresolved": 1, "not at this budget": 0,
+        "budget unknown": 0, "not run": 2,
     }  # fmt: skip
     assert ledger.counted(rows) == expected
     assert "Claims: 4; papers: 2" in ledger.caption(rows)
-    said = "Verdicts of configs cpu, paper: 1 reproduced, 1 contradicted, 1 unresolved"
+    said = "Verdicts of configs cpu, paper, by row: 1 reproduced, 1 contradicted, 1 unresolved"
     assert said in ledger.caption(rows)
+
+
+def test_counts_by_claim_stand_beside_those_by_row_and_checks_apart(known, tables) -> None:
+    rows = ledger.collect(known, tables)
+    said = ledger.caption(rows)
+    assert "by claim: 0 reproduced, 1 contradicted, 0 unresolved, 1 mixed" in said
+    assert "not counted: 0 of 0 rows of 0 hold" in said
+    checked = rows.assign(verdict=["holds", "fails", *rows["verdict"][2:]])
+    assert "not counted: 1 of 2 rows of 1 hold" in ledger.caption(checked)
+    assert ledger.counted(checked)["reproduced"] == 0
+
+
+def test_a_claim_that_is_not_run_says_why(known) -> None:
+    rows = ledger.collect([known[0] | {"not_run": "too large"}, known[1]], {})
+    assert rows["ours_may"].tolist() == ["too large", ""]
 
 
 def test_the_figure_counts_each_claim_once(known, tables) -> None:
@@ -74,7 +98,7 @@ def test_the_figure_counts_each_claim_once(known, tables) -> None:
     drawn = ledger.draw(ledger.collect(known, tables))
     expected = {
         "reproduced": 0, "contradicted": 1, "unresolved": 0, "mixed": 1, "not at this budget": 0,
-        "not run": 2,
+        "budget unknown": 0, "not run": 2,
     }  # fmt: skip
     labels = [text.get_text() for text in drawn.legends[0].get_texts()]
     assert labels == [f"{name}: {number}" for name, number in expected.items()]

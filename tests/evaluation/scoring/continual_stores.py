@@ -33,12 +33,15 @@ LEARNERS = {  # accuracy just after a task, and how much of it is lost in the en
 
 
 EPOCHS = {"epochs": 800}
-"""Of all learners, the most that a paper has: nothing is withheld."""
+"""Of all learners, the most that a paper has: all is comparable."""
+MODEL = ["mlp", {"hidden": [1000]}]
+"""No smaller than the network of any paper."""
 
 
 def stream(name="permuted-mnist", family="permuted-images", tasks=10, rows=60000, **settings):
     """A stream store that says what it is made of and how many rows it has, and no more."""
     about = {"dataset": "mnist", "tasks": tasks, "heads": "single", "judge_on": "test"}
+    about["train_per_task"] = rows
     spec = {"stream": name, "family": family, "settings": about | settings}
     return xr.Dataset(
         {
@@ -63,6 +66,7 @@ def run(store, variant, matrix, first=0, status=None, tuned=None, **settings):
         "stream": {"name": json.loads(store.attrs["spec"])["stream"]},
         "method": variant,
         "learner": [["reset", {}]] * (variant == "independent") + [["map", EPOCHS | settings]],
+        "model": MODEL,
         "seeds": [first, first + seeds - 1],
     } | ({} if tuned is None else {"tuned": tuned})
     none = np.full((len(METRICS) - len(AFTER), seeds, tasks), np.nan)

@@ -48,6 +48,7 @@ def run_store(score, metrics, stream, variant, learner, infos=None, first=0, sta
         "stream": {"name": about["stream"], "family": about["family"]},
         "method": variant,
         "learner": learner,
+        "model": ["mlp", {"hidden": [1000]}],
         "seeds": [first, first + n - 1],
     }
     return store.assign_attrs(spec=json.dumps(spec))
@@ -95,7 +96,7 @@ def image_stream(dataset="digits", tasks=9):
     spec = {
         "stream": "images",
         "family": "transformed-images",
-        "settings": {"dataset": dataset},
+        "settings": {"dataset": dataset, "tasks": tasks, "train_per_task": 20},
     }
     return store.assign_attrs(spec=json.dumps(spec))
 

@@ -124,6 +124,19 @@ def test_the_most_probable_run_length_is_that_of_all_models_together():
     np.testing.assert_array_equal(run_length_zeros.score(run, data), zeros)
 
 
+def test_run_lengths_of_zero_far_from_true_changes_are_false_discoveries():
+    """Zeros at the start, within 5 of the one change, again beside it, and twice far away."""
+    data = stream().isel(task=slice(40))
+    data["shift"][:] = False
+    data["shift"][:, 20] = True
+    length = np.ones((1, 40, 1), int)
+    length[0, [0, 18, 19, 30, 35]] = 0
+    run = run_of(data, {"run_length": length, "log_weight": np.zeros(length.shape)})
+    metric = components.load_metric("run_length_fdr")
+    assert metric.score(run, data) == pytest.approx([3 / 4])
+    assert np.isnan(metric.score(run.drop_vars("info_run_length"), data)).all()
+
+
 def test_tcpdbench_on_its_own_examples():
     people = annotated([[10, 20], [11, 20], [10], [0, 5]], 45)
     assert segmentation.f1(flags([10, 20], 45), people, 5) == 1

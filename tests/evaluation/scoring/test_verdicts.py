@@ -8,14 +8,25 @@ import json
 import numpy as np
 import pytest
 
+from shiftbench.config import paper_training
 from shiftbench.config.claim_schema import Claim
-from shiftbench.evaluation.scoring import paper_numbers, verdicts
+from shiftbench.config.paper_training import PaperTraining
+from shiftbench.evaluation.scoring import verdicts
 from tests.evaluation.scoring import stores
 
 METRICS = ["squared_error", "absolute_error"]
+
+
+@pytest.fixture(autouse=True)
+def gate(monkeypatch):
+    """The paper trains nothing on the stream, so that the share is 1."""
+    known = PaperTraining(place="Table 1", family="toy-step", untrained=True)
+    monkeypatch.setattr(paper_training, "works", lambda: {"eschenhagen2019vogn": [known]})
+
+
 ABOUT = {
-    "name": "a-claim", "work": "eschenhagen2019vogn", "where": "Table 1", "says": "So it is.",
-    "stream": {"family": "toy-step"}, "metric": "squared_error",
+    "name": "a-claim", "work": "eschenhagen2019vogn", "where": "Table 1", "read": "table",
+    "says": "So it is.", "stream": {"family": "toy-step"}, "metric": "squared_error",
 }  # fmt: skip
 
 
@@ -144,42 +155,59 @@ def test_exact_is_of_one_seed_only() -> None:
 
 @pytest.fixture
 def table(monkeypatch):
-    """The paper trains method a on 600 rows of the stream's data set for 10 epochs."""
-    row = paper_numbers.PaperRow("a", "squared_error", "A", {"small": (0.9, np.nan)}, epochs=10)
-    made = paper_numbers.PaperTable(
-        "eschenhagen2019vogn", "Table 1", "", "toy-step", "", (row,), {"small": 60}
-    )
-    monkeypatch.setattr(paper_numbers, "tables", lambda: (made,))
+    """The paper trains method a on 60 rows of the stream's data set for 10 epochs."""
+    about = {"place": "Table 1", "family": "toy-step", "where": {"points": 30}}
+    known = PaperTraining(**about, rows={"small": 60}, epochs={"a": 10})
+    monkeypatch.setattr(paper_training, "works", lambda: {"eschenhagen2019vogn": [known]})
 
 
 def on_data(made, dataset="small"):
     """The study, as if its stream was made from a data set."""
     stream = made.streams["toy-step"]
-    spec = json.loads(stream.attrs["spec"]) | {"settings": {"dataset": dataset}}
+    settings = {"dataset": dataset, "points": 30}
+    spec = json.loads(stream.attrs["spec"]) | {"settings": settings}
     changed = {"toy-step": stream.assign_attrs(spec=json.dumps(spec))}
     return dataclasses.replace(made, streams=changed)
 
 
 @pytest.mark.usefixtures("table")
-def test_too_small_a_share_of_the_training_has_no_verdict() -> None:
+def test_too_small_a_share_of_the_training_has_no_verdict(monkeypatch) -> None:
     made = on_data(study(a=HIGH, b=LOW))
-    rows = made.streams["toy-step"].sizes["task"]
-    assert made.share("toy-step", "a", "eschenhagen2019vogn") == rows / 60 * 5 / 10
-    assert made.share("toy-step", "b", "eschenhagen2019vogn") == rows / 60  # epochs not known
-    assert made.share("toy-step", "a", "li2021vbs") == 1
-    found = [
-        verdicts.judge(claim({"above": ["a", "b"]}, least=least), made, "toy-step")
-        for least in (0.25, 0.3)
-    ]
+    assert made.share("toy-step", "a", "squared_error", "eschenhagen2019vogn") == 30 / 60 * 5 / 10
+    assert made.share("toy-step", "b", "squared_error", "eschenhagen2019vogn") == 30 / 60
+    assert made.share("toy-step", "a", "squared_error", "li2021vbs") is None
+    found = []
+    for least in (0.25, 0.3):
+        monkeypatch.setattr(paper_training, "LEAST", least)
+        found.append(verdicts.judge(claim({"above": ["a", "b"]}), made, "toy-step"))
     assert [one.verdict for one in found] == [REPRODUCED, "not at this budget"]
-    assert found[0].share == rows / 60 * 5 / 10  # the least of its methods
+    assert found[0].share == 30 / 60 * 5 / 10  # the least of its methods
 
 
 @pytest.mark.usefixtures("table")
 def test_on_other_data_the_least_that_the_paper_trains_on_counts() -> None:
     made = on_data(study(a=HIGH), "large")
-    rows = made.streams["toy-step"].sizes["task"]
-    assert made.share("toy-step", "a", "eschenhagen2019vogn") == rows / 60 * 5 / 10
+    assert made.share("toy-step", "a", "squared_error", "eschenhagen2019vogn") == 30 / 60 * 5 / 10
+
+
+@pytest.mark.usefixtures("table")
+def test_a_stream_that_the_gate_does_not_know_has_no_verdict() -> None:
+    found = verdicts.judge(claim({"above": ["a", "b"]}), study(a=HIGH, b=LOW), "toy-step")
+    assert (found.verdict, found.share) == ("budget unknown", None)
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ({"a": HIGH, "b": LOW}, "holds"),
+        ({"a": LOW, "b": HIGH}, "fails"),
+        ({"a": WIDE, "b": LOW}, "open"),
+    ],
+)
+@pytest.mark.usefixtures("table")
+def test_a_check_is_judged_at_any_budget_and_is_nothing_reproduced(scores, expected) -> None:
+    found = verdicts.judge(claim({"above": ["a", "b"]}, check=True), study(**scores), "toy-step")
+    assert found.verdict == expected not in verdicts.VERDICTS
 
 
 @pytest.mark.parametrize(
@@ -188,6 +216,7 @@ def test_on_other_data_the_least_that_the_paper_trains_on_counts() -> None:
         (["reproduced", "reproduced"], "reproduced"),
         (["reproduced", "not at this budget"], "reproduced"),
         (["not at this budget"] * 2, "not at this budget"),
+        (["budget unknown", "contradicted"], "contradicted"),
         (["not run"], "not run"),
         (["reproduced", "contradicted"], "mixed"),
         (["unresolved", "contradicted", "not at this budget"], "mixed"),

@@ -105,6 +105,17 @@ def test_no_fixed_predictor_has_the_loss_of_the_papers_toy(intercept, expected):
     assert np.mean(np.sign(rows.x @ theta) != rows.y) == pytest.approx(0.14, abs=0.02)
 
 
+def test_the_toy_of_the_paper_has_its_loss_with_the_other_sign():
+    """With a covariance of -1 the best loss is the black line of its figure, with 1 far above."""
+    settings = {"dataset": "simulated-classification", "scaling": "none", "realisations": 8}
+    other = tabular.Settings(**settings, simulated_covariance=-1.0, simulated_tables="each")
+    stream = tabular.build(other, Path())
+    found = [best_fixed.rows(stream, seed) for seed in range(8)]
+    losses = [best_fixed.smallest(rows, "hinge", 20.0) / len(rows.y) for rows in found]
+    assert np.mean(losses) == pytest.approx(0.14, abs=0.01)
+    assert np.std(losses) < 0.01 and len(set(losses)) == 8
+
+
 def test_rows_follow_the_order_and_the_change():
     stream = stores.online_stream(rows=10)
     stream["flipped"][1, 6:] = True

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -55,8 +56,8 @@ def checkout(tmp_path, monkeypatch) -> Path:
     """Return a small checkout with one published study, derived."""
     monkeypatch.setattr(reference, "text", lambda: "reference")
     monkeypatch.setattr(json_schema, "text", lambda: "{}")
-    claim = {"name": "a", "work": "li2021vbs", "where": "5", "says": "So.", "metric": "f1"}
-    claim |= {"code": "", "ours_may": "", "paper": "9"}
+    claim = {"name": "a", "work": "li2021vbs", "where": "5", "read": "text"}
+    claim |= {"says": "So.", "metric": "f1", "code": "", "ours_may": "", "paper": "9"}
     monkeypatch.setattr(derive, "_library", lambda: ([claim], {}, []))
     study = tmp_path / "results/published/mine/studies/one"
     study.mkdir(parents=True)
@@ -127,15 +128,25 @@ def test_tables_from_committed_scores_are_those_of_the_workflow(tmp_path) -> Non
         assert (tmp_path / name).read_bytes() == (study / name).read_bytes(), name
 
 
-def test_a_claim_newer_than_the_tables_has_no_share_of_the_training(tmp_path) -> None:
+def a_claim(name: str, *methods: str) -> SimpleNamespace:
+    holds = SimpleNamespace(methods=list(methods), metrics=[])
+    return SimpleNamespace(name=name, metric="f1", holds=holds)
+
+
+def test_published_shares_are_known_of_published_claims_alone(tmp_path) -> None:
     (tmp_path / "tables").mkdir()
-    (tmp_path / "tables/claims.csv").write_text("claim,stream,share\nold,digits,0.5\n")
-    old, new = (
-        SimpleNamespace(name=name, holds=SimpleNamespace(methods=[method]))
-        for name, method in (("old", "a"), ("new", "b"))
-    )
-    shares = tables._shares(tmp_path, [(old, ["digits"]), (new, ["digits"])])
-    assert shares == {("digits", "a"): 0.5, ("digits", "b"): 0.0}
+    rows = "old,digits,0.5\nunknown,digits,\n"
+    (tmp_path / "tables/claims.csv").write_text(f"claim,stream,share\n{rows}")
+    found = [(a_claim(*one), ["digits"]) for one in (("old", "a"), ("unknown", "b"), ("new", "c"))]
+    assert tables._published_shares(tmp_path, found) == {("f1", "digits", "a"): 0.5}
+
+
+def test_a_claim_newer_than_the_scores_waits_for_them() -> None:
+    methods = {"first": "a", "second": "b"}
+    values = {("digits", "f1"): {"first": np.zeros(2)}}
+    old, new = a_claim("old", "a"), a_claim("new", "a", "b")
+    judged = tables._with_scores([(old, ["digits", "other"]), (new, ["digits"])], methods, values)
+    assert judged == [(old, ["digits"])]
 
 
 def test_checksums_of_derived_files_replace_the_old_ones(tmp_path) -> None:

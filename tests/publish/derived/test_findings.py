@@ -182,21 +182,22 @@ def test_a_row_about_nothing_is_an_error(published, keys, problem) -> None:
 def test_claims_are_counted_once_and_their_judgements_in_brackets(published) -> None:
     lines = pages.papers(Path(), published).splitlines()
     assert lines[0] == (
-        "| paper | reproduced | contradicted | unresolved | mixed | not at this budget | not run |"
+        "| paper | reproduced | contradicted | unresolved | mixed | not at this budget "
+        "| budget unknown | not run |"
     )
     assert lines[2:5] == [
-        "| A (2020) | 1 (2) | 0 (1) | 0 (0) | 1 | 0 (1) | 0 |",
-        "| B (2021) | 0 (0) | 0 (0) | 0 (0) | 0 | 0 (0) | 1 |",
-        "| all | 1 (2) | 0 (1) | 0 (0) | 1 | 0 (1) | 1 |",
+        "| A (2020) | 1 (2) | 0 (1) | 0 (0) | 1 | 0 (1) | 0 (0) | 0 |",
+        "| B (2021) | 0 (0) | 0 (0) | 0 (0) | 0 | 0 (0) | 0 (0) | 1 |",
+        "| all | 1 (2) | 0 (1) | 0 (0) | 1 | 0 (1) | 0 (0) | 1 |",
     ]
 
 
 def test_papers_without_a_line_of_their_own_share_one(published) -> None:
     lines = pages.papers(Path(), published, ["B (2021)"]).splitlines()
     assert lines[2:5] == [
-        "| B (2021) | 0 (0) | 0 (0) | 0 (0) | 0 | 0 (0) | 1 |",
-        "| 1 others | 1 (2) | 0 (1) | 0 (0) | 1 | 0 (1) | 0 |",
-        "| all | 1 (2) | 0 (1) | 0 (0) | 1 | 0 (1) | 1 |",
+        "| B (2021) | 0 (0) | 0 (0) | 0 (0) | 0 | 0 (0) | 0 (0) | 1 |",
+        "| 1 others | 1 (2) | 0 (1) | 0 (0) | 1 | 0 (1) | 0 (0) | 0 |",
+        "| all | 1 (2) | 0 (1) | 0 (0) | 1 | 0 (1) | 0 (0) | 1 |",
     ]
 
 

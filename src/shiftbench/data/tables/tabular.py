@@ -10,8 +10,8 @@ that stand for missing values in Pima are kept.
 
 The simulated classification is the paper's: label 1 with probability 2/3, x given 1 is
 N((1, 1), [[1, 1], [1, 3]]), x given 0 is N((-1, -1), I). The simulated regression is not in the
-paper: x is N(0, I), y is the sum of (-1)^j x_j / (j + 1), j from 0, and Gaussian noise. Both are
-drawn once; realisations are orders of the same rows.
+paper: x is N(0, I), y is the sum of (-1)^j x_j / (j + 1), j from 0, and Gaussian noise.
+Realisations are orders of the same rows, which are drawn once, or each has rows of its own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 import xarray as xr
-from annotated_types import Ge, Gt
+from annotated_types import Ge, Gt, Interval
 
 from shiftbench.core import seeds
 from shiftbench.core.errors import UserError
@@ -54,7 +54,10 @@ FACTS = Facts(
             },
         ),
     },
-    varies=("orders of the rows",),
+    varies={
+        "orders of the rows": {"simulated_tables": ("one",)},
+        "rows": {"simulated_tables": ("each",)},
+    },
     ahead={
         "features are scaled by all rows": {"not scaling": ("none",)},
         "targets are scaled by all rows": {
@@ -101,6 +104,12 @@ class Settings:
     paper has no change."""
     simulated_rows: Annotated[int, Ge(2)] = 5000
     """Number of rows of a simulated table; the paper has 10000, its figure shows 5000."""
+    simulated_tables: Literal["one", "each"] = "one"
+    """one: realisations are orders of the same simulated rows; each: every realisation has rows of
+    its own, as a repetition of the experiment has. Without effect on real tables."""
+    simulated_covariance: Annotated[float, Interval(ge=-1.7, le=1.7)] = 1.0
+    """Covariance of the two features in class 1 of the simulated classification. The paper prints
+    1; the losses in its figure appear with -1."""
     simulated_features: Annotated[int, Ge(1)] = 5
     """Number of features of the simulated regression; the classification has 2."""
     simulated_noise_sd: Annotated[float, Gt(0)] = 0.5
@@ -114,8 +123,8 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
     number its negative. shift is truth and reaches no learner. Realisation r does not depend on the
     number of realisations. UserError if the raw file is wrong or has too few rows.
     """
-    table = _table(settings, Path(raw))
-    available = len(table.target)
+    tables = _tables(settings, Path(raw))
+    available = len(tables[0].target)
     if settings.rows > available:
         raise UserError(
             f"Stream tabular: rows is {settings.rows}, but {settings.dataset} has {available}."
@@ -127,7 +136,9 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
             for number in range(settings.realisations)
         ]
     )[:, : settings.rows or available]
-    return _rows_part(settings, table).merge(_tasks_part(settings, order, available))
+    order = order + available * (np.arange(len(order)) % len(tables))[:, np.newaxis]
+    table = _joined(tables)
+    return _rows_part(settings, table).merge(_tasks_part(settings, order, len(table.target)))
 
 
 def problem(store: xr.Dataset) -> Problem:
@@ -158,32 +169,52 @@ def training_rows(store: xr.Dataset, realisations: Sequence[int], tasks: range) 
     return Batch(values["inputs"].values[row], targets, np.ones(row.shape, bool))
 
 
-def _table(settings: Settings, raw: Path) -> Table:
-    if settings.dataset == "simulated-classification":
-        return _simulated_classification(settings)
-    if settings.dataset == "simulated-regression":
-        return _simulated_regression(settings)
-    if settings.dataset in _table_files.FORMATS:
-        return _table_files.from_file(raw, _table_files.FORMATS[settings.dataset])
-    return _table_files.bundled(settings.dataset)
+def _tables(settings: Settings, raw: Path) -> list[Table]:
+    """Return the table, or simulated ones of all realisations."""
+    name = settings.dataset
+    if simulate := SIMULATED.get(name):
+        if settings.simulated_tables == "one":
+            return [simulate(settings, seeds.generator(seeds.fold("tabular", name)))]
+        return [
+            simulate(settings, seeds.generator(seeds.fold("tabular", name, number)))
+            for number in range(settings.realisations)
+        ]
+    if name in _table_files.FORMATS:
+        return [_table_files.from_file(raw, _table_files.FORMATS[name])]
+    return [_table_files.bundled(name)]
 
 
-def _simulated_classification(settings: Settings) -> Table:
-    random = seeds.generator(seeds.fold("tabular", "simulated-classification"))
+def _joined(tables: Sequence[Table]) -> Table:
+    """Return one table with the rows of all, one table after the other."""
+    first = tables[0]
+    inputs, target = (
+        np.concatenate([getattr(one, part) for one in tables]) for part in ("inputs", "target")
+    )
+    return first._replace(inputs=inputs, target=target)
+
+
+def _simulated_classification(settings: Settings, random: np.random.Generator) -> Table:
     label = (random.random(settings.simulated_rows) < 2 / 3).astype(np.int32)
     noise = random.standard_normal((settings.simulated_rows, 2))
-    factor = np.linalg.cholesky([[1, 1], [1, 3]])
+    covariance = settings.simulated_covariance
+    factor = np.linalg.cholesky([[1, covariance], [covariance, 3]])
     inputs = np.where(label[:, np.newaxis], 1 + noise @ factor.T, -1 + noise)
     return Table(inputs, label, ["x0", "x1"], "class")
 
 
-def _simulated_regression(settings: Settings) -> Table:
-    random = seeds.generator(seeds.fold("tabular", "simulated-regression"))
+def _simulated_regression(settings: Settings, random: np.random.Generator) -> Table:
     number = np.arange(settings.simulated_features)
     inputs = random.standard_normal((settings.simulated_rows, len(number)))
     noise = settings.simulated_noise_sd * random.standard_normal(settings.simulated_rows)
     target = inputs @ ((-1.0) ** number / (number + 1)) + noise
     return Table(inputs, target, [f"x{j}" for j in number], "target")
+
+
+SIMULATED = {
+    "simulated-classification": _simulated_classification,
+    "simulated-regression": _simulated_regression,
+}
+"""Function that draws a table, by the name of the data."""
 
 
 def _scaled(values: np.ndarray, scaling: str) -> np.ndarray:

@@ -102,15 +102,15 @@ def published_metric(study: StudyResults, stream: str, learner: str) -> str:
 
 
 def published_averages(study: StudyResults, stream: str) -> dict[str, float]:
-    """Return the published average accuracy in percent of each learner that has one."""
+    """Return the published average accuracy in percent of learners that train on enough for it."""
     numbers = {
         name: study.published(stream, name, published_metric(study, stream, name))
         for name in study.learners
     }
     return {
-        name: 100 * number.shown
+        name: 100 * number.mean
         for name, number in numbers.items()
-        if number is not None and number.shown is not None
+        if number is not None and number.comparable
     }
 
 

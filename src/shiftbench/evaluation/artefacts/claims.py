@@ -10,7 +10,7 @@ import math
 
 import pandas as pd
 
-from shiftbench.config import bibliography
+from shiftbench.config import bibliography, paper_training
 from shiftbench.config.claim_schema import Claim
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation.scoring import statistics, verdicts
@@ -19,8 +19,8 @@ from shiftbench.evaluation.scoring.results import StudyResults
 FACTS = Facts(study=("claims",))
 
 COLUMNS = (
-    "claim", "paper", "where", "says", "stream", "metric", "printed", "code", "scores", "measured",
-    "ours", "low", "high", "from", "to", "seeds", "share", "verdict", "ours_may",
+    "claim", "paper", "where", "read", "says", "stream", "metric", "printed", "code", "scores",
+    "measured", "ours", "low", "high", "from", "to", "seeds", "share", "verdict", "ours_may",
 )  # fmt: skip
 """Columns of the table. Numbers are texts, so that Markdown shows the same digits."""
 
@@ -38,7 +38,7 @@ def shown(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "claim": rows["claim"],
-            "where": rows["paper"] + ", " + rows["where"],
+            "where": rows["paper"] + ", " + rows["where"] + " (" + rows["read"] + ")",
             "says": rows["says"],
             "stream": rows["stream"],
             "printed": rows["printed"],
@@ -60,9 +60,11 @@ def caption(study: StudyResults) -> str:
         "printed: the paper's numbers. code: what its authors' code gives. scores: ours, mean over "
         "seeds. measured: the number that decides; ours: its mean with its 95 % interval (Student "
         "t; differences seed by seed). Where it has to lie for the claim stands in the CSV file "
-        "(from, to). share: of the paper's training, rows times epochs. reproduced: the whole "
-        "interval lies there; contradicted: all of it elsewhere; unresolved: neither, or a single "
-        "seed; not at this budget: the share is too small for a verdict. "
+        "(from, to). share: of the paper's training, rows times epochs times weights, each at "
+        "most 1. reproduced: the whole interval lies there; contradicted: all of it elsewhere; "
+        "unresolved: neither, or a single seed; not at this budget: the share is below "
+        f"{paper_training.LEAST:g}; budget unknown: so is the share. holds, fails, open: the same "
+        "of a check, which is proved or holds by definition. "
         f"{study.budget()}"
     )
 
@@ -74,6 +76,7 @@ def _row(study: StudyResults, claim: Claim, stream: str) -> dict[str, str]:
         "claim": claim.name,
         "paper": bibliography.short(claim.work),
         "where": claim.where,
+        "read": claim.read,
         "says": claim.says,
         "stream": stream,
         "metric": claim.metric,
@@ -87,7 +90,7 @@ def _row(study: StudyResults, claim: Claim, stream: str) -> dict[str, str]:
         "from": _number(expected.low),
         "to": _number(expected.high),
         "seeds": str(ours.n),
-        "share": _number(judgement.share, 2),
+        "share": "" if judgement.share is None else _number(judgement.share, 2),
         "verdict": judgement.verdict,
         "ours_may": claim.ours_may,
     }
@@ -96,12 +99,15 @@ def _row(study: StudyResults, claim: Claim, stream: str) -> dict[str, str]:
 def _scores(study: StudyResults, claim: Claim, stream: str) -> str:
     """Return the mean score of each method, in words, by each metric if there are several."""
     metrics = [claim.metric, *claim.holds.metrics]
-    words = []
+    words, means = [], []
     for method in claim.holds.methods:
         for metric in metrics:
             of_seeds = statistics.interval(verdicts.scores(study, stream, method, metric))
             name = study.label(study.standing(method)) if len(metrics) == 1 else metric
             words.append(f"{name} {_number(of_seeds.mean) or 'failed'}")
+            means.append(of_seeds.mean)
+    if claim.check and claim.holds.metrics:  # how tight a bound is
+        words.append(f"the first is {means[0] / means[1]:.2g} of the second")
     return "; ".join(words)
 
 

@@ -146,8 +146,6 @@ def _paper(study: StudyResults, stream: str, learner: str) -> dict[str, str]:
 
 
 def _printed(number: paper_numbers.PaperNumber) -> str:
-    if number.shown is None:
-        return "withheld"
     mean, spread = round(100 * number.mean, 2), round(100 * number.spread, 2)
     return f"{mean:g}" if np.isnan(spread) else f"{mean:g} ± {spread:g}"
 

@@ -50,7 +50,7 @@ def _row(study: StudyResults, stream: str, metric: str, learner: str) -> dict[st
     scores = study.score(stream, learner, metric)
     ours = statistics.interval(scores, statistics.bounds(metric))
     number = study.published(stream, learner, metric)
-    paper = number.shown if number else None
+    paper = number.mean if number else None
     unit = components.metric(metric).unit
     return {
         "stream": stream,

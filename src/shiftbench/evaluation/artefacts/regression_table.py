@@ -120,6 +120,4 @@ def _paper_columns() -> dict[str, str]:
 
 
 def _printed(number: paper_numbers.PaperNumber | None) -> str:
-    if number is None:
-        return ""
-    return "withheld" if number.shown is None else f"{number.mean:.2f} ± {number.spread:.2f}"
+    return "" if number is None else f"{number.mean:.2f} ± {number.spread:.2f}"

@@ -97,9 +97,9 @@ def _best_fixed(stream: str, loss: np.ndarray) -> dict[str, object]:
 
 
 def _printed(number: paper_numbers.PaperNumber | None) -> str:
-    if number is None or number.shown is None:
-        return number.note if number else ""
-    return f"{number.mean:g}"
+    if number is None:
+        return ""
+    return f"{number.mean:g} ({number.note})" if number.note else f"{number.mean:g}"
 
 
 def _bounds_hold(scores: dict[str, np.ndarray]) -> str:

@@ -72,6 +72,22 @@ def run_length_zeros(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
     return (most_probable == 0).sum(axis=1).astype(float)
 
 
+def run_length_fdr(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
+    """Return the share [seed] of the tasks with run length 0 that match no true changepoint.
+
+    knoblauch2018robust, 5.1, declares a changepoint wherever the most probable run length is 0. The
+    first task is none. NaN for learners that keep no run lengths.
+    """
+    most_probable = segmentation.run_length_argmax(run)
+    flags = None if most_probable is None else most_probable == 0
+    if flags is not None:
+        flags[:, 0] = False
+    pairs = segmentation.beside_truth(flags, run, stream)
+    if pairs is None:
+        return np.full(run.sizes["seed"], np.nan)
+    return np.array([_false_share(*pair) for pair in pairs])
+
+
 def exact_map_agreement(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
     """Return 1 for each seed [seed] whose jumps are all those of the exact sequence, else 0.
 
@@ -138,6 +154,18 @@ METRICS = [
         refuses=("counts",),
         from_learner=("run_length",),
         score=run_length_zeros,
+    ),
+    Metric(
+        "run_length_fdr",
+        about="Share of the tasks with run length 0, the first one left out, that are no changes.",
+        unit="fraction",
+        bounds=(0.0, 1.0),
+        better="lower",
+        stage="run",
+        refuses=("counts", "blocks"),
+        from_learner=("run_length",),
+        blank=("unknown-truth",),
+        score=run_length_fdr,
     ),
     Metric(
         "exact_map_agreement",

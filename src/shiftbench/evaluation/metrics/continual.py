@@ -45,8 +45,7 @@ def acc(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
     Learners that start each task from scratch know only the last task in the end; for them it is
     mean_j A[j, j], as in the paper's rows "from scratch".
     """
-    from_scratch = provenance.offering(run, "scratch") is not None
-    return _mean(diagonal(run) if from_scratch else matrix(run)[:, -1])
+    return _mean(_in_the_end(run))
 
 
 def learning_accuracy(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
@@ -55,6 +54,16 @@ def learning_accuracy(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
     Beside `acc` it distinguishes a learner that forgets from one that has not learnt.
     """
     return _mean(diagonal(run))
+
+
+def acc_first(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
+    """Return A[T, 1] [seed], of the first task in the end; A[1, 1] as for `acc`."""
+    return _in_the_end(run)[:, 0]
+
+
+def acc_last(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
+    """Return A[T, T] [seed], of the last task."""
+    return _in_the_end(run)[:, -1]
 
 
 def bwt(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
@@ -87,6 +96,12 @@ def forgetting(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
     return _mean(np.nanmax(values[:, :-1], axis=1) - values[:, -1])
 
 
+def _in_the_end(run: xr.Dataset) -> np.ndarray:
+    """Return A[T, j] [seed, task], and A[j, j] of learners that start each task from scratch."""
+    from_scratch = provenance.offering(run, "scratch") is not None
+    return diagonal(run) if from_scratch else matrix(run)[:, -1]
+
+
 def _mean(values: np.ndarray) -> np.ndarray:
     """Return the mean [seed] over tasks of values [seed, task]; NaN without tasks."""
     return values.mean(axis=1) if values.shape[1] else np.full(len(values), np.nan)
@@ -106,6 +121,18 @@ METRICS = [
         about="Average accuracy over all tasks after the last was learnt, mean_j A[T, j].",
         bounds=(0.0, 1.0),
         score=acc,
+    ),
+    OfMatrix(
+        "acc_first",
+        about="Accuracy on the first task after the last was learnt, A[T, 1].",
+        bounds=(0.0, 1.0),
+        score=acc_first,
+    ),
+    OfMatrix(
+        "acc_last",
+        about="Accuracy on the last task after it was learnt, A[T, T].",
+        bounds=(0.0, 1.0),
+        score=acc_last,
     ),
     OfMatrix(
         "learning_accuracy",

@@ -20,6 +20,7 @@ LOOKS: Mapping[str, dict[str, Any]] = {
     verdicts.UNRESOLVED: {"facecolor": "#e0aed2"},
     verdicts.MIXED: {"facecolor": "#e9e3b0", "hatch": "xxxx"},
     verdicts.TOO_LITTLE: {"facecolor": "0.88"},
+    verdicts.UNKNOWN: {"facecolor": "0.94", "hatch": "...."},
     verdicts.NOT_RUN: {"facecolor": "white"},
 }
 """Fill of each verdict: from dark to light, so that they stay apart in grey."""
@@ -52,7 +53,7 @@ def draw(rows: pd.DataFrame, foot: str) -> Figure:
 
 
 def by_paper(rows: pd.DataFrame) -> pd.DataFrame:
-    """Count the claims of each paper [paper, verdict], papers in the order of their rows."""
+    """Count the claims of each paper [paper, verdict] in the papers' order; checks do not count."""
     claims = rows.groupby(["paper", "claim"], sort=False)["verdict"].agg(verdicts.of_claim)
     counts = claims.groupby(level="paper", sort=False).value_counts().unstack(fill_value=0)
     return counts.reindex(index=rows["paper"].unique(), columns=list(LOOKS), fill_value=0)
@@ -61,7 +62,7 @@ def by_paper(rows: pd.DataFrame) -> pd.DataFrame:
 def message(counts: pd.DataFrame) -> str:
     """Say how many claims are reproduced of those that could be judged; counts: of `by_paper`."""
     total = counts.sum()
-    judged = total.sum() - total[[verdicts.TOO_LITTLE, verdicts.NOT_RUN]].sum()
+    judged = total.sum() - total[[*verdicts.NO_VERDICT]].sum()
     if not judged:
         return f"None of {total.sum()} claims could be judged"
     return (

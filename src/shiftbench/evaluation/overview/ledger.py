@@ -58,12 +58,16 @@ def write(
 
 
 def caption(rows: pd.DataFrame) -> str:
-    """Return a caption with the number of verdicts of each kind."""
-    counts = ", ".join(f"{number} {name}" for name, number in counted(rows).items())
+    """Return a caption with the number of verdicts of each kind, by row and by claim."""
+    by_row, by_claim = counted(rows), _ledger_figure.by_paper(rows).sum().to_dict()
+    checks = rows[rows["verdict"].isin(verdicts.CHECKED.values())]
     return (
         f"Claims: {rows['claim'].nunique()}; papers: {rows['paper'].nunique()}. Verdicts of "
-        f"{_configs(rows)}: {counts}. A claim has one for each study and stream that judges it; "
-        "the figure counts each claim once, as mixed where those at a sufficient budget differ. "
+        f"{_configs(rows)}, by row: {_words(by_row)}; by claim: {_words(by_claim)}. A claim has a "
+        "row for each study and stream that judges it; by claim it counts once, as mixed where "
+        "rows at a sufficient budget differ. Checks, which are proved or hold by definition, are "
+        f"not counted: {(checks['verdict'] == verdicts.CHECKED[verdicts.REPRODUCED]).sum()} of "
+        f"{len(checks)} rows of {checks['claim'].nunique()} hold. "
         "The table has every claim with its numbers."
     )
 
@@ -83,6 +87,10 @@ def shown(rows: pd.DataFrame) -> pd.DataFrame:
     return claims.shown(rows).assign(stream=rows["study"] + " " + rows["stream"])
 
 
+def _words(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{number} {name}" for name, number in counts.items())
+
+
 def _configs(rows: pd.DataFrame) -> str:
     names = list(dict.fromkeys(filter(None, rows["config"])))
     return f"config{'s' * (len(names) > 1)} {', '.join(names)}" if names else "no config"
@@ -100,6 +108,9 @@ def _read(path: Path, config: str, study: str) -> Iterator[dict[str, Any]]:
 
 
 def _not_run(claim: Mapping[str, Any]) -> dict[str, str]:
-    kept = {key: claim[key] for key in ("where", "says", "metric", "code", "ours_may")}
+    kept = {key: claim[key] for key in ("where", "read", "says", "metric", "code")}
     about = {"claim": claim["name"], "paper": bibliography.short(claim["work"])}
-    return about | kept | {"printed": claim["paper"], "verdict": verdicts.NOT_RUN}
+    why = claim.get("not_run") or claim.get("ours_may", "")
+    return about | kept | {
+        "printed": claim["paper"], "verdict": verdicts.NOT_RUN, "ours_may": why
+    }  # fmt: skip

@@ -1,8 +1,8 @@
 """The numbers that papers print (paper_numbers.yaml), for a method on a paper's stream.
 
 A number is shown beside ours where the study has the method of that name under the paper's
-protocol: the stream's family, data set and settings. Where a study trains on less than `LEAST` of
-what the paper trains on, the number is withheld, and the reason stands in its place.
+protocol: the stream's family, data set and settings. A note says which share of the paper's
+training a study has, by the gate of verdicts (`config.paper_training`).
 """
 
 from __future__ import annotations
@@ -16,18 +16,15 @@ from typing import Any, NamedTuple
 import xarray as xr
 import yaml
 
-from shiftbench.config import provenance
-
-LEAST = 0.05
-"""Share of the paper's training below which a number is withheld."""
+from shiftbench.config import paper_training, provenance
+from shiftbench.config.paper_training import LEAST, OurTraining
 
 
 class PaperRow(NamedTuple):
     """One line of a paper's table.
 
     numbers: data set -> (mean, printed spread or NaN); quoted: where the paper has them from,
-    empty for what it measured itself; epochs: passes over each task, None where neither paper nor
-    public code says how many.
+    empty for what it measured itself.
     """
 
     method: str
@@ -35,14 +32,12 @@ class PaperRow(NamedTuple):
     label: str
     numbers: dict[str, tuple[float, float]]
     quoted: str = ""
-    epochs: float | None = None
 
 
 class PaperTable(NamedTuple):
     """One table of a paper, about the streams of one family; rows in the paper's order.
 
-    where: settings that a stream must have for the numbers to be about it. trained: data set ->
-    training rows of all tasks together, in the paper.
+    where: settings that a stream must have for the numbers to be about it.
     """
 
     paper: str
@@ -51,34 +46,31 @@ class PaperTable(NamedTuple):
     family: str
     spread: str
     rows: tuple[PaperRow, ...]
-    trained: Mapping[str, int]
     where: Mapping[str, Any] = MappingProxyType({})
 
 
 class PaperNumber(NamedTuple):
     """A printed number: mean, spread or NaN, and where the paper has it from.
 
-    share: our training rows times epochs as a share of the paper's, at most 1; rows alone where
-    its epochs are unknown.
+    share: of the paper's training, see `share`.
     """
 
     mean: float
     spread: float
     quoted: str
-    share: float
+    share: float | None
 
     @property
-    def shown(self) -> float | None:
-        """The mean; None where it is withheld."""
-        return self.mean if self.share >= LEAST else None
+    def comparable(self) -> bool:
+        """Whether we train on enough of what the paper trains on for a verdict."""
+        return self.share is not None and self.share >= LEAST
 
     @property
     def note(self) -> str:
         """A note on what differs; empty where the training is the paper's."""
-        if self.share >= 1:
-            return ""
-        words = f"{self.share:.2g} of the paper's training"
-        return words if self.shown is not None else f"withheld: {words}, less than {LEAST:g}"
+        if self.share is None:
+            return "an unknown share of the paper's training"
+        return "" if self.share >= 1 else f"{self.share:.2g} of the paper's training"
 
 
 @cache
@@ -101,27 +93,18 @@ def number(
         for row in table.rows:
             if (row.method, row.metric) == (method, metric) and dataset in row.numbers:
                 mean, spread = row.numbers[dataset]
-                share = _share(stream, run, table.trained[dataset], row.epochs)
-                return PaperNumber(mean, spread, row.quoted, share)
+                ours = share(stream, run, table.paper, row.method, metric)
+                return PaperNumber(mean, spread, row.quoted, ours)
     return None
 
 
-def share(stream: xr.Dataset, run: xr.Dataset, paper: str, method: str) -> float:
-    """Return our share of what a paper trains a method on, at most 1.
-
-    The share of its rows alone where its epochs are unknown, and 1 for a stream that it does not
-    have. On another data set, the share of the data set on which the paper trains least.
-    """
-    dataset = provenance.dataset(stream)
-    of_paper = [table for table in about(stream) if table.paper == paper]
-    tables = [table for table in of_paper if dataset in table.trained] or of_paper
-    of_method = [
-        (table, row.epochs) for table in tables for row in table.rows if row.method == method
-    ]
-    for table, epochs in (*of_method, *((table, None) for table in tables)):
-        trained = table.trained.get(str(dataset), min(table.trained.values()))
-        return _share(stream, run, trained, epochs)
-    return 1.0
+def share(
+    stream: xr.Dataset, run: xr.Dataset, paper: str, method: str, metric: str
+) -> float | None:
+    """Return our share of what a paper trains a method on; None if it is unknown."""
+    spec = provenance.spec(run)
+    ours = OurTraining(provenance.spec(stream), spec["learner"], spec.get("model"))
+    return paper_training.share(paper, method, metric, ours)
 
 
 def about(stream: xr.Dataset) -> list[PaperTable]:
@@ -132,17 +115,3 @@ def about(stream: xr.Dataset) -> list[PaperTable]:
         for table in tables()
         if table.family == spec["family"] and table.where.items() <= spec["settings"].items()
     ]
-
-
-def _share(stream: xr.Dataset, run: xr.Dataset, trained: int, epochs: float | None) -> float:
-    problem = provenance.reader(stream).problem(stream)
-    share = problem.n_train * problem.n_tasks / trained
-    if epochs is not None:
-        share *= _epochs(run) / epochs
-    return min(share, 1.0)
-
-
-def _epochs(run: xr.Dataset) -> float:
-    """Return the passes over a task; 1 for learners without such a setting."""
-    pipeline = provenance.spec(run)["learner"]
-    return max([settings.get("epochs", 1) for _, settings in pipeline])

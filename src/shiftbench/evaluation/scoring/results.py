@@ -114,10 +114,10 @@ class StudyResults:
         whole = _dataset(self.scores, f"runs/{stream}/{learner}")
         return paper_numbers.number(self.streams[stream], whole, self.methods.get(learner), metric)
 
-    def share(self, stream: str, method: str, paper: str) -> float:
+    def share(self, stream: str, method: str, metric: str, paper: str) -> float | None:
         """Return our share of a paper's training of a method, see `paper_numbers.share`."""
         whole = _dataset(self.scores, f"runs/{stream}/{self.standing(method)}")
-        return paper_numbers.share(self.streams[stream], whole, paper, method)
+        return paper_numbers.share(self.streams[stream], whole, paper, method, metric)
 
     def standing(self, method: str) -> str:
         """Return the learner that stands for a method. KeyError without one."""

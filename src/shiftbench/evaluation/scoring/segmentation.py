@@ -91,7 +91,13 @@ def run_length_argmax(run: xr.Dataset) -> np.ndarray | None:
 
 def compared(run: xr.Dataset, stream: xr.Dataset) -> list[Compared] | None:
     """Return inferred and true changepoints by seed; None where one of them is unknown."""
-    flags = inferred(run)
+    return beside_truth(inferred(run), run, stream)
+
+
+def beside_truth(
+    flags: np.ndarray | None, run: xr.Dataset, stream: xr.Dataset
+) -> list[Compared] | None:
+    """Return flags [seed, task] and true changepoints by seed; None where one is unknown."""
     if flags is None or stream.attrs.get("truth") == "unknown":
         return None
     if "annotation" not in stream:

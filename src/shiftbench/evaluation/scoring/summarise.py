@@ -237,7 +237,7 @@ def _table(
                 )
                 run, method = grouped[stream, learner], spec["methods"].get(learner)
                 paper = paper_numbers.number(streams[stream], run, method, metric)
-                published = (paper.shown, paper.note) if paper else (None, "")
+                published = (paper.mean, paper.note) if paper else (None, "")
                 rows.append((spec["study"], *labels.values(), *ours, *published, status))
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     return table.astype({"published": float, "n": int})

@@ -7,10 +7,12 @@ which has to lie in a range. Its 95 % interval over seeds decides (`statistics`)
     contradicted        the whole interval is outside
     unresolved          it is on both sides, or there is none: one seed of random data or of a
                         random method
-    not at this budget  we train on too small a share of what the paper trains on
+    not at this budget  we train on less than `paper_training.LEAST` of what the paper trains on
+    budget unknown      the gate does not know what the paper trains on there
 
-Of several conditions, as in a chain of methods, all must be reproduced, and one that is
-contradicted contradicts the claim.
+A check, which holds by proof or by definition, has the verdict "holds", "fails" or "open" instead,
+at any budget. Of several conditions, as in a chain of methods, all must be reproduced, and one that
+is contradicted contradicts the claim.
 """
 
 from __future__ import annotations
@@ -21,15 +23,21 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shiftbench.config import paper_training
 from shiftbench.config.claim_schema import Claim
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Bounds, Interval
 
 REPRODUCED, CONTRADICTED = "reproduced", "contradicted"
-UNRESOLVED, TOO_LITTLE, NOT_RUN = "unresolved", "not at this budget", "not run"
-VERDICTS = (REPRODUCED, CONTRADICTED, UNRESOLVED, TOO_LITTLE, NOT_RUN)
-"""All verdicts; the last is for claims that no study judges."""
+UNRESOLVED, TOO_LITTLE = "unresolved", "not at this budget"
+UNKNOWN, NOT_RUN = "budget unknown", "not run"
+VERDICTS = (REPRODUCED, CONTRADICTED, UNRESOLVED, TOO_LITTLE, UNKNOWN, NOT_RUN)
+"""All verdicts on claims that are no checks; the last is for those that no study judges."""
+NO_VERDICT = VERDICTS[3:]
+"""Those that say why there is none."""
+CHECKED = {REPRODUCED: "holds", CONTRADICTED: "fails", UNRESOLVED: "open"}
+"""The verdicts on checks."""
 MIXED = "mixed"
 """The verdict on a claim that several studies or streams judge differently."""
 GRAVITY = (CONTRADICTED, UNRESOLVED, REPRODUCED)
@@ -68,13 +76,13 @@ class Condition(NamedTuple):
 class Verdict(NamedTuple):
     """A verdict on a claim, its conditions, and the one that decides.
 
-    share: our share of the paper's training, the smallest of the methods.
+    share: our share of the paper's training, the smallest of the methods; None if unknown.
     """
 
     verdict: str
     decisive: Condition
     conditions: list[Condition]
-    share: float
+    share: float | None
 
 
 def of_claim(verdicts: Iterable[str]) -> str:
@@ -83,7 +91,7 @@ def of_claim(verdicts: Iterable[str]) -> str:
     Verdicts at a sufficient budget decide, if there are any.
     """
     kinds = set(verdicts)
-    kinds = kinds - {TOO_LITTLE, NOT_RUN} or kinds
+    kinds = kinds.difference(NO_VERDICT) or kinds
     return kinds.pop() if len(kinds) == 1 else MIXED
 
 
@@ -91,9 +99,20 @@ def judge(claim: Claim, study: StudyResults, stream: str) -> Verdict:
     """Return the verdict on a claim about methods and metrics that a study has on the stream."""
     conditions = list(_conditions(claim, study, stream))
     decisive = min(conditions, key=lambda one: GRAVITY.index(one.verdict))
-    share = min(study.share(stream, name, claim.work) for name in claim.holds.methods)
-    verdict = decisive.verdict if share >= claim.least else TOO_LITTLE
-    return Verdict(verdict, decisive, conditions, share)
+    shares = [
+        study.share(stream, method, claim.metric, claim.work) for method in claim.holds.methods
+    ]
+    share = None if None in shares else min(one for one in shares if one is not None)
+    return Verdict(_gated(claim, decisive.verdict, share), decisive, conditions, share)
+
+
+def _gated(claim: Claim, verdict: str, share: float | None) -> str:
+    """Return the verdict that our share of the paper's training allows."""
+    if claim.check:
+        return CHECKED[verdict]
+    if share is None:
+        return UNKNOWN
+    return verdict if share >= paper_training.LEAST else TOO_LITTLE
 
 
 def scores(study: StudyResults, stream: str, method: str, metric: str) -> np.ndarray:

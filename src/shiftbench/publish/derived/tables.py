@@ -16,14 +16,15 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from shiftbench.config import components, specs
-from shiftbench.config.schema import Config
+from shiftbench.config import components, paper_training, specs, tuning
+from shiftbench.config.paper_training import OurTraining
+from shiftbench.config.schema import Config, Study
 from shiftbench.evaluation import table_files
 from shiftbench.evaluation.scoring import results
 from shiftbench.evaluation.scoring.results import StudyResults
 
 FROM_SCORES = ("claims", "neighbours", "regime-table", "score-table")
-"""Tables that need only scores by seed; claims keep the published share of training."""
+"""Tables that need only scores by seed, and settings."""
 NEEDS_RUNS = {
     "average-accuracy": "the spread within segments is of scores by task",
     "changepoint-dates": "the dates and the sizes of changes are in the streams",
@@ -46,21 +47,36 @@ SEEDS = re.compile(r" (?:Seeds vary|All seeds see|Looks ahead: ).*\Z", re.DOTALL
 class _WithoutRuns(StudyResults):
     """Results of a study without its runs, whose properties are as published.
 
-    seeds: end of the caption on seeds; shares: of the paper's training, by stream and method;
-    by_metric: scores as of the function `by_metric`.
+    seeds: end of the caption on seeds; config: that of the study; published_shares: of the
+    paper's training, by claim's metric, stream and method; by_metric: scores as of the function
+    `by_metric`.
     """
 
     seeds: str = ""
-    shares: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    config: Config | None = None
+    published_shares: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
     by_metric: Mapping[tuple[str, str], Mapping[str, np.ndarray]] = field(default_factory=dict)
 
     def score(self, stream: str, learner: str, metric: str) -> np.ndarray:
         """Return scores [seed]; NaN for failed seeds."""
         return self.by_metric[stream, metric][learner]
 
-    def share(self, stream: str, method: str, paper: str) -> float:
-        """Return the published share, rounded as in the table."""
-        return self.shares[stream, method]
+    def share(self, stream: str, method: str, metric: str, paper: str) -> float | None:
+        """Return our share of a paper's training of a method, by the settings of the config.
+
+        Where trials search epochs, only runs know how many won: the most of them are an upper
+        bound, and the published share counts if it is lower.
+        """
+        assert self.config is not None
+        learner = self.standing(method)
+        spec = specs.run(self.config, self.name, stream, learner, (0, 0))
+        searched = _most_epochs(self.config.studies[self.name], learner)
+        pipeline = [*spec["learner"], *([["trials", {"epochs": searched}]] if searched else [])]
+        ours = OurTraining(spec["stream"], pipeline, spec["model"])
+        found = paper_training.share(paper, method, metric, ours)
+        if found is None or not searched:
+            return found
+        return min(found, self.published_shares.get((metric, stream, method), found))
 
     def _caption_notes(self, streams: Sequence[str]) -> tuple[str, str]:
         return self.seeds, ""
@@ -79,7 +95,7 @@ def derive(study: Path, config: Config, target: Path) -> list[str]:
     names = [name for name in published if name in FROM_SCORES]
     of_study = cube(scores(study)) if names else xr.Dataset()
     for name in names:
-        results_of = _results(study, specs.artefact(config, study.name, name), of_study)
+        results_of = _results(study, config, name, of_study)
         module = components.load("artefacts", name)
         table = module.tabulate(results_of)
         readable = module.shown(table) if hasattr(module, "shown") else None
@@ -87,9 +103,12 @@ def derive(study: Path, config: Config, target: Path) -> list[str]:
     return [f"tables/{name}.{kind}" for name in names for kind in ("csv", "md")]
 
 
-def _results(study: Path, spec: Mapping[str, Any], scores: xr.Dataset) -> StudyResults:
+def _results(study: Path, config: Config, name: str, scores: xr.Dataset) -> StudyResults:
+    spec = specs.artefact(config, study.name, name)
     published = (study / "tables" / f"{spec['artefact']}.md").read_text(encoding="utf-8")
+    values, methods = by_metric(scores), spec.get("methods") or {}
     claims = [results.claim(entry) for entry in spec.get("claims") or ()]
+    claims = _with_scores(claims, methods, values)
     seeds = SEEDS.search(published.rstrip("\n"))
     return _WithoutRuns(
         name=spec["study"],
@@ -98,7 +117,7 @@ def _results(study: Path, spec: Mapping[str, Any], scores: xr.Dataset) -> StudyR
         origin=spec.get("origin") or "",
         baseline=spec.get("baseline"),
         reference=spec.get("reference"),
-        methods=spec.get("methods") or {},
+        methods=methods,
         tuning=spec.get("tuning") or "",
         labels=spec.get("labels") or {},
         claims=claims,
@@ -107,8 +126,9 @@ def _results(study: Path, spec: Mapping[str, Any], scores: xr.Dataset) -> StudyR
         summary=pd.read_csv(study / "summary.csv"),
         streams=dict.fromkeys(scores["stream"].values.tolist(), _NO_STREAM),
         seeds=seeds.group().strip().rstrip(".") if seeds else "",
-        shares=_shares(study, claims),
-        by_metric=by_metric(scores),
+        config=config,
+        published_shares=_published_shares(study, claims),
+        by_metric=values,
     )
 
 
@@ -138,8 +158,34 @@ def by_metric(scores: xr.Dataset) -> dict[tuple[str, str], dict[str, np.ndarray]
     }
 
 
-def _shares(study: Path, claims: Sequence[Any]) -> dict[tuple[str, str], float]:
-    """Return by stream and method the largest published share of a claim about the method.
+def _with_scores(
+    claims: Sequence[Any],
+    methods: Mapping[str, str],
+    values: Mapping[tuple[str, str], Mapping[str, np.ndarray]],
+) -> list[Any]:
+    """Return the claims whose scores are published; newer ones wait for the next publication."""
+    learner = {method: name for name, method in methods.items()}
+
+    def has(claim: Any, stream: str) -> bool:
+        return all(
+            learner[method] in values.get((stream, metric), ())
+            for metric in (claim.metric, *claim.holds.metrics)
+            for method in claim.holds.methods
+        )
+
+    judged = [(one, [stream for stream in streams if has(one, stream)]) for one, streams in claims]
+    return [(one, streams) for one, streams in judged if streams]
+
+
+def _most_epochs(study: Study, learner: str) -> float:
+    """Return the most epochs that trials of a learner search; 0 if they search none."""
+    space = tuning.space(study, learner) if study.tuning else {}
+    searched = [values for key, values in space.items() if key.endswith(".epochs")]
+    return max((max(values) for values in searched), default=0)
+
+
+def _published_shares(study: Path, claims: Sequence[Any]) -> dict[tuple[str, str, str], float]:
+    """Return by metric, stream and method the largest published share of a claim about them.
 
     The published share of a claim is the smallest of its methods; these numbers give the same.
     """
@@ -148,12 +194,12 @@ def _shares(study: Path, claims: Sequence[Any]) -> dict[tuple[str, str], float]:
         return {}
     rows = pd.read_csv(path, dtype=str, keep_default_na=False)
     keys = zip(rows["claim"], rows["stream"], strict=True)
-    published = dict(zip(keys, map(float, rows["share"]), strict=True))
-    shares: dict[tuple[str, str], float] = {}
+    published = dict(zip(keys, rows["share"], strict=True))
+    shares: dict[tuple[str, str, str], float] = {}
     for claim, streams in claims:
         for stream in streams:
-            for method in claim.holds.methods:
-                # A claim that is newer than the tables has no share, so it has no verdict yet.
-                share = published.get((claim.name, stream), 0.0)
-                shares[stream, method] = max(shares.get((stream, method), 0.0), share)
+            if share := published.get((claim.name, stream)):
+                for method in claim.holds.methods:
+                    key = claim.metric, stream, method
+                    shares[key] = max(shares.get(key, 0.0), float(share))
     return shares

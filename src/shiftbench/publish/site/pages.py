@@ -39,7 +39,9 @@ VERDICT_MARKS = {
     verdicts.CONTRADICTED: "✖",
     verdicts.UNRESOLVED: "◆",
     verdicts.TOO_LITTLE: "■",
+    verdicts.UNKNOWN: "▦",
     verdicts.NOT_RUN: "□",
+    **dict.fromkeys(verdicts.CHECKED.values(), "✓"),
 }
 """Signs before the names of verdicts."""
 
