@@ -183,7 +183,7 @@ def test_claims_are_counted_once_and_their_judgements_in_brackets(published) -> 
     lines = pages.papers(Path(), published).splitlines()
     assert lines[0] == (
         "| paper | reproduced | contradicted | unresolved | mixed | not at this budget "
-        "| budget unknown | not run |"
+        "| unknown | not run |"
     )
     assert lines[2:5] == [
         "| A (2020) | 1 (2) | 0 (1) | 0 (0) | 1 | 0 (1) | 0 (0) | 0 |",

@@ -128,7 +128,8 @@ def papers(root: Path, published: PublishedResults, alone: Collection[str] = ())
     for paper, of_line in _groups([*dict.fromkeys(rows["paper"])], alone).items():
         claims, of_paper = (table[table["paper"].isin(of_line)] for table in (judged, rows))
         lines.append([paper, *(_counted(claims, of_paper, kind) for kind in kinds)])
-    table = _table(["paper", *kinds], lines)
+    heads = [kind.removeprefix("budget ") for kind in kinds]  # so that a line fits on a screen
+    table = _table(["paper", *heads], lines)
     return (
         f"{table}\n\nNumbers of claims; in brackets, of the comparisons that test them. Mixed: the"
         " comparisons of a claim disagree."
