@@ -29,6 +29,7 @@ studies:
 CLAIMS = """\
 steps-are-found:
   where: Fig. 2
+  read: text
   says: The steps are found.
   stream: {family: toy-step}
   metric: jump_f1

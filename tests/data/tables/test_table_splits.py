@@ -160,6 +160,23 @@ def test_judged_on_validation_no_test_row_appears():
     assert not seen(whole.train) & seen(whole.validation)
 
 
+def test_trials_see_no_row_of_the_pool_from_which_all_test_rows_come():
+    settings = {"realisations": 4, "test_pool": 0.4, "validation": 60}
+    judged = build(**settings)
+    tried = build(**settings | {"judge_on": "validation", "first_realisation": 100})
+    test_rows, size = np.unique(judged["test_rows"]), judged.sizes["row"]
+    parts = [tried["train_rows"].values.ravel(), tried["validation_rows"].values.ravel()]
+    seen_by_trials = np.unique(np.concatenate(parts))
+    assert not set(test_rows) & set(seen_by_trials)
+    assert len(seen_by_trials) == size - round(0.4 * size)
+    assert len(test_rows) > 1.5 * judged.sizes["test"], "other splits have other test rows"
+    assert judged.sizes["train"] == build(validation=60).sizes["train"], "judged as before"
+
+
+def test_a_pool_of_all_rows_draws_the_same_splits_as_none():
+    np.testing.assert_array_equal(build(test_pool=1.0)["test_rows"], build()["test_rows"])
+
+
 def test_later_splits_do_not_depend_on_the_first():
     late, all_of_them = build(first_realisation=2, realisations=2), build(realisations=4)
     np.testing.assert_array_equal(late["test_rows"], all_of_them["test_rows"][2:])
@@ -197,6 +214,8 @@ def test_more_splits_than_are_published(tmp_path):
         yacht(tmp_path, realisations=3)
     with pytest.raises(UserError, match="first_realisation is 1"):
         yacht(tmp_path, first_realisation=1)
+    with pytest.raises(UserError, match="published splits, so test_pool must be 1"):
+        yacht(tmp_path, test_pool=0.5)
 
 
 def test_a_missing_or_damaged_archive(tmp_path):
@@ -263,6 +282,7 @@ def test_a_missing_arff_file_and_another_one(tmp_path):
         ({"validation": 455}, "there are 455 training rows"),
         ({"test_share": 0.0005}, "its test part has no rows"),
         ({"test_share": 0.002}, "its test part has rows of one class only, 1"),
+        ({"test_pool": 0.1}, r"test_share is 0.2, but test rows come from a test_pool of 0.1"),
     ],
 )
 def test_settings_that_leave_nothing(settings, reason):

@@ -20,7 +20,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 import xarray as xr
-from annotated_types import Ge, Gt, Lt
+from annotated_types import Ge, Gt, Le, Lt
 
 from shiftbench.core.errors import UserError
 from shiftbench.core.facts import Facts
@@ -73,6 +73,10 @@ class Settings:
     """Number of tasks, which all show the same rows."""
     test_share: Annotated[float, Gt(0), Lt(1)] = 0.2
     """Share of the rows that are for test, for data without published splits."""
+    test_pool: Annotated[float, Gt(0), Le(1)] = 1.0
+    """Share of the rows from which the test rows of all splits are drawn, for data without
+    published splits. Below 1, tuning sees none of these rows: with judge_on validation, training
+    and validation rows come from the others."""
     validation: Annotated[int, Ge(0)] = 0
     """Number of training rows that are set apart for validation."""
     judge_on: Literal["test", "validation"] = "test"
@@ -93,9 +97,8 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
     """
     table, published = _table(settings, Path(raw))
     if settings.dataset in _uci.SETS:
-        _refuse_more_splits(settings, len(published))
-    drawn = partial(splits.at_random, settings.dataset, table.target, settings.test_share)
-    split_of = published.__getitem__ if published else drawn
+        _refuse_other_splits(settings, len(published))
+    split_of = published.__getitem__ if published else partial(_drawn, settings, table.target)
     files = list(raw_files.table()[settings.dataset].files)
     source = str(Path(raw) / files[0]) if files else settings.dataset
     parts = splits.parts(settings, split_of, table.target, source)
@@ -109,6 +112,17 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
     )
     tasks = np.arange(settings.repeats)
     return store.assign_coords({"task": ("task", tasks, about("number of the task"))})
+
+
+def _drawn(settings: Settings, target: np.ndarray, number: int) -> splits.Split:
+    """Draw split `number`; trials on validation rows have no row of the pool of test rows."""
+    name, share, pool = settings.dataset, settings.test_share, settings.test_pool
+    if pool == 1:
+        return splits.at_random(name, target, share, number)
+    split = splits.from_pool(name, target, share, pool, number)
+    if settings.judge_on == "test":
+        return split
+    return split._replace(train=np.setdiff1d(split.train, splits.test_pool(name, target, pool)))
 
 
 def problem(store: xr.Dataset) -> Problem:
@@ -152,7 +166,11 @@ def _digits() -> Table:
     return Table(data.data, data.target.astype(np.int32), data.feature_names, "digit")
 
 
-def _refuse_more_splits(settings: Settings, published: int) -> None:
+def _refuse_other_splits(settings: Settings, published: int) -> None:
+    if settings.test_pool < 1:
+        raise UserError(
+            f"Stream table-splits: {settings.dataset} has published splits, so test_pool must be 1."
+        )
     first, number = settings.first_realisation, settings.realisations
     if first + number > published:
         raise UserError(
