@@ -49,7 +49,7 @@ test-long: $(STAMP) ## Run the tests that take long by nature
 
 test-peers: $(PEERS) ## Run the tests that need a browser, validators, an S3 server or packages of data
 	@.venv-peers/bin/python -m pytest -q -n 2 --dist worksteal -m peers tests/publish \
-		tests/data tests/methods/detectors $(ARGS)
+		tests/data tests/methods/detectors tests/test_install.py $(ARGS)
 
 test-cluster: $(STAMP) ## Run the tests on a Slurm of two nodes, which apt installs
 	@$(BIN)/python -m pytest -q -m cluster $(ARGS)
@@ -74,7 +74,7 @@ derived: $(STAMP) ## Derive again all committed files that need no training
 lock: $(STAMP) ## Update the locked versions in envs/
 	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
 		--generate-hashes --no-header \
-		envs/requirements.in envs/slurm.in envs/clusters.in envs/dev.in \
+		$(addprefix envs/,$(addsuffix .in,requirements networks workflow slurm clusters dev)) \
 		--output-file envs/requirements.lock
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 		--no-header --constraint envs/requirements.lock envs/gpu.in --output-file envs/gpu.all

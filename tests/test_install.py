@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -13,6 +14,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
+from shiftbench.data.series import _nile
 
 ROOT = Path(__file__).parents[1]
 CONFIG = """\
@@ -102,3 +105,51 @@ def test_the_program_and_its_workflow_run_outside_a_checkout(binaries: Path, tmp
     table = tmp_path / "results/mine/studies/toy/tables/score-table.md"
     assert "steps: 1 of 1 runs" in table.read_text()
     assert "Nothing to be done" in called(tmp_path, *command, "--configfile", "mine.yaml")
+
+
+PLAIN = """\
+import importlib.util, json, sys
+import shiftbench as sb
+
+years, flow = json.load(open("nile.json"))
+found = sb.changepoints(flow).frame
+assert [years[one] for one in found["position"]] == [1899], found
+m = sb.method("vbs-linear", noise_sd=0.5)
+for t in range(200):
+    m.learn_one({"x": t % 7}, (2.0 if t < 100 else -1.0) * (t % 7))
+assert abs(m.predict_one({"x": 3}).mean + 3) < 0.5
+for package in ("tensorflow", "arviz", "snakemake", "zarr", "matplotlib", "sklearn"):
+    assert importlib.util.find_spec(package) is None, package
+
+def told(call):
+    try:
+        call()
+    except ImportError as error:
+        return str(error)
+
+figure = told(sb.changepoints(flow).plot)
+assert "a figure needs" in figure and "pip install 'shiftbench[workflow]'" in figure, figure
+network = told(lambda: sb.method("vcl", model={"mlp": {"hidden": [5]}}))
+assert "needs the package tensorflow; type: pip install 'shiftbench[networks]'" in network, network
+for name in ("stream", "run", "compare", "load"):
+    study = told(lambda: getattr(sb, name))
+    assert f"shiftbench.{name} needs" in study and "[workflow]" in study, study
+"""
+
+
+@pytest.mark.peers
+def test_a_plain_install_has_methods_and_change_points_and_no_tensorflow(
+    wheel: Path, tmp_path: Path
+) -> None:
+    """What a user types: packages come from the index, and only those that the wheel names."""
+    series = _nile.read()
+    told = [[int(year) for year in series.time], series.value[0, :, 0].tolist()]
+    (tmp_path / "nile.json").write_text(json.dumps(told))
+    uv = Path(sys.executable).with_name("uv")
+    called(tmp_path, uv, "venv", "--quiet", "--python", sys.executable, "plain")
+    python = tmp_path / "plain/bin/python"
+    called(tmp_path, uv, "pip", "install", "--quiet", "--python", python, wheel)
+    files = [path for path in python.parents[1].rglob("*") if path.is_file()]
+    assert sum(path.lstat().st_size for path in files) < 500e6  # llvmlite is 175 MB of these
+    called(tmp_path, python, "-c", PLAIN)
+    assert "vbs-linear" in called(tmp_path, python, "-m", "shiftbench", "list", "methods")

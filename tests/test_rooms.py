@@ -13,6 +13,7 @@ from shiftbench.core import compiled_cache
 
 BELOW = {
     "cli": {"contract", "publish", "forecast", "evaluation", "runtime", "config", "data", "core"},
+    "adapters": {"api", "core"},
     "api": {"evaluation", "runtime", "config", "data", "core"},
     "contract": {"methods", "config", "data", "core"},
     "publish": {"forecast", "evaluation", "config", "data", "core"},

@@ -5,7 +5,7 @@ from typing import Any
 
 from shiftbench.core import instructions
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Before anything numerical is imported, in this process or in one that it starts.
 instructions.choose("portable")

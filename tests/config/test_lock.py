@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 LOCK = Path("envs/requirements.lock").read_text(encoding="utf-8")
-FILES = ("requirements", "slurm", "clusters", "dev")
+FILES = ("requirements", "networks", "workflow", "slurm", "clusters", "dev")
 WANTED = "".join(Path(f"envs/{name}.in").read_text(encoding="utf-8") for name in FILES)
 
 

@@ -6,6 +6,8 @@ import sys
 from importlib import import_module
 from typing import Any
 
+from shiftbench.core import extras
+
 PUBLIC = {
     "method": "online_method",
     "changepoints": "changepoints",
@@ -19,11 +21,17 @@ PUBLIC = {
 
 
 def offered(name: str) -> Any:
-    """Return the object of a public name of `shiftbench`. AttributeError for any other name."""
+    """Return the object of a public name of `shiftbench`.
+
+    AttributeError for any other name.
+
+    MissingPackage where it needs an extra that is not installed.
+    """
     if name == "__all__":
         return [*PUBLIC]
     if name not in PUBLIC:
         package = sys.modules["shiftbench"]
         message = f"module 'shiftbench' has no attribute '{name}'"
         raise AttributeError(message, name=name, obj=package)
-    return getattr(import_module(f"{__name__}.{PUBLIC[name]}"), name)
+    with extras.named(f"shiftbench.{name}"):
+        return getattr(import_module(f"{__name__}.{PUBLIC[name]}"), name)

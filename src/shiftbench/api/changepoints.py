@@ -14,6 +14,7 @@ from shiftbench.api.input_error import InputError
 from shiftbench.api.learners import Form
 from shiftbench.api.recorded_changes import as_run
 from shiftbench.api.steps import Steps
+from shiftbench.core import extras
 from shiftbench.core import seeds as seeding
 from shiftbench.core.interface import Batch
 from shiftbench.evaluation.scoring import changes
@@ -52,8 +53,8 @@ class Changepoints:
 
         The darker the line of a change, the more probable it is.
         """
-        from shiftbench.api import changepoint_figure  # seaborn takes a second
-
+        with extras.named("a figure"):
+            from shiftbench.api import changepoint_figure  # seaborn takes a second
         return changepoint_figure.draw(self)
 
     def __repr__(self) -> str:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from shiftbench.api.input_error import InputError
-from shiftbench.config import component_checks, components
+from shiftbench.config import component_checks, components, digest
 from shiftbench.config.compatibility_words import listed
 from shiftbench.config.library import OURS, Library
 from shiftbench.config.method_needs import PROTOCOL
 from shiftbench.config.schema import Component, by_kind, one_component
 from shiftbench.config.yaml_lines import KeyPath
+from shiftbench.core import extras
 from shiftbench.core.suggestions import unknown
 
 OWN = "own"
@@ -146,6 +148,7 @@ def _checked(name: str, items: list[Component], model: Component | None) -> Defi
     network = study["model"] and one_component(study["model"])
     definition = Definition(name, filled, network)
     _refuse_needs(definition)
+    _refuse_missing(definition)
     return definition
 
 
@@ -173,3 +176,17 @@ def _refuse_needs(definition: Definition) -> None:
         )
     if definition.model is not None and not definition.trains_network:
         raise InputError(f'"{learner}" trains no network; leave `model` out')
+
+
+def _refuse_missing(definition: Definition) -> None:
+    """Raise MissingPackage where a component imports a package of an extra that is not installed.
+
+    Imports are read from the code, since most of them happen on first use.
+    """
+    lacking = [name for name in extras.NETWORKS if importlib.util.find_spec(name) is None]
+    model = [("models", definition.model)] if definition.model else []
+    for kind, (name, _) in [*definition.parts, *model] if lacking else []:
+        module = components.module_name(kind, name)
+        for package in lacking:
+            if digest.imports(module, package):
+                raise extras.missing(f'"{name}"', package)

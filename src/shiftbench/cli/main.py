@@ -10,7 +10,7 @@ import gc
 import sys
 
 from shiftbench.cli import jobs, logs
-from shiftbench.core import checkout, file_errors
+from shiftbench.core import checkout, extras, file_errors
 from shiftbench.core.errors import UserError
 
 
@@ -41,10 +41,8 @@ def main(arguments: list[str]) -> int:
         if of_file := file_errors.root_cause(error):
             logs.report_file_error(of_file, options)
             return 2
-        if _is_outdated(error):
-            logs.report(
-                f"{error}, but {checkout.LOCK} has it: bring .venv up to date with `make setup`"
-            )
+        if remedy := _remedy(error):
+            logs.report(remedy)
             return 2
         logs.report_unexpected(error, options.log)
         return 1
@@ -59,8 +57,12 @@ def _parsed(arguments: list[str]) -> argparse.Namespace:
     return parser.parsed(arguments)
 
 
-def _is_outdated(error: Exception) -> bool:
-    """Return whether the environment lacks packages of the lock, as after a pull."""
+def _remedy(error: Exception) -> str | None:
+    """Return what to do about a missing package of the lock: after a pull, or without an extra."""
     from shiftbench.config import environment  # of no use to verbs that start quickly
 
-    return isinstance(error, ModuleNotFoundError) and environment.locked(error.name or "")
+    if not isinstance(error, ModuleNotFoundError) or not environment.locked(error.name or ""):
+        return None
+    if checkout.INSTALLED:
+        return str(extras.missing("this command", (error.name or "").partition(".")[0]))
+    return f"{error}, but {checkout.LOCK} has it: bring .venv up to date with `make setup`"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import signal
 import sys
@@ -12,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from shiftbench.core import checkout
+from shiftbench.core import checkout, extras
 from shiftbench.runtime import forkserver_client, graceful_stop
 
 SITE = "site"
@@ -35,6 +36,8 @@ def run(options: argparse.Namespace) -> int:
     from shiftbench.cli import repair, user
     from shiftbench.config import jobs
 
+    if importlib.util.find_spec("snakemake") is None:
+        raise extras.missing("run", "snakemake")
     begun = time.monotonic()
     signals = [one for one in graceful_stop.SIGNALS if signal.getsignal(one) != signal.SIG_IGN]
     _exit_on(signals)

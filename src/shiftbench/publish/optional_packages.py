@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-from shiftbench.core.errors import UserError
+from shiftbench.core import extras
 
 
 def load(module: str) -> ModuleType:
@@ -16,6 +16,4 @@ def load(module: str) -> ModuleType:
         package = module.partition(".")[0]
         if (error.name or "").partition(".")[0] != package:
             raise
-        raise UserError(
-            f"this needs the package {package}; install it with `pip install 'shiftbench[publish]'`"
-        ) from None
+        raise extras.missing("this command", package, "publish") from None
