@@ -24,6 +24,11 @@ def text(metric: str, value: float) -> str:
     return f"{100 * value:.2f} %" if unit(metric) == "%" else f"{value:.4g}"
 
 
+def short(metric: str, value: float) -> str:
+    """Return a score in a column whose head names the unit: percent with one decimal."""
+    return f"{100 * value:.1f}" if unit(metric) == "%" else f"{value:.3g}"
+
+
 def with_interval(metric: str, row: Row) -> str:
     """Return mean and 95 % interval of a row of a summary, without an interval if it has none."""
     if math.isnan(row["ci_low"]):
