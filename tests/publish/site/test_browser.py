@@ -20,6 +20,16 @@ LARGEST = 20_000_000
 STUDY = "studies/cpu/permuted-mnist.html"
 FULL = "studies/cpu/permuted-mnist-full.html"
 """The same with all images, beside what the paper prints."""
+PLACES = (
+    "index.html",
+    "which-method.html",
+    "matrix/cpu.html",
+    "papers/farquhar2020radial.html",
+    "papers/farquhar2020radial-lines.html",
+    STUDY,
+    "methods/vogn.html",
+    "datasets/mnist.html",
+)
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +124,11 @@ def test_the_search_box_opens_a_page_with_the_keyboard(page: Any, site: Path) ->
     assert page.told == []
 
 
-@pytest.mark.parametrize("place", ["index.html", STUDY, "methods/vogn.html", "datasets/mnist.html"])
-def test_axe_finds_nothing_serious(page: Any, serious: Serious, site: Path, place: str) -> None:
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("place", PLACES)
+def test_axe_finds_nothing_serious(
+    page: Any, serious: Serious, site: Path, place: str, scheme: str
+) -> None:
+    page.emulate_media(color_scheme=scheme)
     page.goto((site / place).as_uri())
     assert serious(page) == []

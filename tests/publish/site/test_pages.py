@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import shutil
@@ -25,6 +26,7 @@ from shiftbench.publish.site import (
     collect,
     method_styles,
     pages,
+    paper_page,
     situations,
     snippet,
     standings,
@@ -226,6 +228,65 @@ def test_situations_are_those_of_the_documentation(
     assert len(page.all("a")) == len(situations.of(found)) == 2
 
 
+def test_a_paper_is_told_line_by_line_in_its_units(
+    site: Path, documents: dict[Path, html.Element]
+) -> None:
+    first = documents[site / "papers/eschenhagen2019vogn.html"].one("main").text
+    assert "VOGN 93.6; SI 82.7" in first, "above SI, reproduced with all of the training"
+    rows = documents[site / "papers/eschenhagen2019vogn-lines.html"].all("tr")
+    told = {row.all("td")[-4].text: row for row in rows if row.all("td")}
+    ours = [row for text, row in told.items() if text.startswith("VOGN 93.6 [")]
+    assert [cell.text for cell in ours[0].all("td")][-3:] == ["100 %", "3", "◆ unresolved"]
+    (little,) = [row for text, row in told.items() if text.startswith("VOGN 75.9 [")]
+    assert little.all("td")[-4].attributes["class"] == "muted"
+    assert "withheld" not in documents[site / "methods/vogn.html"].text
+
+
+def test_units_are_those_of_the_paper_and_checks_have_one_line() -> None:
+    ledger = pd.read_csv(PUBLISHED / "ledger.csv", dtype=str, keep_default_na=False)
+    own = ledger[ledger["paper"] == "Altamirano et al. (2023)"]
+    shown = [
+        line.ours for table in paper_page.tables(own) for lines in table.lines for line in lines
+    ]
+    assert "DSM-BOCPD 0.9952" in shown, "a paper that prints .907 has no percent"
+    own = ledger[ledger["paper"] == "Li et al. (2021)"]
+    names = [table.name for table in paper_page.tables(own)]
+    assert names == ["Table 1", "Figure 2", "Figure 4", "Figure 5", "In the text"]
+    own = ledger[ledger["paper"].str.startswith("Ch\u00e9rief")]
+    lines = [lines for table in paper_page.tables(own) for lines in table.lines]
+    (bound,) = [one for one in lines if one[0].where.startswith("Theorem 1 (slides)")]
+    rows = own[own["claim"] == "sva-regret-below-its-bound"]
+    assert [one.ours for one in bound] == [f"holds on {len(rows)} of {len(rows)} streams"]
+
+
+def test_a_method_says_what_it_is_and_why_its_numbers_differ(
+    site: Path, documents: dict[Path, html.Element]
+) -> None:
+    page = documents[site / "methods/vogn.html"]
+    assert page.one("pre", id="equation").text.startswith("precision <- (1 - beta) precision")
+    (said,) = [one.text for one in page.one("ul", id="reconciled").all("li") if "mnist" in one.text]
+    assert "75.92 % in cpu/permuted-mnist (cpu; tuned with" in said
+    assert "93.61 % in cpu/permuted-mnist-full (cpu; not tuned; all of the paper" in said
+    assert said.endswith("The paper prints 94.00 %.")
+    assert "100 passes over each task" in page.text and "times a step of Adam" in page.text
+
+
+def test_the_python_of_a_page_is_its_config(documents: dict[Path, html.Element]) -> None:
+    for path, page in documents.items():
+        for code in page.all("code", class_="python"):
+            calls = [one.value for one in ast.parse("".join(code.pieces)).body[1:3]]
+            (family,), settings = ([ast.literal_eval(one) for one in calls[0].args], calls[0])
+            stream = {"family": family, **arguments(settings)}
+            study = yaml.safe_load(snippets({path: page})[path.stem])["studies"]["my-study"]
+            assert [stream] == list(study["streams"].values())
+            given = {"methods": ast.literal_eval(calls[1].args[0]), **arguments(calls[1])}
+            assert given == {key: study[key] for key in given} and len(given) > 2
+
+
+def arguments(call: ast.Call) -> dict[str, object]:
+    return {one.arg: ast.literal_eval(one.value) for one in call.keywords}
+
+
 def test_numbers_of_papers_that_train_more_say_how_much_less_we_train(
     site: Path, documents: dict[Path, html.Element]
 ) -> None:
@@ -351,7 +412,7 @@ def snippets(pages: dict[Path, html.Element]) -> dict[str, str]:
 def settings_of(page: html.Element) -> list[tuple[str, dict[str, object]]]:
     """Return the pipeline on a method's page: its components, each with its settings."""
     found: list[tuple[str, dict[str, object]]] = []
-    for line in "".join(page.all("pre")[0].pieces).splitlines():
+    for line in "".join(page.one("pre", id="settings").pieces).splitlines():
         if setting := re.match(r"  (\w+): (.*?)  ", line):
             found[-1][1][setting[1]] = json.loads(setting[2])
         elif re.fullmatch(r"[a-z-]+", line):

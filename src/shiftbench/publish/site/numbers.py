@@ -10,6 +10,12 @@ from shiftbench.publish.site.collect import Row, SiteStudy
 DIGITS = 6
 """Significant digits of scores that pages sort by and draw, more than they show."""
 
+GLOSSES = {
+    "acc": "all tasks at the end; from scratch: the own network of each",
+    "accuracy": "test rows of tasks, by the last network",
+}
+"""What tells the names of two metrics apart."""
+
 
 def unit(metric: str) -> str:
     """Return the unit of a metric as shown; empty where it has none."""

@@ -27,6 +27,7 @@ from shiftbench.publish.site import (
     matrix,
     method_page,
     method_styles,
+    numbers,
     paper_page,
     picture,
     search,
@@ -239,6 +240,7 @@ def _environment() -> jinja2.Environment:
     environment.filters["json"] = _json
     environment.globals["verdict_marks"] = VERDICT_MARKS
     environment.globals["state_signs"] = STATE_SIGNS
+    environment.globals["glosses"] = numbers.GLOSSES
     environment.globals["distinct"] = lambda values: list(dict.fromkeys(filter(None, values)))
     return environment
 
