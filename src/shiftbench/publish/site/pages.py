@@ -177,6 +177,7 @@ def _write_configs(
     for study in results.studies:
         content = _study(study, ranked[study.place], results, write.site)
         write("study.html", f"studies/{study.place}.html", **content)
+        write("study-details.html", f"studies/{study.place}-details.html", **content)
 
 
 def _write_papers(
