@@ -90,7 +90,7 @@ def _fill(site: Path, results: Results, others: Sequence[Entry]) -> None:
     (site / "assets" / "vega.js").write_text(charts.library(), encoding="utf-8")
     ranked = {study.place: standings.of(study, results.library) for study in results.studies}
     decided = situations.of(results)
-    common = {
+    common: dict[str, Any] = {
         "results": results,
         "findings": {
             study.place: standings.finding(study, ranked[study.place]) for study in results.studies
