@@ -13,6 +13,7 @@ CARRIED = (
     "profiles/*/*.yaml",
     "config/**/*.yaml",
     "envs/requirements*.lock",
+    "docs/*.yaml",
 )
 
 

@@ -20,6 +20,16 @@ LARGEST = 20_000_000
 STUDY = "studies/cpu/permuted-mnist.html"
 FULL = "studies/cpu/permuted-mnist-full.html"
 """The same with all images, beside what the paper prints."""
+PLACES = (
+    "index.html",
+    "which-method.html",
+    "matrix/cpu.html",
+    "papers/farquhar2020radial.html",
+    "papers/farquhar2020radial-lines.html",
+    STUDY,
+    "methods/vogn.html",
+    "datasets/mnist.html",
+)
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +58,8 @@ def test_every_page_opens_without_a_word_and_fits(page: Any, site: Path, width: 
 
 def test_two_clicks_lead_to_vogn_on_permuted_mnist(page: Any, site: Path) -> None:
     page.goto((site / "index.html").as_uri())
-    page.locator("a[href='#matrix'], a[href='index.html#matrix']").first.click()
-    page.locator(f"a[href='{FULL}#vogn']").first.click()
+    page.locator("a[href='matrix/cpu.html']").first.click()
+    page.locator(f"a[href='../{FULL}#vogn']").first.click()
     row = page.locator("tr#vogn")
     assert row.is_visible()
     assert all(told in row.inner_text() for told in ("93.61", "94.00", "3 of 3 runs"))
@@ -87,16 +97,38 @@ def test_tables_sort_and_the_ledger_filters(page: Any, site: Path) -> None:
     assert values == sorted(values) and len(set(values)) > 5
     head.press("Enter")
     assert float(cells.first.get_attribute("data-sort")) == max(values)
+
+
+def test_the_start_page_is_one_screen_whose_board_sorts(page: Any, site: Path) -> None:
     page.goto((site / "index.html").as_uri())
-    page.locator("[name=verdict]").select_option("reproduced")
-    shown = page.locator("#ledger tbody tr:visible")
-    assert {shown.nth(at).get_attribute("data-verdict") for at in range(shown.count())} == {
-        "reproduced"
-    }
-    assert page.locator("output").inner_text().startswith(f"{shown.count()} of ")
+    assert page.evaluate("document.documentElement.scrollHeight") <= 900
+    head = page.locator("#board thead button").filter(has_text="Calibration")
+    head.press("Enter")
+    cells = page.locator("#board tbody tr td:nth-child(4)")
+    keys = [cells.nth(at).get_attribute("data-sort") for at in range(cells.count())]
+    numbers = [float(key) for key in keys if key]
+    assert numbers == sorted(numbers) and len(numbers) > 5, "the least error first"
+    assert keys[: len(numbers)] == [key for key in keys if key], "methods without a score come last"
 
 
-@pytest.mark.parametrize("place", ["index.html", STUDY, "methods/vogn.html", "datasets/mnist.html"])
-def test_axe_finds_nothing_serious(page: Any, serious: Serious, site: Path, place: str) -> None:
+def test_the_search_box_opens_a_page_with_the_keyboard(page: Any, site: Path) -> None:
+    page.goto((site / "index.html").as_uri())
+    field = page.get_by_label("Find a method")
+    field.fill("vogn permuted")
+    found = page.locator(".search li a")
+    assert found.count() and "VOGN" in page.locator(".search ul").inner_text()
+    field.fill("slang: method")
+    field.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/methods/slang.html")
+    assert page.told == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("place", PLACES)
+def test_axe_finds_nothing_serious(
+    page: Any, serious: Serious, site: Path, place: str, scheme: str
+) -> None:
+    page.emulate_media(color_scheme=scheme)
     page.goto((site / place).as_uri())
     assert serious(page) == []

@@ -7,6 +7,7 @@ that the reader decides on. Over several streams, the score of a seed is the mea
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from shiftbench.config.schema import Study
 from shiftbench.core import checkout
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.scoring import ranking
+from shiftbench.evaluation.scoring.ranking import StreamRanking
 from shiftbench.publish.derived import evidence
 from shiftbench.publish.derived.evidence import Evidence, PublishedResults, Scores
 
@@ -35,11 +37,15 @@ SHORT_UNITS = ("nats",)
 
 
 class Situation(BaseModel):
-    """A situation and the published scores that say what leads in it."""
+    """A situation and the published scores that say what leads in it.
+
+    question: the column of the site's board that it fills, if it fills one.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
     situation: str
+    question: str = ""
     study: str
     stream: str = "*"
     metric: str
@@ -58,30 +64,41 @@ class Line(NamedTuple):
 class Ranked(NamedTuple):
     """A situation with its lines: methods that keep no rows of earlier tasks, and those that do.
 
-    judged: the score that decides, the seeds, and whether settings were tuned, in words.
+    judged: the score that decides, the seeds, and whether settings were tuned, in words. rankings:
+    of the methods of each line.
     """
 
     situation: str
     judged: str
     lines: list[Line]
+    rankings: list[StreamRanking]
 
 
-def situations(root: Path, published: PublishedResults) -> list[Ranked]:
+def load(root: Path) -> list[Situation]:
     """Return the situations of a checkout. Raises UserError for a file of another form."""
     path = root / "docs" / "situations.yaml"
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        found = TypeAdapter(list[Situation]).validate_python(content)
+        return TypeAdapter(list[Situation]).validate_python(content)
     except (ValidationError, yaml.YAMLError) as error:
         raise UserError(f"{path}: {error}") from None
-    return [_ranked(one, published) for one in found]
 
 
-def _ranked(situation: Situation, published: PublishedResults) -> Ranked:
-    config, _, name = situation.study.partition("/")
-    study = _config(checkout.CONFIGS / f"{config}.yaml").studies[name]
-    row = Evidence(study=situation.study, metric=situation.metric, streams=situation.stream)
-    scores = _mean_over_streams(list(published.by_stream(row).values()))
+def situations(root: Path, published: PublishedResults) -> list[Ranked]:
+    """Return what leads in each situation of a checkout, by published scores."""
+    found = []
+    for one in load(root):
+        config, _, name = one.study.partition("/")
+        study = _config(checkout.CONFIGS / f"{config}.yaml").studies[name]
+        row = Evidence(study=one.study, metric=one.metric, streams=one.stream)
+        found.append(ranked(one, study, list(published.by_stream(row).values())))
+    return found
+
+
+def ranked(situation: Situation, study: Study, by_stream: Sequence[Scores]) -> Ranked:
+    """Return what leads in a situation, by the scores [seed] of its study on each stream."""
+    row = Evidence(study=situation.study, metric=situation.metric)
+    scores = mean_over_streams(by_stream)
     needs = {
         name: method_needs.of([{part: settings} for part, settings in method.pipeline])
         for name, method in study.methods.items()
@@ -89,33 +106,33 @@ def _ranked(situation: Situation, published: PublishedResults) -> Ranked:
     }
     keeps = {name: any(need.startswith(MEMORY) for need in needs[name]) for name in needs}
     groups = [[name for name in keeps if keeps[name] == kind] for kind in (False, True)]
-    lines = [
-        _line(row, study, {name: scores[name] for name in group}, needs)
+    rankings = [
+        ranking.rank("", {name: scores[name] for name in group}, row.metric)
         for group in groups
         if group
     ]
+    lines = [_line(row, study, one, needs) for one in rankings]
     direction = "higher" if ranking.higher_is_better(row.metric) else "lower"
     seeds = len(next(iter(scores.values())))
     judged = (
         f"By `{row.metric}`, {direction} is better; {seeds} seed{'s' * (seeds > 1)};"
         f" {'tuned' if study.tuning else 'published settings, not tuned'}."
     )
-    return Ranked(situation.situation, judged, lines)
+    return Ranked(situation.situation, judged, lines, rankings)
 
 
-def _line(row: Evidence, study: Study, scores: Scores, needs: dict[str, list[str]]) -> Line:
-    """Return the line of the methods that have scores, ranked."""
-    found = ranking.rank("", scores, row.metric)
+def _line(row: Evidence, study: Study, found: StreamRanking, needs: dict[str, list[str]]) -> Line:
+    """Return the line of methods that are ranked."""
     best = found.leader
     assert best is not None
-    label = {method: study.methods[method].label or method for method in scores}
+    label = {method: study.methods[method].label or method for method in found.scores}
     behind = next((method for method, lead in found.leads.items() if lead.resolved), None)
     lead = ""
     if behind:
         difference = found.leads[behind].over.difference
         lead = f"{label[behind]}: by {evidence.number(difference.mean, row)}"
     tied = [label[method] for method in found.tied]
-    mean = float(np.nanmean(scores[best]))
+    mean = float(np.nanmean(found.scores[best]))
     kept = [need.removeprefix(MEMORY) for need in needs[best] if need.startswith(MEMORY)]
     return Line(
         kept[0] if kept else "none",
@@ -132,7 +149,7 @@ def _unit(metric: str) -> str:
     return " %" if unit == "fraction" else f" {unit}" if unit in SHORT_UNITS else ""
 
 
-def _mean_over_streams(by_stream: list[Scores]) -> Scores:
+def mean_over_streams(by_stream: Sequence[Scores]) -> Scores:
     """Return the mean over streams [seed] of each method that has scores on all of them."""
     shared = [name for name in by_stream[0] if all(name in scores for scores in by_stream)]
     return {name: np.mean([scores[name] for scores in by_stream], axis=0) for name in shared}

@@ -27,6 +27,7 @@ from shiftbench.evaluation.overview import ledger
 from shiftbench.evaluation.scoring.summarise import COLUMNS
 from shiftbench.publish import study_copy
 
+WITHHELD = r"^withheld: (.*), less than .*$"
 Row = Mapping[str, Any]
 """A row of a summary, by column."""
 
@@ -73,7 +74,10 @@ class SiteStudy:
         table["published_note"] = table.get("published_note", pd.Series(dtype=object))
         if missing := [name for name in COLUMNS if name not in table]:
             raise UserError(f"{path}: not a summary of this workflow, without {missing[0]}")
-        return table.astype({"published_note": object}).fillna({"published_note": ""})
+        table = table.astype({"published_note": object}).fillna({"published_note": ""})
+        # Older summaries say "withheld: 0.01 of the paper's training, less than 0.05".
+        notes = table["published_note"].str.replace(WITHHELD, r"\1", regex=True)
+        return table.assign(published_note=notes)
 
     @cached_property
     def rows(self) -> dict[tuple[str, str, str], Row]:

@@ -1,30 +1,58 @@
-"""Content of the page of a method, for its template."""
+"""Content of the page of a method: what it is, where it wins, what it needs, and its numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import ast
+import math
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from shiftbench.config import bibliography, catalogue, components
-from shiftbench.config.schema import Method
+from shiftbench.config import bibliography, catalogue, components, method_costs, method_needs
+from shiftbench.config.schema import Method, by_kind, one_component
 from shiftbench.config.schema import Study as Planned
 from shiftbench.publish.site import method_styles, numbers, snippet
 from shiftbench.publish.site.collect import Results, SiteStudy
-from shiftbench.publish.site.standings import Standing, Standings
+from shiftbench.publish.site.standings import BEST, TIED, Standing, Standings
+
+EQUATION = re.compile(r"(?m)^\n((?:    \S.*\n)+)(?=\n|\Z)")
+"""Indented lines of a docstring with an empty line before and after."""
+STREAMS = 3
+"""The most streams of a study that have a row each; more share one."""
+WINS = 6
+"""The most studies that are named among those in which a method leads."""
 
 
 class MethodResult(NamedTuple):
-    """Result of the method in a study, on one stream, by the study's leading metric."""
+    """Result of the method in a study, on one stream, by the study's leading metric.
+
+    data: the family of the stream and its data set; trials: of settings, 0 if not tuned; note: our
+    share of the paper's training, empty if it is whole or unknown.
+    """
 
     study: SiteStudy
     stream: str
+    data: str
     learner: str
     label: str
     metric: str
     number: str
     mean: float
+    seeds: int
+    trials: int
     paper: str
+    note: str
     standing: Standing
+
+    @property
+    def budget(self) -> str:
+        """How much was trained, and whether settings were tuned, in words."""
+        tuned = f"tuned with {self.trials} trials" if self.trials else "not tuned"
+        share = (
+            f"; {self.note}" if self.note else "; all of the paper's training" * bool(self.paper)
+        )
+        return f"{self.study.plan.name}; {tuned}{share}"
 
 
 def of(name: str, results: Results, ranked: Mapping[str, Standings]) -> dict[str, Any]:
@@ -32,22 +60,69 @@ def of(name: str, results: Results, ranked: Mapping[str, Standings]) -> dict[str
     method = results.library.methods[name]
     colour, marker = method.data.get("colour"), method.data.get("marker")
     cited = [key for key in method.data["cite"] if key in bibliography.works()]
+    found = [
+        result for study in results.studies for result in _results(study, name, ranked[study.place])
+    ]
+    # Tuned ones first; a stream of one kind and data set stands together.
+    found.sort(key=lambda one: (one.data, one.trials == 0, one.study.place))
+    pipeline = method.data.get("pipeline")
     return {
         "name": name,
         "method": Method.model_validate(method.data),
         "style": method_styles.style((colour, marker) if colour and marker else None),
-        "facts": catalogue.facts(name, method),
+        "equation": _equation(pipeline or []),
+        "needs": method_needs.of(pipeline) or [method_needs.NOTHING] if pipeline else [],
+        "cost": method_costs.sentence(name, method),
         "works": [bibliography.works()[key] for key in cited],
         "unknown_works": [key for key in method.data["cite"] if key not in cited],
         "settings": "\n".join(catalogue.settings(method)),
         "rows_of": components.artefacts_with_row(name),
-        "results_of": [
-            result
-            for study in results.studies
-            for result in _results(study, name, ranked[study.place])
-        ],
+        "results_of": found,
+        "wins": _wins(found),
+        "reconciled": _reconciled(found),
         "snippet": snippet.of(name, results),
     }
+
+
+def _equation(pipeline: Sequence[Any]) -> str:
+    """Return the first displayed equation of the learner's docstring; empty without one."""
+    for kind, item in by_kind(list(pipeline)):
+        if kind == "learners":
+            learner, _ = one_component(item)
+            tree = ast.parse(components.path(kind, learner).read_text(encoding="utf-8"))
+            if found := EQUATION.search(f"{ast.get_docstring(tree) or ''}\n"):
+                return textwrap.dedent(found.group(1)).strip().rstrip(",.:")
+    return ""
+
+
+def _wins(found: Sequence[MethodResult]) -> dict[str, Any]:
+    """Return where the method is best or as good, tuned studies first, and how many there are."""
+    judged = [one for one in found if one.standing.of > 1]
+    won = [one for one in judged if one.standing.state in (BEST, TIED)]
+    won.sort(key=lambda one: (one.trials == 0, -one.standing.of))
+    return {"shown": won[:WINS], "number": len(won), "of": len(judged)}
+
+
+def _reconciled(found: Sequence[MethodResult]) -> list[str]:
+    """Return why the numbers on one kind of stream and data set differ, a sentence for each."""
+    said = []
+    for data, metric in dict.fromkeys((one.data, one.metric) for one in found):
+        alike = [
+            one
+            for one in found
+            if (one.data, one.metric) == (data, metric) and not math.isnan(one.mean)
+        ]
+        low, high = (pick(alike, key=lambda one: one.mean, default=None) for pick in (min, max))
+        if not low or not high or low.budget == high.budget:
+            continue
+        paper = next((one.paper for one in alike if one.paper), "")
+        printed = f" The paper prints {paper}." if paper else ""
+        said.append(
+            f"{data}, {metric}: {numbers.text(metric, low.mean)} in {low.study.place}"
+            f" ({low.budget}), and {numbers.text(metric, high.mean)} in {high.study.place}"
+            f" ({high.budget}).{printed}"
+        )
+    return said
 
 
 def _results(study: SiteStudy, name: str, standings: Standings) -> list[MethodResult]:
@@ -57,21 +132,60 @@ def _results(study: SiteStudy, name: str, standings: Standings) -> list[MethodRe
     for learner in study.learners:
         if learner not in planned.methods or planned.methods[learner].method != name:
             continue
-        for stream in study.streams:
-            row = numbers.row(study, stream, learner, metric)
-            if row is None:
-                continue
-            results.append(
-                MethodResult(
-                    study=study,
-                    stream=stream,
-                    learner=learner,
-                    label=study.label(learner),
-                    metric=metric,
-                    number=numbers.with_interval(metric, row),
-                    mean=float(row["mean"]),
-                    paper=numbers.text(metric, float(row["published"])),
-                    standing=standings.on_stream(stream).of_learner(learner),
-                )
-            )
+        found = {
+            stream: row
+            for stream in study.streams
+            if (row := numbers.row(study, stream, learner, metric)) is not None
+        }
+        made = [
+            _result(study, stream, learner, metric, row, standings.on_stream(stream))
+            for stream, row in found.items()
+        ]
+        results += made if len(made) <= STREAMS else [_together(made, standings)]
     return results
+
+
+def _result(
+    study: SiteStudy, stream: str, learner: str, metric: str, row: numbers.Row, known: Standings
+) -> MethodResult:
+    """Return the result on one stream. known: the standings there."""
+    tuning = study.planned.tuning
+    return MethodResult(
+        study=study,
+        stream=stream,
+        data=_data(study, stream),
+        learner=learner,
+        label=study.label(learner),
+        metric=metric,
+        number=numbers.with_interval(metric, row),
+        mean=float(row["mean"]),
+        seeds=int(row["n"]),
+        trials=tuning.trials if tuning else 0,
+        paper=numbers.text(metric, float(row["published"])),
+        note=row["published_note"],
+        standing=known.of_learner(learner),
+    )
+
+
+def _together(made: Sequence[MethodResult], standings: Standings) -> MethodResult:
+    """Return one result for many streams: the range of the means, and the mean rank."""
+    means = [one.mean for one in made if not math.isnan(one.mean)]
+    ends = [numbers.text(made[0].metric, pick(means)) for pick in (min, max)] if means else []
+    return made[0]._replace(
+        stream=f"{len(made)} streams",
+        number=" to ".join(ends),
+        mean=sum(means) / len(means) if means else math.nan,
+        paper="",
+        note="",
+        standing=standings.of_learner(made[0].learner),
+    )
+
+
+def _data(study: SiteStudy, stream: str) -> str:
+    """Return the family of a stream and its data set, in words."""
+    planned = study.plan.config.streams.get(stream)
+    if planned is None:  # the config has changed since
+        return stream
+    dataset = planned.settings.get("dataset")
+    family = planned.family.replace("-", " ")
+    return f"{family} of {dataset}" if dataset else family

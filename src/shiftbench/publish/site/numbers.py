@@ -10,6 +10,12 @@ from shiftbench.publish.site.collect import Row, SiteStudy
 DIGITS = 6
 """Significant digits of scores that pages sort by and draw, more than they show."""
 
+GLOSSES = {
+    "acc": "all tasks at the end; from scratch: the own network of each",
+    "accuracy": "test rows of tasks, by the last network",
+}
+"""What tells the names of two metrics apart."""
+
 
 def unit(metric: str) -> str:
     """Return the unit of a metric as shown; empty where it has none."""
@@ -22,6 +28,11 @@ def text(metric: str, value: float) -> str:
     if math.isnan(value):
         return ""
     return f"{100 * value:.2f} %" if unit(metric) == "%" else f"{value:.4g}"
+
+
+def short(metric: str, value: float) -> str:
+    """Return a score in a column whose head names the unit: percent with one decimal."""
+    return f"{100 * value:.1f}" if unit(metric) == "%" else f"{value:.3g}"
 
 
 def with_interval(metric: str, row: Row) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,12 @@ import jinja2
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import raw, scratch
 from shiftbench.evaluation.scoring import verdicts
+from shiftbench.publish.derived.pages import FIVE
 from shiftbench.publish.leaderboard_entries import Entry
 from shiftbench.publish.site import (
+    advice,
     attachments,
+    board,
     charts,
     collect,
     dataset_page,
@@ -24,20 +27,34 @@ from shiftbench.publish.site import (
     matrix,
     method_page,
     method_styles,
+    numbers,
+    paper_page,
+    picture,
+    search,
+    situations,
     standings,
+    study_list,
     study_page,
+    verdict_counts,
 )
 from shiftbench.publish.site.collect import Results, SiteStudy
+from shiftbench.publish.site.situations import Decided
 from shiftbench.publish.site.standings import Standings
+from shiftbench.publish.site.verdict_counts import PaperCounts
 
 TEMPLATES = Path(__file__).with_name("templates")
 ASSETS = ("site.css", "site.js")
 MARK = "assets/site.css"
 """A folder with this file is a site, which a new one may replace."""
+PICTURED = "Unannounced shifts"
+"""The question whose scores the start page draws."""
+STATE_SIGNS = {standings.BEST: "★", standings.TIED: "≈", standings.UNCLEAR: "?"}
+"""Signs behind scores and ranks."""
 VERDICT_MARKS = {
     verdicts.REPRODUCED: "●",
     verdicts.CONTRADICTED: "✖",
     verdicts.UNRESOLVED: "◆",
+    verdicts.MIXED: "◐",
     verdicts.TOO_LITTLE: "■",
     verdicts.UNKNOWN: "▦",
     verdicts.NOT_RUN: "□",
@@ -67,58 +84,124 @@ def write(
 
 
 def _fill(site: Path, results: Results, others: Sequence[Entry]) -> None:
-    environment = _environment()
     (site / "assets").mkdir(parents=True)
     for name in ASSETS:
         shutil.copyfile(TEMPLATES / name, site / "assets" / name)
     (site / "assets" / "vega.js").write_text(charts.library(), encoding="utf-8")
     ranked = {study.place: standings.of(study, results.library) for study in results.studies}
-    findings = {
-        study.place: standings.finding(study, ranked[study.place]) for study in results.studies
+    decided = situations.of(results)
+    common: dict[str, Any] = {
+        "results": results,
+        "findings": {
+            study.place: standings.finding(study, ranked[study.place]) for study in results.studies
+        },
+        "cells": matrix.cells(results, ranked),
+        "datasets": dataset_page.used(results),
+        "decided": decided,
+        "counted_papers": verdict_counts.of(results),
+        "has_leaderboard": bool(others),
     }
-    cells = matrix.cells(results, ranked)
-    datasets = dataset_page.used(results)
-    common = {"results": results, "findings": findings, "cells": cells, "datasets": datasets}
-    common["has_leaderboard"] = bool(others)
-
-    def page(template: str, place: str, **values: Any) -> None:
-        path = site / place
-        path.parent.mkdir(parents=True, exist_ok=True)
-        root = "../" * place.count("/")
-        text = environment.get_template(template).render(**common, root=root, here=place, **values)
-        path.write_text(text, encoding="utf-8")
-
-    page("index.html", "index.html", **_start(results, cells, site))
+    write = _Writer(site, common)
+    write("index.html", "index.html", **_start(results, ranked, decided))
+    for template in ("papers", "methods", "datasets"):
+        write(f"{template}.html", f"{template}.html")
+    if decided:
+        write("which-method.html", "which-method.html", head=situations.HEAD)
     if others:
         boards, unplaced = leaderboard.boards(results, ranked, others)
-        page("leaderboard.html", "leaderboard.html", boards=boards, unplaced=unplaced)
-    for study in results.studies:
-        page(
-            "study.html",
-            f"studies/{study.place}.html",
-            **_study(study, ranked[study.place], results, site),
-        )
+        write("leaderboard.html", "leaderboard.html", boards=boards, unplaced=unplaced)
+    _write_configs(write, results, ranked, common["cells"])
+    _write_papers(write, results, decided, common["counted_papers"])
     for name in results.library.methods:
-        page("method.html", f"methods/{name}.html", **method_page.of(name, results, ranked))
-    for name, streams in datasets.items():
-        page(
-            "dataset.html",
-            f"datasets/{name}.html",
-            name=name,
-            dataset=raw.table()[name],
-            streams=streams,
-        )
+        write("method.html", f"methods/{name}.html", **method_page.of(name, results, ranked))
+    for name, streams in common["datasets"].items():
+        dataset = raw.table()[name]
+        write("dataset.html", f"datasets/{name}.html", name=name, dataset=dataset, streams=streams)
+    search.write(site / "assets", results, common["counted_papers"], list(common["datasets"]))
+
+
+class _Writer:
+    """Writes pages of a site from templates with common values."""
+
+    def __init__(self, site: Path, common: Mapping[str, Any]) -> None:
+        self.site, self.common, self.environment = site, common, _environment()
+
+    def __call__(self, template: str, place: str, **values: Any) -> None:
+        """Write a page to its place in the site."""
+        path = self.site / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        root = "../" * place.count("/")
+        page = self.environment.get_template(template)
+        text = page.render(**self.common, root=root, here=place, **values)
+        path.write_text(text, encoding="utf-8")
 
 
 def _start(
-    results: Results, cells: dict[str, dict[str, matrix.MatrixCell]], site: Path
+    results: Results, ranked: Mapping[str, Standings], decided: Sequence[Decided]
 ) -> dict[str, Any]:
-    ranks = "Average ranks of methods over streams, 1 is best; methods under one bar are not apart"
+    found = board.of(results, ranked, decided)
+    shown = next((one for one in found.columns if one.title == PICTURED), None)
+    shown = shown or next(iter(found.columns), None)
+    counts = [one for one in verdict_counts.of(results) if one.key in FIVE]
     return {
-        "groups": matrix.groups(results, cells),
-        "ledger": results.ledger.to_dict("records"),
-        "figures": [attachments.figure(path, site, "figures", ranks) for path in results.figures],
+        "board": found,
+        "picture": picture.of(shown) if shown else None,
+        "pictured": shown and shown.study,
+        "leading_papers": counts,
     }
+
+
+def _write_configs(
+    write: _Writer,
+    results: Results,
+    ranked: Mapping[str, Standings],
+    cells: dict[str, dict[str, matrix.MatrixCell]],
+) -> None:
+    """Write the studies of each config: their list, their pages, and the table of methods."""
+    ranks = "Average ranks of methods over streams, 1 is best; methods under one bar are not apart"
+    groups = matrix.groups(results, cells)
+    for plan in results.plans:
+        own = [group for group in groups if group.config == plan.name]
+        write("matrix.html", f"matrix/{plan.name}.html", plan=plan, groups=own)
+        last = plan is results.plans[-1]
+        write(
+            "studies.html",
+            f"studies/{plan.name}.html",
+            plan=plan,
+            listed=study_list.of(plan, results, ranked),
+            figures=[
+                attachments.figure(path, write.site, "figures", ranks)
+                for path in (results.figures if last else ())
+            ],
+        )
+    for study in results.studies:
+        content = _study(study, ranked[study.place], results, write.site)
+        write("study.html", f"studies/{study.place}.html", **content)
+        write("study-details.html", f"studies/{study.place}-details.html", **content)
+
+
+def _write_papers(
+    write: _Writer, results: Results, decided: Sequence[Decided], counts: Sequence[PaperCounts]
+) -> None:
+    """Write two pages for each paper with claims, and the ledger to download."""
+    data = write.site / "data"
+    data.mkdir(parents=True, exist_ok=True)
+    results.ledger.to_csv(data / "ledger.csv", index=False, lineterminator="\n")
+    for one in counts:
+        rows = paper_page.rows_of(results, one.work.short)
+        claimed = set((rows["config"] + "/" + rows["study"])[rows["study"] != ""])
+        write(
+            "paper.html",
+            f"papers/{one.key}.html",
+            counts=one,
+            summary=paper_page.summary(rows),
+            named=paper_page.NAMED,
+            advice=advice.of(one.key, decided, results),
+            found=advice.found(claimed, results),
+            errors=paper_page.errors(one.key, results.library),
+        )
+        tables = paper_page.tables(rows)
+        write("paper-lines.html", f"papers/{one.key}-lines.html", counts=one, tables=tables)
 
 
 def _study(study: SiteStudy, ranked: Standings, results: Results, site: Path) -> dict[str, Any]:
@@ -157,6 +240,8 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters["json"] = _json
     environment.globals["verdict_marks"] = VERDICT_MARKS
+    environment.globals["state_signs"] = STATE_SIGNS
+    environment.globals["glosses"] = numbers.GLOSSES
     environment.globals["distinct"] = lambda values: list(dict.fromkeys(filter(None, values)))
     return environment
 

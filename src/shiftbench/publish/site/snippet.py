@@ -35,13 +35,14 @@ class StreamInStudy(NamedTuple):
 
 
 class Snippet(NamedTuple):
-    """A complete config, in YAML, that runs a method with one seed.
+    """A complete config, in YAML, that runs a method with one seed; python: the same in Python.
 
     other: the command that shows the settings of the method in our study with this stream; empty
     if the study does not have the method, or has it with the same settings.
     """
 
     text: str
+    python: str
     other: str
 
 
@@ -58,7 +59,8 @@ def of(name: str, results: Results) -> Snippet | None:
                 streams = {"streams": {candidate.stream: candidate.definition}}
                 config = {"studies": {STUDY: study | streams}}
                 text = yaml.safe_dump(config, default_flow_style=None, sort_keys=False, width=WIDTH)
-                return Snippet(text, _other(name, method["pipeline"], candidate))
+                python = _python(name, study, candidate.definition)
+                return Snippet(text, python, _other(name, method["pipeline"], candidate))
             if "methods" in wrong:  # another metric would not help
                 break
     return None
@@ -108,6 +110,30 @@ def _study(name: str, label: str, candidate: StreamInStudy, metrics: list[str]) 
         "artefacts": ["score-table"],
         "seeds": 1,
     }
+
+
+def _python(name: str, study: dict[str, Any], definition: dict[str, Any]) -> str:
+    """Return the study as a call from Python, without its artefacts."""
+    settings = {key: value for key, value in definition.items() if key != "family"}
+    keys = {key: study[key] for key in ("metrics", "seeds", *PROTOCOL) if key in study}
+    given = [repr(definition["family"]), *_arguments(settings)]
+    asked = [repr([name]), "stream", *_arguments(keys)]
+    return (
+        f"import shiftbench as sb\n\n{_call('stream = sb.stream', given)}\n"
+        f'{_call("scores = sb.run", asked)}\nprint(scores["score"])'
+    )
+
+
+def _arguments(values: dict[str, Any]) -> list[str]:
+    return [f"{key}={value!r}" for key, value in values.items()]
+
+
+def _call(function: str, arguments: list[str]) -> str:
+    """Return a call, with an argument a line where it is too long for one."""
+    line = f"{function}({', '.join(arguments)})"
+    if len(line) <= WIDTH:
+        return line
+    return f"{function}(\n" + "".join(f"    {one},\n" for one in arguments) + ")"
 
 
 def _wrong_keys(study: dict[str, Any], candidate: StreamInStudy, pipeline: list[Any]) -> set[Any]:

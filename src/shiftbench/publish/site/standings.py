@@ -20,14 +20,16 @@ from shiftbench.publish.site.collect import SiteStudy
 
 NAMED = 3
 """Largest number of tied learners that a sentence names."""
-BEST, TIED, BEHIND, UNKNOWN = "best", "not apart", "behind", "not compared"
-BOUND = "bound"
+BEST, TIED, UNCLEAR, BEHIND = "best", "as good", "unclear", "behind"
+UNKNOWN, BOUND = "not compared", "bound"
 
 
 class Standing(NamedTuple):
     """Standing of a learner: mean rank over streams, number of ranks, and state.
 
-    state: BEST, TIED, BEHIND or UNKNOWN by the paired tests over seeds, or BOUND.
+    state, by the paired comparisons with the best over seeds: TIED where the difference is not
+    significant and more likely than not of no practical importance (`ranking.region`), UNCLEAR
+    where it is not significant but may be large, BEHIND where it is significant; or BOUND.
     """
 
     rank: float
@@ -110,23 +112,23 @@ def _on_one(study: SiteStudy, metric: str, cell: StreamRanking) -> str:
         f"On {cell.stream}, {study.label(best)} has the best {metric} of {len(cell.scores)} methods"
         f" ({number})"
     )
-    return f"{opening}, {_resolved(study, cell)}"
+    return f"{opening}, {resolved(study, cell)}"
 
 
-def _resolved(study: SiteStudy, cell: StreamRanking) -> str:
+def resolved(study: SiteStudy, cell: StreamRanking) -> str:
     """Return the words on the methods that the seeds resolve from the leader of a stream."""
     seeds = min(int((~np.isnan(values)).sum()) for values in cell.scores.values())
     if study.scores is None:
         return "which is compared with none, since scores of single seeds are not published"
     if seeds < 2:
-        return "which one seed cannot tell from any other"
+        return "which one seed cannot compare with others"
     tied = [study.label(name) for name in cell.tied]
     if not tied:
-        return f"and the {seeds} seeds tell it from all others"
+        return f"significantly better than all others over {seeds} seeds"
     if len(tied) == len(cell.leads):
-        return f"and the {seeds} seeds tell it from no other"
+        return f"significantly better than no other over {seeds} seeds"
     names = listed(tied) if len(tied) <= NAMED else f"{len(tied)} others"
-    return f"and the {seeds} seeds tell it from all but {names}"
+    return f"significantly better than all but {names} over {seeds} seeds"
 
 
 def _over_streams(study: SiteStudy, metric: str, cells: list[StreamRanking]) -> str:
@@ -140,11 +142,11 @@ def _over_streams(study: SiteStudy, metric: str, cells: list[StreamRanking]) -> 
     more = "" if not also else f", {listed(also)}"
     if len(also) > NAMED:
         more = f", {len(also)} others on the rest"
-    resolved = sum(cell.resolved for cell in cells)
-    where = {0: "none", len(cells): "all"}.get(resolved, str(resolved))
+    clear = sum(cell.resolved for cell in cells)
+    where = {0: "none", len(cells): "all"}.get(clear, str(clear))
     return (
         f"{first} has the best {metric} on {times} of {len(cells)} streams{more};"
-        f" seeds tell the best from all others on {where} of them"
+        f" the best is significantly better than all others on {where} of them"
     )
 
 
@@ -155,4 +157,7 @@ def _state(learner: str, cells: list[StreamRanking]) -> str:
     leads = [cell.leads[learner] for cell in cells if learner in cell.leads]
     if any(lead.resolved for lead in leads):
         return BEHIND
-    return UNKNOWN if all(np.isnan(lead.p) for lead in leads) else TIED
+    compared = [lead for lead in leads if not np.isnan(lead.p)]
+    if not compared:
+        return UNKNOWN
+    return TIED if all(lead.over.equivalent >= 0.5 for lead in compared) else UNCLEAR

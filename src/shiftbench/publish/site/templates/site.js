@@ -1,4 +1,5 @@
-// Tables that sort, the ledger's filters, and the chart of a study. Pages say all without it.
+// Search, tables that sort, filters, hints at tables that scroll, and the chart of a study. Pages say
+// all without it.
 "use strict";
 
 const value = (row, column) => {
@@ -8,12 +9,54 @@ const value = (row, column) => {
   return Number.isNaN(number) ? text : number;
 };
 
-const compare = (a, b) => {
+// Empty cells stay last, whichever way the column is sorted.
+const compare = (a, b, sign) => {
   const empty = (one) => one === "" || one === "–";
   if (empty(a) || empty(b)) return empty(a) - empty(b);
-  if (typeof a === "number" && typeof b === "number") return a - b;
-  return String(a).localeCompare(String(b), "en");
+  if (typeof a === "number" && typeof b === "number") return sign * (a - b);
+  return sign * String(a).localeCompare(String(b), "en");
 };
+
+function search(place) {
+  const [field, list] = [place.querySelector("input"), place.querySelector("ul")];
+  const found = (words) => sitePages.filter((one) => words.every((word) => one[0].toLowerCase().includes(word)));
+  const show = () => {
+    const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const pages = words.length ? found(words).slice(0, 10) : [];
+    list.replaceChildren(...pages.map(([name, address]) => {
+      const [item, link] = [document.createElement("li"), document.createElement("a")];
+      [link.textContent, link.href] = [name, place.dataset.root + address];
+      item.append(link);
+      return item;
+    }));
+    list.hidden = !pages.length;
+  };
+  field.addEventListener("input", show);
+  place.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") { list.hidden = true; field.focus(); }
+    if (event.key === "Enter" && event.target === field) list.querySelector("a")?.click();
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    const all = [field, ...list.querySelectorAll("a")];
+    all[(all.indexOf(document.activeElement) + step + all.length) % all.length].focus();
+    event.preventDefault();
+  });
+  place.hidden = false;
+}
+
+function hint(region) {
+  const text = document.createElement("p");
+  text.className = "more";
+  region.before(text);
+  const show = () => {
+    const across = region.scrollWidth > region.clientWidth + 1;
+    const down = region.scrollHeight > region.clientHeight + 1;
+    text.hidden = !across && !down;
+    text.textContent = `More ${[down && "below ↓", across && "to the right →"].filter(Boolean).join(", ")}`;
+  };
+  new ResizeObserver(show).observe(region);
+  show();
+}
 
 function sortable(table) {
   const heads = [...table.tHead.rows[0].cells];
@@ -23,12 +66,14 @@ function sortable(table) {
     button.append(...head.childNodes);
     head.append(button);
     button.addEventListener("click", () => {
-      const up = head.getAttribute("aria-sort") !== "ascending";
+      const sorted = head.getAttribute("aria-sort");
+      const first = head.dataset.first ?? "ascending";
+      const up = (sorted ? sorted !== "ascending" : first === "ascending");
       heads.forEach((other) => other.removeAttribute("aria-sort"));
       head.setAttribute("aria-sort", up ? "ascending" : "descending");
       const body = table.tBodies[0];
-      const rows = [...body.rows].sort((a, b) => compare(value(a, column), value(b, column)));
-      body.append(...(up ? rows : rows.reverse()));
+      const sign = up ? 1 : -1;
+      body.append(...[...body.rows].sort((a, b) => compare(value(a, column), value(b, column), sign)));
     });
   });
 }
@@ -77,7 +122,9 @@ async function chart(place) {
 }
 
 document.addEventListener("DOMContentLoaded", () => {
+  document.querySelectorAll(".search").forEach(search);
   document.querySelectorAll("table.sortable").forEach(sortable);
+  document.querySelectorAll(".wide").forEach(hint);
   document.querySelectorAll("[data-filters]").forEach(filter);
   document.querySelectorAll(".chart").forEach(chart);
 });

@@ -1,0 +1,66 @@
+"""What a user should do about the methods of a paper: computed from situations and findings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from shiftbench.core import checkout
+from shiftbench.core.errors import UserError
+from shiftbench.evaluation.scoring.ranking import StreamRanking
+from shiftbench.publish.derived import evidence, findings
+from shiftbench.publish.derived.evidence import Evidence, PublishedResults
+from shiftbench.publish.site.collect import Results
+from shiftbench.publish.site.situations import Decided
+
+LINKS = re.compile(r"\s*\(\[[^)]*\)(?:, \[[^)]*\))*\)|\[([^]]*)\]\([^)]*\)")
+"""Links to files of the repository, which pages do not have; those in brackets vanish whole."""
+SAID, FOUND = 5, 3
+"""The most situations and findings that a page shows."""
+
+
+def of(key: str, decided: Sequence[Decided], results: Results) -> list[str]:
+    """Return where a method of a paper leads, where it shares the lead, and what beats it."""
+    cited = {name for name, one in results.library.methods.items() if key in one.data["cite"]}
+    said = []
+    for one in decided:
+        for found in one.rankings:
+            own = [name for name in found.scores if one.study.method(name) in cited]
+            if own and len(found.scores) > 1:
+                said.append(_said(one, found, own))
+    return sorted(dict.fromkeys(said), key=lambda text: ": use " not in text)[:SAID]
+
+
+def found(claimed: set[str], results: Results) -> list[str]:
+    """Return sentences of docs/findings.yaml about studies that judge a paper's claims.
+
+    claimed: these studies, as CONFIG/STUDY.
+    """
+    path = checkout.HOME / "docs" / "findings.yaml"
+    folder = results.studies[0].folder.parents[2]
+    return [*_sentences(path, claimed, PublishedResults(folder))][:FOUND]
+
+
+def _sentences(path: Path, claimed: set[str], published: PublishedResults) -> Iterator[str]:
+    for name, one in (findings.load(path) if path.exists() else {}).items():
+        studies = {row.study for row in one.rests_on.values()}
+        if studies <= claimed:
+            try:
+                yield LINKS.sub(r"\1", findings.sentence(name, one, published)).strip()
+            except (UserError, OSError):  # these results do not support it, or lack a table
+                continue
+
+
+def _said(one: Decided, found: StreamRanking, own: Sequence[str]) -> str:
+    """Return the sentence about the best of a paper's methods in a situation."""
+    label, best, first = one.study.label, found.leader, own[0]
+    assert best is not None
+    where = one.entry.situation
+    if first == best:
+        return f"{where}: use {label(first)}, which is best."
+    if first in found.tied:
+        return f"{where}: {label(first)} is not significantly worse than {label(best)}."
+    row = Evidence(study=one.entry.study, metric=one.entry.metric)
+    by = evidence.number(found.leads[first].over.difference.mean, row)
+    return f"{where}: prefer {label(best)} to {label(first)}, by {by}."

@@ -1,0 +1,191 @@
+"""Content of the pages of a paper: what holds and what does not, and its claims line by line.
+
+Numbers are in the paper's units: fractions are in percent where the paper prints any in percent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from shiftbench.config import claims
+from shiftbench.config.claim_schema import Finding
+from shiftbench.config.library import Library
+from shiftbench.evaluation.scoring import verdicts
+from shiftbench.publish.site import numbers, verdict_counts
+from shiftbench.publish.site.collect import Results
+from shiftbench.publish.site.verdict_counts import CHECKS, UNDECIDED
+
+PLACE = re.compile(r"(?:Table|Figure|Fig\.|Theorem)\s*\d+")
+NUMBER = re.compile(r"\d*\.\d+|\d+")
+TEXT = "In the text"
+"""The place of claims that stand in no table, figure or theorem."""
+LEAST_SHOWN = 0.01
+"""The smallest share of the paper's training that is shown, in percent."""
+NAMED = 3
+"""The most claims of a kind on the first page; all are on the second."""
+
+
+class Line(NamedTuple):
+    """A claim on a stream. gated: we train on too little for a verdict; link: to the study."""
+
+    says: str
+    where: str
+    printed: str
+    ours: str
+    interval: str
+    stream: str
+    share: str
+    seeds: str
+    verdict: str
+    gated: bool
+    why: str
+    link: str
+
+
+class PaperTable(NamedTuple):
+    """The claims of a table, figure or theorem; lines: by claim."""
+
+    name: str
+    lines: list[list[Line]]
+
+
+class Summary(NamedTuple):
+    """Claims by how far they hold, each with the line that was trained most.
+
+    waiting: reasons why claims have no verdict yet, with their numbers.
+    """
+
+    holds: list[Line]
+    fails: list[Line]
+    undecided: list[Line]
+    waiting: dict[str, int]
+
+
+def tables(rows: pd.DataFrame) -> list[PaperTable]:
+    """Return the claims of a paper by its tables, in the order of its claim file."""
+    percent = _in_percent(rows)
+    by_place: dict[str, list[list[Line]]] = {}
+    for _, of_claim in rows.groupby("claim", sort=False):
+        records: list[Any] = of_claim.to_dict("records")
+        lines = [_line(row, percent) for row in records]
+        if lines[0].verdict in CHECKS:
+            lines = [_checked(lines)]
+        by_place.setdefault(_place(lines[0].where), []).append(lines)
+    return [PaperTable(place, by_place[place]) for place in sorted(by_place, key=_order)]
+
+
+def summary(rows: pd.DataFrame) -> Summary:
+    """Return what holds, what does not, and what is open, a line for each claim."""
+    percent, verdict = _in_percent(rows), verdict_counts.by_claim(rows)
+    by_kind: dict[str, list[Line]] = {}
+    waiting: Counter[str] = Counter()
+    for name, of_claim in rows.groupby("claim", sort=False):
+        records: list[Any] = of_claim.to_dict("records")
+        kind = verdict[str(name)]
+        if kind in verdicts.NO_VERDICT:
+            waiting[_waiting(kind, records)] += 1
+            continue
+        decided = [row for row in records if row["verdict"] not in verdicts.NO_VERDICT]
+        most = max(decided, key=lambda row: float(row["share"] or 0))
+        by_kind.setdefault(kind, []).append(_line(most, percent)._replace(verdict=kind))
+    undecided = [line for kind in UNDECIDED for line in by_kind.get(kind, [])]
+    reproduced, contradicted = (
+        by_kind.get(kind, []) for kind in (verdicts.REPRODUCED, verdicts.CONTRADICTED)
+    )
+    return Summary(reproduced, contradicted, undecided, dict(waiting.most_common()))
+
+
+def errors(key: str, library: Library) -> list[Finding]:
+    """Return what is wrong in the paper or its public code, misprints first."""
+    found = [finding for work, finding in claims.findings(library) if work == key]
+    return sorted(found, key=lambda one: one.kind != "misprint")
+
+
+def rows_of(results: Results, short: str) -> pd.DataFrame:
+    """Return the rows of the ledger about a paper."""
+    return results.ledger[results.ledger["paper"] == short]
+
+
+def _line(row: dict[str, Any], percent: bool) -> Line:
+    of_fraction = percent and numbers.unit(row["metric"]) == "%"
+    ours = [_in_units(part, of_fraction) for part in filter(None, row["scores"].split("; "))]
+    link = f"studies/{row['config']}/{row['study']}.html#claims" if row["study"] else ""
+    gated = row["verdict"] in verdicts.NO_VERDICT
+    interval = _interval(row, of_fraction, len(ours))
+    return Line(
+        row["says"], row["where"], row["printed"], "; ".join(ours), interval, row["stream"],
+        _share(row), row["seeds"], row["verdict"], gated, row["ours_may"], link,
+    )  # fmt: skip
+
+
+def _share(row: dict[str, Any]) -> str:
+    """Return our share of the paper's training in percent."""
+    if not row["study"]:
+        return "none"
+    if not row["share"]:
+        return "unknown"
+    share = 100 * float(row["share"])
+    return f"{min(share, 100):.3g} %" if share >= LEAST_SHOWN else f"below {LEAST_SHOWN} %"
+
+
+def _interval(row: dict[str, Any], of_fraction: bool, methods: int) -> str:
+    """Return the 95 % interval of the number that decides, with the difference if it is one."""
+    if not row["low"] or row["low"] == row["high"]:
+        return ""
+    relative = row["measured"].startswith("(")
+    scale = 100 if of_fraction or relative else 1
+    mean, low, high = (f"{scale * float(row[name]):.3g}" for name in ("ours", "low", "high"))
+    unit = " %" if relative else ""
+    return f"[{low}, {high}]" if methods == 1 else f"difference {mean}{unit} [{low}, {high}]"
+
+
+def _in_units(part: str, of_fraction: bool) -> str:
+    """Return "LABEL NUMBER" with the number in percent, if it is one and a fraction."""
+    label, _, number = part.rpartition(" ")
+    try:
+        return f"{label} {100 * float(number):.1f}" if of_fraction else part
+    except ValueError:
+        return part
+
+
+def _in_percent(rows: pd.DataFrame) -> bool:
+    """Return whether a paper prints fractions in percent: some number above 1."""
+    printed = [row["printed"] for _, row in rows.iterrows() if numbers.unit(row["metric"]) == "%"]
+    return any(float(number) > 1 for text in printed for number in NUMBER.findall(text))
+
+
+def _checked(lines: Sequence[Line]) -> Line:
+    """Return one line for a check on all its streams."""
+    holding = sum(line.verdict == verdicts.CHECKED[verdicts.REPRODUCED] for line in lines)
+    worst = next((line for line in lines if line.verdict != "holds"), lines[0])
+    ours = f"holds on {holding} of {len(lines)} streams"
+    return worst._replace(ours=ours, interval="", stream="", share="", seeds="")
+
+
+def _place(where: str) -> str:
+    found = PLACE.search(where)
+    return re.sub(r"Fig\.\s*", "Figure ", found.group()) if found else TEXT
+
+
+def _order(place: str) -> tuple[int, int]:
+    """Return the sort key of a place: tables, then figures, then theorems, by number."""
+    kinds = ["Table", "Figure", "Theorem", "In"]
+    number = NUMBER.search(place)
+    return kinds.index(place.split()[0]), int(number.group()) if number else 0
+
+
+def _waiting(kind: str, records: Sequence[dict[str, Any]]) -> str:
+    """Return the reason why a claim has no verdict."""
+    if kind == verdicts.NOT_RUN:
+        return records[0]["ours_may"].rstrip(".") or "no study here judges it"
+    if kind == verdicts.UNKNOWN:
+        return "the paper does not say how long it trains"
+    most = max(float(row["share"] or 0) for row in records)
+    ends = {0.1: "a quarter", 0.01: "a tenth", 0.001: "a hundredth", 0.0: "a thousandth"}
+    below = next(words for least, words in ends.items() if most >= least)
+    return f"we train on less than {below} of what the paper trains on"

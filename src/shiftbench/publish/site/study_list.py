@@ -1,0 +1,35 @@
+"""The list of a config's studies, each with the method that is best on most of its streams."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from shiftbench.publish.site.collect import Results, SiteConfig, SiteStudy
+from shiftbench.publish.site.standings import Standings
+
+
+class ListedStudy(NamedTuple):
+    """A study. best: label of the method, empty where no metric has a better direction."""
+
+    study: SiteStudy
+    metric: str | None
+    best: str
+
+
+def of(plan: SiteConfig, results: Results, ranked: Mapping[str, Standings]) -> list[ListedStudy]:
+    """Return the studies of a config with results, tuned ones first."""
+    own = [study for study in results.studies if study.plan is plan]
+    own.sort(key=lambda study: study.planned.tuning is None)
+    return [_of(study, ranked[study.place]) for study in own]
+
+
+def _of(study: SiteStudy, known: Standings) -> ListedStudy:
+    leaders = Counter(study.label(cell.leader) for cell in known.cells.values() if cell.leader)
+    best = leaders.most_common(1)
+    if not best:
+        return ListedStudy(study, known.metric, "")
+    ((label, times),) = best
+    several = f" on {times} of {len(known.cells)} streams" if len(known.cells) > 1 else ""
+    return ListedStudy(study, known.metric, label + several)

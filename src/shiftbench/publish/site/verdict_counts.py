@@ -1,0 +1,74 @@
+"""How far the claims of each paper hold: numbers of claims by verdict, computed from the ledger."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+import pandas as pd
+
+from shiftbench.config import bibliography
+from shiftbench.config.bibliography import Work
+from shiftbench.evaluation.scoring import verdicts
+from shiftbench.publish.derived.pages import FIVE
+from shiftbench.publish.site.collect import Results
+
+UNDECIDED = (verdicts.UNRESOLVED, verdicts.MIXED)
+CHECKS = frozenset(verdicts.CHECKED.values())
+
+
+class PaperCounts(NamedTuple):
+    """Claims of a paper by their verdict; key: of the bibliography; checks: those that hold."""
+
+    key: str
+    work: Work
+    reproduced: int
+    contradicted: int
+    undecided: int
+    too_little: int
+    checks: int
+
+    @property
+    def claims(self) -> int:
+        """The number of claims that are no checks."""
+        return self.reproduced + self.contradicted + self.undecided + self.too_little
+
+    @property
+    def judged(self) -> int:
+        """The number of claims at a sufficient budget."""
+        return self.claims - self.too_little
+
+    @property
+    def said(self) -> str:
+        """How far the paper holds, in a sentence."""
+        if not self.judged:
+            return f"None of {self.claims} claims can be judged yet: we train on too little."
+        return (
+            f"Of {self.claims} claims, {self.reproduced} are reproduced, {self.contradicted}"
+            f" contradicted and {self.undecided} undecided; {self.too_little} are not judged yet."
+        )
+
+
+def of(results: Results) -> list[PaperCounts]:
+    """Return the counts of each paper with claims; the five papers come first."""
+    rows = results.ledger
+    keys = list(dict.fromkeys(claim.work for claim in results.claims.values()))
+    ordered = sorted(keys, key=lambda key: FIVE.index(key) if key in FIVE else len(FIVE))
+    return [_of(key, rows[rows["paper"] == bibliography.short(key)]) for key in ordered]
+
+
+def by_claim(rows: pd.DataFrame) -> dict[str, str]:
+    """Return one verdict for each claim, over all studies and streams that judge it."""
+    groups = rows.groupby("claim", sort=False)["verdict"]
+    return {str(name): verdicts.of_claim(of_claim) for name, of_claim in groups}
+
+
+def _of(key: str, rows: pd.DataFrame) -> PaperCounts:
+    count = Counter(by_claim(rows).values())
+    checked = sum(count.pop(name, 0) for name in CHECKS)
+    reproduced, contradicted = count[verdicts.REPRODUCED], count[verdicts.CONTRADICTED]
+    undecided = sum(count[name] for name in UNDECIDED)
+    rest = sum(count.values()) - reproduced - contradicted - undecided
+    return PaperCounts(
+        key, bibliography.works()[key], reproduced, contradicted, undecided, rest, checked
+    )
