@@ -122,11 +122,11 @@ def _resolved(study: SiteStudy, cell: StreamRanking) -> str:
         return "which one seed cannot tell from any other"
     tied = [study.label(name) for name in cell.tied]
     if not tied:
-        return f"and the {seeds} seeds tell it from all others"
+        return f"significantly better than all others over {seeds} seeds"
     if len(tied) == len(cell.leads):
-        return f"and the {seeds} seeds tell it from no other"
+        return f"significantly better than no other over {seeds} seeds"
     names = listed(tied) if len(tied) <= NAMED else f"{len(tied)} others"
-    return f"and the {seeds} seeds tell it from all but {names}"
+    return f"significantly better than all others but {names} over {seeds} seeds"
 
 
 def _over_streams(study: SiteStudy, metric: str, cells: list[StreamRanking]) -> str:
