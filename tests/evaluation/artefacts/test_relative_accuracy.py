@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from shiftbench.core.errors import UserError
+from shiftbench.evaluation import highlights
 from shiftbench.evaluation.artefacts import relative_accuracy
 from tests.evaluation.scoring import stores
 
@@ -34,15 +35,54 @@ def test_few_seeds_are_drawn_one_by_one_and_more_as_a_band():
     study = stores.image_study()
     panel = axes_with(relative_accuracy.draw(study), "by task")
     thin = [line for line in panel.get_lines() if line.get_linewidth() < 1 and is_over_tasks(line)]
-    of_seeds = 100 * (study.by_task("images", "lp", "accuracy"))
+    of_seeds = 100 * (study.by_task("images", "vbs-k6", "accuracy"))
     of_seeds -= 100 * study.by_task("images", "vcl", "accuracy")
     assert not panel.collections
-    assert np.allclose([line.get_ydata() for line in thin[-3:]], of_seeds)
-    assert "thin lines: the seeds" in relative_accuracy.caption(study)
+    assert np.allclose([line.get_ydata() for line in thin], of_seeds), "of the leader alone"
+    assert "thin lines: its seeds" in relative_accuracy.caption(study)
     more = study_of(seeds=4)
     panel = axes_with(relative_accuracy.draw(more), "by task")
     assert len(panel.collections) == 1
-    assert "bands: paired 95 % interval" in relative_accuracy.caption(more)
+    assert "band: its paired 95 % interval" in relative_accuracy.caption(more)
+
+
+def wide_study():
+    stream = stores.image_stream()
+    names = {"vcl": 0.8, "lp": 0.7, "ewc": 0.82, "si": 0.84, "map": 0.86, "vogn": 0.88, "vgs": 0.1}
+    runs = [stores.image_run(stream, name, score, n=4) for name, score in names.items()]
+    return stores.study("images", stream, stores.IMAGE_METRICS, runs)
+
+
+def test_the_four_best_are_in_colour_and_named_at_their_ends_and_the_others_grey():
+    panel = axes_with(relative_accuracy.draw(wide_study()), "by task")
+    drawn = [line for line in panel.get_lines() if is_over_tasks(line)]
+    grey = [line for line in drawn if line.get_color() == highlights.GREY]
+    assert (len(drawn), len(grey), len(panel.collections)) == (6, 2, 1)
+    named = [text.get_text() for text in panel.texts if text.get_position()[0] > 1]
+    assert named == ["vcl", "ewc", "si", "map", "vogn"], "from the lowest end to the highest"
+
+
+def test_a_line_far_below_leaves_the_axis_and_is_named():
+    panel = axes_with(relative_accuracy.draw(wide_study()), "by task")
+    (note,) = [text.get_text() for text in panel.texts if "beyond" in text.get_text()]
+    assert "vgs" in note
+    assert panel.get_ylim()[0] > 100 * (0.1 - 0.8)
+
+
+def test_the_title_counts_methods_that_lead_and_trail_and_says_by_how_much():
+    study = wide_study()
+    (block,) = relative_accuracy.draw(study).subfigs
+    means = study.cube["score_by_task"].sel(metric="accuracy", stream="images").mean("task")
+    lead = 100 * float((means.sel(learner="vogn") - means.sel(learner="vcl")).mean())
+    said = f"images: of 6 methods, 4 lead vcl and 2 trail it; vogn leads most, by {lead:.1f} points"
+    assert block.get_suptitle() == said
+    assert relative_accuracy.caption(study).startswith(said)
+
+
+def test_methods_are_in_the_order_of_their_means():
+    panel = axes_with(relative_accuracy.draw(wide_study()), "mean over tasks")
+    names = [label.get_text() for label in panel.get_yticklabels()]
+    assert names == ["vogn", "map", "si", "ewc", "lp", "vgs"]
 
 
 def study_of(seeds):
@@ -61,7 +101,8 @@ def test_true_shifts_and_the_share_of_seeds_that_infer_one():
 
 
 def test_one_image_a_segment():
-    images = axes_with(relative_accuracy.draw(stores.image_study()), "images:").child_axes
+    figure = relative_accuracy.draw(stores.image_study())
+    (images,) = [axes.child_axes for axes in figure.get_axes() if len(axes.child_axes) > 1]
     assert len(images) == 3
     shown = [axes.get_images()[0].get_array() for axes in images]
     assert not np.array_equal(shown[0], shown[1])

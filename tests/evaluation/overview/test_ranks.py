@@ -44,7 +44,7 @@ def test_the_caption_has_friedmans_p_and_how_much_was_compared():
     caption = ranks.caption(ranks.shared(rows()))
     p = stats.friedmanchisquare([0.9, 0.7, 0.6], [0.8, 0.75, 0.5], [0.95, 0.8, 0.55]).pvalue
     assert f"Friedman's test: p = {p:.2g}" in caption
-    assert caption.startswith("Ranks of 3 methods") and "over 3 streams" in caption
+    assert "Ranks of 3 methods" in caption and "over 3 streams" in caption
 
 
 @pytest.mark.parametrize(("methods", "q"), [(2, 1.960), (5, 2.728), (10, 3.164)])
@@ -105,6 +105,28 @@ def test_bounds_have_no_rank_and_take_none_from_others():
 def test_too_few_streams_or_methods_are_refused(scores):
     with pytest.raises(UserError, match="no 3 streams share 3 methods"):
         ranks.draw(scores)
+
+
+@pytest.mark.parametrize(
+    ("streams", "said"), [(3, "No two methods are"), (18, "1 of 3 pairs of methods are")]
+)
+def test_the_title_says_how_many_pairs_are_apart(streams, said):
+    # The ranks of a and b change places, and c is last or second: it is apart from a alone.
+    orders = [(0.9, 0.5, 0.1), (0.9, 0.1, 0.5), (0.5, 0.9, 0.1)]
+    means = pd.DataFrame([orders[k % 3] for k in range(streams)], columns=["a", "b", "c"])
+    p = posthoc_p(means)
+    assert ranks.message(means).startswith(said)
+    assert (p < 0.05).sum() == (0 if streams == 3 else int(said[0]))
+    assert ranks.caption(means.set_axis(map(str, means.index))).startswith(ranks.message(means))
+
+
+def posthoc_p(means):
+    """p of Nemenyi's test for the pairs, from average ranks and the studentised range."""
+    average = ranks.average_ranks(means)
+    k, n = len(average), len(means)
+    pairs = [(a, b) for i, a in enumerate(average) for b in average.iloc[i + 1 :]]
+    q = np.array([abs(a - b) for a, b in pairs]) / np.sqrt(k * (k + 1) / (12 * n))
+    return stats.studentized_range.sf(q, k, np.inf)
 
 
 def test_the_diagram_names_each_method_with_its_rank():

@@ -15,14 +15,17 @@ from matplotlib.figure import Figure, SubFigure
 from shiftbench.config import provenance
 from shiftbench.core.errors import UserError
 from shiftbench.core.facts import Facts
-from shiftbench.evaluation import figure_style
+from shiftbench.evaluation import figure_style, highlights
 from shiftbench.evaluation.artefacts import _detectors, _pictures
 from shiftbench.evaluation.scoring import shift_matching, statistics
 from shiftbench.evaluation.scoring.results import StudyResults
+from shiftbench.evaluation.scoring.statistics import Interval
 
 FACTS = Facts(takes=("image",), refuses=("heads",), uses=("accuracy",), study=("baseline",))
 
 METRIC = "accuracy"
+COLOURED = 4
+"""Number of lines in colour, beside the baseline's."""
 EXAMPLES = 12
 """Largest number of segments with an image; more would be too small to see."""
 
@@ -32,15 +35,16 @@ def draw(study: StudyResults) -> Figure:
     """Draw one block per stream. Raises UserError without the baseline or the metric."""
     _check(study)
     detectors = _detecting_learners(study)
-    height = 5.0 + 0.22 * len(detectors)
-    figure = figure_style.figure(height * len(study.streams), caption(study), study.budget())
+    height = 1.6 + max(3.2, 0.23 * len(study.learners)) + 0.22 * len(detectors)
+    foot = f"{_foot(study)} {study.budget()}"
+    figure = figure_style.figure(height * len(study.streams), foot, study.budget())
     for stream, block in figure_style.divide(figure, study.streams):
         _draw_stream(block, study, stream, detectors)
     return figure
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the figure, the number of runs and the reductions."""
+    """Say what leads, describe the figure, the number of runs and the reductions."""
     detectors = _detecting_learners(study)
     inferred = (
         "strip below: share of seeds for which the most likely hypothesis at the end places a "
@@ -48,17 +52,44 @@ def caption(study: StudyResults) -> str:
         if detectors
         else "no learner of this study infers shifts"
     )
+    messages = [message(study, stream) for stream in study.streams]
+    return (
+        f"{'. '.join(messages)}. {_foot(study)} In colour: the methods of the largest means; grey: "
+        "the others, except lines far below, which are named. Images: the same test image under "
+        f"the map of each segment, for the first seed; {inferred}. {study.budget()}"
+    )
+
+
+def message(study: StudyResults, stream: str) -> str:
+    """Say which method leads the baseline most, and how many lead or trail it, of intervals."""
+    leads, baseline = _leads(study, stream), study.label(_baseline(study))
+    best = next(
+        iter(highlights.leaders({name: lead.mean for name, lead in leads.items()}, 1)), None
+    )
+    if best is None:
+        return f"{stream}: no other method has a run to compare with {baseline}"
+    above = sum(lead.low > 0 for lead in leads.values())
+    below = sum(lead.high < 0 for lead in leads.values())
+    return (
+        f"{stream}: of {len(leads)} methods, {above} lead {baseline} and {below} trail it; "
+        f"{study.label(best)} {_first(leads[best].mean)} by {abs(leads[best].mean):.1f} points"
+    )
+
+
+def _first(lead: float) -> str:
+    return "leads most," if lead > 0 else "trails least,"
+
+
+def _foot(study: StudyResults) -> str:
+    """Return the sentences on lines and intervals, which are drawn below the figure."""
     interval = f"paired {statistics.described(METRIC)}"
-    over_seeds = (
-        f"thin lines: the seeds. Right: {interval} of the mean over all tasks"
-        if figure_style.has_few_seeds(study)
-        else f"bands: {interval}. Right: the same of the mean over all tasks"
+    seeds = (
+        "thin lines: its seeds" if figure_style.has_few_seeds(study) else f"band: its {interval}"
     )
     return (
         f"Accuracy minus that of {study.label(_baseline(study))} on the same task and seed. Left: "
-        f"mean over seeds, {over_seeds}. "
-        "Dotted lines: true shifts; images: the same test image under the map of each segment, "
-        f"for the first seed; {inferred}. {study.budget()}"
+        f"mean over tasks, {interval}. Right: mean over seeds; {seeds}, of the method that leads "
+        "most; dotted: true shifts."
     )
 
 
@@ -88,10 +119,12 @@ def _detecting_learners(study: StudyResults) -> list[str]:
 
 def _draw_stream(block: SubFigure, study: StudyResults, stream: str, detectors: list[str]) -> None:
     panels = _panels(block, len(detectors))
+    highlights.set_message(block, message(study, stream))
     true = _true_shifts(study, stream)
+    leads = _leads(study, stream)
+    order = highlights.leaders({name: lead.mean for name, lead in leads.items()}, len(leads))
     _draw_images(panels["images"], study, stream)
-    _draw_lines(panels["lines"], study, stream)
-    _draw_means(panels["means"], study, stream)
+    _draw_means(panels["means"], study, leads, order)
     if detectors:
         _draw_strip(panels["strip"], study, stream, detectors)
     over_tasks = [panels[name] for name in ("images", "lines", "strip") if name in panels]
@@ -102,6 +135,7 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str, detectors: 
             axes.axvline(
                 task - 0.5, color=figure_style.MUTED, lw=0.8, ls=":", alpha=true[task], zorder=0
             )
+    _draw_lines(panels["lines"], study, stream, order[:COLOURED])
     over_tasks[-1].set_xlabel("task")
     for axes in over_tasks[:-1]:
         axes.tick_params(labelbottom=False)
@@ -109,12 +143,12 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str, detectors: 
 
 def _panels(block: SubFigure, detectors: int) -> dict[str, Axes]:
     """Return axes by name, with a strip of shifts only if a learner infers some."""
-    rows: list[Any] = [["images", "."], ["lines", "means"]]
-    heights = [0.75, 3.4]
+    rows: list[Any] = [["means", "images"], ["means", "lines"]]
+    heights = [0.6, 3.2]
     if detectors:
-        rows.append(["strip", "means"])
+        rows.append(["means", "strip"])
         heights.append(0.22 * detectors)
-    return block.subplot_mosaic(rows, width_ratios=[4, 1], height_ratios=heights)
+    return block.subplot_mosaic(rows, width_ratios=[1, 1.7], height_ratios=heights)
 
 
 def _true_shifts(study: StudyResults, stream: str) -> np.ndarray:
@@ -141,7 +175,6 @@ def _draw_images(axes: Axes, study: StudyResults, stream: str) -> None:
         )
         _pictures.show(inset, image)
     axes.set_axis_off()
-    figure_style.set_title(axes, "a", figure_style.stream_title(stream, store))
 
 
 def _difference(study: StudyResults, stream: str, learner: str) -> np.ndarray:
@@ -150,44 +183,79 @@ def _difference(study: StudyResults, stream: str, learner: str) -> np.ndarray:
     return study.by_task(stream, learner, METRIC) - baseline
 
 
-def _draw_lines(axes: Axes, study: StudyResults, stream: str) -> None:
+def _leads(study: StudyResults, stream: str) -> dict[str, Interval]:
+    """Return by how many points each other learner leads the baseline in the mean over tasks."""
+    baseline, within = study.score(stream, _baseline(study), METRIC), statistics.bounds(METRIC)
+    return {
+        name: statistics.paired_difference(study.score(stream, name, METRIC), baseline, within)
+        .times(100)
+        for name in study.learners
+        if name != _baseline(study)
+    }  # fmt: skip
+
+
+def _draw_lines(axes: Axes, study: StudyResults, stream: str, coloured: list[str]) -> None:
+    """Draw the difference by task, with seeds or a band for the first of the `coloured` alone."""
     axes.axhline(0, color="black", lw=1.2)
     within = statistics.of_difference(statistics.bounds(METRIC))
+    lines, shown = {}, [np.zeros(1)]
     for learner in study.learners:
         if learner == _baseline(study):
             continue
         values = _difference(study, stream, learner)
         band = statistics.band(values, within).times(100)
-        task, style = np.arange(len(band.mean)), figure_style.method_style(study, learner)
+        task, style = np.arange(len(band.mean)), highlights.style(study, learner, coloured)
         axes.plot(task, band.mean, **style, ms=3.5, lw=1.4)
-        figure_style.draw_spread(axes, task, 100 * values, band, style["color"], 0.13)
+        lines[learner] = band.mean
+        if learner == coloured[0]:
+            figure_style.draw_spread(axes, task, 100 * values, band, style["color"], 0.13)
+            shown += [figure_style.visible_values(100 * values, band), band.low, band.high]
+    shown += [lines[name] for name in coloured]
+    grey = {study.label(name): line for name, line in lines.items() if name not in coloured}
+    _name_outside(axes, highlights.limit(axes, shown, grey))
+    last = len(next(iter(lines.values()))) - 1
+    ends = {
+        study.label(name): (last, lines[name][-1], highlights.style(study, name, coloured)["color"])
+        for name in coloured
+    }
+    highlights.name_ends(axes, ends | {study.label(_baseline(study)): (last, 0.0, "black")})
     axes.set_ylabel(f"accuracy minus {study.label(_baseline(study))}'s\n(percentage points)")
     figure_style.set_title(axes, "b", "by task")
 
 
-def _draw_means(axes: Axes, study: StudyResults, stream: str) -> None:
-    """Draw the mean over tasks with its paired interval; the labels are the legend of the lines."""
-    within = statistics.bounds(METRIC)
+def _name_outside(axes: Axes, names: list[str]) -> None:
+    """Name the lines that leave the panel."""
+    if names:
+        place = {"transform": axes.transAxes, "va": "bottom", "size": 7}
+        text = f"beyond the axis: {', '.join(names)}"
+        axes.text(0.01, 0.01, text, color=figure_style.MUTED, **place)
+
+
+def _draw_means(
+    axes: Axes, study: StudyResults, leads: dict[str, Interval], order: list[str]
+) -> None:
+    """Draw the mean over tasks with its paired interval, the largest on top, and its number."""
     axes.axvline(0, color="black", lw=1.2)
-    for row, learner in enumerate(study.learners):
-        if learner == _baseline(study):
-            axes.plot(0, row, "D", color="black", ms=4)
-            continue
-        scores = (study.score(stream, name, METRIC) for name in (learner, _baseline(study)))
-        of_seeds = statistics.paired_difference(*scores, within).times(100)
-        bars, style = figure_style.error_bars(of_seeds), figure_style.method_style(study, learner)
-        axes.errorbar(of_seeds.mean, row, xerr=bars, **style, ms=4.5, capsize=2)
-    axes.set_yticks(range(len(study.learners)), [study.label(name) for name in study.learners])
-    for label, learner in zip(axes.get_yticklabels(), study.learners, strict=True):
-        label.set_color(
-            "black"
-            if learner == _baseline(study)
-            else figure_style.method_style(study, learner)["color"]
-        )
-        label.set_fontweight("bold")
-    axes.invert_yaxis()
-    axes.set_xlabel("percentage points")
-    figure_style.set_title(axes, "c", "mean over tasks")
+    for row, learner in enumerate(order):
+        bars = figure_style.error_bars(leads[learner])
+        style = highlights.style(study, learner, order[:COLOURED])
+        style |= {"color": style["color"] if learner in order[:COLOURED] else figure_style.MUTED}
+        style |= {"marker": style["marker"] or "o"}
+        axes.errorbar(leads[learner].mean, row, xerr=bars, **style, ms=4.5, capsize=2, ls="none")
+        label = f"{leads[learner].mean:+.1f}"
+        place = (1.02, row)
+        axes.text(
+            *place, label, transform=axes.get_yaxis_transform(), va="center", size=8,
+            color=style["color"],
+        )  # fmt: skip
+    axes.set_yticks(range(len(order)), [study.label(name) for name in order])
+    for label, learner in zip(axes.get_yticklabels(), order, strict=True):
+        if learner in order[:COLOURED]:
+            colour = figure_style.method_style(study, learner)["color"]
+            label.set(color=colour, fontweight="bold")
+    axes.set_ylim(len(order) - 0.4, -0.6)
+    axes.set_xlabel(f"accuracy minus {study.label(_baseline(study))}'s (percentage points)")
+    figure_style.set_title(axes, "a", "mean over tasks")
 
 
 def _draw_strip(axes: Axes, study: StudyResults, stream: str, detectors: list[str]) -> None:
@@ -197,5 +265,6 @@ def _draw_strip(axes: Axes, study: StudyResults, stream: str, detectors: list[st
     image = axes.imshow(share, cmap="Greys", vmin=0, vmax=1, aspect="auto", extent=extent)
     axes.set_yticks(range(len(detectors)), [study.label(name) for name in detectors])
     scale = axes.figure.colorbar(image, cax=axes.inset_axes((1.01, 0, 0.012, 1)), ticks=[0, 1])
+    scale.ax.set_yticklabels(["0 %", "100 %"])
     scale.outline.set_visible(False)
-    figure_style.set_title(axes, "d", "inferred shifts, share of seeds")
+    figure_style.set_title(axes, "c", "inferred shifts, share of seeds")

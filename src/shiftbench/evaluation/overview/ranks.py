@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from shiftbench.core.errors import UserError
-from shiftbench.evaluation import figure_style
+from shiftbench.evaluation import figure_style, highlights
 from shiftbench.evaluation.scoring.comparison import ALPHA
 
 METRIC = "acc"
@@ -37,7 +37,8 @@ def draw(
     """
     means = shared(scores, bounds)
     ranks = average_ranks(means)
-    figure = figure_style.figure(1.0 + 0.18 * len(ranks), caption(means))
+    foot = caption(means).removeprefix(f"{message(means)}. ")  # which is the title
+    figure = figure_style.figure(1.2 + 0.18 * len(ranks), foot)
     axes = figure.subplots()
     # Numbers in place of names: the order of a set of names differs from run to run.
     numbers = range(len(ranks))
@@ -56,6 +57,7 @@ def draw(
     )
     _name(diagram["labels"], ranks, labels or {})
     _finish(axes, ranks)
+    highlights.set_message(figure, message(means))
     return figure
 
 
@@ -64,12 +66,21 @@ def caption(means: pd.DataFrame) -> str:
     blocks, methods = means.shape
     p = stats.friedmanchisquare(*means.to_numpy().T).pvalue
     return (
-        f"Ranks of {methods} methods by {METRIC} (mean over seeds; 1 is best), averaged over"
-        f" {blocks} streams that have them all: {', '.join(means.index)}. Friedman's test: p ="
-        f" {p:.2g}. Methods under one bar are not apart: their ranks differ by less than"
+        f"{message(means)}. Ranks of {methods} methods by {METRIC} (mean over seeds; 1 is best),"
+        f" averaged over {blocks} streams that have them all: {', '.join(means.index)}. Friedman's"
+        f" test: p = {p:.2g}. Methods under one bar are not apart: their ranks differ by less than"
         f" {critical_difference(blocks, methods):.2f}, the critical difference of Nemenyi's test"
         " at 5 %."
     )
+
+
+def message(means: pd.DataFrame) -> str:
+    """Say how many pairs of methods Nemenyi's test separates; means: of `shared`."""
+    p_values = scikit_posthocs.posthoc_nemenyi_friedman(means.to_numpy()).to_numpy()
+    pairs = p_values[np.triu_indices(means.shape[1], 1)]
+    apart = int((pairs < ALPHA).sum())
+    said = f"{apart} of {len(pairs)} pairs of methods are" if apart else "No two methods are"
+    return f"{said} significantly apart in average rank over {len(means)} streams"
 
 
 def possible(scores: pd.DataFrame, bounds: Collection[str] = ()) -> bool:

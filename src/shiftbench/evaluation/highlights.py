@@ -1,0 +1,89 @@
+"""Few lines in colour with names at their ends, all others grey, and the message as title."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import FigureBase
+from scipy.optimize import isotonic_regression
+
+from shiftbench.evaluation import figure_style
+from shiftbench.evaluation.scoring.results import StudyResults
+
+MOST = 5
+"""Largest number of lines in colour in a panel."""
+GREY = "0.78"
+GAP = 0.075
+"""Least distance of names at the ends of lines, as a share of the panel's height."""
+STRETCH = 2.0
+"""How far a grey line may stretch an axis beyond the lines in colour, as a factor."""
+
+
+def leaders(means: Mapping[str, float], most: int = MOST) -> list[str]:
+    """Return the names of the largest means, best first; at most `most`, none that is NaN."""
+    known = [name for name, mean in means.items() if not np.isnan(mean)]
+    return sorted(known, key=lambda name: -means[name])[:most]
+
+
+def style(study: StudyResults, learner: str, coloured: Iterable[str]) -> dict[str, Any]:
+    """Return colour, marker and order of a learner's line: grey and behind unless `coloured`."""
+    if learner in coloured:
+        return figure_style.method_style(study, learner) | {"zorder": 3}
+    return {"color": GREY, "marker": "", "zorder": 1}
+
+
+def set_message(canvas: FigureBase, message: str) -> None:
+    """Set what a figure or a block of it says as its title."""
+    canvas.suptitle(message, x=figure_style.LEFT, ha="left", size=11, weight="bold")
+
+
+def limit(axes: Axes, coloured: Sequence[np.ndarray], grey: Mapping[str, np.ndarray]) -> list[str]:
+    """Set the y axis to show all coloured lines; return the names of grey ones that leave it.
+
+    A grey line is shown as a whole where it stretches the axis by no more than `STRETCH`.
+    """
+    low, high = _range(np.concatenate([np.ravel(values) for values in coloured]))
+    room, left = (STRETCH - 1) * (high - low), []
+    ends = {name: _range(values) for name, values in grey.items() if np.isfinite(values).any()}
+    floor, ceiling = low - room, high + room
+    for name, (least, most) in ends.items():
+        if least < floor or most > ceiling:
+            left.append(name)
+        else:
+            low, high = min(low, least), max(high, most)
+    margin = 0.05 * (high - low or 1.0)
+    axes.set_ylim(low - margin, high + margin)
+    return left
+
+
+def name_ends(axes: Axes, ends: Mapping[str, tuple[Any, float, Any]], gap: float = GAP) -> None:
+    """Write names beside the ends of lines, apart from each other. Set the axis' limits before.
+
+    ends: x, y and colour by name. gap: least distance, as a share of the panel's height.
+    """
+    if not ends:
+        return
+    names = sorted(ends, key=lambda name: ends[name][1])
+    y = np.array([ends[name][1] for name in names], float)
+    to_share = axes.transScale + axes.transLimits
+    shares = to_share.transform(np.column_stack([np.ones(len(y)), y]))[:, 1]
+    for name, share in zip(names, spread(shares, gap), strict=True):
+        x, value, colour = ends[name]
+        axes.annotate(
+            name, (x, value), (1.03, share), textcoords="axes fraction", color=colour, size=8,
+            va="center", weight="bold", annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.5, "shrinkA": 0, "shrinkB": 2},
+        )  # fmt: skip
+
+
+def spread(places: np.ndarray, gap: float) -> np.ndarray:
+    """Return ascending places moved as little as possible, so that all are `gap` apart."""
+    steps = gap * np.arange(len(places))
+    return isotonic_regression(places - steps).x + steps
+
+
+def _range(values: np.ndarray) -> tuple[float, float]:
+    return float(np.nanmin(values)), float(np.nanmax(values))
