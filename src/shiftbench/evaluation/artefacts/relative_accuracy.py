@@ -226,7 +226,7 @@ def _draw_lines(axes: Axes, study: StudyResults, stream: str, coloured: list[str
 def _name_outside(axes: Axes, names: list[str]) -> None:
     """Name the lines that leave the panel."""
     if names:
-        place = {"transform": axes.transAxes, "va": "bottom", "size": 7}
+        place: dict[str, Any] = {"transform": axes.transAxes, "va": "bottom", "size": 7}
         text = f"beyond the axis: {', '.join(names)}"
         axes.text(0.01, 0.01, text, color=figure_style.MUTED, **place)
 
@@ -242,11 +242,9 @@ def _draw_means(
         style |= {"color": style["color"] if learner in order[:COLOURED] else figure_style.MUTED}
         style |= {"marker": style["marker"] or "o"}
         axes.errorbar(leads[learner].mean, row, xerr=bars, **style, ms=4.5, capsize=2, ls="none")
-        label = f"{leads[learner].mean:+.1f}"
-        place = (1.02, row)
         axes.text(
-            *place, label, transform=axes.get_yaxis_transform(), va="center", size=8,
-            color=style["color"],
+            1.02, row, f"{leads[learner].mean:+.1f}", transform=axes.get_yaxis_transform(),
+            va="center", size=8, color=style["color"],
         )  # fmt: skip
     axes.set_yticks(range(len(order)), [study.label(name) for name in order])
     for label, learner in zip(axes.get_yticklabels(), order, strict=True):
