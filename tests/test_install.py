@@ -49,8 +49,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / name, folder / "copy" / name, ignore=ignored)
     for name in ("Snakefile", "pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder / "copy")
-    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-    called(folder, *pip, "--wheel-dir", folder, "./copy")
+    # uv, since an environment that uv made has no pip.
+    uv = [Path(sys.executable).with_name("uv"), "build", "--quiet", "--wheel"]
+    called(folder, *uv, "--no-build-isolation", "--python", sys.executable, "-o", folder, "./copy")
     return next(folder.glob("*.whl"))
 
 

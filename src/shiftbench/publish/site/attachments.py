@@ -21,7 +21,7 @@ COLOURS = 256
 """Number of colours of a figure: enough for line art, at a third of the size."""
 PICTURE = ".webp"
 """Suffix of figures in the site: without loss, a fifth smaller than PNG."""
-LARGEST_SVG = 100_000
+LARGEST_SVG = 85_000
 """Largest SVG in the site, in bytes; larger ones are only in the results."""
 DOWNLOADS = ("summary.csv", "scores.csv")
 LARGEST_TABLE = 8_000
