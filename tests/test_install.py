@@ -45,7 +45,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel of a copy of the checkout."""
     folder = tmp_path_factory.mktemp("wheel")
     ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.sif")
-    for name in ("src", "config", "workflow", "profiles", "envs"):
+    for name in ("src", "config", "docs", "workflow", "profiles", "envs"):
         shutil.copytree(ROOT / name, folder / "copy" / name, ignore=ignored)
     for name in ("Snakefile", "pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder / "copy")
