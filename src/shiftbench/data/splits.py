@@ -72,26 +72,19 @@ def at_random(family: str, target: np.ndarray, share: float, number: int) -> Spl
     return Split(np.setdiff1d(np.arange(len(target)), test), test)
 
 
-def from_pool(family: str, target: np.ndarray, share: float, pool: float, number: int) -> Split:
-    """Draw a share of all rows for test, as `at_random`, from a pool that all numbers share.
-
-    Raises UserError if the pool has fewer rows than the test part.
-    """
-    size, rows = round(share * len(target)), test_pool(family, target, pool)
-    if size > len(rows):
-        raise UserError(
-            f"Stream of {family}: test_share is {share:g}, but test rows come from a test_pool of"
-            f" {pool:g} of the rows. Raise test_pool, or lower test_share."
-        )
-    random = seeds.generator(seeds.fold(family, "split from pool", number))
-    test = rows[drawn(target[rows], size, random)]
-    return Split(np.setdiff1d(np.arange(len(target)), test), test)
-
-
 def test_pool(family: str, target: np.ndarray, share: float) -> np.ndarray:
-    """Return the positions of the rows that may be for test, in all splits alike; sorted."""
+    """Draw the rows that may be for test, for all splits of a table; sorted."""
     random = seeds.generator(seeds.fold(family, "test pool"))
     return drawn(target, round(share * len(target)), random)
+
+
+def from_pool(
+    family: str, target: np.ndarray, share: float, pool: np.ndarray, number: int
+) -> Split:
+    """Draw a share of all rows for test, as `at_random`, but only from the rows of a pool."""
+    random = seeds.generator(seeds.fold(family, "split from pool", number))
+    test = pool[drawn(target[pool], round(share * len(target)), random)]
+    return Split(np.setdiff1d(np.arange(len(target)), test), test)
 
 
 def parts(

@@ -12,7 +12,7 @@ store keeps their mean and standard deviation, so that metrics can use the units
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -98,7 +98,7 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
     table, published = _table(settings, Path(raw))
     if settings.dataset in _uci.SETS:
         _refuse_other_splits(settings, len(published))
-    split_of = published.__getitem__ if published else partial(_drawn, settings, table.target)
+    split_of = published.__getitem__ if published else _drawing(settings, table.target)
     files = list(raw_files.table()[settings.dataset].files)
     source = str(Path(raw) / files[0]) if files else settings.dataset
     parts = splits.parts(settings, split_of, table.target, source)
@@ -114,15 +114,28 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
     return store.assign_coords({"task": ("task", tasks, about("number of the task"))})
 
 
-def _drawn(settings: Settings, target: np.ndarray, number: int) -> splits.Split:
-    """Draw split `number`; trials on validation rows have no row of the pool of test rows."""
-    name, share, pool = settings.dataset, settings.test_share, settings.test_pool
-    if pool == 1:
-        return splits.at_random(name, target, share, number)
-    split = splits.from_pool(name, target, share, pool, number)
-    if settings.judge_on == "test":
-        return split
-    return split._replace(train=np.setdiff1d(split.train, splits.test_pool(name, target, pool)))
+def _drawing(settings: Settings, target: np.ndarray) -> Callable[[int], splits.Split]:
+    """Return the function that draws a split by its number.
+
+    Trials, which judge on validation rows, have no row of the pool of test rows.
+    """
+    name, share = settings.dataset, settings.test_share
+    if settings.test_pool == 1:
+        return partial(splits.at_random, name, target, share)
+    pool = splits.test_pool(name, target, settings.test_pool)
+    if round(share * len(target)) > len(pool):
+        raise UserError(
+            f"Stream of {name}: test_share is {share:g}, but test rows come from a test_pool of"
+            f" {settings.test_pool:g} of the rows. Raise test_pool, or lower test_share."
+        )
+
+    def split_of(number: int) -> splits.Split:
+        split = splits.from_pool(name, target, share, pool, number)
+        if settings.judge_on == "test":
+            return split
+        return split._replace(train=np.setdiff1d(split.train, pool))
+
+    return split_of
 
 
 def problem(store: xr.Dataset) -> Problem:
