@@ -31,9 +31,8 @@ MEMORY = "a memory of "
 """Beginning of the need of a memory, as `method_needs` writes it."""
 NAMED = 2
 """The most methods that are as good as the best and named; more are counted."""
-
-
 SHORT_UNITS = ("nats",)
+"""Units that stand behind a number; others are too long."""
 
 
 class Situation(BaseModel):

@@ -102,7 +102,7 @@ def _fill(site: Path, results: Results, others: Sequence[Entry]) -> None:
         "has_leaderboard": bool(others),
     }
     write = _Writer(site, common)
-    write("index.html", "index.html", **_start(results, ranked, decided))
+    write("index.html", "index.html", **_start(results, ranked, decided, common["counted_papers"]))
     for template in ("papers", "methods", "datasets"):
         write(f"{template}.html", f"{template}.html")
     if decided:
@@ -137,17 +137,19 @@ class _Writer:
 
 
 def _start(
-    results: Results, ranked: Mapping[str, Standings], decided: Sequence[Decided]
+    results: Results,
+    ranked: Mapping[str, Standings],
+    decided: Sequence[Decided],
+    counts: Sequence[PaperCounts],
 ) -> dict[str, Any]:
     found = board.of(results, ranked, decided)
     shown = next((one for one in found.columns if one.title == PICTURED), None)
     shown = shown or next(iter(found.columns), None)
-    counts = [one for one in verdict_counts.of(results) if one.key in FIVE]
     return {
         "board": found,
         "picture": picture.of(shown) if shown else None,
         "pictured": shown and shown.study,
-        "leading_papers": counts,
+        "leading_papers": [one for one in counts if one.key in FIVE],
     }
 
 

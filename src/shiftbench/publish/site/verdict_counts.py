@@ -18,34 +18,38 @@ CHECKS = frozenset(verdicts.CHECKED.values())
 
 
 class PaperCounts(NamedTuple):
-    """Claims of a paper by their verdict; key: of the bibliography; checks: those that hold."""
+    """Numbers of a paper's claims by verdict; key: of the bibliography.
+
+    unjudged: claims that were not run, or with too little or unknown training. checks: checks that
+    were made; they are not among the claims.
+    """
 
     key: str
     work: Work
     reproduced: int
     contradicted: int
     undecided: int
-    too_little: int
+    unjudged: int
     checks: int
 
     @property
     def claims(self) -> int:
         """The number of claims that are no checks."""
-        return self.reproduced + self.contradicted + self.undecided + self.too_little
+        return self.reproduced + self.contradicted + self.undecided + self.unjudged
 
     @property
     def judged(self) -> int:
         """The number of claims at a sufficient budget."""
-        return self.claims - self.too_little
+        return self.claims - self.unjudged
 
     @property
     def said(self) -> str:
         """How far the paper holds, in a sentence."""
         if not self.judged:
-            return f"None of {self.claims} claims can be judged yet: we train on too little."
+            return f"None of {self.claims} claims can be judged yet."
         return (
             f"Of {self.claims} claims, {self.reproduced} are reproduced, {self.contradicted}"
-            f" contradicted and {self.undecided} undecided; {self.too_little} are not judged yet."
+            f" contradicted and {self.undecided} undecided; {self.unjudged} are not judged yet."
         )
 
 
