@@ -24,7 +24,7 @@ except ModuleNotFoundError as error:
 
 
 class _Online(BaseEstimator):
-    """What both estimators have in common."""
+    """Base of both estimators: builds the wrapped method, and predicts with it."""
 
     def __init__(
         self,

@@ -82,13 +82,10 @@ def run(
     >>> dict(scores["score"].sizes)
     {'stream': 1, 'learner': 1, 'metric': 1, 'seed': 2}
     """
-    given = _streams(stream)
     keys = study | {"methods": methods, "seeds": seeds, "metrics": metrics}
-    config = _config(name, given, keys)
-    planned, data = _planned(config)
+    planned, data = _planned(_config(name, _streams(stream), keys))
     places = _cached_jobs.made(planned, data)
-    scores = planned[-1].outputs[0]
-    return _labelled_scores.of_tree(zarr_zip.read_tree(places[scores]))
+    return _labelled_scores.of_tree(zarr_zip.read_tree(places[planned[-1].outputs[0]]))
 
 
 def compare(scores: xr.Dataset, metric: str | None = None) -> pd.DataFrame:

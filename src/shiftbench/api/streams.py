@@ -176,9 +176,7 @@ def stream_from(
     """
     if not hasattr(frame, "to_csv"):
         raise UserError(f"frame is a {type(frame).__name__}; give a pandas DataFrame or Series")
-    table = frame.to_frame() if frame.ndim == 1 else frame
-    if time is not None and time == table.index.name and time not in table.columns:
-        table = table.reset_index()
+    table = _with_time(frame.to_frame() if frame.ndim == 1 else frame, time)
     given = {"time": time, "target": target}
     family = SERIES if target is None else TABLE
     settings = {key: one for key, one in given.items() if one is not None} | settings
@@ -212,6 +210,13 @@ def _refuse_data_set(family: str) -> None:
     if readers:
         calls = " or ".join(f'stream("{one}", dataset="{family}")' for one in readers)
         raise UserError(f"{unknown('family', family, families)}. It is a data set: {calls}")
+
+
+def _with_time(table: pd.DataFrame, time: str | None) -> pd.DataFrame:
+    """Return the table with its index as a column, if that is the column of time."""
+    if time is None or time != table.index.name or time in table.columns:
+        return table
+    return table.reset_index()
 
 
 def _written(table: pd.DataFrame, name: str) -> Path:

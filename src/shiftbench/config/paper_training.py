@@ -32,7 +32,7 @@ ANY = "all"
 
 
 class PaperTraining(Model):
-    """What a paper trains on in one of its experiments; the file explains each key."""
+    """Training of one experiment of a paper; `paper_training.yaml` explains each key."""
 
     place: str
     family: str | list[str]
@@ -45,7 +45,7 @@ class PaperTraining(Model):
 
 
 class OurTraining(NamedTuple):
-    """What a study trains a method on: its stream, its pipeline and its model, as in specs."""
+    """Training of a method in a study: stream, pipeline and model, in the form of specs."""
 
     stream: Spec
     pipeline: Sequence[Sequence[Any]]

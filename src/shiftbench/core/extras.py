@@ -1,4 +1,4 @@
-"""What a plain `pip install shiftbench` leaves out, and the extras that bring it."""
+"""Errors for packages of the optional extras, which a plain installation lacks."""
 
 from __future__ import annotations
 

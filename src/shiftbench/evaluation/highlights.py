@@ -19,7 +19,7 @@ GREY = "0.78"
 GAP = 0.075
 """Least distance of names at the ends of lines, as a share of the panel's height."""
 STRETCH = 2.0
-"""How far a grey line may stretch an axis beyond the lines in colour, as a factor."""
+"""Largest height of the axis that grey lines may cause, in heights of the coloured lines."""
 
 
 def leaders(means: Mapping[str, float], most: int = MOST) -> list[str]:

@@ -76,7 +76,7 @@ def run_length_fdr(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
     """Return the share [seed] of the tasks with run length 0 that match no true changepoint.
 
     knoblauch2018robust, 5.1, declares a changepoint wherever the most probable run length is 0. The
-    first task is none. NaN for learners that keep no run lengths.
+    first task does not count. NaN for learners that keep no run lengths.
     """
     most_probable = segmentation.run_length_argmax(run)
     flags = None if most_probable is None else most_probable == 0

@@ -1,4 +1,4 @@
-"""How near fitted beta posteriors are to the exact ones, in one number a run."""
+"""Metric of the distance between fitted and exact beta posteriors, one number per run."""
 
 from __future__ import annotations
 

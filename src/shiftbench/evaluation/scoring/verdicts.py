@@ -35,7 +35,7 @@ UNKNOWN, NOT_RUN = "budget unknown", "not run"
 VERDICTS = (REPRODUCED, CONTRADICTED, UNRESOLVED, TOO_LITTLE, UNKNOWN, NOT_RUN)
 """All verdicts on claims that are no checks; the last is for those that no study judges."""
 NO_VERDICT = VERDICTS[3:]
-"""Those that say why there is none."""
+"""The entries for claims without a verdict, each of which gives the reason."""
 CHECKED = {REPRODUCED: "holds", CONTRADICTED: "fails", UNRESOLVED: "open"}
 """The verdicts on checks."""
 MIXED = "mixed"
