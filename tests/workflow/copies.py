@@ -30,6 +30,8 @@ def repository(folder: Path, config: str) -> Path:
         shutil.copytree(ROOT / name, folder / name, ignore=ignored)
     for name in ("Snakefile", "Makefile"):
         shutil.copy(ROOT / name, folder)
+    (folder / "docs").mkdir()  # the pages at the end of a run ask for the situations
+    shutil.copy(ROOT / "docs/situations.yaml", folder / "docs")
     (folder / "config").mkdir()
     (folder / "config/mine.yaml").write_text(config)
     return folder
