@@ -99,10 +99,14 @@ def start(repository: Path, **environment: str) -> subprocess.Popen:
 
 
 def results(repository: Path) -> dict[str, bytes]:
-    """All stores, tables and their seals by name, and whatever else a kill could have left."""
+    """All stores, tables and their seals by name, and whatever else a kill could have left.
+
+    Not the seals of measured times, which differ between any two runs.
+    """
     folder = repository / "results/mine"
     kinds = (".zip", ".csv", ".md")
     paths = [p for p in folder.rglob("*") if p.suffix in kinds or p.name.startswith(".")]
+    paths = [path for path in paths if not path.name.endswith(".cost.json.sha256")]
     paths += folder.glob("scratch/*")  # and none of these is a folder
     return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
