@@ -1,17 +1,20 @@
 """docs/clusters.md: Python on nodes that have no network, no .venv, or another system.
 
-What cannot be installed everywhere (Apptainer, conda) is tried where it is, and by a stand-in.
+What cannot be installed everywhere (Apptainer, Docker, conda) is tried where it is, and by a
+stand-in.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import sysconfig
 import venv
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -24,6 +27,7 @@ ROOT = copies.ROOT
 ALONE = ["unshare", "--net", "--map-root-user"]
 """Starts a command without a network."""
 DEFINITION = (ROOT / "envs/apptainer.def").read_text(encoding="utf-8")
+DOCKERFILE = (ROOT / "envs/Dockerfile").read_text(encoding="utf-8")
 TOY = ["--cores", "1", "--configfile", "config/mine.yaml"]
 
 
@@ -88,30 +92,41 @@ def test_the_definition_takes_in_what_the_package_is_built_from() -> None:
     copied = dict(line.split() for line in sections(DEFINITION)["files"])
     assert all((ROOT / name).exists() for name in copied)
     assert all(target == f"/opt/shiftbench/{name}" for name, target in copied.items())
+    carried = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.yaml")}
+    assert carried <= set(copied)
     wanted = set(re.findall(r"envs/[\w.-]+", (ROOT / "pyproject.toml").read_text()))
     wanted |= {f"envs/{path.name}" for path in (ROOT / "envs").glob("*.lock")}
     assert wanted - {"envs/requirements.lock", "envs/"} <= set(copied)
+
+
+def built(image: Path, copied: Iterable[list[str]], scripts: Iterable[str]) -> Path:
+    """Copy files and run scripts as a container would, in an environment with our packages.
+
+    copied: name and target of each. Returns the folder of packages.
+    """
+    venv.create(image, symlinks=True)  # pip too is one of our packages
+    ours = {"base": str(image), "platbase": str(image)}
+    packages = Path(sysconfig.get_path("purelib", vars=ours))
+    ours_too = [path for path in sys.path if path.endswith("site-packages")]
+    (packages / "others.pth").write_text("\n".join(ours_too) + "\n")
+    for name, target in copied:
+        place = image / target.lstrip("/")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, place)
+    inside = {"PATH": f"{image}/bin:/usr/bin:/bin", "PIP_NO_INDEX": "1"}
+    for script in scripts:
+        called(image, "sh", "-c", f"set -e\n{script}".replace("/opt", f"{image}/opt"), **inside)
+    return packages
 
 
 @pytest.mark.long
 def test_jobs_run_in_a_container_that_is_built_as_the_definition_says(tmp_path: Path) -> None:
     """Stand-ins: for the image an environment with our packages, for Apptainer a script."""
     image, folder = tmp_path / "image", checkout(tmp_path / "copy")
-    venv.create(image, symlinks=True)  # pip too is one of our packages
-    ours = {"base": str(image), "platbase": str(image)}
-    packages = Path(sysconfig.get_path("purelib", vars=ours))
-    ours_too = [path for path in sys.path if path.endswith("site-packages")]
-    (packages / "others.pth").write_text("\n".join(ours_too) + "\n")
-    inside = {"PATH": f"{image}/bin:/usr/bin:/bin", "PIP_NO_INDEX": "1"}
     said = sections(DEFINITION)
-    for name, target in (line.split() for line in said["files"]):
-        place = image / target.lstrip("/")
-        place.parent.mkdir(parents=True, exist_ok=True)
-        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-        copy(ROOT / name, place)
-    for section in ("post", "test"):
-        script = "\n".join(["set -e", *said[section]]).replace("/opt", f"{image}/opt")
-        called(tmp_path, "sh", "-c", script, **inside)
+    copied = (line.split() for line in said["files"])
+    packages = built(image, copied, ("\n".join(said[name]) for name in ("post", "test")))
     assert (packages / "shiftbench/_checkout/Snakefile").exists()
 
     (folder / "envs/shiftbench.sif").touch()
@@ -142,6 +157,36 @@ def test_apptainer_builds_the_image(tmp_path: Path) -> None:
     image = tmp_path / "shiftbench.sif"
     called(ROOT, "apptainer", "build", image, "envs/apptainer.def")
     assert called(tmp_path, "apptainer", "exec", image, "shiftbench", "--version")
+
+
+@pytest.mark.long
+def test_the_dockerfile_installs_a_shiftbench_that_runs(tmp_path: Path) -> None:
+    """A stand-in: for the image an environment with our packages."""
+    folder, copied, scripts, start = "", [], [], []
+    for line in DOCKERFILE.splitlines():
+        word, _, rest = line.partition(" ")
+        if word == "WORKDIR":
+            folder = rest
+        elif word == "COPY":
+            *names, target = rest.split()
+            copied += [[name, f"{folder}/{name}"] for name in names]
+            assert target in ("./", "docs/") or names == [target], "what lies there has its name"
+        elif word == "RUN":
+            scripts.append(f"cd {folder}\n{rest}")
+        elif word == "ENTRYPOINT":
+            start = yaml.safe_load(rest)
+    built(tmp_path / "image", copied, [*scripts, shlex.join([*start, "list", "studies"])])
+    (tmp_path / "mine.yaml").write_text(CONFIG)
+    environment = {"PATH": f"{tmp_path}/image/bin:/usr/bin:/bin"}
+    said = called(tmp_path, *start, "run", "mine.yaml", "--", "--cores", "1", **environment)
+    assert "Results: results/mine/site/index.html" in said
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not shutil.which("docker"), reason="no docker here")
+def test_docker_builds_the_image(tmp_path: Path) -> None:
+    called(ROOT, "docker", "build", "--tag", "shiftbench-test", "--file", "envs/Dockerfile", ".")
+    assert called(tmp_path, "docker", "run", "--rm", "shiftbench-test", "--version")
 
 
 CONDA = next(filter(shutil.which, ("micromamba", "mamba", "conda")), None)
