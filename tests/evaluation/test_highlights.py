@@ -35,6 +35,12 @@ def test_a_far_grey_line_leaves_the_axis_and_a_near_one_stretches_it():
     assert -1 < low <= -0.5 and 1 <= high < 2
 
 
+def test_lines_on_each_other_are_dashed_but_the_first():
+    line = np.linspace(0, 1, 50)
+    lines = {"first": line, "on it": line + 1e-3, "apart": line + 0.1, "too": line - 1e-3}
+    assert highlights.dashes(lines) == {"first": "-", "on it": "--", "apart": "-", "too": ":"}
+
+
 def test_coloured_lines_of_one_colour_have_different_dashes_and_others_are_grey():
     study = stores.image_study()
     same = dict.fromkeys(study.learners, ("blue", "o"))

@@ -19,8 +19,10 @@ MOST = 5
 GREY = "0.78"
 GAP = 0.075
 """Least distance of names at the ends of lines, as a share of the panel's height."""
-DASHES = ("-", "--", ":")
+DASHES = ("-", "--", ":", "-.")
 """Styles of lines that have the same colour or place."""
+NEAR = 0.015
+"""Distance of lines that lie on each other, as a share of the range of all lines."""
 LUMINANCE = (0.2126, 0.7152, 0.0722)
 """Weights of red, green and blue."""
 STRETCH = 2.0
@@ -46,6 +48,16 @@ def style(study: StudyResults, learner: str, coloured: Sequence[str]) -> dict[st
     same = sum(figure_style.method_style(study, name)["color"] == own["color"] for name in before)
     colour = figure_style.INK if own["color"] == figure_style.COLOURS["grey"] else own["color"]
     return own | {"color": colour, "ls": DASHES[same % len(DASHES)], "zorder": 3}
+
+
+def dashes(lines: Mapping[str, np.ndarray]) -> dict[str, str]:
+    """Return the line style of each name: dashed or dotted where it lies on earlier lines."""
+    span = np.ptp(_range(np.concatenate([*lines.values()]))) if lines else 0.0
+    found: dict[str, str] = {}
+    for name, line in lines.items():
+        below = [np.nanmedian(np.abs(line - lines[other])) < NEAR * span for other in found]
+        found[name] = DASHES[sum(below) % len(DASHES)]
+    return found
 
 
 def set_message(canvas: FigureBase, message: str) -> None:
@@ -93,7 +105,8 @@ def name_ends(axes: Axes, ends: Mapping[str, tuple[Any, float, Any]], gap: float
         axes.annotate(
             name, (x, value), (1.03, share), textcoords="axes fraction", color=_readable(colour),
             size=8, va="center", weight="bold", annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.5, "shrinkA": 0, "shrinkB": 2},
+            arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.5, "shrinkA": 0, "shrinkB": 2,
+                        "relpos": (0, 0.5)},
         )  # fmt: skip
 
 
