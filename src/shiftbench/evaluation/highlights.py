@@ -103,7 +103,7 @@ def name_ends(axes: Axes, ends: Mapping[str, tuple[Any, float, Any]], gap: float
     for name, share in zip(names, spread(shares, gap), strict=True):
         x, value, colour = ends[name]
         axes.annotate(
-            name, (x, value), (1.03, share), textcoords="axes fraction", color=_readable(colour),
+            name, (x, value), (1.03, share), textcoords="axes fraction", color=readable(colour),
             size=8, va="center", weight="bold", annotation_clip=False,
             arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.5, "shrinkA": 0, "shrinkB": 2,
                         "relpos": (0, 0.5)},
@@ -117,7 +117,7 @@ def spread(places: np.ndarray, gap: float) -> np.ndarray:
     return np.clip(isotonic_regression(places - steps).x, 0, room) + steps
 
 
-def _readable(colour: Any) -> tuple[float, ...]:
+def readable(colour: Any) -> tuple[float, ...]:
     """Return a colour that can be read on white: yellow and pink become darker."""
     rgb = np.array(to_rgb(colour))
     return tuple(rgb * (0.75 if rgb @ LUMINANCE > 0.7 else 1.0))

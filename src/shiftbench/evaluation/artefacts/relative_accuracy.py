@@ -249,7 +249,7 @@ def _draw_means(
     for label, learner in zip(axes.get_yticklabels(), order, strict=True):
         if learner in order[:COLOURED]:
             colour = highlights.style(study, learner, order[:COLOURED])["color"]
-            label.set(color=colour, fontweight="bold")
+            label.set(color=highlights.readable(colour), fontweight="bold")
     axes.set_ylim(len(order) - 0.4, -0.6)
     axes.set_xlabel(f"accuracy minus {study.label(_baseline(study))}'s (percentage points)")
     figure_style.set_title(axes, "a", "mean over tasks")
