@@ -90,7 +90,7 @@ def _message(study: StudyResults, stream: str, detectors: list[_Detector]) -> st
     found = _found(detectors)
     best = [each for each in detectors if found[each.name] == max(found.values())]
     names = " and ".join(study.label(each.name) for each in best)
-    alarms = " and ".join(f"{each.alarms.mean():.2f}" for each in best)
+    alarms = " and ".join(dict.fromkeys(f"{each.alarms.mean():.2f}" for each in best))
     share = f"{100 * max(found.values()):.0f} %"
     if len(detectors) == 1:
         return f"{stream}: {names} finds {share} of true shifts, with {alarms} false alarms a task"
