@@ -95,7 +95,7 @@ def _draw_panel(axes: Axes, study: StudyResults, grid: Grid, row: PanelRow, valu
     if row.zero:
         axes.axhline(0, color=figure_style.MUTED, lw=0.8)
     for shift, ((name, block), band) in zip(shifts, lines.items(), strict=True):
-        axes.errorbar(
+        drawn = axes.errorbar(
             np.arange(len(columns)) + shift,
             band.mean,
             np.nan_to_num(figure_style.error_bars(band)),
@@ -104,9 +104,9 @@ def _draw_panel(axes: Axes, study: StudyResults, grid: Grid, row: PanelRow, valu
             ls=highlights.DASHES[blocks.index(block) % len(highlights.DASHES)],
             elinewidth=0.9,
             capsize=1.5,
-            label=name,
             **figure_style.method_style(study, name),
         )
+        drawn.lines[0].set_label(name)
     axes.set_xticks(range(len(columns)), columns)
     axes.set_xlabel(grid.title(0))
     if row.within:
@@ -127,12 +127,12 @@ def _label(panels: Sequence[Axes], study: StudyResults, row: PanelRow, named: bo
     drawn[0].set_ylabel(f"{row.title}\n({row.unit})")
     drawn[0].tick_params(labelleft=True)
     ends = {}
-    for container in drawn[-1].containers if named else ():
-        x, y = (np.asarray(each, float) for each in container.lines[0].get_data())
+    lines = drawn[-1].get_lines() if named else []
+    for line in (each for each in lines if each.get_label() in row.lines):
+        x, y = (np.asarray(each, float) for each in line.get_data())
         if (known := ~np.isnan(y)).any():
-            colour = container.lines[0].get_color()
-            name = study.label(str(container.get_label()))
-            ends[name] = (x[known][-1], y[known][-1], colour)
+            name = study.label(str(line.get_label()))
+            ends[name] = (x[known][-1], y[known][-1], line.get_color())
     highlights.name_ends(drawn[-1], ends, GAP)
 
 

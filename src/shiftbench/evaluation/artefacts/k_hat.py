@@ -150,8 +150,8 @@ def _curve(run: xr.Dataset, field: str) -> _Curve:
     values, learnt = last[f"info_{field}"].values, last["info_learnt"].values
     if field == "effective":
         values = 100 * (1 - values)
-    quartiles = np.quantile(values, [0.25, 0.5, 0.75], axis=1)
-    return _Curve(_betas(run), *quartiles, np.median(learnt, axis=1) > FORGOTTEN)
+    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75], axis=1)
+    return _Curve(_betas(run), low, middle, high, np.median(learnt, axis=1) > FORGOTTEN)
 
 
 def _draw_panel(panel: Axes, curves: Mapping[str, _Curve]) -> None:

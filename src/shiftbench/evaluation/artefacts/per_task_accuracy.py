@@ -182,9 +182,7 @@ def _draw_points(
     band = statistics.band(values / 100, statistics.bounds(_continual.METRIC)).times(100)
     bars = figure_style.error_bars(band)
     few = len(values) < figure_style.FEWEST_OF_BAND
-    spread: dict[str, np.ndarray] = (
-        {} if few else {"yerr" if upright else "xerr": np.nan_to_num(bars)}
-    )
+    spread: dict[str, Any] = {} if few else {"yerr" if upright else "xerr": np.nan_to_num(bars)}
     x, y = (at, band.mean) if upright else (band.mean, at)
     axes.errorbar(x, y, **spread, **style, ms=4, elinewidth=1)
     for one in values if few else ():

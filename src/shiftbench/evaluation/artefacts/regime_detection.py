@@ -85,7 +85,9 @@ def _flat(grid: Grid) -> Grid:
         cell: ", ".join(f"{grid.title(axis)} {value}" for axis, value in enumerate(cell) if axis)
         for cell in grid.streams
     }
-    streams = {(cell[0], columns[cell]): stream for cell, stream in grid.streams.items()}
+    streams: dict[tuple[str, ...], str] = {
+        (cell[0], columns[cell]): stream for cell, stream in grid.streams.items()
+    }
     return Grid([grid.axes[0], ""], streams)
 
 

@@ -173,7 +173,8 @@ def _draw_stream(
     figure_style.set_title(shifts, "a", "share of seeds that find each true shift")
     times = [when for when in (AFTER, HINDSIGHT) if any(when in _judged(d) for d in detectors)]
     widths = [2.2] + [1.2] * len(times)
-    left, *right = bottom.subfigures(1, len(widths), squeeze=False, width_ratios=widths)[0]
+    parts = bottom.subfigures(1, len(widths), squeeze=False, width_ratios=widths)
+    left, *right = np.ravel(parts)
     late, false = left.subplots(1, 2, sharey=True)
     _draw_delays(late, detectors)
     coloured = highlights.leaders(_found(detectors))
@@ -270,9 +271,9 @@ def _draw_reliability(
         drawn = curve.count >= FEWEST
         alone = {"ls": "none", "marker": style["marker"] or "o"}
         joined = style if drawn.sum() >= JOINED else style | alone
-        bars = bars[:, drawn] if detector.name in coloured else None
+        shown = bars[:, drawn] if detector.name in coloured else None
         axes.errorbar(
-            x[drawn], 100 * curve.observed[drawn], bars, **joined, ms=5, lw=0.8, elinewidth=1.2
+            x[drawn], 100 * curve.observed[drawn], shown, **joined, ms=5, lw=0.8, elinewidth=1.2
         )
         counts.plot(x, curve.count, **style, ms=3, lw=0.8)
     axes.set(xlim=(-3, 103), ylim=(-3, 103), ylabel="tasks with a shift (%)")
