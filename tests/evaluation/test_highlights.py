@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from shiftbench.evaluation import highlights
+from shiftbench.evaluation import figure_style, highlights
+from tests.evaluation.scoring import stores
 
 
 def test_names_keep_their_distance_and_move_as_little_as_possible():
     assert highlights.spread(np.array([0.0, 0.5, 0.5, 0.5]), 0.1) == pytest.approx(
         [0, 0.4, 0.5, 0.6]
     )
+
+
+def test_names_stay_beside_the_panel():
+    assert highlights.spread(np.array([1.0, 1.0, 1.0]), 0.1) == pytest.approx([0.8, 0.9, 1.0])
+    assert highlights.spread(np.array([-0.5, 0.0]), 0.1) == pytest.approx([0.0, 0.1])
 
 
 def test_leaders_are_the_largest_means_without_those_that_failed():
@@ -25,3 +33,33 @@ def test_a_far_grey_line_leaves_the_axis_and_a_near_one_stretches_it():
     assert highlights.limit(axes, [np.array([0.0, 1.0])], grey) == ["far"]
     low, high = axes.get_ylim()
     assert -1 < low <= -0.5 and 1 <= high < 2
+
+
+def test_lines_on_each_other_are_dashed_but_the_first():
+    line = np.linspace(0, 1, 50)
+    lines = {"first": line, "on it": line + 1e-3, "apart": line + 0.1, "too": line - 1e-3}
+    assert highlights.dashes(lines) == {"first": "-", "on it": "--", "apart": "-", "too": ":"}
+
+
+def test_coloured_lines_of_one_colour_have_different_dashes_and_others_are_grey():
+    study = stores.image_study()
+    same = dict.fromkeys(study.learners, ("blue", "o"))
+    study = dataclasses.replace(study, method_styles=same)
+    first, second, _ = study.learners
+    styles = [highlights.style(study, name, [second, first]) for name in study.learners]
+    assert [each["ls"] for each in styles] == ["--", "-", "-"]
+    assert [each["color"] == highlights.GREY for each in styles] == [False, False, True]
+
+
+def test_a_grey_method_is_black_in_colour_and_a_light_name_is_darkened():
+    study = stores.image_study()
+    looks = dict(zip(study.learners, [("grey", "o"), ("yellow", "s"), ("blue", "D")], strict=True))
+    study = dataclasses.replace(study, method_styles=looks)
+    styles = {name: highlights.style(study, name, study.learners) for name in study.learners}
+    assert styles[study.learners[0]]["color"] == figure_style.INK
+    axes = Figure().subplots()
+    ends = {name: (1, place, styles[name]["color"]) for place, name in enumerate(study.learners)}
+    highlights.name_ends(axes, ends)
+    _, yellow, blue = (np.array(text.get_color()) for text in axes.texts)
+    assert (yellow < figure_style.COLOURS["yellow"]).all()
+    assert blue == pytest.approx(figure_style.COLOURS["blue"])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import FigureBase
 from scipy.optimize import isotonic_regression
 
@@ -18,6 +19,12 @@ MOST = 5
 GREY = "0.78"
 GAP = 0.075
 """Least distance of names at the ends of lines, as a share of the panel's height."""
+DASHES = ("-", "--", ":", "-.")
+"""Styles of lines that have the same colour or place."""
+NEAR = 0.015
+"""Distance of lines that lie on each other, as a share of the range of all lines."""
+LUMINANCE = (0.2126, 0.7152, 0.0722)
+"""Weights of red, green and blue."""
 STRETCH = 2.0
 """Largest height of the axis that grey lines may cause, in heights of the coloured lines."""
 
@@ -28,11 +35,29 @@ def leaders(means: Mapping[str, float], most: int = MOST) -> list[str]:
     return sorted(known, key=lambda name: -means[name])[:most]
 
 
-def style(study: StudyResults, learner: str, coloured: Iterable[str]) -> dict[str, Any]:
-    """Return colour, marker and order of a learner's line: grey and behind unless `coloured`."""
-    if learner in coloured:
-        return figure_style.method_style(study, learner) | {"zorder": 3}
-    return {"color": GREY, "marker": "", "zorder": 1}
+def style(study: StudyResults, learner: str, coloured: Sequence[str]) -> dict[str, Any]:
+    """Return the style of a learner's line: grey and behind unless `coloured`.
+
+    Of `coloured` learners of one colour, all but the first are dashed or dotted. A method that is
+    grey elsewhere is black, because grey means the others here.
+    """
+    if learner not in coloured:
+        return {"color": GREY, "marker": "", "ls": "-", "zorder": 1}
+    own = figure_style.method_style(study, learner)
+    before = coloured[: coloured.index(learner)]
+    same = sum(figure_style.method_style(study, name)["color"] == own["color"] for name in before)
+    colour = figure_style.INK if own["color"] == figure_style.COLOURS["grey"] else own["color"]
+    return own | {"color": colour, "ls": DASHES[same % len(DASHES)], "zorder": 3}
+
+
+def dashes(lines: Mapping[str, np.ndarray]) -> dict[str, str]:
+    """Return the line style of each name: dashed or dotted where it lies on earlier lines."""
+    span = np.ptp(_range(np.concatenate([*lines.values()]))) if lines else 0.0
+    found: dict[str, str] = {}
+    for name, line in lines.items():
+        below = [np.nanmedian(np.abs(line - lines[other])) < NEAR * span for other in found]
+        found[name] = DASHES[sum(below) % len(DASHES)]
+    return found
 
 
 def set_message(canvas: FigureBase, message: str) -> None:
@@ -59,6 +84,11 @@ def limit(axes: Axes, coloured: Sequence[np.ndarray], grey: Mapping[str, np.ndar
     return left
 
 
+def beyond(names: Sequence[str]) -> str:
+    """Return the words on lines that `limit` leaves out, to be written beside the panel."""
+    return f"beyond the axis: {', '.join(names)}" if names else ""
+
+
 def name_ends(axes: Axes, ends: Mapping[str, tuple[Any, float, Any]], gap: float = GAP) -> None:
     """Write names beside the ends of lines, apart from each other. Set the axis' limits before.
 
@@ -73,16 +103,24 @@ def name_ends(axes: Axes, ends: Mapping[str, tuple[Any, float, Any]], gap: float
     for name, share in zip(names, spread(shares, gap), strict=True):
         x, value, colour = ends[name]
         axes.annotate(
-            name, (x, value), (1.03, share), textcoords="axes fraction", color=colour, size=8,
-            va="center", weight="bold", annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.5, "shrinkA": 0, "shrinkB": 2},
+            name, (x, value), (1.03, share), textcoords="axes fraction", color=readable(colour),
+            size=8, va="center", weight="bold", annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.5, "shrinkA": 0, "shrinkB": 2,
+                        "relpos": (0, 0.5)},
         )  # fmt: skip
 
 
 def spread(places: np.ndarray, gap: float) -> np.ndarray:
-    """Return ascending places moved as little as possible, so that all are `gap` apart."""
+    """Return ascending places moved as little as possible to be `gap` apart, from 0 to 1."""
     steps = gap * np.arange(len(places))
-    return isotonic_regression(places - steps).x + steps
+    room = max(0.0, 1 - steps[-1])
+    return np.clip(isotonic_regression(places - steps).x, 0, room) + steps
+
+
+def readable(colour: Any) -> tuple[float, ...]:
+    """Return a colour that can be read on white: yellow and pink become darker."""
+    rgb = np.array(to_rgb(colour))
+    return tuple(rgb * (0.75 if rgb @ LUMINANCE > 0.7 else 1.0))
 
 
 def _range(values: np.ndarray) -> tuple[float, float]:

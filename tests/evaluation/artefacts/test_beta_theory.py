@@ -157,6 +157,35 @@ def test_k_hat_draws_no_point_where_the_data_are_forgotten():
     assert "100 rows" in k_hat.caption(study) and "2 of 2 runs" in k_hat.caption(study)
 
 
+def test_k_hat_names_lines_and_crosses_and_says_how_close_the_fit_is():
+    study = k_hat_study(10, (0.05, 0.5))
+    figure = k_hat.draw(study)
+    found = study.run("ar", "fits").isel(task=-1, hypothesis=0)["info_predictive"].values
+    closeness = "is close to" if np.median(found) < 0.5 else "is not everywhere close to"
+    said = (
+        f"The fit's next-row density {closeness} the exact one: k-hat is at most"
+        f" {np.median(found):.2f} (at d = 10), where below 0.5 is close"
+    )
+    assert figure.get_suptitle() == said and k_hat.caption(study).startswith(said)
+    for panel in figure.get_axes():
+        assert {"data forgotten:", "d = 10"} <= {text.get_text() for text in panel.texts}
+        assert panel.get_legend() is None
+    assert "effective" not in figure.get_axes()[2].get_ylabel()
+
+
+def test_k_hat_has_bars_of_the_middle_half_of_the_data_sets():
+    study = k_hat_study(2, (0.05, 0.2))
+    panel, _, lost = k_hat.draw(study).get_axes()
+    found = study.run("ar", "fits").isel(task=-1).transpose("hypothesis", "seed", ...)
+    bars = np.array(panel.containers[0].lines[2][0].get_segments())[:, :, 1]
+    quartiles = np.quantile(found["info_predictive"], [0.25, 0.75], axis=1)
+    np.testing.assert_allclose(bars.T, quartiles)
+    shares = lost.containers[0].lines[0].get_ydata()
+    assert shares == pytest.approx(100 * (1 - found["info_effective"].median("seed").values))
+    low, high = panel.get_ylim()
+    assert low < bars.min() and high > bars.max()
+
+
 def test_k_hat_of_a_run_is_that_of_the_paper_s_rows():
     """Test the approximation of a hundred rows and the next row, for each data set."""
     study = k_hat_study(2, (0.05, 0.2))

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from shiftbench.core.errors import UserError
-from shiftbench.evaluation import figure_style
+from shiftbench.evaluation import figure_style, highlights
 from shiftbench.evaluation.artefacts import (
     _continual,
     accuracy_matrix,
@@ -108,10 +108,10 @@ def test_a_stream_is_named_once(study):
     )
 
 
-def test_vertical_lines_are_told_where_they_are(study):
-    assert "vertical lines" in per_task_accuracy.caption(study)
+def test_a_dotted_line_is_told_where_it_is(study):
+    assert "dotted" in per_task_accuracy.caption(study)
     without = continual_stores.study(("ewc", "vogn"))
-    assert "vertical lines" not in per_task_accuracy.caption(without)
+    assert "dotted" not in per_task_accuracy.caption(without)
 
 
 def test_published_numbers_are_drawn_at_the_last_task(study):
@@ -133,29 +133,70 @@ def test_learners_that_forget_are_shown_on_the_task_just_learnt(study):
         assert "independent: each task just learnt" in module.caption(study)
 
 
+def by_task(study):
+    """Return the lines of accuracy over tasks by learner, and their panel."""
+    (axes,) = [each for each in per_task_accuracy.draw(study).get_axes() if each.get_ylabel()]
+    return {
+        line.get_label(): line for line in axes.get_lines() if len(line.get_xdata()) == 10
+    }, axes
+
+
+def at_end(learner):
+    a = 100 * continual_stores.matrix(learner).mean(axis=0)
+    return np.diagonal(a) if learner == "independent" else a[-1]
+
+
 def test_per_task_accuracy_draws_the_last_row_of_a(study):
-    figure = per_task_accuracy.draw(study)
-    rows = ("finetune", "ewc", "vogn", "independent", "joint")
-    labels = panel(figure, "task 1").get_yticklabels()
-    assert [text.get_text() for text in labels] == list(rows)
-    for title, task in [("task 1", 0), ("task 7", 6)]:
-        axes = panel(figure, title)
-        points = {
-            (round(bars[0].get_ydata()[0], 2)): bars[0].get_xdata()[0] for bars in axes.containers
-        }
-        for place, name in enumerate(rows):
-            a = 100 * continual_stores.matrix(name)[:, :, task].mean(axis=0)
-            end = a[task] if name == "independent" else a[-1]
-            assert points[place] == pytest.approx(end)
-    average = panel(figure, "average").containers[0][0].get_xdata()[0]
-    assert average == pytest.approx(so_far("finetune")[-1])
+    lines, _ = by_task(study)
+    for name in LEARNERS:
+        assert lines[name].get_ydata() == pytest.approx(at_end(name))
+    (average, _) = per_task_accuracy.draw(study).get_axes()
+    order = [label.get_text() for label in average.get_yticklabels()]
+    assert order == sorted(LEARNERS, key=lambda name: -at_end(name).mean())
+    numbers = [text.get_text() for text in average.texts]
+    assert numbers == [f"{at_end(name).mean():.1f}" for name in order]
 
 
-def test_from_scratch_is_a_line_through_its_point(study):
-    axes = panel(per_task_accuracy.draw(study), "task 3")
-    learnt = 100 * continual_stores.matrix("independent")[:, 2, 2].mean()
-    dotted = [one for one in axes.get_lines() if one.get_linestyle() == ":"]
-    assert dotted[0].get_xdata()[0] == pytest.approx(learnt)
+def test_from_scratch_is_a_dotted_line_with_its_name(study):
+    lines, axes = by_task(study)
+    assert lines["independent"].get_linestyle() == ":"
+    assert "independent" in [text.get_text() for text in axes.texts]
+    assert [lines[name].get_linestyle() for name in ("ewc", "vogn")] == ["-", "-"]
+
+
+def test_per_task_accuracy_has_five_in_colour_named_at_their_ends():
+    names = ("finetune", "ewc", "vogn", "si", "vcl", "lp", "joint")
+    lines, axes = by_task(continual_stores.study(names))
+    best = sorted(names, key=lambda name: -at_end(name).mean())[: highlights.MOST]
+    grey = {name for name in names if lines[name].get_color() == highlights.GREY}
+    assert grey == set(names) - set(best)
+    assert {text.get_text() for text in axes.texts} == set(best)
+    ticks = axes.get_yticks()
+    assert len(ticks) > 3, "the axis has room for more than its ends"
+
+
+def test_per_task_accuracy_says_who_is_best(study):
+    averages = {name: at_end(name).mean() for name in LEARNERS}
+    scratch = averages.pop("independent")
+    best = max(averages, key=averages.get)
+    said = (
+        f"{STREAM}: after 10 tasks, {best} has the largest average accuracy of 4 methods,"
+        f" {averages[best]:.1f} % (independent: {scratch:.1f} %)"
+    )
+    assert per_task_accuracy.draw(study).subfigs[0].get_suptitle() == said
+    assert per_task_accuracy.caption(study).startswith(said)
+
+
+def test_of_few_seeds_each_is_a_point_and_of_more_there_are_bars(study):
+    assert study.cube.sizes["seed"] < figure_style.FEWEST_OF_BAND
+    assert "small points: the seeds" in per_task_accuracy.caption(study)
+    more = continual_stores.study(LEARNERS, seeds=5)
+    assert "bars: 95 % interval" in per_task_accuracy.caption(more)
+    _, axes = by_task(more)
+    low, high = axes.get_ylim()
+    for container in axes.containers:
+        ends = np.array(container.lines[2][0].get_segments())[:, :, 1]
+        assert ends.min() >= low and ends.max() <= high, "no bar is cut"
 
 
 def test_accuracy_matrix_draws_means_over_seeds(study):

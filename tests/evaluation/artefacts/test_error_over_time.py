@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from shiftbench.core.errors import UserError
+from shiftbench.evaluation import highlights
 from shiftbench.evaluation.artefacts import error_over_time
 from shiftbench.evaluation.scoring import segmentation
 from tests.evaluation.scoring import stores
@@ -29,7 +30,7 @@ def test_lines_are_scores_and_shares_of_shifts() -> None:
         assert so_far.get_lines()[place].get_ydata()[-1] == pytest.approx(values.mean())
         assert in_windows.get_lines()[place].get_ydata() == pytest.approx(values)
         found = segmentation.inferred(study.run("toy-step", learner)).mean(axis=0)
-        assert shifts.get_lines()[place].get_ydata() == pytest.approx(found)
+        assert shifts.get_lines()[place].get_ydata() == pytest.approx(100 * found)
     assert "windows of 1 task(s)" in error_over_time.caption(study)
     assert "dotted" in error_over_time.caption(study)
 
@@ -64,3 +65,33 @@ def test_test_scores_do_as_well_and_metrics_of_whole_runs_do_not() -> None:
     runs_alone.scores["scores"] = runs_alone.cube.sel(metric=["jump_f1"])
     with pytest.raises(UserError, match="error-over-time needs a metric of single tasks"):
         error_over_time.draw(runs_alone)
+
+
+NAMES = {"a": 0.95, "b": 0.9, "c": 0.85, "d": 0.8, "e": 0.75, "f": 0.7, "failed": 0.05}
+
+
+def wide_study():
+    stream = stores.image_stream()
+    runs = [stores.image_run(stream, name, score, n=4) for name, score in NAMES.items()]
+    return stores.study("images", stream, stores.IMAGE_METRICS, runs)
+
+
+def test_the_five_best_are_in_colour_and_named_at_their_ends_and_the_others_grey() -> None:
+    (block,) = error_over_time.draw(wide_study()).subfigs
+    panel, _ = block.get_axes()
+    colours = [line.get_color() for line in panel.get_lines() if len(line.get_xdata()) == 9]
+    assert [colour == highlights.GREY for colour in colours] == [False] * 5 + [True] * 2
+    assert [text.get_text() for text in panel.texts] == ["e", "d", "c", "b", "a"]
+    assert not block.legends
+    assert panel.get_title(loc="left").endswith("tasks so far; beyond the axis: failed")
+
+
+def test_the_title_says_who_is_best_and_who_is_last() -> None:
+    study = wide_study()
+    mean = {name: study.by_task("images", name, "accuracy").mean() for name in NAMES}
+    said = (
+        "images: over 9 tasks, a has the largest accuracy of 7 methods,"
+        f" {mean['a']:.3g}; the last is failed, {mean['failed']:.3g}"
+    )
+    assert error_over_time.draw(study).subfigs[0].get_suptitle() == said
+    assert error_over_time.caption(study).startswith(said)

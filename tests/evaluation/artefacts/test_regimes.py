@@ -168,7 +168,58 @@ def test_lines_of_detection_are_of_those_that_detect(study):
     assert len(panels) == 4
     recall = panels[1].containers[0].lines[0].get_ydata()
     for y, rows in zip(recall, SMALL["rows"], strict=True):
-        assert y == pytest.approx(study.score(f"digits-{rows}-6", "vbs", "shift_recall").mean())
+        scores = study.score(f"digits-{rows}-6", "vbs", "shift_recall")
+        assert y == pytest.approx(100 * scores.mean())
+    assert all(len(panel.containers) == 2 for panel in panels)
+
+
+def test_lines_of_detection_have_their_names_at_their_ends_and_percents(study):
+    figure = regime_detection.draw(study)
+    first, last, *_ = figure.get_axes()
+    assert (texts(first), sorted(texts(last))) == ([], ["VBS, K = 3", "VGS"])
+    assert first.get_ylabel() == "recall\n(%)" and first.get_ylim() == (-3, 103)
+    assert not figure.legends
+
+
+def test_the_title_says_who_finds_most_shifts_and_whose_are_true(study):
+    means = {
+        metric: {
+            name: 100 * np.nanmean([study.score(cell, name, metric) for cell in study.streams])
+            for name in ("vbs", "vgs")
+        }
+        for metric in ("shift_recall", "shift_precision")
+    }
+    recall, precision = means.values()
+    most, truest = max(recall, key=recall.get), max(precision, key=precision.get)
+    said = regime_detection.message(study)
+    assert said == (
+        f"Of 2 methods, {study.label(most)} finds most shifts ({recall[most]:.0f} %); what"
+        f" {'it' if truest == most else study.label(truest)} infers is true most often"
+        f" ({precision[truest]:.0f} %)"
+    )
+    assert regime_detection.draw(study).get_suptitle() == said
+    assert regime_detection.caption(study).startswith(said)
+
+
+def test_a_panel_in_which_nothing_varies_is_a_sentence(study):
+    cube = study.cube.copy(deep=True)
+    there = {"stream": ["digits-25-3", "digits-400-3"], "metric": "shift_precision"}
+    cube["score"].loc[there] = cube["score"].loc[there].where(cube["score"].loc[there].isnull(), 1)
+    scores = study.scores.copy()
+    scores["scores"] = type(scores)(cube)
+    panels = regime_detection.draw(dataclasses.replace(study, scores=scores)).get_axes()
+    assert [panel.axison for panel in panels] == [True, True, False, True]
+    assert texts(panels[2]) == ["precision:\n100 %\nthroughout"] and not panels[2].containers
+    assert panels[3].get_ylabel() == "precision\n(%)"
+
+
+def test_detection_has_a_column_for_each_value_of_all_axes_but_the_first():
+    axes = {"rows": [25, 50], "tasks_per_segment": [3, 6], "strength": [0.5, 1]}
+    panels = regime_detection.draw(regime_stores.results(axes)).get_axes()
+    assert [panel.get_title(loc="left").split("  ")[-1] for panel in panels[:4]] == [
+        f"tasks per segment {segment}, strength {strength}"
+        for segment in (3, 6) for strength in (0.5, 1)
+    ]  # fmt: skip
     assert all(len(panel.containers) == 2 for panel in panels)
 
 

@@ -56,6 +56,11 @@ def test_every_configuration_is_a_point_under_its_value():
     assert [label.get_text() for label in panels[2].get_xticklabels()] == ["adam", "sgd"]
 
 
+def test_tick_labels_have_two_digits_of_fractions():
+    texts = [robustness._text(value) for value in (0.002476, 0.6931, 0.98, 1e-05, 256, 1.0, "sgd")]
+    assert texts == ["0.0025", "0.69", "0.98", "1e-05", "256", "1", "sgd"]
+
+
 def test_without_configurations_there_is_a_clear_error():
     with pytest.raises(UserError, match="robustness needs configurations"):
         robustness.draw(dataclasses.replace(study(), configurations=()))

@@ -7,6 +7,7 @@ import pytest
 
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.artefacts import shift_detection
+from shiftbench.evaluation.scoring import shift_probabilities
 from tests.evaluation.scoring import stores
 
 
@@ -24,7 +25,7 @@ def test_delays_and_misses_are_all_true_shifts(study):
     late = axes_with(shift_detection.draw(study), "delay")
     bars = [(bar.get_y() + bar.get_height() / 2, bar.get_width()) for bar in late.patches]
     for row in range(len(study.learners)):
-        assert sum(width for y, width in bars if round(y) == row) == pytest.approx(1)
+        assert sum(width for y, width in bars if round(y) == row) == pytest.approx(100)
 
 
 def test_shares_and_alarms_are_those_of_the_runs(study):
@@ -62,3 +63,35 @@ def test_learners_without_decisions_are_left_out_and_alone_refused():
     assert len(axes_with(figure, "delay").get_yticks()) == 1
     with pytest.raises(UserError, match="a learner that decides about shifts on images; add it"):
         shift_detection.draw(stores.image_study(("vcl", "lp")))
+
+
+def test_few_tasks_give_no_curve_of_calibration():
+    study = stores.toy_study(1)
+    tasks = study.streams["toy-step"].sizes["task"]
+    assert tasks - 1 < shift_detection.FEWEST * shift_detection.BINS
+    titles = [axes.get_title(loc="left") for axes in shift_detection.draw(study).get_axes()]
+    assert not any("after the task" in title or "hindsight" in title for title in titles)
+    assert "not judged on fewer than 50 tasks" in shift_detection.caption(study)
+
+
+def test_bins_of_few_tasks_are_left_out_and_two_points_are_not_joined(study):
+    detectors = shift_detection._detectors_of(study, "toy-step")
+    axes = axes_with(shift_detection.draw(study), "right after the task")
+    for detector, container in zip(detectors, axes.containers, strict=True):
+        p, true = detector.probabilities[shift_detection.AFTER]
+        curve = shift_probabilities.reliability(p, true, shift_detection.BINS)
+        enough = curve.count >= shift_detection.FEWEST
+        assert container.lines[0].get_ydata() == pytest.approx(100 * curve.observed[enough])
+        assert (container.lines[0].get_linestyle() == "None") == (enough.sum() < 3)
+
+
+def test_the_title_says_who_finds_most_and_who_raises_the_fewest_alarms(study):
+    (block,) = shift_detection.draw(study).subfigs
+    detectors = shift_detection._detectors_of(study, "toy-step")
+    shares = [np.isfinite(np.concatenate(one.delays)).mean() for one in detectors]
+    best = detectors[int(np.argmax(shares))]
+    said = block.get_suptitle()
+    assert said.startswith("toy-step: ") and study.label(best.name) in said
+    assert f"most true shifts, {100 * max(shares):.0f} %" in said
+    assert f"{min(one.alarms.mean() for one in detectors):.2f}" in said
+    assert shift_detection.caption(study).startswith(said)

@@ -489,6 +489,15 @@ def test_a_large_table_is_packed_and_is_the_same_table(
     pd.testing.assert_frame_equal(pd.read_csv(packed), study.scores)
 
 
+def test_an_alternative_text_begins_with_what_the_figure_says(tmp_path: Path) -> None:
+    of = collect.collect(copied(tmp_path / "results", "embedded/transformed-digits"))
+    (study,) = of.studies
+    found = attachments.figures(study, standings.of(study, of.library), tmp_path / "site")
+    (made,) = [one for one in found if one.name == "relative-accuracy"]
+    assert re.match(r"digits: of \d+ methods, \d+ lead VCL and \d+ trail it; ", made.alt)
+    assert "Accuracy over tasks relative to the baseline" in made.alt
+
+
 def test_a_figure_has_its_whole_caption_below_it(tmp_path: Path) -> None:
     caption = "What the marks are; " + 20 * "and what they rest on <exactly> & alike, "
     drawn = figure_style.figure(1.0, caption)

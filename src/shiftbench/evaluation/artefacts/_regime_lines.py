@@ -1,6 +1,8 @@
 """Lines over the first axis of a study, with a panel for each value of the second, in rows.
 
-The dashes of a line show the values of the other axes, its colour and marker the method.
+The dashes of a line show the values of the other axes, its colour and marker the method. Without
+other axes, the names of methods stand at the ends of lines. A panel in which nothing varies is a
+sentence.
 """
 
 from __future__ import annotations
@@ -14,16 +16,18 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from shiftbench.config import components
-from shiftbench.evaluation import figure_style
+from shiftbench.evaluation import figure_style, highlights
+from shiftbench.evaluation.artefacts import _regimes
 from shiftbench.evaluation.artefacts._regimes import Grid
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Interval
 
-STYLES = ("-", "--", ":", "-.")
 HEIGHT = 2.3
 SPREAD = 0.36
 """Range of the horizontal shifts of lines, which keep intervals from hiding each other."""
+GAP = 0.11
+"""Distance of names at the ends of lines, as a share of a panel's height."""
 
 
 class PanelRow(NamedTuple):
@@ -38,7 +42,7 @@ class PanelRow(NamedTuple):
 
 def of_metric(study: StudyResults, metric: str, title: str) -> PanelRow:
     """Return the row of a metric, with a line for each method that has scores."""
-    bounds, unit = statistics.bounds(metric), components.metric(metric).unit
+    bounds, factor = statistics.bounds(metric), _regimes.factor(metric)
     scored = [
         name
         for name in study.learners
@@ -46,9 +50,12 @@ def of_metric(study: StudyResults, metric: str, title: str) -> PanelRow:
     ]
 
     def line(name: str) -> Callable[[str], Interval]:
-        return lambda stream: statistics.interval(study.score(stream, name, metric), bounds)
+        return lambda stream: statistics.interval(study.score(stream, name, metric), bounds).times(
+            factor
+        )
 
-    within = (-0.03, 1.03) if unit == "fraction" else None
+    within = (-3.0, 103.0) if factor > 1 else None
+    unit = "%" if factor > 1 else components.metric(metric).unit
     return PanelRow(title, unit, {name: line(name) for name in scored}, within=within)
 
 
@@ -56,45 +63,77 @@ def draw(study: StudyResults, grid: Grid, rows: Sequence[PanelRow], caption: str
     """Draw the figure of these rows."""
     figure = figure_style.figure(HEIGHT * len(rows) + 0.4, caption, study.budget())
     columns = grid.values(1)
-    letters = figure_style.panel_letters(len(rows) * len(columns))
+    letters = iter(figure_style.panel_letters(len(rows) * len(columns)))
     panels = figure.subplots(len(rows), len(columns), squeeze=False, sharey="row")
-    for i, row in enumerate(rows):
-        for j, value in enumerate(columns):
-            letter = letters[i * len(columns) + j]
-            where = f"{grid.title(1)} {value}" if len(grid.axes) > 1 else ""
-            figure_style.set_title(panels[i, j], letter, where)
-            _panel(panels[i, j], study, grid, row, value)
-        panels[i, 0].set_ylabel(f"{row.title}\n({row.unit})")
-    _legend(figure, study, grid, rows)
+    for row, line in zip(rows, panels, strict=True):
+        for axes, value in zip(line, columns, strict=True):
+            where = f"{grid.title(1)} {value}".strip() if len(grid.axes) > 1 else ""
+            figure_style.set_title(axes, next(letters), where)
+            _draw_panel(axes, study, grid, row, value)
+        _label(line, study, row, named=len(grid.blocks()) == 1)
+    if len(grid.blocks()) > 1:
+        _legend(figure, study, grid, rows)
     return figure
 
 
-def _panel(axes: Axes, study: StudyResults, grid: Grid, row: PanelRow, value: str) -> None:
+def _draw_panel(axes: Axes, study: StudyResults, grid: Grid, row: PanelRow, value: str) -> None:
     columns, blocks = grid.values(0), grid.blocks()
-    number = len(row.lines) * len(blocks)
-    shifts = np.linspace(-SPREAD / 2, SPREAD / 2, number) if number > 1 else np.zeros(1)
-    if row.zero:
-        axes.axhline(0, color=figure_style.MUTED, lw=0.8)
-    lines = [(name, block) for name in row.lines for block in blocks]
-    for shift, (name, block) in zip(shifts, lines, strict=True):
-        band = figure_style.as_band(
+    lines = {
+        (name, block): figure_style.as_band(
             row.lines[name](grid.stream(column, value, block)) for column in columns
         )
-        axes.errorbar(
+        for name in row.lines
+        for block in blocks
+    }
+    constant = _constant([band.mean for band in lines.values()])
+    if constant is not None:
+        text = f"{row.title}:\n{constant:g} {row.unit}\nthroughout"
+        axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center")
+        axes.set_axis_off()
+        return
+    shifts = np.linspace(-SPREAD / 2, SPREAD / 2, len(lines)) if len(lines) > 1 else np.zeros(1)
+    if row.zero:
+        axes.axhline(0, color=figure_style.MUTED, lw=0.8)
+    for shift, ((name, block), band) in zip(shifts, lines.items(), strict=True):
+        drawn = axes.errorbar(
             np.arange(len(columns)) + shift,
             band.mean,
             np.nan_to_num(figure_style.error_bars(band)),
             lw=1.3,
             ms=4.5,
-            ls=STYLES[blocks.index(block) % len(STYLES)],
+            ls=highlights.DASHES[blocks.index(block) % len(highlights.DASHES)],
             elinewidth=0.9,
             capsize=1.5,
             **figure_style.method_style(study, name),
         )
+        drawn.lines[0].set_label(name)
     axes.set_xticks(range(len(columns)), columns)
     axes.set_xlabel(grid.title(0))
     if row.within:
         axes.set_ylim(*row.within)
+
+
+def _constant(means: Sequence[np.ndarray]) -> float | None:
+    """Return the number that all have; None if they differ, or if two alone may be by chance."""
+    finite = np.concatenate([mean[~np.isnan(mean)] for mean in means])
+    return float(finite[0]) if len(finite) > 2 and np.ptp(finite) == 0 else None
+
+
+def _label(panels: Sequence[Axes], study: StudyResults, row: PanelRow, named: bool) -> None:
+    """Label the axis of a row of panels and, if `named`, the ends of its last lines."""
+    drawn = [axes for axes in panels if axes.axison]
+    if not drawn:
+        return
+    drawn[0].set_ylabel(f"{row.title}\n({row.unit})")
+    drawn[0].tick_params(labelleft=True)
+    ends = {}
+    lines = drawn[-1].get_lines() if named else []
+    for line in (each for each in lines if each.get_label() in row.lines):
+        x, y = (np.asarray(each, float) for each in line.get_data())
+        if (known := ~np.isnan(y)).any():
+            name = study.label(str(line.get_label()))
+            ends[name] = (x[known][-1], y[known][-1], line.get_color())
+    highlights.name_ends(drawn[-1], ends, GAP)
 
 
 def _legend(figure: Figure, study: StudyResults, grid: Grid, rows: Sequence[PanelRow]) -> None:
@@ -105,7 +144,7 @@ def _legend(figure: Figure, study: StudyResults, grid: Grid, rows: Sequence[Pane
     ]
     blocks = grid.blocks()
     for number, block in enumerate(blocks if len(blocks) > 1 else ()):
-        style = STYLES[number % len(STYLES)]
+        style = highlights.DASHES[number % len(highlights.DASHES)]
         label = grid.describe(block)
         handles.append(Line2D([], [], ls=style, color=figure_style.INK, label=label))
     figure_style.figure_legend(figure, handles)

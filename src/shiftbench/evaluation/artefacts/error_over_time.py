@@ -3,11 +3,13 @@
 For each stream, from the top: the first metric of the study that scores single tasks, averaged
 over all tasks so far, as li2021vbs averages errors; the same in windows of equal length; and the
 share of tasks in a window in which the most probable history at the end places a shift. Mean over
-seeds. Dotted: true shifts, if they are known and few.
+seeds. Dotted: true shifts, if they are known and few. The best methods are in colour, dashed where
+one lies on another.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +19,7 @@ from matplotlib.figure import Figure, SubFigure
 
 from shiftbench.config import components
 from shiftbench.core.facts import Facts
-from shiftbench.evaluation import figure_style
+from shiftbench.evaluation import figure_style, highlights
 from shiftbench.evaluation.artefacts import _detectors, _series
 from shiftbench.evaluation.scoring import units
 from shiftbench.evaluation.scoring.results import StudyResults
@@ -30,6 +32,8 @@ WINDOWS = 80
 """Number of windows of a stream; in a shorter stream each task is a window."""
 POINTS = 400
 """Number of points on a line; more would only make the file larger."""
+GAP = 0.18
+"""Distance of names at the ends of lines, in the unit of panels' heights."""
 MOST_SHIFTS = 50
 """Largest number of true shifts drawn; more would hide the lines."""
 
@@ -37,25 +41,59 @@ MOST_SHIFTS = 50
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
     """Draw one block per stream. Raises UserError without a metric of single tasks."""
-    metric, _ = _metric(study)
-    figure = figure_style.figure(5.4 * len(study.streams) + 0.3, caption(study), study.budget())
+    _metric(study)
+    figure = figure_style.figure(5.4 * len(study.streams) + 0.3, _foot(study), study.budget())
     for stream, block in figure_style.divide(figure, study.streams):
-        _draw_stream(block, study, stream, metric)
+        _draw_stream(block, study, stream)
     return figure
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the lines, the number of runs and the reductions."""
+    """Say who is best, describe the lines, the number of runs and the reductions."""
+    messages = [message(study, stream) for stream in study.streams]
+    return f"{'. '.join(messages)}. {_foot(study)} {study.budget()}"
+
+
+def message(study: StudyResults, stream: str) -> str:
+    """Say which methods have the best and the worst mean over all tasks of a stream."""
+    metric, _ = _metric(study)
+    means = {name: float(mean.mean()) for name, mean in _means(study, stream).items()}
+    start = f"{stream}: over {study.streams[stream].sizes['task']:,} tasks"
+    order = _order(metric, means)
+    if not order:
+        return f"{start}, no method has a {metric}"
+    best, worst = order[0], order[-1]
+    text = (
+        f"{start}, {study.label(best)} has the {_extreme(metric)} {metric} of {len(order)} methods,"
+        f" {means[best]:.3g}"
+    )
+    return (
+        text if best == worst else f"{text}; the last is {study.label(worst)}, {means[worst]:.3g}"
+    )
+
+
+def _extreme(metric: str) -> str:
+    return "least" if components.metric(metric).better == "lower" else "largest"
+
+
+def _order(metric: str, means: Mapping[str, float]) -> list[str]:
+    """Return the names by their means, best first, without those that failed."""
+    sign = -1 if components.metric(metric).better == "lower" else 1
+    return highlights.leaders({name: sign * mean for name, mean in means.items()}, len(means))
+
+
+def _foot(study: StudyResults) -> str:
+    """Return the sentences on the lines, which are drawn below the figure."""
     metric, moment = _metric(study)
     tasks = [store.sizes["task"] for store in study.streams.values()]
     lengths = ", ".join(dict.fromkeys(str(_width(size)) for size in tasks))
     few = any(0 < _true_shifts(study, stream).size <= MOST_SHIFTS for stream in study.streams)
     dotted = "; dotted: true shifts of the first realisation" if few else ""
+    others = "; grey: the others" if len(study.learners) > highlights.MOST else ""
     return (
-        f"{metric} of each task {moment}, mean over seeds. a: mean over all"
-        f" tasks so far; b: mean over windows of {lengths} task(s); c: share of the tasks of a"
-        f" window in which the most probable history, read at the end, places a shift{dotted}."
-        f" {study.budget()}"
+        f"{metric} of each task {moment}, mean over seeds; dashed where a line lies on another"
+        f"{others}. b: windows of {lengths} task(s). c: places of shifts in the most probable"
+        f" history, read at the end{dotted}."
     )
 
 
@@ -98,49 +136,84 @@ def _metric(study: StudyResults) -> tuple[str, str]:
     raise study.lacking("error-over-time", "a metric of single tasks, such as absolute_error")
 
 
-def _draw_stream(block: SubFigure, study: StudyResults, stream: str, metric: str) -> None:
+def _means(study: StudyResults, stream: str) -> dict[str, np.ndarray]:
+    """Return the mean over seeds [task] of each learner; NaN for one whose runs all failed."""
+    metric, _ = _metric(study)
+    values = {name: study.by_task(stream, name, metric) for name in study.learners}
+    complete = {name: each[~np.isnan(each).any(axis=1)] for name, each in values.items()}
+    return {
+        name: each.mean(axis=0) if len(each) else np.full(each.shape[1], np.nan)
+        for name, each in complete.items()
+    }
+
+
+def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
     shifts = _detectors.of_stream(study, stream)
     heights = [1.5, 1.5, 1.0][: 3 if shifts else 2]
     panels = block.subplots(len(heights), 1, sharex=True, height_ratios=heights)
     position = _TimeAxis.of(study.streams[stream])
-    for number, learner in enumerate(study.learners):
-        style = figure_style.method_style(study, learner)
-        values = study.by_task(stream, learner, metric)
-        complete = values[~np.isnan(values).any(axis=1)]
-        mean = complete.mean(axis=0) if len(complete) else np.full(values.shape[1], np.nan)
-        line = number, len(study.learners)
-        _draw_so_far(panels[0], position, mean, line, label=study.label(learner), **style)
-        middle, of_window = windows(mean)
-        panels[1].plot(position(middle), of_window, color=style["color"], lw=1)
-        if learner in shifts:
-            middle, rate = windows(shifts[learner].mean(axis=0))
-            panels[2].plot(position(middle), rate, **style, ms=2.5, lw=0.8)
+    means, (metric, _) = _means(study, stream), _metric(study)
+    coloured = _order(metric, {name: float(mean.mean()) for name, mean in means.items()})
+    coloured = coloured[: highlights.MOST]
+    tasks = study.streams[stream].sizes["task"]
+    # Without the first few tasks, whose noise would set the scale.
+    t = np.unique(np.linspace(min(tasks, _width(tasks)), tasks, POINTS).astype(int))
+    so_far = {name: mean.cumsum()[t - 1] / t for name, mean in means.items()}
+    in_windows = {name: windows(mean)[1] for name, mean in means.items()}
+    middles = position(windows(np.zeros(tasks))[0])
+    rates = {name: 100 * windows(flags.mean(axis=0))[1] for name, flags in shifts.items()}
     unit = units.unit(metric, {stream: study.streams[stream]})
-    panels[0].set_ylabel(f"{metric}\nso far ({unit})")
-    panels[1].set_ylabel(f"{metric}\nin windows ({unit})")
+    titles = ("mean over all tasks so far", f"mean over windows of {_width(tasks)} task(s)",
+              "tasks with an inferred shift")  # fmt: skip
+    xs, lines = (position(t), middles, middles), (so_far, in_windows, rates)
+    for letter, panel, x, of_learner, title in zip("abc", panels, xs, lines, titles, strict=False):
+        left = _draw_lines(panel, study, x, of_learner, coloured)
+        figure_style.set_title(panel, letter, f"{title}; {left}".removesuffix("; "))
+        panel.set_ylabel(f"{metric}\n({unit})")
     if shifts:
-        panels[2].set(ylabel="share of tasks\nwith a shift", ylim=(0, None))
-    last = study.streams[stream].sizes["task"]
-    panels[-1].set(xlabel=position.label, xlim=tuple(position(np.array([1, last]))))
+        panels[2].set(ylabel="share of tasks\n(%)", ylim=(0, None))
+    panels[-1].set(xlabel=position.label, xlim=tuple(position(np.array([1, tasks]))))
+    if position.labels is None:
+        panels[-1].xaxis.set_major_formatter("{x:,.0f}")
     _draw_truth(panels, position, study, stream)
-    for letter, panel in zip("abc", panels, strict=False):
-        figure_style.set_title(panel, letter, stream if letter == "a" else "")
-    handles, labels = panels[0].get_legend_handles_labels()
-    block.legend(handles, labels, loc="outside upper right", ncols=min(len(labels), 7))
+    for panel, of_learner, height in ((panels[0], so_far, 1.5), (panels[-1], rates, 1.0)):
+        _name_ends(panel, study, position(t)[-1], of_learner, coloured, GAP / height)
+    highlights.set_message(block, message(study, stream))
 
 
-def _draw_so_far(
-    panel: Axes, position: _TimeAxis, mean: np.ndarray, line: tuple[int, int], **style: Any
+def _draw_lines(
+    panel: Axes,
+    study: StudyResults,
+    x: np.ndarray,
+    lines: Mapping[str, np.ndarray],
+    coloured: list[str],
+) -> str:
+    """Draw lines over x, dashed where one lies on another; return words on those that leave."""
+    shown = {name: line for name, line in lines.items() if name in coloured}
+    dashes = highlights.dashes(shown)
+    for number, (learner, line) in enumerate(lines.items()):
+        style = highlights.style(study, learner, coloured)
+        style |= {"ls": dashes.get(learner, "-")}
+        markers = figure_style.marker_positions(number, len(lines), len(x))
+        panel.plot(x, line, **style, lw=1.4, ms=4, markevery=markers)
+    grey = {study.label(name): line for name, line in lines.items() if name not in coloured}
+    return highlights.beyond(highlights.limit(panel, [*shown.values()], grey)) if shown else ""
+
+
+def _name_ends(
+    panel: Axes,
+    study: StudyResults,
+    x: Any,
+    lines: Mapping[str, np.ndarray],
+    coloured: list[str],
+    gap: float,
 ) -> None:
-    """Draw the mean over the tasks so far, without the first few, whose noise would set the scale.
-
-    line: its number, from 0, and the number of lines.
-    """
-    so_far = mean.cumsum() / np.arange(1, len(mean) + 1)
-    first = min(len(mean), max(1, _width(len(mean))))
-    t = np.unique(np.linspace(first, len(mean), POINTS).astype(int))
-    markers = figure_style.marker_positions(*line, len(t))
-    panel.plot(position(t), so_far[t - 1], **style, lw=1.4, ms=4, markevery=markers)
+    ends = {
+        study.label(name): (x, line[-1], highlights.style(study, name, coloured)["color"])
+        for name, line in lines.items()
+        if name in coloured
+    }
+    highlights.name_ends(panel, ends, gap)
 
 
 def _draw_truth(panels: np.ndarray, position: _TimeAxis, study: StudyResults, stream: str) -> None:

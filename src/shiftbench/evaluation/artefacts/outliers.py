@@ -33,7 +33,7 @@ def draw(study: StudyResults) -> Figure:
     study.require_metrics("outliers", *ROWS)
     grid = _shown(_regimes.grid(study, "outliers"))
     window = _horizon(study).window
-    units = ("share of bursts", f"values, at most {window}", "CRPS, unit of the series")
+    units = ("% of bursts", f"values, at most {window}", "CRPS, unit of the series")
     rows = [
         _regime_lines.of_metric(study, metric, title)._replace(unit=unit)
         for (metric, title), unit in zip(ROWS.items(), units, strict=True)

@@ -1,98 +1,197 @@
 """Accuracy on each task after the last one, and its average.
 
-Fig. 5 of eschenhagen2019vogn, with a column per task and a row per learner in place of groups of
-bars, so that up to sixteen learners are identified by their names.
+Fig. 5 of eschenhagen2019vogn, with lines over tasks in place of groups of bars: the best learners
+are in colour, and the average of each stands beside its name.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
 from shiftbench.core.facts import Facts
-from shiftbench.evaluation import figure_style
+from shiftbench.evaluation import figure_style, highlights
 from shiftbench.evaluation.artefacts import _continual
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
 FACTS = Facts(requires=("earlier-tests",), uses=("accuracy",))
 
+UNIT = "accuracy (%), on the logarithm of the error"
+SPREAD = 0.3
+"""Range of the horizontal shifts of lines, which keep bars from hiding each other, in tasks."""
+
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
     """Draw one block per stream. Raises UserError without accuracies."""
     _continual.check(study, "per-task-accuracy")
-    height = 1.0 + 0.21 * len(study.learners)
-    figure = figure_style.figure(height * len(study.streams), caption(study), study.budget())
-    for stream, block in _continual.blocks(figure, study):
+    height = 0.6 + max(3.2, 0.23 * len(study.learners))
+    figure = figure_style.figure(height * len(study.streams), _foot(study), study.budget())
+    for stream, block in figure_style.divide(figure, study.streams):
         _draw_stream(block, study, stream)
     return figure
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the figure, the number of runs and the reductions."""
+    """Say who is best, describe the figure, the number of runs and the reductions."""
+    messages = [message(study, stream) for stream in study.streams]
+    return f"{'. '.join(messages)}. {_foot(study)} {_continual.from_scratch(study)}{study.budget()}"
+
+
+def message(study: StudyResults, stream: str) -> str:
+    """Say which learner has the largest average, beside that of training from scratch."""
+    averages = _averages(study, stream)
+    scratch = _scratch(study, stream)
+    best, *_ = [*_order(averages, scratch), None]
+    if best is None:
+        return f"{stream}: no method has an accuracy"
+    tasks = study.streams[stream].sizes["task"]
+    others = len(averages) - (scratch is not None)
+    text = f"{stream}: after {tasks} tasks, {study.label(best)}"
+    if others > 1:
+        text += f" has the largest average accuracy of {others} methods,"
+    else:
+        text += " has an average accuracy of"
+    reference = f" ({study.label(scratch)}: {averages[scratch]:.1f} %)" if scratch else ""
+    return f"{text} {averages[best]:.1f} %{reference}"
+
+
+def _foot(study: StudyResults) -> str:
+    """Return the sentences on points and bars, which are drawn below the figure."""
+    few = figure_style.has_few_seeds(study)
+    spread = "small points: the seeds" if few else f"bars: {statistics.described('accuracy')}"
     return (
-        "Accuracy on the test data of each task after the last task, and the average over tasks: "
-        f"mean over seeds, bars: {statistics.described(_continual.METRIC)}"
-        f"{_continual.diamonds(study)}{_lines(study)}. "
-        f"{_continual.from_scratch(study)}{study.budget()}"
+        "Accuracy on the test data of each task after the last task; mean over seeds; "
+        f"{spread}{_continual.diamonds(study)}{_lines(study)}."
     )
+
+
+def _averages(study: StudyResults, stream: str) -> dict[str, float]:
+    """Return the mean accuracy of each learner over tasks and seeds, in percent, or NaN."""
+    ends = {name: _continual.at_end(study, stream, name) for name in study.learners}
+    return {
+        name: 100 * float(_continual.mean_over_seeds(each).mean()) for name, each in ends.items()
+    }
+
+
+def _scratch(study: StudyResults, stream: str) -> str | None:
+    """Return the first learner that trains from scratch and did not fail, if any."""
+    for name in study.learners:
+        if _continual.forgets(study, stream, name) and study.run(stream, name).sizes["seed"]:
+            return name
+    return None
+
+
+def _order(averages: dict[str, float], scratch: str | None) -> list[str]:
+    """Return the learners by their averages, best first, without that from scratch."""
+    others = {name: value for name, value in averages.items() if name != scratch}
+    return highlights.leaders(others, len(others))
 
 
 def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
+    highlights.set_message(block, message(study, stream))
     ends = {name: _continual.at_end(study, stream, name) for name in study.learners}
-    tasks = study.streams[stream].sizes["task"]
-    panels = block.subplots(1, tasks + 1, sharey=True, width_ratios=[*[1] * tasks, 1.6])
-    for task, axes in enumerate(panels[:-1]):
-        _draw_column(study, axes, {name: each[:, task] for name, each in ends.items()})
-        axes.set_title(f"task {task + 1}", size=8.5)
-    average = panels[-1]
-    _draw_column(study, average, {name: each.mean(axis=1) for name, each in ends.items()})
-    average.set_title("average", size=8.5, fontweight="bold")
-    paper = _continual.published_averages(study, stream)
-    for row, name in enumerate(study.learners):
+    averages, scratch = _averages(study, stream), _scratch(study, stream)
+    coloured = _order(averages, scratch)[: highlights.MOST]
+    left, right = block.subplots(1, 2, width_ratios=[1, 1.7])
+    _draw_averages(left, study, stream, ends, coloured)
+    figure_style.set_title(left, "a", "average over tasks")
+    _draw_tasks(right, study, ends, coloured, scratch)
+    figure_style.set_title(right, "b", "by task")
+
+
+def _draw_averages(
+    axes: Axes, study: StudyResults, stream: str, ends: dict[str, np.ndarray], coloured: list[str]
+) -> None:
+    """Draw the average of each learner in its row, the largest on top, and its number."""
+    averages, paper = _averages(study, stream), _continual.published_averages(study, stream)
+    order, shown = (
+        highlights.leaders(averages, len(averages)),
+        [*averages.values(), *paper.values()],
+    )
+    order += [name for name in ends if name not in order]
+    for row, name in enumerate(order):
+        style = highlights.style(study, name, coloured) | {"ls": "none"}
+        if name not in coloured:
+            style |= {"marker": "o", "color": figure_style.MUTED}
+        of_seeds = 100 * ends[name].mean(axis=1)
+        shown += [*_draw_points(axes, np.full(1, row), of_seeds[:, None], style, upright=False)]
         if name in paper:
-            average.plot(paper[name], row, **_continual.PAPER, ms=4.5, zorder=4)
-    means = {name: 100 * _continual.mean_over_seeds(values) for name, values in ends.items()}
-    _draw_reference(panels, study, stream, means)
-    values = np.concatenate([*means.values(), [*paper.values()]])
-    for axes in panels:
-        _continual.scale(axes, "x", values, space=0.28)
-    panels[0].set_yticks(range(len(ends)), [study.label(name) for name in ends])
-    panels[0].set_ylim(len(ends) - 0.5, -0.5)
-    block.supxlabel("accuracy (%), on the logarithm of the error", size=9)
-
-
-def _draw_column(study: StudyResults, axes: Axes, scores: dict[str, np.ndarray]) -> None:
-    """Draw the mean of each learner's scores [seed] in percent, in its row."""
-    within = statistics.bounds(_continual.METRIC)
-    for row, (name, values) in enumerate(scores.items()):
-        of_seeds = statistics.interval(values, within).times(100)
-        bars, style = figure_style.error_bars(of_seeds), figure_style.method_style(study, name)
-        axes.errorbar(of_seeds.mean, row, xerr=bars, **style, ls="none", ms=3, elinewidth=1)
+            axes.plot(paper[name], row, **_continual.PAPER, ms=4.5, zorder=4)
+        number = "" if np.isnan(averages[name]) else f"{averages[name]:.1f}"
+        colour = highlights.readable(style["color"])
+        beside = axes.get_yaxis_transform()
+        axes.text(1.02, row, number, transform=beside, va="center", size=8, color=colour)
+    axes.set_yticks(range(len(order)), [study.label(name) for name in order])
+    for label, name in zip(axes.get_yticklabels(), order, strict=True):
+        if name in coloured:
+            colour = highlights.readable(highlights.style(study, name, coloured)["color"])
+            label.set(color=colour, fontweight="bold")
+    axes.set_ylim(len(order) - 0.4, -0.6)
     axes.grid(axis="y", color="0.93", lw=0.6)
     axes.set_axisbelow(True)
-    axes.tick_params(axis="y", length=0)
+    _continual.scale(axes, "x", shown, space=0.14)
+    axes.set_xlabel(UNIT)
 
 
-def _draw_reference(
-    panels: np.ndarray, study: StudyResults, stream: str, means: dict[str, np.ndarray]
+def _draw_tasks(
+    axes: Axes,
+    study: StudyResults,
+    ends: dict[str, np.ndarray],
+    coloured: list[str],
+    scratch: str | None,
 ) -> None:
-    """Draw the means [task] of the first learner that trains from scratch, if any."""
+    """Draw the accuracy of each learner over tasks; that from scratch is dotted."""
+    tasks = 1 + np.arange(next(iter(ends.values())).shape[1])
+    means = {name: 100 * _continual.mean_over_seeds(each) for name, each in ends.items()}
+    shown = [*means.values()]
     for name, mean in means.items():
-        if not np.isnan(mean).all() and _continual.forgets(study, stream, name):
-            for axes, value in zip(panels, [*mean, mean.mean()], strict=True):
-                axes.axvline(value, color=figure_style.MUTED, lw=0.8, ls=":", zorder=0)
-            return
+        style = highlights.style(study, name, coloured)
+        if name == scratch:
+            style |= {"color": figure_style.INK, "ls": ":"}
+        shift = 0.0
+        if name in coloured:
+            shift = SPREAD * (coloured.index(name) / max(1, len(coloured) - 1) - 0.5)
+            points = _draw_points(axes, tasks + shift, 100 * ends[name], style | {"ls": "none"})
+            shown += [points]
+        axes.plot(tasks + shift, mean, **style | {"marker": ""}, lw=1.4, label=study.label(name))
+    _continual.scale(axes, "y", np.concatenate(shown), space=0.06)
+    named = [*coloured, *([scratch] if scratch else [])]
+    colours = {name: highlights.style(study, name, coloured)["color"] for name in coloured}
+    highlights.name_ends(
+        axes,
+        {
+            study.label(name): (tasks[-1], means[name][-1], colours.get(name, figure_style.INK))
+            for name in named
+        },
+    )
+    axes.set(xlabel="task", ylabel=UNIT, xticks=tasks)
+
+
+def _draw_points(
+    axes: Axes, at: np.ndarray, values: np.ndarray, style: dict[str, Any], upright: bool = True
+) -> np.ndarray:
+    """Draw means over seeds of percentages [seed, point], with intervals, or with few seeds.
+
+    Return the numbers that an axis has to cover.
+    """
+    band = statistics.band(values / 100, statistics.bounds(_continual.METRIC)).times(100)
+    bars = figure_style.error_bars(band)
+    few = len(values) < figure_style.FEWEST_OF_BAND
+    spread: dict[str, Any] = {} if few else {"yerr" if upright else "xerr": np.nan_to_num(bars)}
+    x, y = (at, band.mean) if upright else (band.mean, at)
+    axes.errorbar(x, y, **spread, **style, ms=4, elinewidth=1)
+    for one in values if few else ():
+        x, y = (at, one) if upright else (one, at)
+        axes.plot(x, y, ".", color=style["color"], ms=2.5, zorder=2)
+    return np.ravel(values if few else [band.low, band.high])
 
 
 def _lines(study: StudyResults) -> str:
-    """Return the caption's clause on the vertical lines; empty if there are none."""
-    has_lines = any(
-        _continual.forgets(study, stream, name) and len(study.run(stream, name)["seed"])
-        for stream in study.streams
-        for name in study.learners
-    )
-    words = "; vertical lines: the first learner that starts each task from scratch"
-    return words if has_lines else ""
+    """Return the foot's clause on the dotted line; empty if there is none."""
+    has_lines = any(_scratch(study, stream) for stream in study.streams)
+    return "; dotted: the first learner that starts each task from scratch" if has_lines else ""

@@ -3,24 +3,25 @@
 farquhar2020radial, Table 1, as curves: by mutual information, as there, and by entropy. For more
 than two classes, accuracy and Brier score are shown. A row of panels shows the test rows after
 each task or, if the stream has shifts, two rows show the rows on both sides of these. A learner
-with good uncertainties improves to the right.
+with good uncertainties improves to the right. The best of each row of panels are in colour.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 
 from shiftbench.config import bibliography
 from shiftbench.core.facts import Facts
-from shiftbench.evaluation import figure_style
+from shiftbench.evaluation import figure_style, highlights
 from shiftbench.evaluation.scoring import predictions, referral, statistics
-from shiftbench.evaluation.scoring.predictions import NEW, PredictedRows
+from shiftbench.evaluation.scoring.predictions import NEW, TESTED, PredictedRows
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Band
 
@@ -31,55 +32,73 @@ SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 SCORES = {"AUC, %": referral.auc, "accuracy, %": referral.accuracy, "Brier score": referral.brier}
 OF_TWO, OF_MORE = ("AUC, %", "accuracy, %"), ("accuracy, %", "Brier score")
 """Scores shown for two classes, and for more, where an AUC would be the mean of several."""
-HEIGHT = 2.9
+HEIGHT = 3.2
 FAINT = 0.45
 """Opacity of bars, which are wide where streams differ much from seed to seed."""
-Sets = dict[str, list[list[PredictedRows]]]
+COLOURED = 3
+"""Number of lines in colour; bars of more would cover each other."""
+GAP = 0.085
+"""Distance of names at the ends of lines, as a share of a panel's height."""
+Curves = dict[str, pd.DataFrame]
+
+
+class _Rows(NamedTuple):
+    """A set of rows of a stream. of_learners: the rows of each learner [seed][task or shift]."""
+
+    stream: str
+    name: str
+    of_learners: dict[str, list[list[PredictedRows]]]
+
+    @property
+    def where(self) -> str:
+        """Return the stream, with the set's name where a stream has several."""
+        return self.stream if self.name == TESTED else f"{self.stream}, {self.name}"
 
 
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
     """Draw a row of panels per stream and set of rows, a panel per score and uncertainty."""
-    of_stream = {stream: _sets(study, stream) for stream in study.streams}
-    rows = dict.fromkeys(
-        (stream, name)
-        for stream, by_learner in of_stream.items()
-        for sets in by_learner.values()
-        for name in sets
-    )
-    figure = figure_style.figure(HEIGHT * len(rows) + 0.5, caption(study), study.budget())
-    panels = figure.subplots(len(rows), len(OF_TWO) * len(referral.BY), squeeze=False)
-    letters = iter(figure_style.panel_letters(panels.size))
-    for line, (stream, name) in zip(panels, rows, strict=True):
-        of_learners = {
-            learner: sets[name] for learner, sets in of_stream[stream].items() if name in sets
-        }
-        for panel, (score, by) in zip(line, _panels(of_learners), strict=True):
-            values = {
-                learner: pd.DataFrame(
-                    _curves(of_seeds, score, by), study.run(stream, learner)["seed"].values, SHARES
-                )
-                for learner, of_seeds in of_learners.items()
-            }
-            _draw_curves(panel, study, values, score, _paired_bands(values) if name == NEW else {})
-            figure_style.set_title(panel, next(letters), f"by {by}")
-        line[0].set_ylabel(f"{stream}\n{name}\n{line[0].get_ylabel()}")
-        for left, right in (line[:2], line[2:]):
-            right.sharey(left)
-            left.autoscale(axis="y")
-    figure_style.shared_legend(figure, panels[0, 0])
+    sets = _sets(study)
+    figure = figure_style.figure(HEIGHT * len(sets), _foot(study), study.budget())
+    letters = iter(figure_style.panel_letters(len(sets) * len(OF_TWO) * len(referral.BY)))
+    for rows, block in figure_style.divide(figure, sets):
+        _draw_rows(block, study, rows, letters)
     return figure
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the referral, the bars, the number of runs and the reductions."""
+    """Say who leads, describe the referral, the bars, the number of runs and the reductions."""
+    messages = [_message(study, rows) for rows in _sets(study)]
     return (
-        "The rows of largest uncertainty are referred, and the others judged; mean over seeds,"
-        f" {statistics.described('auc')}{_new_segment_bars(study)}. As"
+        f"{'. '.join(messages)}. {_foot(study)} As"
         f" {bibliography.short('farquhar2020radial')}, Table 1: the"
         " mutual information is that of the parameters and the class; rows of equal uncertainty,"
         " as all are for point estimates, are referred by lot. Test rows: predicted after"
         f" their task, mean over tasks.{_new_segment_note(study)} {study.budget()}"
+    )
+
+
+def _message(study: StudyResults, rows: _Rows) -> str:
+    """Say which learner has the largest score on average over the shares referred."""
+    curves = _curves(study, rows, *_panels(rows)[0])
+    score = _panels(rows)[0][0].removesuffix(", %")
+    best, *_ = [*_leaders(curves), None]
+    if best is None:
+        return f"{rows.where}: no {score} of any method"
+    of_all, *_, of_rest = curves[best].mean()
+    return (
+        f"{rows.where}: of {len(curves)} methods, {study.label(best)} has the largest {score},"
+        f" {of_all:.1f} % of all rows and {of_rest:.1f} % with {100 * max(SHARES):.0f} % referred"
+    )
+
+
+def _foot(study: StudyResults) -> str:
+    """Return the sentences on lines and bars, which are drawn below the figure."""
+    return (
+        "The rows of largest uncertainty are referred, and the others judged; mean over seeds. In"
+        f" colour: the {COLOURED} largest means over the shares referred by"
+        f" {next(iter(referral.BY))}, with {statistics.described('auc')}"
+        f"{_new_segment_bars(study)}; grey: the others."
     )
 
 
@@ -105,30 +124,67 @@ def _new_segment_note(study: StudyResults) -> str:
     )
 
 
-def _sets(study: StudyResults, stream: str) -> dict[str, Sets]:
-    """Return the sets of rows of each learner with a run that did not fail."""
-    runs = {learner: study.run(stream, learner) for learner in study.learners}
-    return {
-        learner: predictions.sets(run, study.streams[stream])
-        for learner, run in runs.items()
-        if run.sizes["seed"]
+def _sets(study: StudyResults) -> list[_Rows]:
+    """Return each set of rows, with the learners that have a run that did not fail."""
+    runs = {
+        (stream, learner): study.run(stream, learner)
+        for stream in study.streams
+        for learner in study.learners
     }
+    found: dict[tuple[str, str], _Rows] = {}
+    for (stream, learner), run in runs.items():
+        of_run = predictions.sets(run, study.streams[stream]) if run.sizes["seed"] else {}
+        for name, rows in of_run.items():
+            found.setdefault((stream, name), _Rows(stream, name, {})).of_learners[learner] = rows
+    return list(found.values())
 
 
-def _panels(of_learners: Mapping[str, list[list[PredictedRows]]]) -> list[tuple[str, str]]:
+def _draw_rows(block: SubFigure, study: StudyResults, rows: _Rows, letters: Iterator[str]) -> None:
+    """Draw a panel per score and uncertainty, with the same learners in colour."""
+    highlights.set_message(block, _message(study, rows))
+    curves = {panel: _curves(study, rows, *panel) for panel in _panels(rows)}
+    coloured = _leaders(next(iter(curves.values())))
+    panels = dict(zip(curves, block.subplots(1, len(curves)), strict=True))
+    for score in dict.fromkeys(score for score, _ in panels):
+        pair = {panels[score, by]: curves[score, by] for by in referral.BY}
+        shown = [
+            _draw_curves(axes, study, rows.name, of_learners, coloured, score)
+            for axes, of_learners in pair.items()
+        ]
+        _set_limits(study, pair, coloured, shown)
+        for axes, of_learners in pair.items():
+            _name_ends(axes, study, of_learners, coloured)
+    for (_, by), axes in panels.items():
+        figure_style.set_title(axes, next(letters), f"by {by}")
+
+
+def _panels(rows: _Rows) -> list[tuple[str, str]]:
     """Return score and uncertainty of each panel in a row."""
-    (first, *_), *_ = next(iter(of_learners.values()))
+    (first, *_), *_ = next(iter(rows.of_learners.values()))
     scores = OF_TWO if first.probability.shape[1] == 2 else OF_MORE
     return [(score, by) for score in scores for by in referral.BY]
 
 
-def _curves(of_seeds: list[list[PredictedRows]], score: str, by: str) -> np.ndarray:
-    """Return a score [seed, share] of the rows kept, times the factor of its display."""
-    return referral.curves(of_seeds, SHARES, referral.BY[by], SCORES[score]) * _factor(score)
+def _curves(study: StudyResults, rows: _Rows, score: str, by: str) -> Curves:
+    """Return each learner's score [seed, share] of the rows kept, times the factor of display."""
+    return {
+        learner: pd.DataFrame(
+            _factor(score) * referral.curves(of_seeds, SHARES, referral.BY[by], SCORES[score]),
+            study.run(rows.stream, learner)["seed"].values,
+            SHARES,
+        )
+        for learner, of_seeds in rows.of_learners.items()
+    }
 
 
 def _factor(score: str) -> int:
     return 100 if score.endswith("%") else 1
+
+
+def _leaders(curves: Curves) -> list[str]:
+    """Return the learners with the largest mean over the shares referred, best first."""
+    means = {name: float(of_seeds.mean().mean()) for name, of_seeds in curves.items()}
+    return highlights.leaders(means, COLOURED)
 
 
 def _paired_bands(values: Mapping[str, pd.DataFrame]) -> dict[str, Band]:
@@ -145,22 +201,62 @@ def _paired_bands(values: Mapping[str, pd.DataFrame]) -> dict[str, Band]:
 
 
 def _draw_curves(
-    axes: Axes,
-    study: StudyResults,
-    values: Mapping[str, pd.DataFrame],
-    score: str,
-    paired: Mapping[str, Band],
-) -> None:
-    """Draw one curve per learner. paired: bands for the bars, in place of those of the curves."""
-    within = (0.0, float(_factor(score)))
-    for number, (learner, of_seeds) in enumerate(values.items()):
-        band = statistics.band(of_seeds.to_numpy(), within)
+    axes: Axes, study: StudyResults, name: str, curves: Curves, coloured: list[str], score: str
+) -> np.ndarray:
+    """Draw one curve per learner, with bars if it is coloured; return the ends of all bars.
+
+    name: of the set of rows. Bars of rows of the next segment are of the difference from the mean
+    of all learners.
+    """
+    paired, ends = _paired_bands(curves) if name == NEW else {}, [np.empty(0)]
+    for learner, of_seeds in curves.items():
+        band = statistics.band(of_seeds.to_numpy(), (0.0, float(_factor(score))))
+        style = highlights.style(study, learner, coloured)
+        if learner not in coloured:
+            axes.plot(100 * np.array(SHARES), band.mean, **style, lw=1.0)
+            continue
         # Shifted so that the bars of learners do not cover each other.
-        x = 100 * np.array(SHARES) + 0.6 * (number - (len(values) - 1) / 2)
+        x = 100 * np.array(SHARES) + 0.8 * (coloured.index(learner) - (len(coloured) - 1) / 2)
         bars = np.nan_to_num(figure_style.error_bars(paired.get(learner, band)))
-        style = figure_style.method_style(study, learner)
+        bars = np.maximum(bars, 0)
         axes.errorbar(
-            x, band.mean, np.maximum(bars, 0), **style, ecolor=to_rgba(style["color"], FAINT),
+            x, band.mean, bars, **style, ecolor=to_rgba(style["color"], FAINT),
             ms=4, lw=1.2, elinewidth=0.9, label=study.label(learner),
         )  # fmt: skip
-    axes.set(xlabel="rows referred, %", ylabel=score)
+        ends += [band.mean - bars[0], band.mean + bars[1]]
+    axes.set(ylabel=score, xticks=range(0, 51, 10))
+    return np.concatenate(ends)
+
+
+def _set_limits(
+    study: StudyResults, pair: dict[Axes, Curves], coloured: list[str], shown: list[np.ndarray]
+) -> None:
+    """Give the panels of a score one axis, which a grey line far off does not squeeze.
+
+    shown: numbers that the axis has to cover.
+    """
+    first, *others = pair
+    grey = {
+        study.label(name): np.array([curves[name].mean() for curves in pair.values()])
+        for name in pair[first]
+        if name not in coloured
+    }
+    left = highlights.limit(first, shown if coloured else list(grey.values()), grey)
+    for axes in others:
+        axes.sharey(first)
+        axes.tick_params(labelleft=False)
+        axes.set_ylabel("")
+    for axes in pair:
+        axes.set_xlabel(f"rows referred, %\n{highlights.beyond(left)}".strip())
+
+
+def _name_ends(axes: Axes, study: StudyResults, curves: Curves, coloured: list[str]) -> None:
+    ends = {
+        study.label(name): (
+            100 * max(SHARES),
+            float(curves[name].mean().iloc[-1]),
+            highlights.style(study, name, coloured)["color"],
+        )
+        for name in coloured
+    }
+    highlights.name_ends(axes, ends, GAP)

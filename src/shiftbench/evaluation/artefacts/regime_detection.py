@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from shiftbench.config import components
 from shiftbench.core.facts import Facts
-from shiftbench.evaluation import figure_style
+from shiftbench.evaluation import figure_style, highlights
 from shiftbench.evaluation.artefacts import _regime_lines, _regimes
-from shiftbench.evaluation.artefacts._regimes import DETECTION
+from shiftbench.evaluation.artefacts._regimes import DETECTION, Grid
 from shiftbench.evaluation.scoring import statistics
 from shiftbench.evaluation.scoring.results import StudyResults
 
@@ -18,20 +19,76 @@ FACTS = Facts(uses=("shift_recall", "shift_precision"), study=("axes",))
 @figure_style.styled
 def draw(study: StudyResults) -> Figure:
     """Draw a row of panels per metric. Raises UserError without axes or metrics."""
-    grid = _regimes.grid(study, "regime-detection")
+    grid = _flat(_regimes.grid(study, "regime-detection"))
     rows = [_regime_lines.of_metric(study, name, _title(name)) for name in _shown(study)]
-    return _regime_lines.draw(study, grid, rows, caption(study))
+    figure = _regime_lines.draw(study, grid, rows, _foot(study))
+    highlights.set_message(figure, message(study))
+    return figure
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the numbers, the number of runs and the reductions."""
+    """Say who finds most, describe the numbers, the number of runs and the reductions."""
     metrics = _shown(study)
     summaries = {name: components.summary("metrics", name).rstrip(".") for name in metrics}
     named = [f"{_title(name)}: {text[0].lower()}{text[1:]}" for name, text in summaries.items()]
     return (
-        f"{'; '.join(named)}. Mean over seeds, and its {statistics.described(*metrics)}; a seed "
-        f"without a number, such as the precision of no shift, is left out. {study.budget()}"
+        f"{message(study)}, mean over {len(study.streams)} streams. {'; '.join(named)}."
+        f" {_foot(study)} {study.budget()}"
     )
+
+
+def message(study: StudyResults) -> str:
+    """Say which method finds the largest share of shifts, and whose are true most often."""
+    _shown(study)
+    recall, precision = (_means(study, metric) for metric in FACTS.uses)
+    found, true = (highlights.leaders(means, 1) for means in (recall, precision))
+    if not found or not true:
+        return "No method has a shift to judge"
+    if len(recall) == 1:
+        start = f"{study.label(found[0])} finds {recall[found[0]]:.0f} % of the shifts"
+        return f"{start}, and {precision[true[0]]:.0f} % of those that it infers are true"
+    whose = "it" if true == found else study.label(true[0])
+    return (
+        f"Of {len(recall)} methods, {study.label(found[0])} finds most shifts"
+        f" ({recall[found[0]]:.0f} %); what {whose} infers is true most often"
+        f" ({precision[true[0]]:.0f} %)"
+    )
+
+
+def _means(study: StudyResults, metric: str) -> dict[str, float]:
+    """Return the mean over streams of each method with scores, in percent."""
+    scores = {
+        name: np.array([study.score(stream, name, metric) for stream in study.streams])
+        for name in study.learners
+    }
+    return {
+        name: 100
+        * statistics.interval(np.array([statistics.interval(of).mean for of in each])).mean
+        for name, each in scores.items()
+        if not np.isnan(each).all()
+    }
+
+
+def _foot(study: StudyResults) -> str:
+    """Return the sentences on means and intervals, which are drawn below the figure."""
+    return (
+        f"Mean over seeds, and its {statistics.described(*_shown(study))}; a seed without a number,"
+        " such as the precision of no shift, is left out."
+    )
+
+
+def _flat(grid: Grid) -> Grid:
+    """Return a grid of two axes: the first, and all others in words, a column each."""
+    if len(grid.axes) < 3:
+        return grid
+    columns = {
+        cell: ", ".join(f"{grid.title(axis)} {value}" for axis, value in enumerate(cell) if axis)
+        for cell in grid.streams
+    }
+    streams: dict[tuple[str, ...], str] = {
+        (cell[0], columns[cell]): stream for cell, stream in grid.streams.items()
+    }
+    return Grid([grid.axes[0], ""], streams)
 
 
 def _shown(study: StudyResults) -> list[str]:

@@ -227,8 +227,7 @@ def _name_outside(axes: Axes, names: list[str]) -> None:
     """Name the lines that leave the panel."""
     if names:
         place: dict[str, Any] = {"transform": axes.transAxes, "va": "bottom", "size": 7}
-        text = f"beyond the axis: {', '.join(names)}"
-        axes.text(0.01, 0.01, text, color=figure_style.MUTED, **place)
+        axes.text(0.01, 0.01, highlights.beyond(names), color=figure_style.MUTED, **place)
 
 
 def _draw_means(
@@ -240,8 +239,8 @@ def _draw_means(
         bars = figure_style.error_bars(leads[learner])
         style = highlights.style(study, learner, order[:COLOURED])
         style |= {"color": style["color"] if learner in order[:COLOURED] else figure_style.MUTED}
-        style |= {"marker": style["marker"] or "o"}
-        axes.errorbar(leads[learner].mean, row, xerr=bars, **style, ms=4.5, capsize=2, ls="none")
+        style |= {"marker": style["marker"] or "o", "ls": "none"}
+        axes.errorbar(leads[learner].mean, row, xerr=bars, **style, ms=4.5, capsize=2)
         axes.text(
             1.02, row, f"{leads[learner].mean:+.1f}", transform=axes.get_yaxis_transform(),
             va="center", size=8, color=style["color"],
@@ -249,8 +248,8 @@ def _draw_means(
     axes.set_yticks(range(len(order)), [study.label(name) for name in order])
     for label, learner in zip(axes.get_yticklabels(), order, strict=True):
         if learner in order[:COLOURED]:
-            colour = figure_style.method_style(study, learner)["color"]
-            label.set(color=colour, fontweight="bold")
+            colour = highlights.style(study, learner, order[:COLOURED])["color"]
+            label.set(color=highlights.readable(colour), fontweight="bold")
     axes.set_ylim(len(order) - 0.4, -0.6)
     axes.set_xlabel(f"accuracy minus {study.label(_baseline(study))}'s (percentage points)")
     figure_style.set_title(axes, "a", "mean over tasks")

@@ -128,4 +128,7 @@ def _sort_key(value: Any) -> tuple[bool, Any]:
 
 
 def _text(value: Any) -> str:
+    """Return the value of a setting as tick label: fractions to two digits, as 0.0025."""
+    if isinstance(value, float) and not value.is_integer():
+        return f"{value:.2g}"
     return f"{value:g}" if isinstance(value, int | float) else str(value)

@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from shiftbench.core.facts import Facts
-from shiftbench.evaluation import figure_style
+from shiftbench.evaluation import figure_style, highlights
 from shiftbench.evaluation.artefacts import _detectors
 from shiftbench.evaluation.scoring import (
     detection,
@@ -31,6 +31,10 @@ DELAYS = {"at once": "#0b3c5d", "1 later": "#3d7ea6", "2 later": "#8fbcd4", "3 o
 """Delays in tasks and their shades, from dark to light; the last is for all longer delays."""
 MISSED = "white"
 BINS = 5
+FEWEST = 10
+"""Fewest tasks of a bin whose share of shifts is drawn; times `BINS`, of a stream's that are."""
+JOINED = 3
+"""Fewest points that a line joins."""
 AFTER, HINDSIGHT = "right after the task", "in hindsight, at the end"
 
 
@@ -57,29 +61,71 @@ def draw(study: StudyResults) -> Figure:
                 "shift-detection", f"a learner that decides about shifts on {stream}"
             )
     height = 4.2 + 0.45 * max(map(len, by_stream.values()))
-    figure = figure_style.figure(height * len(by_stream), caption(study), study.budget())
+    figure = figure_style.figure(height * len(by_stream), _foot(study), study.budget())
     for stream, block in figure_style.divide(figure, by_stream):
         _draw_stream(block, study, stream, by_stream[stream])
     return figure
 
 
 def caption(study: StudyResults) -> str:
-    """Describe the panels, the number of runs and the reductions."""
+    """Say who finds most, describe the panels, the number of runs and the reductions."""
+    of_streams = {stream: _detectors_of(study, stream) for stream in study.streams}
+    messages = [_message(study, *each) for each in of_streams.items()]
     scores = [
         _brier_parts(study, stream, detector)
-        for stream in study.streams
-        for detector in _detectors_of(study, stream)
+        for stream, detectors in of_streams.items()
+        for detector in detectors
     ]
     brier = "; ".join(filter(None, scores))
     return (
-        "In hindsight: a true shift is found by the first shift that the most likely history at the"
-        " end places at its task or later, before the next true one; all others are false alarms."
-        " c: mean over"
-        f" seeds, {statistics.described('shift_recall')}. d, e: all tasks but the first, of all"
-        f" seeds, in {BINS} bins; bars: Wilson's 95 % interval, as if tasks were independent;"
-        f" below: tasks in each bin. Brier score = reliability - resolution + uncertainty: {brier}."
-        f" {study.budget()}"
+        f"{'. '.join(messages)}. In hindsight: a true shift is found by the first shift that the"
+        " most likely history at the end places at its task or later, before the next true one; all"
+        f" others are false alarms. {_foot(study)}"
+        f" Brier score = reliability - resolution + uncertainty: {brier}. {study.budget()}"
     )
+
+
+def _message(study: StudyResults, stream: str, detectors: list[_Detector]) -> str:
+    """Say which learners find most of the true shifts, and which raises the fewest alarms."""
+    found = _found(detectors)
+    best = [each for each in detectors if found[each.name] == max(found.values())]
+    names = " and ".join(study.label(each.name) for each in best)
+    alarms = " and ".join(dict.fromkeys(f"{each.alarms.mean():.2f}" for each in best))
+    share = f"{100 * max(found.values()):.0f} %"
+    if len(detectors) == 1:
+        return f"{stream}: {names} finds {share} of true shifts, with {alarms} false alarms a task"
+    finds = "finds" if len(best) == 1 else "find"
+    text = f"{stream}: {names} {finds} most true shifts, {share}, with {alarms} false alarms a task"
+    fewest = min(detectors, key=lambda each: (each.alarms.mean(), -found[each.name]))
+    if fewest in best:
+        return text
+    return (
+        f"{text}; {study.label(fewest.name)} raises fewest, {fewest.alarms.mean():.2f}, and finds"
+        f" {100 * found[fewest.name]:.0f} %"
+    )
+
+
+def _found(detectors: list[_Detector]) -> dict[str, float]:
+    """Return the share of all true shifts of all seeds that each learner finds."""
+    return {each.name: float(np.isfinite(np.concatenate(each.delays)).mean()) for each in detectors}
+
+
+def _foot(study: StudyResults) -> str:
+    """Return the sentences on bars and bins, which are drawn below the figure."""
+    judged = [_judged(each) for stream in study.streams for each in _detectors_of(study, stream)]
+    bars = f"c: mean over seeds, {statistics.described('shift_recall')}."
+    if not any(judged):
+        return f"{bars} Probabilities are not judged on fewer than {FEWEST * BINS} tasks."
+    return (
+        f"{bars} d, e: all tasks but the first, of all seeds, in {BINS} bins, without those"
+        f" of fewer than {FEWEST} tasks; bars: Wilson's 95 % interval, as if tasks were"
+        f" independent; below: tasks in each bin. In colour: the {highlights.MOST} that find most."
+    )
+
+
+def _judged(detector: _Detector) -> list[str]:
+    """Return the times at which there are probabilities of enough tasks to judge them."""
+    return [when for when, (p, _) in detector.probabilities.items() if p.size >= FEWEST * BINS]
 
 
 def _detectors_of(study: StudyResults, stream: str) -> list[_Detector]:
@@ -120,27 +166,31 @@ def _brier_parts(study: StudyResults, stream: str, detector: _Detector) -> str:
 def _draw_stream(
     block: SubFigure, study: StudyResults, stream: str, detectors: list[_Detector]
 ) -> None:
-    top, bottom = block.subfigures(2, 1, height_ratios=[0.7 + 0.28 * len(detectors), 3.3])
-    labels = [study.label(detector.name) for detector in detectors]
+    highlights.set_message(block, _message(study, stream, detectors))
+    top, bottom = block.subfigures(2, 1, height_ratios=[0.9 + 0.28 * len(detectors), 3.3])
     shifts = top.subplots()
     _draw_shifts(shifts, detectors)
-    figure_style.set_title(shifts, "a", f"{stream}: share of seeds that find each true shift")
-    times = [when for when in (AFTER, HINDSIGHT) if any(when in d.probabilities for d in detectors)]
-    left, *right = bottom.subfigures(1, 1 + len(times), width_ratios=[2.2] + [1.2] * len(times))
+    figure_style.set_title(shifts, "a", "share of seeds that find each true shift")
+    times = [when for when in (AFTER, HINDSIGHT) if any(when in _judged(d) for d in detectors)]
+    widths = [2.2] + [1.2] * len(times)
+    parts = bottom.subfigures(1, len(widths), squeeze=False, width_ratios=widths)
+    left, *right = np.ravel(parts)
     late, false = left.subplots(1, 2, sharey=True)
     _draw_delays(late, detectors)
-    _draw_alarms(false, study, detectors)
+    coloured = highlights.leaders(_found(detectors))
+    _draw_alarms(false, study, detectors, coloured)
     for axes in (shifts, late):
-        axes.set_yticks(range(len(labels)), labels)
+        axes.set_yticks(range(len(detectors)), [study.label(each.name) for each in detectors])
         for label, detector in zip(axes.get_yticklabels(), detectors, strict=True):
-            colour = figure_style.method_style(study, detector.name)["color"]
-            label.set(color=colour, fontweight="bold")
+            if detector.name in coloured:
+                colour = highlights.style(study, detector.name, coloured)["color"]
+                label.set(color=highlights.readable(colour), fontweight="bold")
     late.invert_yaxis()
     figure_style.set_title(late, "b", "delay of true shifts")
     figure_style.set_title(false, "c", "false alarms")
     for letter, part, when in zip("de", right, times, strict=False):
         curve, counts = part.subplots(2, 1, sharex=True, height_ratios=[3.2, 1])
-        _draw_reliability(curve, counts, study, detectors, when)
+        _draw_reliability(curve, counts, study, detectors, when, coloured)
         figure_style.set_title(curve, letter, when)
 
 
@@ -158,6 +208,7 @@ def _draw_shifts(axes: Axes, detectors: list[_Detector]) -> None:
     axes.set_xlabel("true shift, in the order of time")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     scale = axes.figure.colorbar(mesh, cax=axes.inset_axes((1.01, 0, 0.012, 1)), ticks=[0, 1])
+    scale.ax.set_yticklabels(["0 %", "100 %"])
     scale.outline.set_visible(False)
 
 
@@ -169,15 +220,14 @@ def _draw_delays(axes: Axes, detectors: list[_Detector]) -> None:
         shares += [(delay >= len(DELAYS) - 1).mean(), np.isnan(delay).mean()]
         start = 0.0
         for share, shade in zip(shares, [*DELAYS.values(), MISSED], strict=True):
+            share *= 100
             axes.barh(row, share, left=start, color=shade, edgecolor=figure_style.MUTED, lw=0.5)
-            if share > 0.09:
+            if share > 9:
                 ink = "white" if shade in list(DELAYS.values())[:2] else figure_style.INK
                 middle = (start + share / 2, row)
-                axes.annotate(
-                    f"{100 * share:.0f}", middle, ha="center", va="center", color=ink, size=7
-                )
+                axes.annotate(f"{share:.0f}", middle, ha="center", va="center", color=ink, size=7)
             start += share
-    axes.set(xlim=(0, 1), xlabel="share of true shifts (numbers: %)")
+    axes.set(xlim=(0, 100), xlabel="share of true shifts (%)")
     shades = [*DELAYS.items(), ("missed", MISSED)]
     patches = [Patch(fc=shade, ec=figure_style.MUTED, lw=0.5, label=name) for name, shade in shades]
     axes.legend(
@@ -186,11 +236,15 @@ def _draw_delays(axes: Axes, detectors: list[_Detector]) -> None:
     )  # fmt: skip
 
 
-def _draw_alarms(axes: Axes, study: StudyResults, detectors: list[_Detector]) -> None:
+def _draw_alarms(
+    axes: Axes, study: StudyResults, detectors: list[_Detector], coloured: list[str]
+) -> None:
     for row, detector in enumerate(detectors):
         rate = statistics.interval(detector.alarms, (0.0, 1.0))
         bars = np.nan_to_num(figure_style.error_bars(rate))
-        style = figure_style.method_style(study, detector.name)
+        style = highlights.style(study, detector.name, coloured)
+        if detector.name not in coloured:
+            style |= {"marker": "o", "color": figure_style.MUTED}
         axes.errorbar(rate.mean, row, xerr=bars, **style, ms=5, capsize=2, clip_on=False)
     axes.set_xlim(left=0)
     axes.set_xlabel("false alarms a task")
@@ -198,20 +252,31 @@ def _draw_alarms(axes: Axes, study: StudyResults, detectors: list[_Detector]) ->
 
 
 def _draw_reliability(
-    axes: Axes, counts: Axes, study: StudyResults, detectors: list[_Detector], when: str
+    axes: Axes,
+    counts: Axes,
+    study: StudyResults,
+    detectors: list[_Detector],
+    when: str,
+    coloured: list[str],
 ) -> None:
     """Draw the curve of each learner with such probabilities, above the tasks in each bin."""
-    axes.plot([0, 1], [0, 1], color=figure_style.MUTED, lw=0.8, ls=":")
-    calibrated = [detector for detector in detectors if when in detector.probabilities]
+    axes.plot([0, 100], [0, 100], color=figure_style.MUTED, lw=0.8, ls=":")
+    calibrated = [detector for detector in detectors if when in _judged(detector)]
     for number, detector in enumerate(calibrated):
         curve = shift_probabilities.reliability(*detector.probabilities[when], BINS)
-        style = figure_style.method_style(study, detector.name)
+        style = highlights.style(study, detector.name, coloured)
         # Shifted so that the bars of learners do not cover each other.
-        x = curve.predicted + 0.008 * (number - (len(calibrated) - 1) / 2)
-        bars = np.abs([curve.observed - curve.low, curve.high - curve.observed])
-        axes.errorbar(x, curve.observed, bars, **style, ms=5, lw=0.8, elinewidth=1.2)
+        x = 100 * curve.predicted + 0.8 * (number - (len(calibrated) - 1) / 2)
+        bars = 100 * np.abs([curve.observed - curve.low, curve.high - curve.observed])
+        drawn = curve.count >= FEWEST
+        alone = {"ls": "none", "marker": style["marker"] or "o"}
+        joined = style if drawn.sum() >= JOINED else style | alone
+        shown = bars[:, drawn] if detector.name in coloured else None
+        axes.errorbar(
+            x[drawn], 100 * curve.observed[drawn], shown, **joined, ms=5, lw=0.8, elinewidth=1.2
+        )
         counts.plot(x, curve.count, **style, ms=3, lw=0.8)
-    axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), ylabel="share of tasks with a shift")
-    counts.set(yscale="log", ylabel="tasks", xlabel="probability of a shift")
+    axes.set(xlim=(-3, 103), ylim=(-3, 103), ylabel="tasks with a shift (%)")
+    counts.set(yscale="log", ylabel="tasks", xlabel="probability of a shift (%)")
     counts.yaxis.set_major_formatter("{x:g}")
     counts.yaxis.set_minor_formatter(NullFormatter())

@@ -55,7 +55,7 @@ def figures(study: SiteStudy, standings: Standings, site: Path) -> list[SiteFigu
         key=lambda path: (order.get(path.stem, len(order)), path.stem),
     )
     return [
-        figure(path, site, f"figures/{study.place}", _alternative(study, standings, path.stem))
+        figure(path, site, f"figures/{study.place}", _alternative(study, standings, path))
         for path in paths
     ]
 
@@ -104,12 +104,16 @@ def _download(table: Path, folder: Path) -> str:
     return packed.name
 
 
-def _alternative(study: SiteStudy, standings: Standings, artefact: str) -> str:
-    """Return the alternative text of a figure: its summary, and the leading numbers."""
-    exists = artefact in components.names("artefacts")
-    summary = components.summary("artefacts", artefact) if exists else artefact
-    sentences = [summary.rstrip("."), *_leaders(study, standings)]
-    return ". ".join(sentences) + ". All numbers are in the tables of this page."
+def _alternative(study: SiteStudy, standings: Standings, path: Path) -> str:
+    """Return the alternative text of a figure: what it says, its summary, and leading numbers.
+
+    What it says is the first sentence of its caption.
+    """
+    exists = path.stem in components.names("artefacts")
+    summary = components.summary("artefacts", path.stem) if exists else path.stem
+    said, *_ = figure_style.read_caption(path).split(". ")
+    sentences = [said.rstrip("."), summary.rstrip("."), *_leaders(study, standings)]
+    return ". ".join(filter(None, sentences)) + ". All numbers are in the tables of this page."
 
 
 def _leaders(study: SiteStudy, standings: Standings) -> Iterable[str]:
