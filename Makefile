@@ -3,6 +3,8 @@ PYTHON ?= python3
 CONFIG ?= config/embedded.yaml
 # The shell takes it as "$$CONFIG": a path may have spaces and parentheses.
 export CONFIG
+# Else each process compiles again what changed since the set-up.
+unexport PYTHONDONTWRITEBYTECODE
 # More options for snakemake, as in ARGS="--cores 1"
 ARGS ?=
 # GPU=1 installs CUDA's libraries too, for methods with `device: gpu`, and GPU=0 leaves them out
@@ -44,7 +46,7 @@ cluster: $(STAMP) ## Compute the results of CONFIG on a Slurm cluster, from a lo
 test: $(STAMP) ## Run the tests
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not long and not peers" $(ARGS)
 
-test-long: $(STAMP) ## Run the tests that take long by nature
+test-long: $(STAMP) ## Run the tests of five seconds or more
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "long and not faults" $(ARGS)
 
 test-peers: $(PEERS) ## Run the tests that need a browser, validators, an S3 server or packages of data

@@ -119,6 +119,7 @@ def error(prediction, y: np.ndarray) -> float:
     return float((prediction.argmax(axis=1) != y).mean())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "kind"), cases(networks=False))
 def test_rows_give_what_the_harness_gives(name, kind, streams) -> None:
     compare(name, streams[kind])

@@ -97,6 +97,7 @@ def test_from_stream_to_artefacts(plan, capsys) -> None:
     assert told.out == told.err == ""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
 def test_letters_that_the_locale_lacks_do_not_end_a_verb(encoding) -> None:
     variables = {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0", "LC_ALL": "C"}

@@ -231,6 +231,7 @@ def try_out(workflow: Workflow, damage: Callable[[Path], object], file: str, kin
     assert workflow.starts == [[]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [*DAMAGES, *UNSEALED, *HARMLESS])
 def test_a_damaged_file_is_made_again_and_no_other(workflow: Workflow, kind: str) -> None:
     files = [file for file in outputs(workflow) if "/figures/" not in file]  # which take long

@@ -352,6 +352,7 @@ def every() -> Iterator[tuple[str, list[str]]]:
         yield stream, [*around, learner]
 
 
+@pytest.mark.long
 def test_every_pair_is_accepted_or_refused_with_reason_and_remedy() -> None:
     """And every metric and artefact of what is accepted; `told` looks at each message."""
     started = time.process_time()

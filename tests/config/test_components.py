@@ -63,6 +63,7 @@ def test_integer_is_a_real_number_and_a_list_is_a_tuple() -> None:
     assert components.check("models", "mlp", {"hidden": [3, 4]})["hidden"] == [3, 4]
 
 
+@pytest.mark.long
 def test_planning_imports_nothing_heavy() -> None:
     code = """
 import sys

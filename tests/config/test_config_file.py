@@ -231,6 +231,7 @@ ODD = [
 ]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("value", ODD, ids=lambda value: str(value)[:12])
 def test_odd_values_are_told_wherever_they_stand(tmp_path, value: object) -> None:
     places = [place for place in _places(yaml.safe_load(GOOD)) if place[:1] != ("definitions",)]

@@ -54,6 +54,7 @@ def stale(before: dict[str, str]) -> set[str]:
     return {name for name in before if after[name] != before[name]}
 
 
+@pytest.mark.long
 def test_a_package_that_no_job_imports_makes_none_stale(locked):
     before = all_specs()
     locked(r"^ruff==[\w.]+", "ruff==0.0.1")

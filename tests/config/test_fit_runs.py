@@ -71,6 +71,7 @@ def accepted(stream: str) -> dict[str, list]:
     return {name: pipeline for name, pipeline in pipelines.items() if name not in wrong}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stream", STREAMS)
 def test_all_that_is_accepted_runs(stream, tmp_path: Path) -> None:
     pipelines = accepted(stream)

@@ -105,6 +105,7 @@ def test_a_package_may_have_code_of_its_own(folder) -> None:
     assert components.load("learners", "zero").build(None, None) == 3
 
 
+@pytest.mark.long
 def test_an_edit_makes_stale_what_imports_it_and_a_comment_nothing(folder) -> None:
     before = digests(folder)
     (folder / "numbers.py").write_text('"""Numbers."""\n\nZERO = 0  # none\n')

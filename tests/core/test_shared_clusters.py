@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from shiftbench.core import shared_clusters
 
 CODE = """
@@ -30,6 +32,7 @@ def digest(folder: Path | None, threads: int = 1) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_processes_share_what_one_has_compiled(tmp_path: Path) -> None:
     folder = tmp_path / "with space"
     alone, first = digest(None), digest(folder)
@@ -41,6 +44,7 @@ def test_processes_share_what_one_has_compiled(tmp_path: Path) -> None:
     assert file.stat().st_mtime_ns == written.st_mtime_ns
 
 
+@pytest.mark.long
 def test_other_numbers_of_threads_have_their_own_code(tmp_path: Path) -> None:
     assert digest(tmp_path, threads=1) == digest(tmp_path, threads=2)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["threads-1", "threads-2"]

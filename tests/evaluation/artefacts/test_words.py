@@ -33,6 +33,7 @@ def without_beams() -> StudyResults:
     return replace(study(), scores=tree)
 
 
+@pytest.mark.long
 def test_metrics_of_the_small_study():
     table = study().summary.set_index(["learner", "metric"])["mean"]
     assert table["vbs", "change_recall"] > 0.6 and table["vbs", "change_precision"] > 0.6

@@ -75,6 +75,7 @@ def cases(*names):
     return [pytest.param(k, marks=[] if k in QUICK else pytest.mark.long) for k in names]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", cases(*PIPELINES))
 def test_a_run_with_looks_ends_as_one_without(name, images, fresh):
     plain = run(PIPELINES[name], images, next(fresh))
@@ -88,6 +89,7 @@ def test_a_run_with_looks_ends_as_one_without(name, images, fresh):
         assert (inside[:, 1, :-1, 1] != inside[:, 1, 1:, 1]).any()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", cases("one loop", "a beam", "reset"))
 def test_a_look_after_an_epoch_is_the_end_of_a_shorter_run(name, images, fresh):
     looked = run(PIPELINES[name], images, next(fresh), looks=EPOCHS)["looked"]
@@ -98,6 +100,7 @@ def test_a_look_after_an_epoch_is_the_end_of_a_shorter_run(name, images, fresh):
         np.testing.assert_array_equal(looked[:, :, 0, epochs - 1], ends[:, :, 0])
 
 
+@pytest.mark.long
 def test_looks_within_an_epoch_of_three_steps(images, fresh, monkeypatch):
     ends = []
     end = loop_checkpoint.end

@@ -116,6 +116,7 @@ def test_a_run_has_the_same_bytes_with_the_store_and_without(
     assert written(shared, tmp_path / "a.zip") == written(itself, tmp_path / "b.zip")
 
 
+@pytest.mark.long
 def test_a_run_that_is_stopped_goes_on_after_the_warm_up(plan, images, stored, tmp_path):
     """With the store and without."""
     spec = run_spec(plan, "alone")

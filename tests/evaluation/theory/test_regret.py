@@ -51,6 +51,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", SETTINGS)
 @pytest.mark.parametrize("dataset", ["breast-cancer", "diabetes", "simulated-classification"])
 def test_regret_is_below_both_bounds(case, dataset):

@@ -81,6 +81,7 @@ def results():
     return run(learner((beam, BEAM)), *TASKS)
 
 
+@pytest.mark.long
 def test_blocks_of_any_size_give_the_same(results):
     for block in (1, 50):
         state, infos = run(learner((beam, BEAM), block=block), *TASKS)

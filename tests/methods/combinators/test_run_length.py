@@ -83,6 +83,7 @@ CASES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize(("models", "d", "p"), [(1, 1, 1), (2, 2, 3)])
 def test_posterior_and_best_segmentation_equal_enumeration(case, models, d, p):

@@ -84,6 +84,7 @@ def by_formulas(x, y, seen, keep, beta):
     return {(seen[s.start :].sum() - 1, s.model): (s.joint, s.best) for s in segments}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("keep", [7, 200], ids="keep{}".format)
 @pytest.mark.parametrize("beta", [0.0, 0.2], ids="beta{}".format)
 @pytest.mark.parametrize(

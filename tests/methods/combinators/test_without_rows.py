@@ -11,6 +11,7 @@ from shiftbench.contract.learners import PARTS, batch_of, key
 from shiftbench.methods.combinators._without_rows import unmoved
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["gaussian-mean", "map", "mfvi"])
 def test_the_seed_stays_and_the_other_learns_as_ever(name: str) -> None:
     learner, problem = PARTS.learner(name)

@@ -54,6 +54,7 @@ def grid_posterior(y: np.ndarray):
     return mu.ravel(), s2, weight / weight.sum()
 
 
+@pytest.mark.long
 def test_draws_agree_with_a_grid_in_one_dimension(level):
     first, second = batch(12, 0, outliers=2), batch(8, 1)
     state, _ = level.observe(level.init(KEYS), first, seeds.fold_each(KEYS, 0))

@@ -40,6 +40,7 @@ def log_ratios(values, detects, sign):
     return after.logpdf(values) - before.logpdf(values)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("detects", SIZES)
 @pytest.mark.parametrize("direction", ["up", "down", "both"])
 @pytest.mark.parametrize("statistic", ["shewhart", "cusum", "shiryaev-roberts"])

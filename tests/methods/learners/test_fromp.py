@@ -56,6 +56,7 @@ def first_task():
     return learner.observe(learner.init(KEY) | {"mean": start}, batch, KEY)[0]
 
 
+@pytest.mark.long
 def test_two_tasks_equal_the_authors_code(monkeypatch):
     # Theirs is Adam's epsilon of 1e-8 for a gradient that is twice ours.
     monkeypatch.setattr(fromp, "Adam", functools.partial(Adam, epsilon=5e-9))

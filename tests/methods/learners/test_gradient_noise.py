@@ -43,6 +43,7 @@ def expected_sd(variance):
     return np.sqrt((curvature**2 * variance).sum(axis=2).mean(axis=1))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("family", "variance"),
     [
@@ -58,6 +59,7 @@ def test_of_a_linear_model_it_is_the_curvature_times_the_noise(family, variance)
         np.testing.assert_allclose(results[:, place], sd * expected_sd(variance), rtol=0.06)
 
 
+@pytest.mark.long
 def test_what_eq_44_draws_is_the_noise_itself_and_what_the_jacobian_adds_is_more():
     info = measured("radial", prior_sd=0.7)
     noise = np.sqrt((np.array([1 / 3, 1 / 3, 1 / 3, 1])).mean())

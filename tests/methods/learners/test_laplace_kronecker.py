@@ -112,6 +112,7 @@ def exact(precision, pull, targets):
     return evidence, precision + DESIGN.T @ DESIGN / 0.25, pull + DESIGN.T @ targets / 0.25
 
 
+@pytest.mark.long
 def test_two_tasks_of_a_linear_gaussian_model_have_the_exact_evidence_and_mean():
     """With the same inputs twice, the sum of two pairs is a pair; so it is after broadening."""
     problem = Problem("regression", (2,), 2, 8, 2)

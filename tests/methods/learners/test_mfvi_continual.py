@@ -70,6 +70,7 @@ def test_heads_without_rows_stay_as_they_are_and_cost_nothing(family, estimator)
     np.testing.assert_allclose(odd_info["kl"], info["kl"], rtol=1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("start", ["prior", "maximum-likelihood"])
 def test_a_new_head_starts_fresh_and_all_else_at_the_prior(start):
     vi, model = headed(estimator="local", start=start, learning_rate=1e-9, start_sd=0.03)

@@ -114,6 +114,7 @@ def test_keeps_the_contract(settings):
         np.testing.assert_array_equal(info["best_epoch"], stacked_info["best_epoch"][:1])
 
 
+@pytest.mark.long
 def test_early_stopping_keeps_the_posterior_of_its_best_epoch():
     """Which is that of training for so many epochs on the rows that are left."""
     vi, batch = classifier(**STOPPING, start_sd=0.3), batch_of(CLASSES)
@@ -158,6 +159,7 @@ def test_rows_that_judge_the_elbo_are_learnt_from():
     assert same(state, plain.observe(plain.init(where), batch, where)[0])
 
 
+@pytest.mark.long
 def test_training_ends_where_the_elbo_has_converged():
     """On a linear model with the exact posterior of the whole training, in a part of its steps."""
     batch, _, precision, mean = regression()
@@ -185,6 +187,7 @@ def test_pretraining_may_be_shorter_than_the_fit():
     assert np.abs(means(epochs=3, pretraining_epochs=60) - same_length).max() > 0.1
 
 
+@pytest.mark.long
 def test_a_first_prior_stays_while_the_posterior_goes_on():
     """Of the same rows shown again: they count once, where a carried prior counts them twice."""
     batch, _, precision, _ = regression()

@@ -59,6 +59,7 @@ def test_the_evidence_is_the_ratio_of_normalising_constants(d):
     np.testing.assert_allclose(state["mean"][0, 0], (kappa * m + n * mean) / (kappa + n))
 
 
+@pytest.mark.long
 def test_the_evidence_of_one_value_is_its_integral():
     rows = np.array([[0.4], [-1.0], [2.2]])
 

@@ -170,6 +170,7 @@ def test_fine_tuning_is_a_map_without_penalty():
     assert not plain[-1]["precision"].any()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "settings", [FINETUNE, EWC, ONLINE, SI], ids=["none", "each", "last", "si"]
 )

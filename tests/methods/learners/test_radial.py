@@ -70,6 +70,7 @@ def explicit():
     return problem, model, {"mean": mean, "sd": sd}, images, outputs.mean(axis=0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("estimator", ["flipout", "sample"])
 def test_outputs_have_the_mean_of_explicit_draws(estimator, explicit):
     problem, model, state, images, expected = explicit

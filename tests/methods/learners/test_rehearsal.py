@@ -157,6 +157,7 @@ def built(module, problem: Problem, **fields):
     return module.build(made, problem, mlp.build(mlp.Settings(hidden=(5,)), problem))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("loss", "problem"), [("er", PROBLEM), ("der++", HEADED), ("a-gem", PROBLEM)], ids=LOSSES
 )
