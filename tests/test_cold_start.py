@@ -27,6 +27,7 @@ print(*losses.Loss("hinge").expected(np.ones(3), np.arange(3.0), np.ones(3)))
 """
 
 
+@pytest.mark.long
 def test_losses_compiled_side_by_side(tmp_path) -> None:
     """By processes that have compiled nothing before, one function, or two."""
     together = compiled_code.side_by_side(tmp_path, [["-c", LOSSES, n] for n in "012"])
@@ -48,6 +49,7 @@ def test_all_compiled_code_side_by_side(tmp_path) -> None:
         assert len(known) == 1, function
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not instructions.available(), reason="all instructions are native here")
 def test_each_kind_of_instructions_has_a_folder_of_its_own(tmp_path) -> None:
     code = "import sys; from shiftbench import __main__; "

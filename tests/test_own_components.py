@@ -166,6 +166,7 @@ def test_what_they_do_not_keep_is_said_in_words_with_the_file(tmp_path) -> None:
         assert all(one in of_part[name] for one in words), of_part[name]
 
 
+@pytest.mark.long
 def test_they_are_checked_listed_run_and_judged_like_ours(project) -> None:
     listed = called(
         project, "shiftbench", "list", "learners", "--for", "digits", "--config", "mine.yaml"

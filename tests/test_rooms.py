@@ -121,6 +121,7 @@ def test_the_folder_of_learners_holds_methods_and_nothing_else() -> None:
     assert all(components.defines("learners", name, "build") for name in names)
 
 
+@pytest.mark.long
 def test_every_component_is_imported_without_tensorflow() -> None:
     """It loads on first use, since its import takes seconds."""
     subprocess.run([sys.executable, "-c", WITHOUT_TENSORFLOW], check=True)

@@ -78,6 +78,7 @@ ONLINE = "perf.ours.rows:online"
 FEW = {"learner": "oga", "orders": 2, "rows": 20}
 
 
+@pytest.mark.long
 def test_sides_take_turns_in_processes_of_their_own() -> None:
     comparison = Comparison(
         "rows", "Rows", "row", Side("ours", ONLINE, FEW),

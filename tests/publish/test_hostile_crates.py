@@ -94,6 +94,7 @@ def changed(honest: Path, target: Path, mutation: Mutation) -> Path:
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_an_honest_crate_is_refused(
     honest: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]

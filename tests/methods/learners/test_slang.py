@@ -25,6 +25,7 @@ def close_in_units_of_sd(actual, exact, precision):
     return np.abs(root.T @ (actual - exact)).max() < 0.4
 
 
+@pytest.mark.long
 def test_full_rank_is_the_exact_posterior_of_a_linear_model_over_two_tasks():
     learner = regressor(slang, rank=4, draws=4, epochs=600, alpha=0.1)
     key = seeds.block([0], "slang")

@@ -88,6 +88,7 @@ def begin(learner, repetitions: int):
     return learner.init(seeds.block(range(repetitions), "rows"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("drift_first", [True, False])
 @pytest.mark.parametrize(("inner", "outer"), CASES)
 def test_a_block_is_its_rows_one_by_one(inner, outer, drift_first):

@@ -93,6 +93,7 @@ def lines(page: html.Element) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.long
 def test_what_is_verified_is_ranked_beside_ours(folder: Path, tmp_path: Path) -> None:
     page = site(folder, tmp_path / "site", "--trust")
     found = lines(page)
@@ -124,6 +125,7 @@ def test_the_leaderboard_fits_a_browser_and_people(
     assert serious(page) == []
 
 
+@pytest.mark.long
 def test_code_that_came_with_a_crate_runs_only_where_it_is_trusted(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
@@ -171,6 +173,7 @@ def test_better_scores_with_new_checksums_do_not_come_out_again(
         assert one.problem.startswith("its scores are not those of its runs"), one
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
