@@ -89,7 +89,11 @@ def _foot(study: StudyResults) -> str:
     lengths = ", ".join(dict.fromkeys(str(_width(size)) for size in tasks))
     few = any(0 < _true_shifts(study, stream).size <= MOST_SHIFTS for stream in study.streams)
     dotted = "; dotted: true shifts of the first realisation" if few else ""
-    others = "; grey: the others" if len(study.learners) > highlights.MOST else ""
+    finished = [
+        sum(np.isfinite(mean).all() for mean in _means(study, stream).values())
+        for stream in study.streams
+    ]
+    others = "; grey: the others" if max(finished) > highlights.MOST else ""
     return (
         f"{metric} of each task {moment}, mean over seeds; dashed where a line lies on another"
         f"{others}. b: windows of {lengths} task(s). c: places of shifts in the most probable"
@@ -171,7 +175,7 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
         figure_style.set_title(panel, letter, f"{title}; {left}".removesuffix("; "))
         panel.set_ylabel(f"{metric}\n({unit})")
     if shifts:
-        panels[2].set(ylabel="share of tasks\n(%)", ylim=(0, None))
+        panels[2].set(ylabel="share of tasks\n(%)", ylim=(0, 1.1 * panels[2].get_ylim()[1]))
     panels[-1].set(xlabel=position.label, xlim=tuple(position(np.array([1, tasks]))))
     if position.labels is None:
         panels[-1].xaxis.set_major_formatter("{x:,.0f}")
