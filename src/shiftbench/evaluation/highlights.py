@@ -20,7 +20,9 @@ GREY = "0.78"
 GAP = 0.075
 """Least distance of names at the ends of lines, as a share of the panel's height."""
 DASHES = ("-", "--", ":", "-.")
-"""Styles of lines that have the same colour or place."""
+"""Styles of lines that have the same colour."""
+GAPS = ("-", (0, (5, 5)), (0, (2, 4)), (0, (8, 3, 2, 3)))
+"""Styles of lines on each other, with gaps wide enough for the colour below."""
 NEAR = 0.015
 """Distance of lines that lie on each other, as a share of the range of all lines."""
 LUMINANCE = (0.2126, 0.7152, 0.0722)
@@ -50,13 +52,13 @@ def style(study: StudyResults, learner: str, coloured: Sequence[str]) -> dict[st
     return own | {"color": colour, "ls": DASHES[same % len(DASHES)], "zorder": 3}
 
 
-def dashes(lines: Mapping[str, np.ndarray]) -> dict[str, str]:
-    """Return the line style of each name: dashed or dotted where it lies on earlier lines."""
+def dashes(lines: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Return the line style of each name: with gaps where it lies on earlier lines."""
     span = np.ptp(_range(np.concatenate([*lines.values()]))) if lines else 0.0
-    found: dict[str, str] = {}
+    found: dict[str, Any] = {}
     for name, line in lines.items():
         below = [np.nanmedian(np.abs(line - lines[other])) < NEAR * span for other in found]
-        found[name] = DASHES[sum(below) % len(DASHES)]
+        found[name] = GAPS[sum(below) % len(GAPS)]
     return found
 
 

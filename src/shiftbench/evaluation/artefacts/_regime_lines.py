@@ -85,11 +85,15 @@ def _draw_panel(axes: Axes, study: StudyResults, grid: Grid, row: PanelRow, valu
         for name in row.lines
         for block in blocks
     }
+    axes.set_xticks(range(len(columns)), columns)
+    axes.set_xlim(-SPREAD, len(columns) - 1 + SPREAD)
+    axes.set_xlabel(grid.title(0))
+    if row.within:
+        axes.set_ylim(*row.within)
     constant = _constant([band.mean for band in lines.values()])
     if constant is not None:
-        text = f"{row.title}:\n{constant:g} {row.unit}\nthroughout"
+        text = f"{constant:g} {row.unit}\nthroughout"
         axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center")
-        axes.set_axis_off()
         return
     shifts = np.linspace(-SPREAD / 2, SPREAD / 2, len(lines)) if len(lines) > 1 else np.zeros(1)
     if row.zero:
@@ -107,10 +111,6 @@ def _draw_panel(axes: Axes, study: StudyResults, grid: Grid, row: PanelRow, valu
             **figure_style.method_style(study, name),
         )
         drawn.lines[0].set_label(name)
-    axes.set_xticks(range(len(columns)), columns)
-    axes.set_xlabel(grid.title(0))
-    if row.within:
-        axes.set_ylim(*row.within)
 
 
 def _constant(means: Sequence[np.ndarray]) -> float | None:
@@ -121,13 +121,11 @@ def _constant(means: Sequence[np.ndarray]) -> float | None:
 
 def _label(panels: Sequence[Axes], study: StudyResults, row: PanelRow, named: bool) -> None:
     """Label the axis of a row of panels and, if `named`, the ends of its last lines."""
-    drawn = [axes for axes in panels if axes.axison]
-    if not drawn:
+    panels[0].set_ylabel(f"{row.title}\n({row.unit})")
+    drawn = [axes for axes in panels if axes.containers]
+    if not drawn or not named:
         return
-    drawn[0].set_ylabel(f"{row.title}\n({row.unit})")
-    drawn[0].tick_params(labelleft=True)
-    ends = {}
-    lines = drawn[-1].get_lines() if named else []
+    ends, lines = {}, drawn[-1].get_lines()
     for line in (each for each in lines if each.get_label() in row.lines):
         x, y = (np.asarray(each, float) for each in line.get_data())
         if (known := ~np.isnan(y)).any():

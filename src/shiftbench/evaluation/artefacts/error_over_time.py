@@ -10,7 +10,7 @@ one lies on another.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -89,7 +89,11 @@ def _foot(study: StudyResults) -> str:
     lengths = ", ".join(dict.fromkeys(str(_width(size)) for size in tasks))
     few = any(0 < _true_shifts(study, stream).size <= MOST_SHIFTS for stream in study.streams)
     dotted = "; dotted: true shifts of the first realisation" if few else ""
-    others = "; grey: the others" if len(study.learners) > highlights.MOST else ""
+    finished = [
+        sum(np.isfinite(mean).all() for mean in _means(study, stream).values())
+        for stream in study.streams
+    ]
+    others = "; grey: the others" if max(finished) > highlights.MOST else ""
     return (
         f"{metric} of each task {moment}, mean over seeds; dashed where a line lies on another"
         f"{others}. b: windows of {lengths} task(s). c: places of shifts in the most probable"
@@ -147,73 +151,87 @@ def _means(study: StudyResults, stream: str) -> dict[str, np.ndarray]:
     }
 
 
-def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
-    shifts = _detectors.of_stream(study, stream)
-    heights = [1.5, 1.5, 1.0][: 3 if shifts else 2]
-    panels = block.subplots(len(heights), 1, sharex=True, height_ratios=heights)
-    position = _TimeAxis.of(study.streams[stream])
-    means, (metric, _) = _means(study, stream), _metric(study)
-    coloured = _order(metric, {name: float(mean.mean()) for name, mean in means.items()})
-    coloured = coloured[: highlights.MOST]
-    tasks = study.streams[stream].sizes["task"]
+class _Panel(NamedTuple):
+    """A panel of lines over time. height: relative to the others; least: must be on the axis."""
+
+    title: str
+    label: str
+    height: float
+    x: np.ndarray
+    lines: dict[str, np.ndarray]
+    least: float = np.nan
+
+
+def _panels(study: StudyResults, stream: str, position: _TimeAxis) -> list[_Panel]:
+    """Return the panels of a stream; the last one only where a learner decides about shifts."""
+    means, tasks = _means(study, stream), study.streams[stream].sizes["task"]
+    metric, width = _metric(study)[0], _width(tasks)
+    label = f"{metric}\n({units.unit(metric, {stream: study.streams[stream]})})"
     # Without the first few tasks, whose noise would set the scale.
-    t = np.unique(np.linspace(min(tasks, _width(tasks)), tasks, POINTS).astype(int))
+    t = np.unique(np.linspace(min(tasks, width), tasks, POINTS).astype(int))
     so_far = {name: mean.cumsum()[t - 1] / t for name, mean in means.items()}
-    in_windows = {name: windows(mean)[1] for name, mean in means.items()}
     middles = position(windows(np.zeros(tasks))[0])
-    rates = {name: 100 * windows(flags.mean(axis=0))[1] for name, flags in shifts.items()}
-    unit = units.unit(metric, {stream: study.streams[stream]})
-    titles = ("mean over all tasks so far", f"mean over windows of {_width(tasks)} task(s)",
-              "tasks with an inferred shift")  # fmt: skip
-    xs, lines = (position(t), middles, middles), (so_far, in_windows, rates)
-    for letter, panel, x, of_learner, title in zip("abc", panels, xs, lines, titles, strict=False):
-        left = _draw_lines(panel, study, x, of_learner, coloured)
-        figure_style.set_title(panel, letter, f"{title}; {left}".removesuffix("; "))
-        panel.set_ylabel(f"{metric}\n({unit})")
-    if shifts:
-        panels[2].set(ylabel="share of tasks\n(%)", ylim=(0, None))
-    panels[-1].set(xlabel=position.label, xlim=tuple(position(np.array([1, tasks]))))
+    in_windows = {name: windows(mean)[1] for name, mean in means.items()}
+    found = [
+        _Panel("mean over all tasks so far", label, 1.5, position(t), so_far),
+        _Panel(f"mean over windows of {width} task(s)", label, 1.5, middles, in_windows),
+    ]
+    if shifts := _detectors.of_stream(study, stream):
+        rates = {name: 100 * windows(flags.mean(axis=0))[1] for name, flags in shifts.items()}
+        title, label = "tasks with an inferred shift", "share of tasks\n(%)"
+        found.append(_Panel(title, label, 1.0, middles, rates, least=0.0))
+    return found
+
+
+def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
+    position = _TimeAxis.of(study.streams[stream])
+    contents = _panels(study, stream, position)
+    heights = [content.height for content in contents]
+    panels = block.subplots(len(heights), 1, sharex=True, height_ratios=heights)
+    means = {name: float(mean.mean()) for name, mean in _means(study, stream).items()}
+    coloured = _order(_metric(study)[0], means)[: highlights.MOST]
+    for letter, panel, content in zip("abc", panels, contents, strict=False):
+        left = _draw_lines(panel, study, content, coloured)
+        figure_style.set_title(panel, letter, f"{content.title}; {left}".removesuffix("; "))
+        panel.set_ylabel(content.label)
+    last = study.streams[stream].sizes["task"]
+    panels[-1].set(xlabel=position.label, xlim=tuple(position(np.array([1, last]))))
     if position.labels is None:
         panels[-1].xaxis.set_major_formatter("{x:,.0f}")
     _draw_truth(panels, position, study, stream)
-    for panel, of_learner, height in ((panels[0], so_far, 1.5), (panels[-1], rates, 1.0)):
-        _name_ends(panel, study, position(t)[-1], of_learner, coloured, GAP / height)
+    for number in (0, 2)[: len(contents) - 1]:
+        _name_ends(panels[number], study, contents[number], coloured)
     highlights.set_message(block, message(study, stream))
 
 
-def _draw_lines(
-    panel: Axes,
-    study: StudyResults,
-    x: np.ndarray,
-    lines: Mapping[str, np.ndarray],
-    coloured: list[str],
-) -> str:
-    """Draw lines over x, dashed where one lies on another; return words on those that leave."""
-    shown = {name: line for name, line in lines.items() if name in coloured}
+def _draw_lines(panel: Axes, study: StudyResults, content: _Panel, coloured: list[str]) -> str:
+    """Draw lines, dashed where one lies on another; return words on those that leave."""
+    shown = {name: line for name, line in content.lines.items() if name in coloured}
     dashes = highlights.dashes(shown)
-    for number, (learner, line) in enumerate(lines.items()):
+    for number, (learner, line) in enumerate(content.lines.items()):
         style = highlights.style(study, learner, coloured)
         style |= {"ls": dashes.get(learner, "-")}
-        markers = figure_style.marker_positions(number, len(lines), len(x))
-        panel.plot(x, line, **style, lw=1.4, ms=4, markevery=markers)
-    grey = {study.label(name): line for name, line in lines.items() if name not in coloured}
-    return highlights.beyond(highlights.limit(panel, [*shown.values()], grey)) if shown else ""
+        markers = figure_style.marker_positions(number, len(content.lines), len(content.x))
+        panel.plot(content.x, line, **style, lw=1.4, ms=4, markevery=markers)
+    grey = {study.label(name): line for name, line in content.lines.items() if name not in shown}
+    if not shown:
+        return ""
+    return highlights.beyond(
+        highlights.limit(panel, [*shown.values(), np.array([content.least])], grey)
+    )
 
 
-def _name_ends(
-    panel: Axes,
-    study: StudyResults,
-    x: Any,
-    lines: Mapping[str, np.ndarray],
-    coloured: list[str],
-    gap: float,
-) -> None:
+def _name_ends(panel: Axes, study: StudyResults, content: _Panel, coloured: list[str]) -> None:
     ends = {
-        study.label(name): (x, line[-1], highlights.style(study, name, coloured)["color"])
-        for name, line in lines.items()
+        study.label(name): (
+            content.x[-1],
+            line[-1],
+            highlights.style(study, name, coloured)["color"],
+        )
+        for name, line in content.lines.items()
         if name in coloured
     }
-    highlights.name_ends(panel, ends, gap)
+    highlights.name_ends(panel, ends, GAP / content.height)
 
 
 def _draw_truth(panels: np.ndarray, position: _TimeAxis, study: StudyResults, stream: str) -> None:

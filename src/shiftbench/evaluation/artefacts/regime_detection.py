@@ -81,8 +81,10 @@ def _flat(grid: Grid) -> Grid:
     """Return a grid of two axes: the first, and all others in words, a column each."""
     if len(grid.axes) < 3:
         return grid
+    # The last axis first, as the letter of the panel leaves the first line less room.
+    others = range(len(grid.axes) - 1, 0, -1)
     columns = {
-        cell: ", ".join(f"{grid.title(axis)} {value}" for axis, value in enumerate(cell) if axis)
+        cell: ",\n".join(f"{grid.title(axis)} {cell[axis]}" for axis in others)
         for cell in grid.streams
     }
     streams: dict[tuple[str, ...], str] = {
