@@ -135,6 +135,11 @@ class OnlineMethod:
         """The labels so far, in the order of probabilities; empty for real targets."""
         return [*self._labels.known] if self._labels else []
 
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """The names of the inputs, in the order of the first row; None before it, or without."""
+        return self._inputs.names if self._inputs else None
+
     def learn_one(self, x: Any, y: Any) -> None:
         """Learn one row, which is a task.
 
