@@ -9,8 +9,9 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    ("adapter", "package"), [("sklearn", "scikit-learn"), ("river", "river")]
-)  # fmt: skip
+    ("adapter", "package"),
+    [("sklearn", "scikit-learn"), ("river", "river"), ("ruptures", "ruptures")],
+)
 def test_the_error_says_what_to_type(adapter, package) -> None:
     code = f"import sys; sys.modules['{adapter}'] = None; import shiftbench.adapters.{adapter}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

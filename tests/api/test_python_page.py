@@ -12,7 +12,7 @@ from shiftbench.api import changepoints, online_method
 from tests.test_docs import blocks
 
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
-PEER = re.compile(r"^from (river) import", re.MULTILINE)
+PEER = re.compile(r"^from (river|ruptures) import", re.MULTILINE)
 """A snippet that needs one of these runs in .venv-peers alone, and by itself."""
 
 
@@ -28,7 +28,9 @@ def test_the_snippets_of_the_page_run(tmp_path, monkeypatch) -> None:
 
 
 @pytest.mark.peers
-@pytest.mark.parametrize(("peer", "name", "expected"), [("river", "drifts", [80])])
+@pytest.mark.parametrize(
+    ("peer", "name", "expected"), [("river", "drifts", [80]), ("ruptures", "score", (1.0, 1.0))]
+)
 def test_the_snippets_of_other_libraries_run(peer, name, expected) -> None:
     pytest.importorskip(peer, reason="is in .venv-peers; see envs/peers.txt")
     (code,) = [c for c in blocks(PAGE.read_text(), "python") if peer in PEER.findall(c)]

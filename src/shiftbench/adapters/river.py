@@ -7,7 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from shiftbench.adapters._settings import with_settings
+from shiftbench.adapters._settings import arguments
+from shiftbench.api import online_method
 from shiftbench.api.prediction import Prediction
 from shiftbench.core.extras import MissingPackage
 
@@ -40,8 +41,8 @@ class _Online(base.Estimator):
         self.model = model
         self.tasks = tasks
         self.seed = seed
-        self.method_ = with_settings(
-            method, settings, model=model, classes=classes, tasks=tasks, seed=seed
+        self.method_ = online_method.method(
+            method, model=model, classes=classes, tasks=tasks, seed=seed, **arguments(settings)
         )
 
     def learn_one(self, x: dict[Any, Any], y: Any) -> None:
@@ -213,7 +214,7 @@ class ChangeDetector(base.DriftDetector):
         self.settings = settings
         self.tasks = tasks
         self.seed = seed
-        self.method_ = with_settings(method, settings, tasks=tasks, seed=seed)
+        self.method_ = online_method.method(method, tasks=tasks, seed=seed, **arguments(settings))
         self._known = 0
 
     def update(self, x: int | float) -> None:

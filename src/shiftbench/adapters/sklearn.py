@@ -7,8 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from shiftbench.adapters._settings import with_settings
-from shiftbench.api.online_method import OnlineMethod
+from shiftbench.adapters._settings import arguments
+from shiftbench.api.online_method import OnlineMethod, method
 from shiftbench.api.prediction import Prediction
 from shiftbench.core.extras import MissingPackage
 
@@ -46,9 +46,9 @@ class _Online(BaseEstimator):
         seed = self.random_state
         if not isinstance(seed, (int, np.integer)):
             seed = check_random_state(seed).randint(2**31 - 1)
-        return with_settings(
-            self.method, self.settings, model=self.model, classes=classes, tasks=self.tasks,
-            seed=int(seed),
+        return method(
+            self.method, model=self.model, classes=classes, tasks=self.tasks, seed=int(seed),
+            **arguments(self.settings),
         )  # fmt: skip
 
     def _predicted(self, X: Any) -> Any:
