@@ -49,9 +49,9 @@ test: $(STAMP) ## Run the tests
 test-long: $(STAMP) ## Run the tests of five seconds or more
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "long and not faults" $(ARGS)
 
-test-peers: $(PEERS) ## Run the tests that need a browser, validators, an S3 server or packages of data
+test-peers: $(PEERS) ## Run the tests that need a browser, validators, an S3 server or other libraries
 	@.venv-peers/bin/python -m pytest -q -n 2 --dist worksteal -m peers tests/publish \
-		tests/data tests/methods/detectors tests/test_install.py $(ARGS)
+		tests/data tests/methods/detectors tests/adapters tests/api tests/test_install.py $(ARGS)
 
 test-cluster: $(STAMP) ## Run the tests on a Slurm of two nodes, which apt installs
 	@$(BIN)/python -m pytest -q -m cluster $(ARGS)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -51,10 +48,3 @@ def test_settings_can_be_searched_in_the_order_of_time() -> None:
     choices = [{"noise_sd": 0.1}, {"noise_sd": 10.0}]
     search = GridSearchCV(OnlineRegressor(), {"settings": choices}, cv=TimeSeriesSplit(3))
     assert search.fit(X, Y).best_params_["settings"] in choices
-
-
-def test_without_scikit_learn_the_error_says_what_to_type() -> None:
-    code = "import sys; sys.modules['sklearn'] = None; import shiftbench.adapters.sklearn"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 1
-    assert "needs scikit-learn; type: pip install scikit-learn" in done.stderr

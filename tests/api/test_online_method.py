@@ -12,6 +12,8 @@ import xarray as xr
 
 import shiftbench as sb
 from shiftbench.api.recorded_changes import RecordedChanges
+from shiftbench.core.errors import UserError
+from shiftbench.core.interface import Batch
 from shiftbench.evaluation.scoring import alarms, shift_probabilities
 
 MLP = {"mlp": {"hidden": [3]}}
@@ -239,6 +241,23 @@ def test_changes_are_the_alarms_of_the_workflow(name, monkeypatch) -> None:
     expected = alarms.more_probable(probability, np.array([[alarms.HALF]]))[0, 0]
     assert found["seen"].tolist() == np.flatnonzero(expected).tolist() != []
     assert (found["change"] <= found["seen"]).all() and found["probability"].between(0.5, 1).all()
+
+
+@pytest.mark.parametrize("around", ["run-length", "beam", "forget", "reset", None])
+def test_rows_one_by_one_after_one_that_fails_are_those_of_a_block(around) -> None:
+    """No state is made between rows, so the row that fails must leave nothing behind."""
+    pipeline = [around, "linear-gaussian"] if around else ["linear-gaussian"]
+    rows, block = taught(pipeline), taught(pipeline)
+    bad = Batch(rows._built.inputs(np.zeros(1)), np.full((1, 1, 1), np.nan), np.ones((1, 1), bool))
+    for number, y in enumerate(LEVELS):
+        rows.learn_one(None, y)
+        if number == 60:
+            with pytest.raises(UserError):
+                rows._steps.learn_row(bad)
+    block.learn_many(None, LEVELS)
+    assert rows.tasks_done == block.tasks_done == 2 * len(LEVELS)
+    for key, array in block.state.items():
+        np.testing.assert_array_equal(rows.state[key], array)
 
 
 def test_a_change_is_seen_where_it_is() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import re
 from pathlib import Path
 
 import pytest
@@ -11,16 +12,31 @@ from shiftbench.api import changepoints, online_method
 from tests.test_docs import blocks
 
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
+PEER = re.compile(r"^from (river|ruptures) import", re.MULTILINE)
+"""A snippet that needs one of these runs in .venv-peers alone, and by itself."""
 
 
 def test_the_snippets_of_the_page_run(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     found: dict = {}
     for code in blocks(PAGE.read_text(), "python"):
-        exec(code, found)
+        if not PEER.search(code):
+            exec(code, found)
     assert found["mean"] == pytest.approx(-3.0, abs=0.5)
     assert found["found"].frame["position"].tolist() == [40]
     assert found["again"].tasks_done == 200
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize(
+    ("peer", "name", "expected"), [("river", "drifts", [80]), ("ruptures", "score", (1.0, 1.0))]
+)
+def test_the_snippets_of_other_libraries_run(peer, name, expected) -> None:
+    pytest.importorskip(peer, reason="is in .venv-peers; see envs/peers.txt")
+    (code,) = [c for c in blocks(PAGE.read_text(), "python") if peer in PEER.findall(c)]
+    found: dict = {}
+    exec(code, found)
+    assert found[name] == expected
 
 
 @pytest.mark.parametrize("module", [online_method, changepoints])

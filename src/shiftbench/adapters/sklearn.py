@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from shiftbench.adapters._settings import arguments
 from shiftbench.api.online_method import OnlineMethod, method
 from shiftbench.api.prediction import Prediction
 from shiftbench.core.extras import MissingPackage
@@ -45,11 +46,9 @@ class _Online(BaseEstimator):
         seed = self.random_state
         if not isinstance(seed, (int, np.integer)):
             seed = check_random_state(seed).randint(2**31 - 1)
-        given = dict(self.settings or {})
-        dotted = {name: given.pop(name) for name in [*given] if "." in name}
         return method(
-            self.method, settings=dotted, model=self.model, classes=classes, tasks=self.tasks,
-            seed=int(seed), **given,
+            self.method, model=self.model, classes=classes, tasks=self.tasks, seed=int(seed),
+            **arguments(self.settings),
         )  # fmt: skip
 
     def _predicted(self, X: Any) -> Any:

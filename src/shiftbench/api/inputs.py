@@ -95,9 +95,9 @@ class Inputs:
             raise InputError(f"{listed(others)}: earlier rows had no such input; leave it out")
 
     def _finite(self, values: np.ndarray, axis: int) -> np.ndarray:
-        bad = ~np.isfinite(values)
-        if bad.any():
-            place = np.argwhere(bad)[0]
+        finite = np.isfinite(values)
+        if not finite.all():
+            place = np.argwhere(~finite)[0]
             which = int(place[axis])
             name = self.names[which] if self.names else which
             raise InputError(

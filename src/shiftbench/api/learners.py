@@ -65,12 +65,14 @@ class Built(NamedTuple):
         inputs: [n, ...], or [n] for rows without inputs. A series without inputs, where
         the learner takes a design, has a constant design matrix.
         """
-        shape = (1, len(inputs), *self.problem.input_shape)
+        of_row = self.problem.input_shape
+        shape = (1, len(inputs), *of_row)
         if inputs.ndim > 1:
             return inputs.reshape(shape)
-        if self.problem.input_shape == (0,):
+        if of_row == (0,):
             return np.empty(shape)
-        return np.broadcast_to(np.eye(self.problem.n_outputs), shape)
+        design = np.eye(self.problem.n_outputs)
+        return design.reshape(shape) if len(inputs) == 1 else np.broadcast_to(design, shape)
 
 
 def built(definition: Definition, form: Form, tasks: int | None) -> Built:

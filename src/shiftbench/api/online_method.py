@@ -109,13 +109,14 @@ class OnlineMethod:
         """key: what seeds are folded from besides the method and the seed, as in a study."""
         self._definition, self._tasks, self._seed = definition, tasks, int(seed)
         self._key = (*key, definition.name) if len(key) == 2 else key
+        self._by_rows = not definition.trains_network
         self._labels = None if classes is None else Labels(classes)
         self._reset()
 
     def _reset(self) -> None:
         """Forget all rows."""
-        by_rows = self.learns_by == "rows"
-        self._recorded = RecordedChanges((alarms.ROWS if by_rows else alarms.TASKS).recent)
+        recent = (alarms.ROWS if self._by_rows else alarms.TASKS).recent
+        self._recorded = RecordedChanges(recent)
         self._inputs: Inputs | None = None
         self._targets: Values | Labels | None = self._labels
         self._form: Form | None = None
@@ -123,7 +124,7 @@ class OnlineMethod:
     @property
     def learns_by(self) -> str:
         """``"rows"`` where each row is a task, ``"tasks"`` where each call of `learn_many` is."""
-        return "tasks" if self._definition.trains_network else "rows"
+        return "rows" if self._by_rows else "tasks"
 
     @property
     def tasks_done(self) -> int:
@@ -134,6 +135,11 @@ class OnlineMethod:
     def classes(self) -> list[Hashable]:
         """The labels so far, in the order of probabilities; empty for real targets."""
         return [*self._labels.known] if self._labels else []
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """The names of the inputs, in the order of the first row; None before it, or without."""
+        return self._inputs.names if self._inputs else None
 
     def learn_one(self, x: Any, y: Any) -> None:
         """Learn one row, which is a task.
@@ -327,6 +333,7 @@ class OnlineMethod:
         pipeline = [(name, settings) for name, settings in mine["pipeline"]]
         model = None if mine["network"] is None else (mine["network"][0], mine["network"][1])
         self._definition = Definition(mine["name"], pipeline, model)
+        self._by_rows = not self._definition.trains_network
         self._tasks, self._seed, self._key = mine["tasks"], mine["seed"], tuple(mine["key"])
         most = mine["number of classes"]
         self._labels = None if most is None else Labels(most)
@@ -373,15 +380,16 @@ class OnlineMethod:
         """
         if not seen.any():
             return
-        batch = Batch(inputs[:, seen], targets[None, seen], seen[None, seen])
-        by_rows = self.learns_by == "rows"
-        number = batch.mask.shape[1] if by_rows else 1
+        if not seen.all():
+            inputs, targets, seen = inputs[:, seen], targets[seen], seen[seen]
+        batch = Batch(inputs, targets[None], seen[None])
+        number = len(seen) if self._by_rows else 1
         if self._tasks is not None and self._steps.done + number > self._tasks:
             raise InputError(
                 f"the method was made for tasks={self._tasks}, of which {self._steps.done} are"
                 " learnt; make it for more"
             )
-        if by_rows:
+        if self._by_rows:
             for info in self._steps.learn_rows(batch):
                 self._recorded.add(info)
         else:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from shiftbench.api.input_error import InputError
 from shiftbench.core import seeds as seeding
-from shiftbench.core.interface import Batch, Info, Learner, LearnerError, Predictive, State
+from shiftbench.core.interface import Batch, Block, Info, Learner, LearnerError, Predictive, State
 from shiftbench.evaluation.running.run_state import not_finite
 
 BLOCK = 1024
@@ -28,17 +29,21 @@ class Steps:
 
     def __init__(self, learner: Learner, seeds: np.ndarray) -> None:
         self.learner, self.seeds, self.done = learner, seeds, 0
-        self._state = learner.init(seeding.fold_each(seeds, "init"))
+        self._state: State | None = learner.init(seeding.fold_each(seeds, "init"))
         self._ahead: State | None = None
+        # Rows that come one by one are learnt here, and no state is made between them.
+        self._open: Any = None
 
     @property
     def state(self) -> State:
         """The state after the last task."""
+        if self._state is None:
+            self._state = self.learner.block.close(self._open)  # type: ignore[union-attr]
         return self._state
 
     def restore(self, state: State, done: int) -> None:
         """Go to a state after so many tasks."""
-        self._state, self.done, self._ahead = state, done, None
+        self._state, self.done, self._ahead, self._open = state, done, None, None
 
     def predict(self, inputs: np.ndarray) -> Predictive:
         """Return the prediction of rows [1, n, ...] of the next task."""
@@ -53,8 +58,23 @@ class Steps:
                 f"{wrong.where[0]} is not finite after task {self.done}, which is not learnt; lower"
                 " the learning rate, or look at the data"
             )
-        self._state, self._ahead, self.done = state, None, self.done + 1
+        self.restore(state, self.done + 1)
         return info
+
+    def learn_row(self, batch: Batch) -> Info:
+        """Learn a row, which is a task; return its Info, with an axis of rows [1, 1, ...]."""
+        block = self.learner.block
+        if isinstance(block, Block):
+            try:
+                if self._open is None:
+                    self._open = block.open(self.state)
+                self._open, _, info = block.advance(self._open, batch, True)
+            except (LearnerError, ArithmeticError):
+                pass  # `learn` says why
+            else:
+                self._state, self._ahead, self.done = None, None, self.done + 1
+                return info
+        return {name: array[:, None] for name, array in self.learn(batch).items()}
 
     def learn_rows(self, batch: Batch) -> Iterator[Info]:
         """Learn n rows, each of them a task; yield the Infos, with an axis of rows [1, n, ...].
@@ -62,6 +82,9 @@ class Steps:
         All rows before one that fails stay learnt.
         """
         n = batch.mask.shape[1]
+        if n == 1:
+            yield self.learn_row(batch)
+            return
         size = BLOCK if self.learner.block else 1
         for first, last in pairwise([*range(0, n, size), n]):
             yield from self._learn_block(Batch(*(array[:, first:last] for array in batch)))
@@ -71,21 +94,20 @@ class Steps:
         n = batch.mask.shape[1]
         if self.learner.block:
             try:
-                state, _, info = self.learner.block(self._state, batch, True)
+                state, _, info = self.learner.block(self.state, batch, True)
             except (LearnerError, ArithmeticError):
                 pass  # a row fails, and those before it are to be learnt
             else:
-                self._state, self._ahead, self.done = state, None, self.done + n
+                self.restore(state, self.done + n)
                 yield info
                 return
         for i in range(n):
-            info = self.learn(Batch(*(array[:, i : i + 1] for array in batch)))
-            yield {name: array[:, None] for name, array in info.items()}
+            yield self.learn_row(Batch(*(array[:, i : i + 1] for array in batch)))
 
     def _drifted(self) -> State:
         """Return the state at the begin of the next task."""
         if self._ahead is None:
-            self._ahead = self.learner.drift(self._state, self._of_task("drift"))
+            self._ahead = self.learner.drift(self.state, self._of_task("drift"))
         return self._ahead
 
     def _of_task(self, purpose: str) -> np.ndarray:

@@ -186,7 +186,8 @@ class Learner:
         drift_first is false. To the byte what these three give task by task; None if not offered.
         Draws nothing. Predictive has each row as a repetition of its own, [S n, H, 1, ...], and
         Info an axis of rows, [S, n, H, ...]. Raises LearnerError or ArithmeticError if one of the
-        tasks fails, which is then found task by task. `dataclasses.replace` with another predict,
+        tasks fails, which is then found task by task. A `Block` also learns rows that come one by
+        one. `dataclasses.replace` with another predict,
         observe, drift or broaden drops it, unless that is marked by `functools.wraps`.
     """
 
@@ -211,6 +212,27 @@ class Learner:
     def begin(self) -> Callable[[State, Batch, np.ndarray], tuple[State, Info]]:
         """The function for data from before the stream: `warm_up`, or else `observe`."""
         return self.warm_up or self.observe
+
+
+@dataclass(eq=False)
+class Block:
+    """`Learner.block` in three steps, so that rows one by one need no state between them.
+
+    open: state -> what compiled loops work on, of any type. advance: (that, batch, drift_first) ->
+    (that after the rows, a function that makes the prediction, Info); it changes nothing where it
+    raises, and may change what it is given where it does not. close: that -> state.
+    """
+
+    open: Callable[[State], Any]
+    advance: Callable[[Any, Batch, bool], tuple[Any, Callable[[], Predictive], Info]]
+    close: Callable[[Any], State]
+
+    def __call__(
+        self, state: State, batch: Batch, drift_first: bool
+    ) -> tuple[State, Predictive, Info]:
+        """Predict and learn n rows, each of them a task; see `Learner.block`."""
+        after, predicted, info = self.advance(self.open(state), batch, drift_first)
+        return self.close(after), predicted(), info
 
 
 def mapped(function: Callable[[np.ndarray], np.ndarray], state: Mapping[str, np.ndarray]) -> State:

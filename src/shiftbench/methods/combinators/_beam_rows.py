@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from shiftbench.core.interface import Batch, Info, LearnerError, Predictive, State, part, prefixed
+from shiftbench.core.interface import (
+    Batch,
+    Block,
+    Info,
+    LearnerError,
+    State,
+    part,
+    prefixed,
+)
 from shiftbench.methods.combinators._beam_rule import Rule, set_log_prior, weigh
 from shiftbench.methods.combinators._log_weights import normalise
 from shiftbench.methods.combinators._truncation import select
 from shiftbench.methods.online.row_functions import call
-from shiftbench.methods.online.rows import CompiledRows, Data, Found
+from shiftbench.methods.online.rows import CompiledRows, Data, Found, Predicted
 
 
 class _Slots(NamedTuple):
     """The 2 K children of each repetition, [S, 2 K, ...]; the first K are the beam between tasks.
 
-    step: the number of tasks before the block.
+    step: the number of tasks before the block, [S, 1].
     """
 
     packed: np.ndarray
     log_weight: np.ndarray
     shifts: np.ndarray
-    step: int
+    step: np.ndarray
 
 
 class _Decisions(NamedTuple):
@@ -35,53 +44,67 @@ class _Decisions(NamedTuple):
     log_weight: np.ndarray
 
 
-def run(
+def block(rows: CompiledRows, rule: Rule, widening: np.ndarray) -> Block:
+    """Return the function that learns rows which are tasks; see `Learner.block`.
+
+    widening: of `rows.widening`. The state is that of `beam`.
+    """
+    return Block(
+        partial(_opened, rows, rule),
+        partial(_advance, rows, rule, widening),
+        partial(_closed, rows, rule.size),
+    )
+
+
+def _opened(rows: CompiledRows, rule: Rule, state: State) -> _Slots:
+    packed = rows.pack(part(state, "base."))
+    if packed.shape[1] != rule.size:
+        raise LearnerError("a beam over several models has no blocks of rows")
+    # What the children with s = 1 are is set before they are used.
+    beam = (packed, state["log_weight"], state["shifts"])
+    return _Slots(*(np.concatenate([a, a], axis=1) for a in beam), state["step"])
+
+
+def _advance(
     rows: CompiledRows,
     rule: Rule,
     widening: np.ndarray,
-    state: State,
+    before: _Slots,
     batch: Batch,
     drift_first: bool,
-) -> tuple[State, Predictive, Info]:
-    """Predict and learn n rows; see `Learner.block`. The state is that of `beam`.
-
-    widening: of `rows.widening`. Raises ArithmeticError if a hypothesis cannot be widened.
-    """
-    (x, y), packed, k = rows.check(batch), rows.pack(part(state, "base.")), rule.size
-    if packed.shape[1] != k:
-        raise LearnerError("a beam over several models has no blocks of rows")
-    (s, n), before = y.shape[:2], 2 * k if drift_first else k
-    step = int(state["step"].max())
-    # What the children with s = 1 are is set before they are used.
-    beam = (packed, state["log_weight"], state["shifts"])
-    packed, log_weight, shifts = (np.concatenate([a, a], axis=1) for a in beam)
-    slots = _Slots(packed, log_weight, shifts, step)
-    found = Found.empty(rows, s, n, before, k)
-    decisions = _Decisions(
-        np.empty((s, n, before)), np.empty((s, n, k), np.int64), np.empty((s, n, k))
-    )
-    data, places = Data.of(rows, x, y, batch.mask), rows.places(packed)
+) -> tuple[_Slots, Predicted, Info]:
+    """Predict and learn n rows. Raises ArithmeticError if a hypothesis cannot be widened."""
+    (x, y), k = rows.check(batch), rule.size
+    (s, n), h = y.shape[:2], 2 * k if drift_first else k
+    slots = _Slots(*(array.copy() for array in before))
+    found = Found.empty(rows, s, n, h, k)
+    decisions = _Decisions(np.empty((s, n, h)), np.empty((s, n, k), np.int64), np.empty((s, n, k)))
+    data, places = Data.of(rows, x, y, batch.mask), rows.places(slots.packed)
     if _run(rows.addresses, rule, slots, data, widening, places, drift_first, found, decisions):
         raise ArithmeticError("a hypothesis cannot be widened")
-    predictive = found.predictive(rows, decisions.before.reshape(s * n, before))
+    slots.step[:] += n
     info = rows.info(found.kept, found.evidence) | {
         "parent": decisions.kept % k,
         "shift": decisions.kept // k,
         "log_weight": decisions.log_weight,
     }
+    return slots, partial(found.predictive, rows, decisions.before.reshape(s * n, h)), info
+
+
+def _closed(rows: CompiledRows, k: int, slots: _Slots) -> State:
     after = {
         "log_weight": slots.log_weight[:, :k].copy(),
         "shifts": slots.shifts[:, :k].copy(),
-        "step": state["step"] + n,
+        "step": slots.step.copy(),
     }
-    return after | prefixed(rows.unpack(slots.packed[:, :k].copy()), "base."), predictive, info
+    return after | prefixed(rows.unpack(slots.packed[:, :k].copy()), "base.")
 
 
 @njit(cache=True, error_model="numpy")
 def _run(functions, rule, slots, data, widening, places, drift_first, found, decisions):
     """Run the loop of `run`, in place; return whether a hypothesis could not be widened."""
     predict, step, broaden = functions
-    sums, k = places[2], rule.size
+    sums, k, step_before = places[2], rule.size, slots.step.max()
     nothing, constants, scratch = data.nothing, data.constants, data.scratch
     log_prior, evidence, refused = np.empty(2 * k), np.empty(2 * k), np.zeros(k)
     work = np.empty((k, slots.packed.shape[2])), np.empty(k), np.empty(k, np.int64)
@@ -89,7 +112,7 @@ def _run(functions, rule, slots, data, widening, places, drift_first, found, dec
         numbers, log_weight, shifts = slots.packed[s], slots.log_weight[s], slots.shifts[s]
         for i in range(data.y.shape[1]):
             x, out, before = data.x[s, i], found.out[s, i], decisions.before[s, i]
-            tasks = slots.step + i
+            tasks = step_before + i
             if not drift_first:
                 call(predict, (numbers[:k], x, nothing, constants, scratch, out))
                 before[:] = log_weight[:k]

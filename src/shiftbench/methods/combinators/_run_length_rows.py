@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
-from shiftbench.core.interface import Batch, Info, Predictive, State, part, prefixed
+from shiftbench.core.interface import Batch, Block, Info, State, part, prefixed
 from shiftbench.methods.combinators._log_weights import normalise
 from shiftbench.methods.combinators._run_length_rule import OWN, fresh_log_joint, settle
 from shiftbench.methods.online.row_functions import call
-from shiftbench.methods.online.rows import CompiledRows, Data
+from shiftbench.methods.online.rows import CompiledRows, Data, Predicted
 
 
 class _Slots(NamedTuple):
@@ -62,31 +63,43 @@ def observe(
     return _state(rows, slots, keep)
 
 
-def block(
-    rows: CompiledRows,
-    init: Callable[[np.ndarray], State],
-    keep: int,
-    odds: float,
-    state: State,
-    batch: Batch,
-    drift_first: bool,
-) -> tuple[State, Predictive, Info]:
-    """Predict and learn n rows, each of them a task; see `Learner.block`."""
-    x, y = rows.check(batch)
-    s, n = y.shape[:2]
-    home = part(state, "home.")
+class _Open(NamedTuple):
+    """What a block works on: slots, the start of segments [S, M, P], and home.* of the state."""
+
+    slots: _Slots
+    fresh: np.ndarray
+    home: State
+
+
+def block(rows: CompiledRows, init: Callable[[np.ndarray], State], keep: int, odds: float) -> Block:
+    """Return the function that learns rows which are tasks; see `Learner.block`."""
+    return Block(
+        partial(_opened, rows, init),
+        partial(_advance, rows, (keep, odds)),
+        lambda own: prefixed(own.home, "home.") | _state(rows, own.slots, keep),
+    )
+
+
+def _opened(rows: CompiledRows, init: Callable[[np.ndarray], State], state: State) -> _Open:
+    home, s = part(state, "home."), len(state["log_joint"])
     fresh = rows.pack(home or init(np.zeros((s, 2), np.int32)))
-    slots = _slots(rows, state, fresh.shape[1])
-    before = keep + fresh.shape[1] if drift_first else keep
+    return _Open(_slots(rows, state, fresh.shape[1]), fresh, home)
+
+
+def _advance(
+    rows: CompiledRows, how: tuple[int, float], own: _Open, batch: Batch, drift_first: bool
+) -> tuple[_Open, Predicted, Info]:
+    """Predict and learn n rows, in place. how: keep and odds."""
+    (x, y), keep = rows.check(batch), how[0]
+    s, n = y.shape[:2]
+    before = keep + own.fresh.shape[1] if drift_first else keep
     found = _Found.empty(s, n, before, keep, rows.outputs)
     data = Data.of(rows, x, y, batch.mask)
-    _run(rows.addresses, slots, fresh, data, (keep, odds), drift_first, found)
-    predictive = rows.predictive(
-        found.log_weights.reshape(s * n, before), found.out.reshape(s * n, before, 1, rows.outputs)
-    )
+    _run(rows.addresses, own.slots, own.fresh, data, how, drift_first, found)
+    weights, out = found.log_weights.reshape(s * n, before), found.out
+    predicted = partial(rows.predictive, weights, out.reshape(s * n, before, 1, rows.outputs))
     info = {name: getattr(found, name) for name in ("run_length", "model", "map_log_joint")}
-    after = prefixed(home, "home.") | _state(rows, slots, keep)
-    return after, predictive, info | {"log_weight": found.log_joint}
+    return own, predicted, info | {"log_weight": found.log_joint}
 
 
 def _slots(rows: CompiledRows, state: State, free: int) -> _Slots:

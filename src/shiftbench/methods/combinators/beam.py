@@ -158,7 +158,7 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
         return _pack(base, log_weight, shifts, state["step"] + 1), info
 
     compiled, how = rows.compiled_of(learner), rows.widening(_broadening.broadening(settings))
-    block = partial(_beam_rows.run, compiled, rule, how) if compiled else None
+    block = _beam_rows.block(compiled, rule, how) if compiled else None
     return Learner(init, predict, observe, drift=drift, warm_up=warm_up, block=block)
 
 

@@ -13,7 +13,6 @@ State and Info: the learner's, and step [S, 1].
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
@@ -22,6 +21,7 @@ from annotated_types import Ge, Gt, Le
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import (
     Batch,
+    Block,
     Info,
     Learner,
     Predictive,
@@ -32,7 +32,7 @@ from shiftbench.core.interface import (
 )
 from shiftbench.methods.combinators import _broadening
 from shiftbench.methods.online import rows
-from shiftbench.methods.online.rows import CompiledRows
+from shiftbench.methods.online.rows import CompiledRows, Predicted
 
 FACTS = Facts(
     gives={"diffusion": {"broadening": ("diffuse",)}},
@@ -41,6 +41,9 @@ FACTS = Facts(
     passes=("level", "mean", "log_evidence"),
     warms="inside",
 )
+
+_Packed = tuple[np.ndarray, np.ndarray]
+"""The learner's numbers [S, H, P], and step."""
 
 
 @dataclass(frozen=True)
@@ -81,19 +84,27 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
         return _pack(base, state["step"]), info
 
     compiled = rows.compiled_of(learner)
-    block = partial(_block, settings, compiled) if compiled else None
+    block = _block(settings, compiled) if compiled else None
     return Learner(init, predict, observe, drift=drift, warm_up=warm_up, block=block)
 
 
-def _block(
-    settings: Settings, compiled: CompiledRows, state: State, batch: Batch, drift_first: bool
-) -> tuple[State, Predictive, Info]:
-    """Predict and learn rows that are tasks; see `Learner.block`."""
+def _block(settings: Settings, compiled: CompiledRows) -> Block:
+    """Return the function that learns rows which are tasks; see `Learner.block`."""
     widening = rows.widening(_broadening.broadening(settings))
-    drift = rows.Drift(widening, done=int(state["step"].max()))
-    base = part(state, "base.")
-    base, predictive, info = rows.run(compiled, base, batch, drift_first, drift)
-    return _pack(base, state["step"] + batch.mask.shape[1]), predictive, info
+
+    def opened(state: State) -> _Packed:
+        return compiled.pack(part(state, "base.")), state["step"]
+
+    def advance(own: _Packed, batch: Batch, drift_first: bool) -> tuple[_Packed, Predicted, Info]:
+        packed, step = own
+        drift = rows.Drift(widening, done=int(step.max()))
+        packed, predicted, info = rows.run(compiled, packed, batch, drift_first, drift)
+        return (packed, step + batch.mask.shape[1]), predicted, info
+
+    def close(own: _Packed) -> State:
+        return _pack(compiled.unpack(own[0]), own[1])
+
+    return Block(opened, advance, close)
 
 
 def _pack(base: State, step: np.ndarray) -> State:

@@ -11,7 +11,6 @@ Info: the learner's.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -19,6 +18,7 @@ import numpy as np
 from shiftbench.core.facts import Facts
 from shiftbench.core.interface import (
     Batch,
+    Block,
     Info,
     Learner,
     Predictive,
@@ -28,7 +28,7 @@ from shiftbench.core.interface import (
     prefixed,
 )
 from shiftbench.methods.online import rows
-from shiftbench.methods.online.rows import CompiledRows
+from shiftbench.methods.online.rows import CompiledRows, Predicted
 
 FACTS = Facts(
     offers=("scratch",),
@@ -37,6 +37,9 @@ FACTS = Facts(
     passes=("mean",),
     warms={"inside": {"to": ("pretrained",)}},
 )
+
+_Packed = tuple[np.ndarray, np.ndarray, State]
+"""The learner's numbers [S, H, P], those to go back to, and their state."""
 
 
 @dataclass(frozen=True)
@@ -70,18 +73,27 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
         return _pack(base, base), info
 
     compiled = rows.compiled_of(learner)
-    block = partial(_block, compiled) if compiled else None
+    block = _block(compiled) if compiled else None
     return Learner(init, predict, observe, drift=drift, warm_up=warm_up, block=block)
 
 
-def _block(
-    compiled: CompiledRows, state: State, batch: Batch, drift_first: bool
-) -> tuple[State, Predictive, Info]:
-    """Predict and learn rows that are tasks; see `Learner.block`."""
-    base, home = part(state, "base."), part(state, "home.")
-    back = rows.Drift(home=compiled.pack(home))
-    base, predictive, info = rows.run(compiled, base, batch, drift_first, back)
-    return _pack(base, home), predictive, info
+def _block(compiled: CompiledRows) -> Block:
+    """Return the function that learns rows which are tasks; see `Learner.block`."""
+
+    def opened(state: State) -> _Packed:
+        base, home = part(state, "base."), part(state, "home.")
+        return compiled.pack(base), compiled.pack(home), home
+
+    def advance(own: _Packed, batch: Batch, drift_first: bool) -> tuple[_Packed, Predicted, Info]:
+        packed, back, home = own
+        drift = rows.Drift(home=back)
+        packed, predicted, info = rows.run(compiled, packed, batch, drift_first, drift)
+        return (packed, back, home), predicted, info
+
+    def close(own: _Packed) -> State:
+        return _pack(compiled.unpack(own[0]), own[2])
+
+    return Block(opened, advance, close)
 
 
 def _pack(base: State, home: State) -> State:

@@ -26,7 +26,6 @@ Info, [S, K], slots sorted by weight: run_length, model, log_weight (normalised)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
@@ -137,9 +136,7 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
         return state, info | {"log_weight": log_weights(state["log_joint"])}
 
     compiled = rows.compiled_of(learner)
-    block = (
-        partial(_run_length_rows.block, compiled, learner.init, keep, odds) if compiled else None
-    )
+    block = _run_length_rows.block(compiled, learner.init, keep, odds) if compiled else None
     return Learner(init, predict, observe, drift=drift, warm_up=warm_up, block=block)
 
 

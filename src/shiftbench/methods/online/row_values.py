@@ -7,20 +7,32 @@ import numpy as np
 from shiftbench.core.interface import Batch, LearnerError
 
 
+def plain(array: np.ndarray, kind: type = float) -> np.ndarray:
+    """Return an array as compiled code takes it: contiguous and writable, a copy if need be.
+
+    A constant design, broadcast from a number, is neither.
+    """
+    flags = array.flags
+    if array.dtype == kind and flags.c_contiguous and flags.writeable:
+        return array  # np.require takes ten times as long to see that
+    return np.require(array, kind, ["C", "W"])
+
+
 def checked(name: str, batch: Batch, d: int) -> tuple[np.ndarray, np.ndarray]:
     """Return inputs [S, n, flat] and targets [S, n, d] of a batch, as compiled code takes them.
 
     name: of the learner, for messages. Raises LearnerError if a seen row has missing or infinite
     values, or the number of targets is not d.
     """
-    y = np.require(batch.targets, float, ["C", "W"])
+    y = plain(batch.targets)
     if y.shape[2:] != (d,):
         raise LearnerError(
             f"{name}: targets have {y.shape[2:]} values a row, but the stream promised {d}"
         )
-    # Compiled code takes no read-only arrays, such as a constant design broadcast from a number.
-    x = np.require(batch.inputs, float, ["C", "W"]).reshape(*y.shape[:2], -1)
+    x = plain(batch.inputs).reshape(*y.shape[:2], -1)
     for what, values in (("target", y), ("regressor", x)):
+        if np.isfinite(values).all():
+            continue
         bad = ~np.isfinite(values) & batch.mask[..., None]
         if bad.any():
             s, n, j = np.argwhere(bad)[0]

@@ -11,19 +11,33 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numba import njit
 
-from shiftbench.core.interface import Batch, Broadening, Gaussian, Info, Learner, Predictive, State
+from shiftbench.core.interface import (
+    Batch,
+    Block,
+    Broadening,
+    Gaussian,
+    Info,
+    Learner,
+    Predictive,
+    State,
+)
 from shiftbench.methods.online.row_functions import STEP as STEP
 from shiftbench.methods.online.row_functions import borrowed as borrowed
 from shiftbench.methods.online.row_functions import call
+from shiftbench.methods.online.row_values import plain
 from shiftbench.methods.posteriors import mean_field_gaussian
 
 NO_TARGETS, NO_MASK = np.empty((0, 0, 0)), np.empty((0, 0), bool)
 """For loops that need none."""
+
+Predicted = Callable[[], Predictive]
+"""Makes the prediction that a block has found."""
 
 
 class CompiledRows(NamedTuple):
@@ -94,9 +108,12 @@ class RowLearner(Learner):
         def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
             return learn(rows, state, batch)
 
-        def block(state: State, batch: Batch, drift_first: bool) -> tuple[State, Predictive, Info]:
-            return run(rows, state, batch, drift_first, Drift())
+        def advance(
+            packed: np.ndarray, batch: Batch, drift_first: bool
+        ) -> tuple[np.ndarray, Predicted, Info]:
+            return run(rows, packed, batch, drift_first, Drift())
 
+        block = Block(rows.pack, advance, rows.unpack)
         return cls(init, predict_rows, observe, block=block, rows=rows, **fields)
 
 
@@ -164,20 +181,20 @@ class Drift(NamedTuple):
 
 
 def run(
-    rows: CompiledRows, state: State, batch: Batch, drift_first: bool, drift: Drift
-) -> tuple[State, Predictive, Info]:
-    """Predict and learn n rows, each of them a task; see `Learner.block`.
+    rows: CompiledRows, packed: np.ndarray, batch: Batch, drift_first: bool, drift: Drift
+) -> tuple[np.ndarray, Predicted, Info]:
+    """Predict and learn n rows, each of them a task; see `Block.advance`.
 
-    Raises ArithmeticError if a hypothesis cannot be widened.
+    packed: [S, H, P]. Raises ArithmeticError if a hypothesis cannot be widened.
     """
-    (x, y), packed = rows.check(batch), rows.pack(state)
+    (x, y), packed = rows.check(batch), packed.copy()
     (s, n), h = y.shape[:2], packed.shape[1]
     found = Found.empty(rows, s, n, h)
     data, places = Data.of(rows, x, y, batch.mask), rows.places(packed)
     if _run(rows.addresses, packed, data, drift, places, drift_first, found):
         raise ArithmeticError("a hypothesis cannot be widened")
-    predictive = found.predictive(rows, equal_weights(s * n, h))
-    return rows.unpack(packed), predictive, rows.info(found.kept, found.evidence)
+    predicted = partial(found.predictive, rows, equal_weights(s * n, h))
+    return packed, predicted, rows.info(found.kept, found.evidence)
 
 
 class Data(NamedTuple):
@@ -193,9 +210,7 @@ class Data(NamedTuple):
     @classmethod
     def of(cls, rows: CompiledRows, x: np.ndarray, y: np.ndarray, seen: np.ndarray) -> Data:
         """Return the data with the learner's constants and a working array."""
-        # Compiled code takes no read-only arrays.
-        x, y = (np.require(array, float, ["C", "W"]) for array in (x, y))
-        seen = np.require(seen, bool, ["C", "W"])
+        x, y, seen = plain(x), plain(y), plain(seen, bool)
         return cls(x, y, seen, rows.constants, np.empty(rows.scratch), np.empty(0))
 
 
@@ -232,23 +247,22 @@ def pack(layout: Mapping[str, tuple[int, ...]], state: State) -> np.ndarray:
     """
     size = next(iter(state.values())).shape[:2]
     packed = np.concatenate([state[name].reshape(*size, -1) for name in layout], axis=2)
-    return np.require(packed, float, ["C", "W"])
+    return plain(packed)
 
 
 def unpack(layout: Mapping[str, tuple[int, ...]], packed: np.ndarray) -> State:
     """Return the state from the array of `pack`."""
-    ends = np.cumsum([math.prod(shape) for shape in layout.values()])[:-1]
-    parts, size = np.split(packed, ends, axis=2), packed.shape[:2]
-    return {
-        name: part.reshape(*size, *shape)
-        for (name, shape), part in zip(layout.items(), parts, strict=True)
-    }
+    size, found, end = packed.shape[:2], {}, 0
+    for name, shape in layout.items():
+        first, end = end, end + math.prod(shape)
+        found[name] = packed[:, :, first:end].reshape(*size, *shape)
+    return found
 
 
 def gaussian(log_weights: np.ndarray, out: np.ndarray) -> Gaussian:
     """Return the prediction from the means of all targets and then their variances."""
-    mean, variance = np.split(out, 2, axis=-1)
-    return Gaussian(log_weights, mean.copy(), variance.copy())
+    d = out.shape[-1] // 2
+    return Gaussian(log_weights, out[..., :d].copy(), out[..., d:].copy())
 
 
 widened = njit(cache=True, error_model="numpy")(mean_field_gaussian.widened)

@@ -1,0 +1,68 @@
+"""The changes of a series, in the form of ruptures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from shiftbench.adapters._settings import arguments
+from shiftbench.api.changepoints import Changepoints, changepoints
+from shiftbench.api.input_error import InputError
+from shiftbench.core.extras import MissingPackage
+
+try:
+    from ruptures.base import BaseEstimator
+except ModuleNotFoundError as error:
+    raise MissingPackage(
+        "shiftbench.adapters.ruptures needs ruptures; type: pip install ruptures", name=error.name
+    ) from error
+
+
+class Segmentation(BaseEstimator):
+    """The most probable segmentation of a series, as an estimator of ruptures.
+
+    Segments are given by their ends, the last of which is the length of the series; so metrics and
+    figures of ruptures take them.
+
+    Parameters
+    ----------
+    method
+        A method that takes decisions about changes, by name or as a pipeline; see
+        `shiftbench.changepoints`, which standardises each series.
+    settings
+        Settings by their name, or by ``"component.setting"``.
+
+    Attributes
+    ----------
+    found_ : Changepoints
+        The changes of the series, with their probabilities and levels.
+    """
+
+    found_: Changepoints | None = None
+
+    def __init__(
+        self, method: Any = "robust-bocpd", settings: Mapping[str, Any] | None = None
+    ) -> None:
+        self.method = method
+        self.settings = settings
+
+    def fit(self, signal: Any) -> Self:
+        """Find the changes of a signal, [n] or [n, series]."""
+        self.found_ = changepoints(signal, self.method, **arguments(self.settings))
+        return self
+
+    def predict(self, threshold: float = 0.0) -> list[int]:
+        """Return the ends of the segments.
+
+        A change counts where its probability reaches the threshold; 0 for all of the most probable
+        segmentation. ValueError before `fit`.
+        """
+        if self.found_ is None:
+            raise InputError("no signal yet; call fit, or fit_predict")
+        frame = self.found_.frame
+        ends = frame["position"][frame["probability"] >= threshold]
+        return [*ends.tolist(), len(self.found_.values)]
+
+    def fit_predict(self, signal: Any, threshold: float = 0.0) -> list[int]:
+        """Return the ends of the segments of a signal, by `fit` and `predict`."""
+        return self.fit(signal).predict(threshold)
