@@ -175,6 +175,26 @@ def test_the_prediction_is_the_evidence_of_the_next_row():
     assert scored == pytest.approx(total, abs=1e-9)
 
 
+@pytest.mark.parametrize("compiled", [True, False])
+def test_the_first_prediction_without_a_drift_is_that_of_the_prior(compiled):
+    """A stream that drifts after the prediction asks for one before any segment has begun."""
+    inner = bayes_linear.build(bayes_linear.Settings(), problem(), None)
+    learner = run_length.build(
+        run_length.Settings(keep=3), problem(), inner if compiled else uncompiled(inner)
+    )
+    batch = series()
+    first = rows_of(batch)[0]
+    prior = inner.predict(inner.init(key()), first.inputs, key())
+    found = [learner.predict(learner.init(key()), first.inputs, key())]
+    if compiled:
+        assert learner.block is not None
+        found.append(learner.block(learner.init(key()), first, False)[1])
+    for one in found:
+        np.testing.assert_allclose(logsumexp(one.log_weights, axis=1), 0, atol=1e-12)
+        for each, alone in zip(one[1:], prior[1:], strict=True):
+            np.testing.assert_array_equal(each, np.repeat(alone, 3, axis=1))
+
+
 def test_a_learner_without_evidence_is_named():
     shape = problem()
     inner = bayes_linear.build(bayes_linear.Settings(), shape)

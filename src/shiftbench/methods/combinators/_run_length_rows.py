@@ -11,7 +11,12 @@ from numba import njit
 
 from shiftbench.core.interface import Batch, Block, Info, State, part, prefixed
 from shiftbench.methods.combinators._log_weights import normalise
-from shiftbench.methods.combinators._run_length_rule import OWN, fresh_log_joint, settle
+from shiftbench.methods.combinators._run_length_rule import (
+    OWN,
+    fresh_log_joint,
+    normalise_predictions,
+    settle,
+)
 from shiftbench.methods.online.row_functions import call
 from shiftbench.methods.online.rows import CompiledRows, Data, Predicted
 
@@ -253,7 +258,7 @@ def _note_prediction(slots, out, noted, log_weights):
         log_weights[place] = slots.log_joint[k]
         for j in range(size):
             noted[place, j] = out[k * size + j]
-    normalise(log_weights)
+    normalise_predictions(log_weights)
 
 
 @njit(cache=True, error_model="numpy")

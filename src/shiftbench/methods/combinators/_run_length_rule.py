@@ -48,6 +48,24 @@ def log_weights(log_joint: np.ndarray) -> np.ndarray:
     return result
 
 
+def log_weights_of_predictions(log_joint: np.ndarray) -> np.ndarray:
+    """Return log weights [S, H] as `log_weights`; equal ones before the first observation.
+
+    All slots then predict alike, from the prior.
+    """
+    result = log_joint.astype(float, "C")
+    _normalise_predictions(result)
+    return result
+
+
+@njit(cache=True, error_model="numpy")
+def normalise_predictions(log_weight):
+    """Subtract the log of the sum of all weights, in place; make them equal if all are -inf."""
+    normalise(log_weight)
+    if log_weight.max() == -np.inf:
+        log_weight[:] = -math.log(len(log_weight))
+
+
 @njit(cache=True, error_model="numpy")
 def fresh_log_joint(map_log_joint, models, odds):
     """Return log joint and largest log joint of a fresh segment of each of some models.
@@ -100,3 +118,9 @@ def _settle(log_joint, map_log_joint, order, keep):
 def _normalise(log_weight):
     for s in range(len(log_weight)):
         normalise(log_weight[s])
+
+
+@njit(cache=True, error_model="numpy")
+def _normalise_predictions(log_weight):
+    for s in range(len(log_weight)):
+        normalise_predictions(log_weight[s])

@@ -50,6 +50,7 @@ from shiftbench.methods.combinators._run_length_rule import (
     OWN,
     fresh_segments,
     log_weights,
+    log_weights_of_predictions,
     settled,
 )
 from shiftbench.methods.combinators._slots import take, where
@@ -120,7 +121,7 @@ def build(settings: Settings, problem: Problem, learner: Learner) -> Learner:
 
     def predict(state: State, inputs: np.ndarray, seeds: np.ndarray) -> Predictive:
         predictive = learner.predict(part(state, "base."), inputs, seeds)
-        return predictive._replace(log_weights=log_weights(state["log_joint"]))
+        return predictive._replace(log_weights=log_weights_of_predictions(state["log_joint"]))
 
     def observe(state: State, batch: Batch, seeds: np.ndarray) -> tuple[State, Info]:
         state = state if _has_fresh_slots(state, keep) else drift(state, seeds)
