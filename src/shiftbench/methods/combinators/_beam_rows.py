@@ -62,7 +62,8 @@ def _opened(rows: CompiledRows, rule: Rule, state: State) -> _Slots:
         raise LearnerError("a beam over several models has no blocks of rows")
     # What the children with s = 1 are is set before they are used.
     beam = (packed, state["log_weight"], state["shifts"])
-    return _Slots(*(np.concatenate([a, a], axis=1) for a in beam), state["step"])
+    packed, log_weight, shifts = (np.concatenate([a, a], axis=1) for a in beam)
+    return _Slots(packed, log_weight, shifts, state["step"])
 
 
 def _advance(
