@@ -18,9 +18,9 @@ PERF := .venv-perf/.installed
 # Where the folder is there, nothing is asked of a network.
 FROM := $(if $(wildcard wheelhouse),--no-index --find-links wheelhouse)
 RESULTS := "results/$$(basename "$${CONFIG%.*}")"
-PYTHON_FILES := src tests perf
+PYTHON_FILES := src tests perf docs
 
-.PHONY: help setup check run report cluster test test-long test-peers test-cluster lint format derived lock wheelhouse peers perf-peers perf perf-costs clean
+.PHONY: help setup check run report cluster test test-long test-peers test-cluster lint format derived lock wheelhouse docs peers perf-peers perf perf-costs clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -92,6 +92,12 @@ wheelhouse: $(STAMP) ## Download all packages, to install them where there is no
 	@mv wheelhouse.new wheelhouse
 	@echo "wheelhouse: beside the Makefile of a copy of this folder, make installs from it"
 
+# The site is made anew: what a notebook prints is what this checkout computes. Warnings are errors.
+docs: $(PEERS) ## Make the documentation site, with tutorials that run and pages of results
+	@.venv-peers/bin/python -m sphinx -q -E -a -W --keep-going -c docs \
+		-d docs/_build/doctrees . docs/_build/html
+	@echo Documentation: docs/_build/html/index.html
+
 peers: $(PEERS) ## Install packages that judge what we publish into .venv-peers
 
 perf-peers: $(PERF) ## Install packages that we compare our speed with into .venv-perf
@@ -105,6 +111,7 @@ perf-costs: $(STAMP) ## Measure what a step or a row of each method costs
 clean: ## Remove .venv and caches, compiled code of all checkouts too; data and results stay
 	rm -rf .venv .venv-peers .venv-perf .pytest_cache .mypy_cache .ruff_cache .snakemake
 	rm -rf "$${XDG_CACHE_HOME:-$$HOME/.cache}/shiftbench"
+	rm -rf docs/_build
 	find $(PYTHON_FILES) -name __pycache__ -prune -exec rm -rf {} +
 
 # uv, which installs the rest in seconds, is taken from the same lock, with its hashes.
