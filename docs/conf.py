@@ -38,7 +38,7 @@ myst_heading_anchors = 4
 nb_execution_mode = "force"
 nb_execution_in_temp = True
 nb_execution_raise_on_error = True
-nb_execution_timeout = 90  # seconds a cell
+nb_execution_timeout = 600  # seconds a cell, which only ends a hang
 nb_merge_streams = True
 
 default_role = "py:obj"
