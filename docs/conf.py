@@ -39,7 +39,7 @@ nb_execution_mode = "force"
 nb_execution_in_temp = True
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600  # seconds a cell, which only ends a hang
-nb_merge_streams = True
+nb_output_stderr = "remove"  # bars of progress; an exception ends the build
 
 default_role = "py:obj"
 autodoc_member_order = "bysource"

@@ -84,10 +84,9 @@ def _adapters() -> Iterator[str]:
 
 def _methods() -> Iterator[str]:
     """Yield a line on each method, with a link to its page of results."""
-    for name, method in sorted(Library(OURS).methods.items()):
-        told = "; ".join(catalogue.facts(name, method))
+    for name, told in catalogue.methods(Library(OURS)).items():
         address = place("docs/reference/methods", f"methods/{name}.html")
-        yield f'- <a href="{address}"><code>{name}</code></a>: {method.data["summary"]} {told}.'
+        yield f'- <a href="{address}"><code>{name}</code></a>: {told.replace(chr(10), " ")}'
 
 
 LISTS = {"docs/reference/adapters": _adapters, "docs/reference/methods": _methods}
@@ -103,7 +102,8 @@ def leave_out_of_sklearn(
 def write_results(app: Sphinx, error: Exception | None) -> None:
     """Write the pages of the published results into the site."""
     if error is None and app.builder.format == "html":
-        pages.write(PUBLISHED, Path(app.outdir, PAGES))
+        back = f"../{app.config.root_doc}.html"
+        pages.write(PUBLISHED, Path(app.outdir, PAGES), documentation=back)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
