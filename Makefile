@@ -47,9 +47,11 @@ test: $(STAMP) ## Run the tests
 test-long: $(STAMP) ## Run the tests that take long by nature
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "long and not faults" $(ARGS)
 
-test-peers: $(PEERS) ## Run the tests that need a browser, validators, an S3 server or packages of data
+# The documentation in one process: two would each make the site, which takes minutes.
+test-peers: $(PEERS) ## Run the tests that need a browser, Sphinx, validators, an S3 server or packages of data
 	@.venv-peers/bin/python -m pytest -q -n 2 --dist worksteal -m peers tests/publish \
 		tests/data tests/methods/detectors tests/test_install.py $(ARGS)
+	@.venv-peers/bin/python -m pytest -q -m peers tests/test_site_docs.py $(ARGS)
 
 test-cluster: $(STAMP) ## Run the tests on a Slurm of two nodes, which apt installs
 	@$(BIN)/python -m pytest -q -m cluster $(ARGS)
