@@ -51,7 +51,7 @@ test-long: $(STAMP) ## Run the tests that take long by nature
 test-peers: $(PEERS) ## Run the tests that need a browser, Sphinx, validators, an S3 server or packages of data
 	@.venv-peers/bin/python -m pytest -q -n 2 --dist worksteal -m peers tests/publish \
 		tests/data tests/methods/detectors tests/test_install.py $(ARGS)
-	@.venv-peers/bin/python -m pytest -q -m peers tests/test_site_docs.py $(ARGS)
+	@.venv-peers/bin/python -m pytest -q -m peers tests/docs $(ARGS)
 
 test-cluster: $(STAMP) ## Run the tests on a Slurm of two nodes, which apt installs
 	@$(BIN)/python -m pytest -q -m cluster $(ARGS)
