@@ -64,4 +64,5 @@ html_theme_options = {
     "show_nav_level": 2,
     "navigation_with_keys": False,
 }
+html_context = {"default_mode": "auto"}  # dark where the reader's system is
 html_additional_pages = {"index": "start.html"}

@@ -136,7 +136,7 @@ def test_every_page_of_the_documentation_opens_and_tells_nothing(
     for path in sorted({*read} - {site / "index.html", *(site / "benchmark").rglob("*")}):
         page.goto(path.as_uri())
         assert page.evaluate("document.documentElement.scrollWidth") <= 1400, path.name
-    assert page.told == []
+    assert [one for one in page.told if not one.startswith("[PST]: ")] == []  # the theme's own
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
