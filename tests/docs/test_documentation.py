@@ -121,6 +121,8 @@ def test_every_link_within_the_site_leads_to_a_page_and_its_anchor(
             if not to.is_file() or (anchor and known is not None and anchor not in known):
                 wrong.append(f"{path.relative_to(site)}: {address}")
     assert not wrong
+    assert "../docs/index.html" in read[site / "benchmark" / "index.html"].links
+    assert "../benchmark/index.html" in read[site / "docs" / "index.html"].links
 
 
 def _is_far(address: str) -> bool:
