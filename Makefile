@@ -20,9 +20,9 @@ PERF := .venv-perf/.installed
 # Where the folder is there, nothing is asked of a network.
 FROM := $(if $(wildcard wheelhouse),--no-index --find-links wheelhouse)
 RESULTS := "results/$$(basename "$${CONFIG%.*}")"
-PYTHON_FILES := src tests perf
+PYTHON_FILES := src tests perf docs
 
-.PHONY: help setup check run report cluster test test-long test-peers test-cluster lint format derived lock wheelhouse peers perf-peers perf perf-costs clean
+.PHONY: help setup check run report cluster test test-long test-peers test-cluster lint format derived lock wheelhouse docs peers perf-peers perf perf-costs clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -49,9 +49,11 @@ test: $(STAMP) ## Run the tests
 test-long: $(STAMP) ## Run the tests of five seconds or more
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "long and not faults" $(ARGS)
 
-test-peers: $(PEERS) ## Run the tests that need a browser, validators, an S3 server or other libraries
+# The documentation in one process: two would each make the site, which takes minutes.
+test-peers: $(PEERS) ## Run the tests that need a browser, Sphinx, validators, an S3 server or other libraries
 	@.venv-peers/bin/python -m pytest -q -n 2 --dist worksteal -m peers tests/publish \
 		tests/data tests/methods/detectors tests/adapters tests/api tests/test_install.py $(ARGS)
+	@.venv-peers/bin/python -m pytest -q -m peers tests/docs $(ARGS)
 
 test-cluster: $(STAMP) ## Run the tests on a Slurm of two nodes, which apt installs
 	@$(BIN)/python -m pytest -q -m cluster $(ARGS)
@@ -94,6 +96,12 @@ wheelhouse: $(STAMP) ## Download all packages, to install them where there is no
 	@mv wheelhouse.new wheelhouse
 	@echo "wheelhouse: beside the Makefile of a copy of this folder, make installs from it"
 
+# The site is made anew: what a notebook prints is what this checkout computes. Warnings are errors.
+docs: $(PEERS) ## Make the documentation site, with tutorials that run and pages of results
+	@.venv-peers/bin/python -m sphinx -q -E -a -W --keep-going -c docs \
+		-d docs/_build/doctrees . docs/_build/html
+	@echo Documentation: docs/_build/html/index.html
+
 peers: $(PEERS) ## Install packages that judge what we publish into .venv-peers
 
 perf-peers: $(PERF) ## Install packages that we compare our speed with into .venv-perf
@@ -107,6 +115,7 @@ perf-costs: $(STAMP) ## Measure what a step or a row of each method costs
 clean: ## Remove .venv and caches, compiled code of all checkouts too; data and results stay
 	rm -rf .venv .venv-peers .venv-perf .pytest_cache .mypy_cache .ruff_cache .snakemake
 	rm -rf "$${XDG_CACHE_HOME:-$$HOME/.cache}/shiftbench"
+	rm -rf docs/_build
 	find $(PYTHON_FILES) -name __pycache__ -prune -exec rm -rf {} +
 
 # uv, which installs the rest in seconds, is taken from the same lock, with its hashes.

@@ -118,7 +118,7 @@ def anchors(document: str) -> set[str]:
 @pytest.fixture
 def checkout(tmp_path) -> Path:
     """A copy of the repository with this environment, with quick configs and few tests."""
-    patterns = (".git", ".venv*", ".snakemake", "__pycache__", ".*cache")
+    patterns = (".git", ".venv*", ".snakemake", "__pycache__", ".*cache", "_build")
     ignored = shutil.ignore_patterns(*patterns)
 
     def left_out(folder: str, names: list[str]) -> set[str]:

@@ -44,7 +44,7 @@ def called(folder: Path, *command: str | Path) -> str:
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel of a copy of the checkout."""
     folder = tmp_path_factory.mktemp("wheel")
-    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.sif")
+    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.sif", "_build")
     for name in ("src", "config", "docs", "workflow", "profiles", "envs"):
         shutil.copytree(ROOT / name, folder / "copy" / name, ignore=ignored)
     for name in ("Snakefile", "pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):

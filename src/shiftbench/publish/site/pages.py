@@ -64,26 +64,31 @@ VERDICT_MARKS = {
 
 
 def write(
-    results: Path, site: Path, configs: Sequence[Path] = (), others: Sequence[Entry] = ()
+    results: Path,
+    site: Path,
+    configs: Sequence[Path] = (),
+    others: Sequence[Entry] = (),
+    documentation: str = "",
 ) -> Results:
     """Write the site of a folder of results, replacing `site` as a whole; return its data.
 
     configs: files of configs other than `config/NAME.yaml`; others: entries of other people's
-    crates, for the leaderboard. Raises UserError, and writes nothing, if `site` is not a site, or
+    crates, for the leaderboard; documentation: the address of a page to link to, seen from the
+    folder of the site. Raises UserError, and writes nothing, if `site` is not a site, or
     without results.
     """
     if site.exists() and not (site / MARK).is_file() and (site.is_file() or any(site.iterdir())):
         raise UserError(f"{site}: exists and is not a site; name another folder with --to")
     collected = collect.collect(results, configs)
     with scratch.beside(site) as folder:
-        _fill(folder / "site", collected, others)
+        _fill(folder / "site", collected, others, documentation)
         if site.exists():
             site.rename(folder / "old")
         os.replace(folder / "site", site)
     return collected
 
 
-def _fill(site: Path, results: Results, others: Sequence[Entry]) -> None:
+def _fill(site: Path, results: Results, others: Sequence[Entry], documentation: str) -> None:
     (site / "assets").mkdir(parents=True)
     for name in ASSETS:
         shutil.copyfile(TEMPLATES / name, site / "assets" / name)
@@ -100,6 +105,7 @@ def _fill(site: Path, results: Results, others: Sequence[Entry]) -> None:
         "decided": decided,
         "counted_papers": verdict_counts.of(results),
         "has_leaderboard": bool(others),
+        "documentation": documentation,
     }
     write = _Writer(site, common)
     write("index.html", "index.html", **_start(results, ranked, decided, common["counted_papers"]))
