@@ -49,11 +49,10 @@ test: $(STAMP) ## Run the tests
 test-long: $(STAMP) ## Run the tests of five seconds or more
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "long and not faults" $(ARGS)
 
-# The documentation in one process: two would each make the site, which takes minutes.
+# By module: two processes would each make the sites, which takes minutes.
 test-peers: $(PEERS) ## Run the tests that need a browser, Sphinx, validators, an S3 server or other libraries
-	@.venv-peers/bin/python -m pytest -q -n 2 --dist worksteal -m peers tests/publish \
+	@.venv-peers/bin/python -m pytest -q -n 2 --dist loadscope -m peers tests/publish tests/docs \
 		tests/data tests/methods/detectors tests/adapters tests/api tests/test_install.py $(ARGS)
-	@.venv-peers/bin/python -m pytest -q -m peers tests/docs $(ARGS)
 
 test-cluster: $(STAMP) ## Run the tests on a Slurm of two nodes, which apt installs
 	@$(BIN)/python -m pytest -q -m cluster $(ARGS)
