@@ -161,6 +161,7 @@ def test_the_bytes_are_those_of_a_process_that_imports_numpy_first(own_cache, wo
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("signals_act")
 def test_an_interrupted_run_goes_on(own_cache):
     command = [sys.executable, "-c", LONG, str(own_cache)]
     first = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
