@@ -24,7 +24,7 @@ def without_bundle(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(charts, "library", lambda: "window.vegaEmbed = null;")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     path = _installed()
