@@ -52,6 +52,24 @@ def style(study: StudyResults, learner: str, coloured: Sequence[str]) -> dict[st
     return own | {"color": colour, "ls": DASHES[same % len(DASHES)], "zorder": 3}
 
 
+def point_style(study: StudyResults, learner: str, coloured: Sequence[str]) -> dict[str, Any]:
+    """Return the style of a learner's point in a row of its own; it always has a marker."""
+    own = style(study, learner, coloured)
+    colour = own["color"] if learner in coloured else figure_style.MUTED
+    return own | {"marker": own["marker"] or "o", "color": colour}
+
+
+def label_rows(
+    axes: Axes, study: StudyResults, learners: Sequence[str], coloured: Sequence[str]
+) -> None:
+    """Label row 0, 1, ... of a panel with the names of learners, in the colours of their lines."""
+    axes.set_yticks(range(len(learners)), [study.label(name) for name in learners])
+    for label, name in zip(axes.get_yticklabels(), learners, strict=True):
+        if name in coloured:
+            colour = style(study, name, coloured)["color"]
+            label.set(color=readable(colour), fontweight="bold")
+
+
 def dashes(lines: Mapping[str, np.ndarray]) -> dict[str, Any]:
     """Return the line style of each name: with gaps where it lies on earlier lines."""
     span = np.ptp(_range(np.concatenate([*lines.values()]))) if lines else 0.0
@@ -89,6 +107,17 @@ def limit(axes: Axes, coloured: Sequence[np.ndarray], grey: Mapping[str, np.ndar
 def beyond(names: Sequence[str]) -> str:
     """Return the words on lines that `limit` leaves out, to be written beside the panel."""
     return f"beyond the axis: {', '.join(names)}" if names else ""
+
+
+def ends(
+    study: StudyResults, points: Mapping[str, tuple[Any, float]], coloured: Sequence[str]
+) -> dict[str, tuple[Any, float, Any]]:
+    """Return what `name_ends` needs of coloured lines. points: the last point of each learner."""
+    return {
+        study.label(name): (*point, style(study, name, coloured)["color"])
+        for name, point in points.items()
+        if name in coloured
+    }
 
 
 def name_ends(axes: Axes, ends: Mapping[str, tuple[Any, float, Any]], gap: float = GAP) -> None:

@@ -200,7 +200,10 @@ def _draw_stream(block: SubFigure, study: StudyResults, stream: str) -> None:
         panels[-1].xaxis.set_major_formatter("{x:,.0f}")
     _draw_truth(panels, position, study, stream)
     for number in (0, 2)[: len(contents) - 1]:
-        _name_ends(panels[number], study, contents[number], coloured)
+        content = contents[number]
+        last_points = {name: (content.x[-1], line[-1]) for name, line in content.lines.items()}
+        ends = highlights.ends(study, last_points, coloured)
+        highlights.name_ends(panels[number], ends, GAP / content.height)
     highlights.set_message(block, message(study, stream))
 
 
@@ -219,19 +222,6 @@ def _draw_lines(panel: Axes, study: StudyResults, content: _Panel, coloured: lis
     return highlights.beyond(
         highlights.limit(panel, [*shown.values(), np.array([content.least])], grey)
     )
-
-
-def _name_ends(panel: Axes, study: StudyResults, content: _Panel, coloured: list[str]) -> None:
-    ends = {
-        study.label(name): (
-            content.x[-1],
-            line[-1],
-            highlights.style(study, name, coloured)["color"],
-        )
-        for name, line in content.lines.items()
-        if name in coloured
-    }
-    highlights.name_ends(panel, ends, GAP / content.height)
 
 
 def _draw_truth(panels: np.ndarray, position: _TimeAxis, study: StudyResults, stream: str) -> None:

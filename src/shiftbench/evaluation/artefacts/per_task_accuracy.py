@@ -115,9 +115,7 @@ def _draw_averages(
     )
     order += [name for name in ends if name not in order]
     for row, name in enumerate(order):
-        style = highlights.style(study, name, coloured) | {"ls": "none"}
-        if name not in coloured:
-            style |= {"marker": "o", "color": figure_style.MUTED}
+        style = highlights.point_style(study, name, coloured) | {"ls": "none"}
         of_seeds = 100 * ends[name].mean(axis=1)
         shown += [*_draw_points(axes, np.full(1, row), of_seeds[:, None], style, upright=False)]
         if name in paper:
@@ -126,11 +124,7 @@ def _draw_averages(
         colour = highlights.readable(style["color"])
         beside = axes.get_yaxis_transform()
         axes.text(1.02, row, number, transform=beside, va="center", size=8, color=colour)
-    axes.set_yticks(range(len(order)), [study.label(name) for name in order])
-    for label, name in zip(axes.get_yticklabels(), order, strict=True):
-        if name in coloured:
-            colour = highlights.readable(highlights.style(study, name, coloured)["color"])
-            label.set(color=colour, fontweight="bold")
+    highlights.label_rows(axes, study, order, coloured)
     axes.set_ylim(len(order) - 0.4, -0.6)
     axes.grid(axis="y", color="0.93", lw=0.6)
     axes.set_axisbelow(True)
@@ -160,15 +154,11 @@ def _draw_tasks(
             shown += [points]
         axes.plot(tasks + shift, mean, **style | {"marker": ""}, lw=1.4, label=study.label(name))
     _continual.scale(axes, "y", np.concatenate(shown), space=0.06)
-    named = [*coloured, *([scratch] if scratch else [])]
-    colours = {name: highlights.style(study, name, coloured)["color"] for name in coloured}
-    highlights.name_ends(
-        axes,
-        {
-            study.label(name): (tasks[-1], means[name][-1], colours.get(name, figure_style.INK))
-            for name in named
-        },
-    )
+    last = {name: (tasks[-1], means[name][-1]) for name in coloured}
+    ends_of_lines = highlights.ends(study, last, coloured)
+    if scratch:
+        ends_of_lines[study.label(scratch)] = (tasks[-1], means[scratch][-1], figure_style.INK)
+    highlights.name_ends(axes, ends_of_lines)
     axes.set(xlabel="task", ylabel=UNIT, xticks=tasks)
 
 
@@ -192,6 +182,6 @@ def _draw_points(
 
 
 def _lines(study: StudyResults) -> str:
-    """Return the foot's clause on the dotted line; empty if there is none."""
+    """Return the words on the dotted line; empty without one."""
     has_lines = any(_scratch(study, stream) for stream in study.streams)
     return "; dotted: the first learner that starts each task from scratch" if has_lines else ""

@@ -68,7 +68,9 @@ def draw(study: StudyResults) -> Figure:
 
 def caption(study: StudyResults) -> str:
     """Say who leads, describe the referral, the bars, the number of runs and the reductions."""
-    messages = [_message(study, rows) for rows in _sets(study)]
+    messages = [
+        _message(study, rows, _curves(study, rows, *_panels(rows)[0])) for rows in _sets(study)
+    ]
     return (
         f"{'. '.join(messages)}. {_foot(study)} As"
         f" {bibliography.short('farquhar2020radial')}, Table 1: the"
@@ -78,9 +80,11 @@ def caption(study: StudyResults) -> str:
     )
 
 
-def _message(study: StudyResults, rows: _Rows) -> str:
-    """Say which learner has the largest score on average over the shares referred."""
-    curves = _curves(study, rows, *_panels(rows)[0])
+def _message(study: StudyResults, rows: _Rows, curves: Curves) -> str:
+    """Say which learner has the largest score on average over the shares referred.
+
+    curves: of the first panel.
+    """
     score = _panels(rows)[0][0].removesuffix(", %")
     best, *_ = [*_leaders(curves), None]
     if best is None:
@@ -141,9 +145,10 @@ def _sets(study: StudyResults) -> list[_Rows]:
 
 def _draw_rows(block: SubFigure, study: StudyResults, rows: _Rows, letters: Iterator[str]) -> None:
     """Draw a panel per score and uncertainty, with the same learners in colour."""
-    highlights.set_message(block, _message(study, rows))
     curves = {panel: _curves(study, rows, *panel) for panel in _panels(rows)}
-    coloured = _leaders(next(iter(curves.values())))
+    first = next(iter(curves.values()))
+    highlights.set_message(block, _message(study, rows, first))
+    coloured = _leaders(first)
     panels = dict(zip(curves, block.subplots(1, len(curves)), strict=True))
     for score in dict.fromkeys(score for score, _ in panels):
         pair = {panels[score, by]: curves[score, by] for by in referral.BY}
@@ -153,7 +158,9 @@ def _draw_rows(block: SubFigure, study: StudyResults, rows: _Rows, letters: Iter
         ]
         _set_limits(study, pair, coloured, shown)
         for axes, of_learners in pair.items():
-            _name_ends(axes, study, of_learners, coloured)
+            means = {name: of_learners[name].mean().iloc[-1] for name in coloured}
+            last = {name: (100 * max(SHARES), float(mean)) for name, mean in means.items()}
+            highlights.name_ends(axes, highlights.ends(study, last, coloured), GAP)
     for (_, by), axes in panels.items():
         figure_style.set_title(axes, next(letters), f"by {by}")
 
@@ -248,15 +255,3 @@ def _set_limits(
         axes.set_ylabel("")
     for axes in pair:
         axes.set_xlabel(f"rows referred, %\n{highlights.beyond(left)}".strip())
-
-
-def _name_ends(axes: Axes, study: StudyResults, curves: Curves, coloured: list[str]) -> None:
-    ends = {
-        study.label(name): (
-            100 * max(SHARES),
-            float(curves[name].mean().iloc[-1]),
-            highlights.style(study, name, coloured)["color"],
-        )
-        for name in coloured
-    }
-    highlights.name_ends(axes, ends, GAP)

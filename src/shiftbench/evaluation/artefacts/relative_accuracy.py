@@ -214,10 +214,7 @@ def _draw_lines(axes: Axes, study: StudyResults, stream: str, coloured: list[str
     grey = {study.label(name): line for name, line in lines.items() if name not in coloured}
     _name_outside(axes, highlights.limit(axes, shown, grey))
     last = len(next(iter(lines.values()))) - 1
-    ends = {
-        study.label(name): (last, lines[name][-1], highlights.style(study, name, coloured)["color"])
-        for name in coloured
-    }
+    ends = highlights.ends(study, {name: (last, lines[name][-1]) for name in coloured}, coloured)
     highlights.name_ends(axes, ends | {study.label(_baseline(study)): (last, 0.0, "black")})
     axes.set_ylabel(f"accuracy minus {study.label(_baseline(study))}'s\n(percentage points)")
     figure_style.set_title(axes, "b", "by task")
@@ -237,19 +234,13 @@ def _draw_means(
     axes.axvline(0, color="black", lw=1.2)
     for row, learner in enumerate(order):
         bars = figure_style.error_bars(leads[learner])
-        style = highlights.style(study, learner, order[:COLOURED])
-        style |= {"color": style["color"] if learner in order[:COLOURED] else figure_style.MUTED}
-        style |= {"marker": style["marker"] or "o", "ls": "none"}
+        style = highlights.point_style(study, learner, order[:COLOURED]) | {"ls": "none"}
         axes.errorbar(leads[learner].mean, row, xerr=bars, **style, ms=4.5, capsize=2)
         axes.text(
             1.02, row, f"{leads[learner].mean:+.1f}", transform=axes.get_yaxis_transform(),
             va="center", size=8, color=style["color"],
         )  # fmt: skip
-    axes.set_yticks(range(len(order)), [study.label(name) for name in order])
-    for label, learner in zip(axes.get_yticklabels(), order, strict=True):
-        if learner in order[:COLOURED]:
-            colour = highlights.style(study, learner, order[:COLOURED])["color"]
-            label.set(color=highlights.readable(colour), fontweight="bold")
+    highlights.label_rows(axes, study, order, order[:COLOURED])
     axes.set_ylim(len(order) - 0.4, -0.6)
     axes.set_xlabel(f"accuracy minus {study.label(_baseline(study))}'s (percentage points)")
     figure_style.set_title(axes, "a", "mean over tasks")

@@ -180,11 +180,7 @@ def _draw_stream(
     coloured = highlights.leaders(_found(detectors))
     _draw_alarms(false, study, detectors, coloured)
     for axes in (shifts, late):
-        axes.set_yticks(range(len(detectors)), [study.label(each.name) for each in detectors])
-        for label, detector in zip(axes.get_yticklabels(), detectors, strict=True):
-            if detector.name in coloured:
-                colour = highlights.style(study, detector.name, coloured)["color"]
-                label.set(color=highlights.readable(colour), fontweight="bold")
+        highlights.label_rows(axes, study, [each.name for each in detectors], coloured)
     late.invert_yaxis()
     figure_style.set_title(late, "b", "delay of true shifts")
     figure_style.set_title(false, "c", "false alarms")
@@ -242,9 +238,7 @@ def _draw_alarms(
     for row, detector in enumerate(detectors):
         rate = statistics.interval(detector.alarms, (0.0, 1.0))
         bars = np.nan_to_num(figure_style.error_bars(rate))
-        style = highlights.style(study, detector.name, coloured)
-        if detector.name not in coloured:
-            style |= {"marker": "o", "color": figure_style.MUTED}
+        style = highlights.point_style(study, detector.name, coloured)
         axes.errorbar(rate.mean, row, xerr=bars, **style, ms=5, capsize=2, clip_on=False)
     axes.set_xlim(left=0)
     axes.set_xlabel("false alarms a task")
