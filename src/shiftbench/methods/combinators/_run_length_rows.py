@@ -11,12 +11,7 @@ from numba import njit
 
 from shiftbench.core.interface import Batch, Block, Info, State, part, prefixed
 from shiftbench.methods.combinators._log_weights import normalise
-from shiftbench.methods.combinators._run_length_rule import (
-    OWN,
-    fresh_log_joint,
-    normalise_predictions,
-    settle,
-)
+from shiftbench.methods.combinators._run_length_rule import OWN, fresh_log_joint, settle
 from shiftbench.methods.online.row_functions import call
 from shiftbench.methods.online.rows import CompiledRows, Data, Predicted
 
@@ -69,7 +64,7 @@ def observe(
 
 
 class _Open(NamedTuple):
-    """What a block works on: slots, the start of segments [S, M, P], and home.* of the state."""
+    """The arrays between the rows of a block: slots, fresh segments [S, M, P], and home.*."""
 
     slots: _Slots
     fresh: np.ndarray
@@ -258,7 +253,9 @@ def _note_prediction(slots, out, noted, log_weights):
         log_weights[place] = slots.log_joint[k]
         for j in range(size):
             noted[place, j] = out[k * size + j]
-    normalise_predictions(log_weights)
+    if log_weights.max() == -np.inf:  # before the first observation all predict from the prior
+        log_weights[:] = 0.0
+    normalise(log_weights)
 
 
 @njit(cache=True, error_model="numpy")

@@ -53,17 +53,8 @@ def log_weights_of_predictions(log_joint: np.ndarray) -> np.ndarray:
 
     All slots then predict alike, from the prior.
     """
-    result = log_joint.astype(float, "C")
-    _normalise_predictions(result)
-    return result
-
-
-@njit(cache=True, error_model="numpy")
-def normalise_predictions(log_weight):
-    """Subtract the log of the sum of all weights, in place; make them equal if all are -inf."""
-    normalise(log_weight)
-    if log_weight.max() == -np.inf:
-        log_weight[:] = -math.log(len(log_weight))
+    is_first = (log_joint == -np.inf).all(axis=1, keepdims=True)
+    return log_weights(np.where(is_first, 0.0, log_joint))
 
 
 @njit(cache=True, error_model="numpy")
@@ -118,9 +109,3 @@ def _settle(log_joint, map_log_joint, order, keep):
 def _normalise(log_weight):
     for s in range(len(log_weight)):
         normalise(log_weight[s])
-
-
-@njit(cache=True, error_model="numpy")
-def _normalise_predictions(log_weight):
-    for s in range(len(log_weight)):
-        normalise_predictions(log_weight[s])
