@@ -10,14 +10,10 @@ import pandas as pd
 from shiftbench.adapters._settings import arguments
 from shiftbench.api import online_method
 from shiftbench.api.prediction import Prediction
-from shiftbench.core.extras import MissingPackage
+from shiftbench.core import extras
 
-try:
+with extras.other_library("shiftbench.adapters.river", "river"):
     from river import base, proba
-except ModuleNotFoundError as error:
-    raise MissingPackage(
-        "shiftbench.adapters.river needs river; type: pip install river", name=error.name
-    ) from error
 
 
 class _Online(base.Estimator):
@@ -115,10 +111,8 @@ class OnlineClassifier(_Online, base.MiniBatchClassifier):
 
     Parameters
     ----------
-    method, model, tasks, seed
-        As in `shiftbench.method`.
-    settings
-        Settings by their name, or by ``"component.setting"``.
+    method, settings, model, tasks, seed
+        As in `OnlineRegressor`.
     classes
         All labels, or how many there may be, which then get their order as they come.
 

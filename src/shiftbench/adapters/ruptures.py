@@ -8,14 +8,10 @@ from typing import Any, Self
 from shiftbench.adapters._settings import arguments
 from shiftbench.api.changepoints import Changepoints, changepoints
 from shiftbench.api.input_error import InputError
-from shiftbench.core.extras import MissingPackage
+from shiftbench.core import extras
 
-try:
+with extras.other_library("shiftbench.adapters.ruptures", "ruptures"):
     from ruptures.base import BaseEstimator
-except ModuleNotFoundError as error:
-    raise MissingPackage(
-        "shiftbench.adapters.ruptures needs ruptures; type: pip install ruptures", name=error.name
-    ) from error
 
 
 class Segmentation(BaseEstimator):

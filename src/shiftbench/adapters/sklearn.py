@@ -10,18 +10,13 @@ import numpy as np
 from shiftbench.adapters._settings import arguments
 from shiftbench.api.online_method import OnlineMethod, method
 from shiftbench.api.prediction import Prediction
-from shiftbench.core.extras import MissingPackage
+from shiftbench.core import extras
 
-try:
+with extras.other_library("shiftbench.adapters.sklearn", "scikit-learn"):
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
     from sklearn.utils import check_random_state
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import check_is_fitted, validate_data
-except ModuleNotFoundError as error:
-    raise MissingPackage(
-        "shiftbench.adapters.sklearn needs scikit-learn; type: pip install scikit-learn",
-        name=error.name,
-    ) from error
 
 
 class _Online(BaseEstimator):

@@ -109,12 +109,12 @@ class OnlineMethod:
         """key: what seeds are folded from besides the method and the seed, as in a study."""
         self._definition, self._tasks, self._seed = definition, tasks, int(seed)
         self._key = (*key, definition.name) if len(key) == 2 else key
-        self._by_rows = not definition.trains_network
         self._labels = None if classes is None else Labels(classes)
         self._reset()
 
     def _reset(self) -> None:
         """Forget all rows."""
+        self._by_rows = not self._definition.trains_network
         recent = (alarms.ROWS if self._by_rows else alarms.TASKS).recent
         self._recorded = RecordedChanges(recent)
         self._inputs: Inputs | None = None
@@ -333,7 +333,6 @@ class OnlineMethod:
         pipeline = [(name, settings) for name, settings in mine["pipeline"]]
         model = None if mine["network"] is None else (mine["network"][0], mine["network"][1])
         self._definition = Definition(mine["name"], pipeline, model)
-        self._by_rows = not self._definition.trains_network
         self._tasks, self._seed, self._key = mine["tasks"], mine["seed"], tuple(mine["key"])
         most = mine["number of classes"]
         self._labels = None if most is None else Labels(most)

@@ -26,6 +26,16 @@ def missing(what: str, package: str, extra: str = "") -> MissingPackage:
 
 
 @contextmanager
+def other_library(what: str, package: str) -> Iterator[None]:
+    """Say that `what` needs a package that is in no extra, where an import inside fails."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        message = f"{what} needs {package}; type: pip install {package}"
+        raise MissingPackage(message, name=error.name) from error
+
+
+@contextmanager
 def named(what: str) -> Iterator[None]:
     """Say that `what` needs a package, and what to type, where an import inside fails."""
     try:
