@@ -1,4 +1,4 @@
-"""What the documentation site adds to Sphinx: links to the pages of results, and lists from code.
+"""Sphinx extension of the documentation site: links to pages of results, and generated lists.
 
 The pages of results are those that `shiftbench site` makes, in a folder of the same site.
 """

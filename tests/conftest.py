@@ -8,6 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.browsing import browser, page, serious
+
+__all__ = ["browser", "page", "serious"]
+
 # Its asserts are those of tests, and should tell the values.
 pytest.register_assert_rewrite("shiftbench.contract")
 

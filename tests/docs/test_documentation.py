@@ -20,14 +20,14 @@ import shiftbench
 from shiftbench import adapters
 from shiftbench.config import components
 from shiftbench.config.library import OURS, Library
-from tests.publish.site.conftest import Serious
+from tests.browsing import Serious
 from tests.test_docs import blocks
 
 pytestmark = pytest.mark.peers
 ROOT = Path(__file__).parents[2]
 TUTORIALS = ("changes", "table", "own-method", "paper")
 OPTIONS = "-q -E -a -W --keep-going -c docs"
-"""Of Sphinx: all anew, and a warning is an error."""
+"""Options of Sphinx: without caches, and with warnings as errors."""
 LARGEST = 30_000_000
 """Bytes of the whole site, with the pages of results."""
 FETCHED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from shiftbench.publish.site import pages
-from tests.publish.site.conftest import Serious
+from tests.browsing import Serious
 
 pytestmark = pytest.mark.peers
 PUBLISHED = Path(__file__).parents[3] / "results" / "published"

@@ -1,0 +1,68 @@
+"""A headless browser: Chromium, and playwright and axe-playwright-python of envs/peers.txt.
+
+tests/conftest.py offers its fixtures to all rooms: Playwright allows one browser in a process.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests import debian
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+Serious = Callable[[Any], list[Any]]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = _installed()
+    if path is None:
+        debian.install(("chromium",), BROWSERS[:1])
+        path = _installed()
+    # Chromium's sandbox does not work for root, as in containers.
+    options = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with api.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=path, args=options)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    """Yield a page that opens files; `told` collects the messages of its console."""
+    opened = browser.new_page(viewport={"width": 1400, "height": 900})
+    opened.told = []
+    opened.on("console", lambda message: opened.told.append(message.text))
+    opened.on("pageerror", lambda error: opened.told.append(str(error)))
+    opened.on("request", lambda request: opened.told.append(request.url) if _far(request) else None)
+    yield opened
+    opened.close()
+
+
+def _installed() -> str | None:
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+def _far(request: Any) -> bool:
+    return request.url.startswith("http")
+
+
+@pytest.fixture
+def serious() -> Serious:
+    """Return the accessibility problems that axe finds on an open page: rules and elements."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is missing")
+
+    def found(page: Any) -> list[Any]:
+        return [
+            (one["id"], [node["html"][:80] for node in one["nodes"]][:3])
+            for one in axe.Axe().run(page).response["violations"]
+            if one["impact"] in ("serious", "critical")
+        ]
+
+    return found
