@@ -3,7 +3,7 @@ PYTHON ?= python3
 CONFIG ?= config/embedded.yaml
 # The shell takes it as "$$CONFIG": a path may have spaces and parentheses.
 export CONFIG
-# Else each process compiles again what changed since the set-up.
+# Otherwise each process compiles again what changed since the set-up.
 unexport PYTHONDONTWRITEBYTECODE
 # More options for snakemake, as in ARGS="--cores 1"
 ARGS ?=

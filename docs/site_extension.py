@@ -30,7 +30,7 @@ STUDY_FILE = re.compile(r"results/published/(\w+)/studies/([\w-]+)/")
 INSTEAD = {"results/published/ledger": "papers.html"}
 """Published files in place of which the site has a page of results."""
 OF_SKLEARN = re.compile(r"set_\w+_request")
-"""Methods that scikit-learn makes of the arguments of others, for the routing of metadata."""
+"""Methods that scikit-learn generates for metadata routing."""
 
 
 def place(document: str, page: str) -> str:
@@ -39,7 +39,7 @@ def place(document: str, page: str) -> str:
 
 
 def link_results(app: Sphinx, doctree: nodes.document) -> None:
-    """Lead links to published files to the page of their study, which shows them."""
+    """Redirect links to published files to the page of their study, which shows them."""
     document = app.env.current_document.docname
     for node in [*doctree.findall(addnodes.download_reference), *_links_to_pages(doctree)]:
         target = node["reftarget"]

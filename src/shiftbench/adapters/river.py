@@ -17,10 +17,10 @@ with extras.other_library("shiftbench.adapters.river", "river"):
 
 
 class _Online(base.Estimator):
-    """Base of both estimators, which gives the method the features of the first row.
+    """Base of both estimators; keeps to the features of the first row.
 
-    river's streams may change their features: one that is missing counts as 0, and one that the
-    first row did not have is left out.
+    Features may come and go in river: a missing one counts as 0, and one that was not in the first
+    row is ignored.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class _Online(base.Estimator):
 class OnlineRegressor(_Online, base.MiniBatchRegressor):
     """A method that predicts real values, as a regressor of river.
 
-    The first row sets the features. Later a missing feature counts as 0, and a new one is left out.
+    The first row fixes the features. Later, a missing feature counts as 0 and a new one is ignored.
 
     Parameters
     ----------
@@ -107,14 +107,14 @@ class OnlineRegressor(_Online, base.MiniBatchRegressor):
 class OnlineClassifier(_Online, base.MiniBatchClassifier):
     """A method that predicts classes, as a classifier of river.
 
-    The first row sets the features. Later a missing feature counts as 0, and a new one is left out.
+    The first row fixes the features. Later, a missing feature counts as 0 and a new one is ignored.
 
     Parameters
     ----------
     method, settings, model, tasks, seed
         As in `OnlineRegressor`.
     classes
-        All labels, or how many there may be, which then get their order as they come.
+        All labels, or the largest number of them; labels are then numbered as they appear.
 
     Attributes
     ----------
@@ -139,9 +139,9 @@ class OnlineClassifier(_Online, base.MiniBatchClassifier):
         return (self.classes if isinstance(self.classes, int) else len(self.classes)) > 2
 
     def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
-        """Return the probability of each label so far, or of all if they were given.
+        """Return the probability of each label seen so far, or of all labels if they were given.
 
-        Before the first row all labels are as probable.
+        Before the first row, all labels are equally probable.
         """
         known = self.method_.classes
         if not self.method_.tasks_done:
@@ -177,13 +177,13 @@ class OnlineClassifier(_Online, base.MiniBatchClassifier):
 class ChangeDetector(base.DriftDetector):
     """A method that sees changes of a series, as a drift detector of river.
 
-    A drift is detected where a change within the last ten values, and since the last drift, is
-    more probable than not. Values are taken as they are: settings of the method say their scale.
+    Reports a drift once the probability of a change, within the last ten values and after the last
+    drift, exceeds one half. Values are not standardised; settings of the method give their scale.
 
     Parameters
     ----------
     method
-        A method of a series that takes decisions about changes, by name or as a pipeline.
+        A method that detects changes of a series, by name or as a pipeline.
     settings
         Settings by their name, or by ``"component.setting"``.
     tasks, seed

@@ -23,7 +23,7 @@ class Segmentation(BaseEstimator):
     Parameters
     ----------
     method
-        A method that takes decisions about changes, by name or as a pipeline; see
+        A method that detects changes, by name or as a pipeline; see
         `shiftbench.changepoints`, which standardises each series.
     settings
         Settings by their name, or by ``"component.setting"``.
@@ -50,11 +50,11 @@ class Segmentation(BaseEstimator):
     def predict(self, threshold: float = 0.0) -> list[int]:
         """Return the ends of the segments.
 
-        A change counts where its probability reaches the threshold; 0 for all of the most probable
-        segmentation. ValueError before `fit`.
+        Leaves out changes with a probability below the threshold; 0 keeps the whole most probable
+        segmentation. Raises InputError, a ValueError, before `fit`.
         """
         if self.found_ is None:
-            raise InputError("no signal yet; call fit, or fit_predict")
+            raise InputError("there is no segmentation yet; call fit or fit_predict first")
         frame = self.found_.frame
         ends = frame["position"][frame["probability"] >= threshold]
         return [*ends.tolist(), len(self.found_.values)]

@@ -185,10 +185,10 @@ class Learner:
         n tasks of one row each in one call: drift, predict, observe, or predict, drift, observe if
         drift_first is false. To the byte what these three give task by task; None if not offered.
         Draws nothing. Predictive has each row as a repetition of its own, [S n, H, 1, ...], and
-        Info an axis of rows, [S, n, H, ...]. Raises LearnerError or ArithmeticError if one of the
-        tasks fails, which is then found task by task. A `Block` also learns rows that come one by
-        one. `dataclasses.replace` with another predict,
-        observe, drift or broaden drops it, unless that is marked by `functools.wraps`.
+        Info an axis of rows, [S, n, H, ...]. Raises LearnerError or ArithmeticError if a task
+        fails; the caller repeats the rows task by task to find which. A `Block` also learns rows
+        that arrive one at a time. `dataclasses.replace` with another predict, observe, drift or
+        broaden drops it, unless that is marked by `functools.wraps`.
     """
 
     init: Callable[[np.ndarray], State]
@@ -216,11 +216,11 @@ class Learner:
 
 @dataclass(eq=False)
 class Block:
-    """`Learner.block` in three steps, so that rows one by one need no state between them.
+    """`Learner.block` in three steps, so that single rows are learnt without a State for each.
 
-    open: state -> what compiled loops work on, of any type. advance: (that, batch, drift_first) ->
-    (that after the rows, a function that makes the prediction, Info); it changes nothing where it
-    raises, and may change what it is given where it does not. close: that -> state.
+    open: State -> working memory of the compiled loops, of any type. advance: (memory, batch,
+    drift_first) -> (memory after the rows, function that makes the prediction, Info). It may work
+    in place, but leaves the memory unchanged if it raises. close: memory -> State.
     """
 
     open: Callable[[State], Any]

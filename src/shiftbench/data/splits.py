@@ -73,7 +73,7 @@ def at_random(family: str, target: np.ndarray, share: float, number: int) -> Spl
 
 
 def test_pool(family: str, target: np.ndarray, share: float) -> np.ndarray:
-    """Draw the rows that may be for test, for all splits of a table; sorted."""
+    """Draw the pool of rows from which every split of a table takes its test rows; sorted."""
     random = seeds.generator(seeds.fold(family, "test pool"))
     return drawn(target, round(share * len(target)), random)
 

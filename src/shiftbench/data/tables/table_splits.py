@@ -117,7 +117,7 @@ def build(settings: Settings, raw: Path) -> xr.Dataset:
 def _drawing(settings: Settings, target: np.ndarray) -> Callable[[int], splits.Split]:
     """Return the function that draws a split by its number.
 
-    Trials, which judge on validation rows, have no row of the pool of test rows.
+    Trials, which are judged on validation rows, never see rows of the test pool.
     """
     name, share = settings.dataset, settings.test_share
     if settings.test_pool == 1:

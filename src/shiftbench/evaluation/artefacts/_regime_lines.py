@@ -1,8 +1,8 @@
 """Lines over the first axis of a study, with a panel for each value of the second, in rows.
 
-The dashes of a line show the values of the other axes, its colour and marker the method. Without
-other axes, the names of methods stand at the ends of lines. A panel in which nothing varies is a
-sentence.
+Colour and marker show the method, and the line style the values of the other axes. Without other
+axes, the names of methods are at the ends of lines. A panel in which nothing varies is replaced by
+a sentence.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _draw_panel(axes: Axes, study: StudyResults, grid: Grid, row: PanelRow, valu
 
 
 def _constant(means: Sequence[np.ndarray]) -> float | None:
-    """Return the number that all have; None if they differ, or if two alone may be by chance."""
+    """Return the value that all means share; None if they differ or are fewer than three."""
     finite = np.concatenate([mean[~np.isnan(mean)] for mean in means])
     return float(finite[0]) if len(finite) > 2 and np.ptp(finite) == 0 else None
 

@@ -32,7 +32,7 @@ DELAYS = {"at once": "#0b3c5d", "1 later": "#3d7ea6", "2 later": "#8fbcd4", "3 o
 MISSED = "white"
 BINS = 5
 FEWEST = 10
-"""Fewest tasks of a bin whose share of shifts is drawn; times `BINS`, of a stream's that are."""
+"""Fewest tasks in a bin that is drawn; a stream needs `BINS` times as many."""
 JOINED = 3
 """Fewest points that a line joins."""
 AFTER, HINDSIGHT = "right after the task", "in hindsight, at the end"

@@ -43,7 +43,7 @@ FACTS = Facts(
 )
 
 _Packed = tuple[np.ndarray, np.ndarray]
-"""The learner's numbers [S, H, P], and step."""
+"""Packed state of the learner [S, H, P], and step [S, 1]."""
 
 
 @dataclass(frozen=True)

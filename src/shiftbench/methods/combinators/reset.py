@@ -39,7 +39,7 @@ FACTS = Facts(
 )
 
 _Packed = tuple[np.ndarray, np.ndarray, State]
-"""The learner's numbers [S, H, P], those to go back to, and their state."""
+"""Packed state of the learner [S, H, P], the packed state that a reset restores, and its State."""
 
 
 @dataclass(frozen=True)
