@@ -54,7 +54,7 @@ class Segmentation(BaseEstimator):
         segmentation. Raises InputError, a ValueError, before `fit`.
         """
         if self.found_ is None:
-            raise InputError("there is no segmentation yet; call fit or fit_predict first")
+            raise InputError("there is no segmentation yet; call fit, or fit_predict")
         frame = self.found_.frame
         ends = frame["position"][frame["probability"] >= threshold]
         return [*ends.tolist(), len(self.found_.values)]
