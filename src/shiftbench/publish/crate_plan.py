@@ -7,6 +7,7 @@ one that was made otherwise is found. Data of the user, which are not in a crate
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -92,6 +93,9 @@ def read(crate: Path, trust: bool = False, limits: Limits = crate_files.DEFAULT)
             f"{crate}: brings code of its own, {', '.join(own)}, which runs here only with --trust;"
             " read it first"
         )
+    if own:
+        # Bytecode beside the code would be files that the crate does not list.
+        sys.dont_write_bytecode = True
     files = crate_files.contents(crate, with_checksums=True, limits=limits)
     plan = _plan(crate / crate_metadata.config_file(crate, limits), limits)
     _refuse_undescribed(crate, files, limits)

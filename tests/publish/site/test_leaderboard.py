@@ -72,6 +72,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     without_bundle(monkeypatch)
+    # As in a user's shell, whatever the process that runs the tests has.
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     yield
     forget()
 
@@ -124,6 +126,13 @@ def test_the_leaderboard_fits_a_browser_and_people(
     assert page.locator("tr[data-label='mine/sure']").is_visible()
     assert page.told == []
     assert serious(page) == []
+
+
+@pytest.mark.long
+def test_code_that_runs_leaves_the_crate_as_it_is(folder: Path) -> None:
+    leaderboard_entries.read(folder / "somebody", trust=True)
+    assert "my_parts" in sys.modules
+    assert crate.changed(folder / "somebody") == []
 
 
 @pytest.mark.long
