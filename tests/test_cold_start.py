@@ -60,6 +60,7 @@ def test_each_kind_of_instructions_has_a_folder_of_its_own(tmp_path) -> None:
     assert len(list(tmp_path.glob("shiftbench/compiled-*"))) == 2
 
 
+@pytest.mark.long
 def test_another_checkout_compiles_nothing(tmp_path) -> None:
     [first] = compiled_code.side_by_side(tmp_path, [["-c", LOSSES, "2"]])
     compiled = _files(tmp_path)
@@ -69,6 +70,7 @@ def test_another_checkout_compiles_nothing(tmp_path) -> None:
     assert _files(tmp_path) == compiled
 
 
+@pytest.mark.long
 def test_other_sources_have_a_folder_of_their_own(tmp_path) -> None:
     source = _copy(tmp_path)
     with (source / "shiftbench" / "methods" / "online" / "losses.py").open("a") as file:
@@ -79,6 +81,7 @@ def test_other_sources_have_a_folder_of_their_own(tmp_path) -> None:
     assert ours != theirs
 
 
+@pytest.mark.long
 def test_without_a_folder_of_the_user_code_lies_in_the_package(tmp_path) -> None:
     source, home = _copy(tmp_path), tmp_path / "home"
     home.write_text("no folder")

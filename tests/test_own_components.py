@@ -126,6 +126,7 @@ def called(folder: Path, module: str, *arguments: str, status: int = 0) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_they_pass_the_contract(project) -> None:
     said = called(project, "shiftbench", "test", "parts_of_mine").splitlines()
     assert [line.split(" (")[0] for line in said] == [
@@ -152,6 +153,7 @@ SAID = {
 }
 
 
+@pytest.mark.long
 def test_what_they_do_not_keep_is_said_in_words_with_the_file(tmp_path) -> None:
     learners = tmp_path / "broken_parts" / "learners"
     learners.mkdir(parents=True)

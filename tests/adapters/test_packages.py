@@ -8,6 +8,7 @@ import sys
 import pytest
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("adapter", "package"),
     [("sklearn", "scikit-learn"), ("river", "river"), ("ruptures", "ruptures")],

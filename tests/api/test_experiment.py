@@ -49,6 +49,7 @@ def steps() -> Stream:
     return sb.stream("toy-step", name="steps", points=12)
 
 
+@pytest.mark.long
 def test_scores_have_the_bytes_of_the_workflow(called, own_cache, workflows):
     scores = sb.run(METHODS, steps(), seeds=3, metrics=METRICS, name="mine", seeds_per_job=2)
     path = workflows / "studies/mine/scores.zarr.zip"

@@ -75,6 +75,7 @@ def _table(*more: str) -> list[str]:
     return [*_job("write_table", "toy", "score-table"), *files, *made, *more]
 
 
+@pytest.mark.long
 def test_from_stream_to_artefacts(plan, capsys) -> None:
     spec = specs.run(plan, "toy", "steps", "search", (0, 2))
     assert _stream() == 0

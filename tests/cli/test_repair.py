@@ -253,6 +253,7 @@ def test_every_damage_to_six_files(workflow: Workflow, capsys: pytest.CaptureFix
     assert sum(tried.values()) >= 150
 
 
+@pytest.mark.long
 def test_all_damaged_files_are_made_before_what_reads_them(workflow: Workflow) -> None:
     before = sums(workflow)
     files = [file for file in outputs(workflow) if not file.endswith(("svg", "png"))]

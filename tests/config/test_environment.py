@@ -61,6 +61,7 @@ def test_a_package_that_no_job_imports_makes_none_stale(locked):
     assert stale(before) == set()
 
 
+@pytest.mark.long
 def test_a_package_makes_stale_what_imports_it(locked):
     before = all_specs()
     locked(r"^numba==[\w.]+", "numba==0.0.1")

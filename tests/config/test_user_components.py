@@ -294,6 +294,7 @@ def test_a_config_that_starts_from_another_has_its_parts_too(folder) -> None:
     assert "zero" in config_file.load(path).studies["mine"].methods
 
 
+@pytest.mark.long
 def test_they_are_listed_with_their_config_and_shown(folder) -> None:
     called = [sys.executable, "-m", "shiftbench", "list", "learners", "--config", "mine.yaml"]
     listed = subprocess.check_output(called, cwd=folder.parent, text=True)
@@ -305,5 +306,6 @@ def test_they_are_listed_with_their_config_and_shown(folder) -> None:
     assert "Standard deviation." in subprocess.check_output(called, cwd=folder.parent, text=True)
 
 
+@pytest.mark.long
 def test_ours_are_what_parts_must_be() -> None:
     assert user_components.problems(components.OURS) == []

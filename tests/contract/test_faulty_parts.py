@@ -64,6 +64,7 @@ def test_the_good_parts_are_kept_with_what_stops_the_others_beside_them(tmp_path
     assert len(found) == len(CRASHING) + sum(map(len, GOOD.values()))
 
 
+@pytest.mark.long
 def test_a_folder_without_parts_is_an_error_with_the_remedy(tmp_path) -> None:
     said = tried(tmp_path / "no_parts", {"learners": {}}, status=2)
     assert f"{tmp_path / 'no_parts'} has no parts to test: write one as a Python file" in said

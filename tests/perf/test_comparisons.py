@@ -36,6 +36,7 @@ def test_rows_run(comparison: Comparison) -> None:
     assert found.wall > 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("comparison", STEPS, ids=names(STEPS))
 def test_steps_run(comparison: Comparison) -> None:
     made = tiny(comparison)
@@ -53,6 +54,7 @@ def test_all_steps_run_and_show(comparison: Comparison) -> None:
         assert all(array.any() for array in made.shows().values())
 
 
+@pytest.mark.long
 def test_check_runs() -> None:
     (check,) = [one for one in ALL if one.part.startswith("check")]
     assert work.a_unit(tiny(check), waits=False).cpu > 0

@@ -45,6 +45,7 @@ def test_rows_are_the_same_in_blocks_and_one_by_one():
     assert all((states[0][name] == states[1][name]).all() for name in states[0])
 
 
+@pytest.mark.long
 def test_methods_with_heads_get_rows_of_two_tasks():
     assert components.facts("learners", "hat").possible("requires")
     made = methods.steps("hat", (1, 2), SMALL)

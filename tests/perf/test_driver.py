@@ -91,6 +91,7 @@ def test_sides_take_turns_in_processes_of_their_own() -> None:
     assert all(len(one.cpu) == len(one.wall) == 2 and min(one.cpu) > 0 for one in seen)
 
 
+@pytest.mark.long
 def test_a_side_that_fails_is_named() -> None:
     comparison = Comparison("rows", "Rows", "row", Side("ours", ONLINE, {"learner": "none"}))
     with pytest.raises(RuntimeError, match=r"ours \(perf.ours.rows:online\)"):

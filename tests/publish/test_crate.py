@@ -44,6 +44,7 @@ def status(folder: Path, *more: str) -> int:
     return main.main(["verify", str(folder), *more])
 
 
+@pytest.mark.long
 def test_equal_results_make_equal_bytes(made: Path, tmp_path: Path) -> None:
     crate.make(made / "results/small", made / "config/small.yaml", tmp_path / "again")
     first, again = (crate_files.contents(at, True) for at in (made / "crate", tmp_path / "again"))
@@ -143,6 +144,7 @@ def test_only_open_licences_let_data_be_passed_on() -> None:
     assert not copied & (unclear | read)
 
 
+@pytest.mark.long
 def test_a_stream_without_an_open_licence_is_described_and_not_copied(
     made: Path, tmp_path: Path
 ) -> None:
@@ -260,6 +262,7 @@ def test_a_folder_with_other_things_is_left_alone(
     assert (tmp_path / "mine.txt").read_text() == "mine"
 
 
+@pytest.mark.long
 def test_an_untouched_crate_is_verified_by_computing_runs_again(
     made: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -330,6 +333,7 @@ def forge(folder: Path, path: Path, change: Callable[[Path], object]) -> None:
     assert crate.changed(folder) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "found"), [("summary", "steps/plain/jump_f1"), ("scores", "")])
 def test_an_invented_number_with_all_checksums_is_found_by_its_runs(
     copied: Path, name: str, found: str, capsys: pytest.CaptureFixture[str]
@@ -345,6 +349,7 @@ def test_an_invented_number_with_all_checksums_is_found_by_its_runs(
     assert f"toy: different, {found or 'scores.csv'}" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_an_invented_score_with_all_checksums_is_found_by_computing(
     copied: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -187,6 +187,7 @@ studies:
 """
 
 
+@pytest.mark.long
 def test_a_crate_is_verified_without_the_data_of_its_author(tmp_path: Path) -> None:
     config, data = tmp_path / "config/own.yaml", tmp_path / "config/data/mine.csv"
     data.parent.mkdir(parents=True)

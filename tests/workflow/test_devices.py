@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from types import SimpleNamespace
 
+import pytest
 from snakemake_executor_plugin_slurm.utils import set_gres_string
 
 from tests import forked
@@ -26,6 +27,7 @@ studies:
 """
 
 
+@pytest.mark.long
 def test_slurm_is_asked_for_a_gpu_for_the_runs_that_want_one(tmp_path) -> None:
     folder = copies.repository(tmp_path / "copy", CONFIG)
     rules = folder / "workflow/rules/run.smk"

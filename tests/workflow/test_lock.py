@@ -42,12 +42,14 @@ def snakemake(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_goes_on_by_itself(folder: Path) -> None:
     assert "Snakemake was killed here (process 1234567" in snakemake(folder)
     assert (folder / STORE).exists()
     assert [path.name for path in (folder / ".snakemake/owners").iterdir()] == ["turn"]
 
 
+@pytest.mark.long
 def test_dry_run_removes_nothing(folder: Path) -> None:
     files = sorted(path.name for path in folder.glob(".snakemake/*s/*"))
     snakemake(folder, "--dry-run")

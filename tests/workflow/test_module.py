@@ -209,6 +209,7 @@ use rule * from bench
 """
 
 
+@pytest.mark.long
 def test_the_layout_of_snakedeploy(checkout, tmp_path):
     """Several config files are merged by Snakemake, for the parent."""
     for name, text in {

@@ -67,6 +67,7 @@ def claims(finished: Path) -> Iterator[Path]:
 TABLE, LEDGER = "Writing table claims of judging", "Writing the ledger of claims"
 
 
+@pytest.mark.long
 def test_the_ledger_is_made_of_the_studies_that_judge_a_claim(finished: Path) -> None:
     said = (finished / "said").read_text().split("\n")
     assert {TABLE, LEDGER} <= set(said)
@@ -76,6 +77,7 @@ def test_the_ledger_is_made_of_the_studies_that_judge_a_claim(finished: Path) ->
     assert _snakemake(finished, "--dry-run") == set()
 
 
+@pytest.mark.long
 def test_a_changed_claim_redraws_its_tables_and_the_ledger_only(
     finished: Path, claims: Path
 ) -> None:

@@ -50,12 +50,14 @@ def _said(planned: list[dict]) -> set[str]:
     return {f"{one['kind']}: {one['words']}" for job in planned for one in job["reasons"]}
 
 
+@pytest.mark.long
 def test_a_comment_runs_nothing(ours: Path, edit: Callable) -> None:
     edit("src/shiftbench/methods/learners/map.py", COMMENT)
     assert _planned(ours) == []
     assert not _dry(ours)
 
 
+@pytest.mark.long
 def test_a_function_a_method_and_seeds(ours: Path, edit: Callable) -> None:
     edit(
         "src/shiftbench/methods/learners/map.py",

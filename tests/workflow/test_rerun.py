@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.workflow import copies
 from tests.workflow.conftest import CODE, COMMENT
 
@@ -49,6 +51,7 @@ def test_studies_are_run_in_the_order_of_the_config(finished: Path) -> None:
     assert of_toys == [True] * 7 + [False] * 9
 
 
+@pytest.mark.long
 def test_words_and_layout_plan_nothing(finished: Path, edit: Callable) -> None:
     edit("src/shiftbench/methods/learners/map.py", COMMENT)
     edit(
@@ -60,6 +63,7 @@ def test_words_and_layout_plan_nothing(finished: Path, edit: Callable) -> None:
     assert _plan(finished) == set()
 
 
+@pytest.mark.long
 def test_learner_plans_its_runs_and_what_depends_on_them(finished: Path, edit: Callable) -> None:
     edit("src/shiftbench/methods/learners/map.py", CODE)
     assert _nameless(_plan(finished)) == IMAGES_AFTER_RUNS | {
@@ -78,6 +82,7 @@ def test_warm_up_is_an_input_of_the_runs_that_share_it(finished: Path) -> None:
     assert f"{stream} --output" in alone.read_text()
 
 
+@pytest.mark.long
 def test_new_method_takes_the_warm_up_that_is_there(finished: Path, edit: Callable) -> None:
     edit(
         "config/mine.yaml",
@@ -88,6 +93,7 @@ def test_new_method_takes_the_warm_up_that_is_there(finished: Path, edit: Callab
     }
 
 
+@pytest.mark.long
 def test_new_settings_of_the_learner_plan_a_warm_up(finished: Path, edit: Callable) -> None:
     edit("config/mine.yaml", ("vcl: [mfvi]", "vcl: [mfvi: {epochs: 9}]"))
     assert _nameless(_plan(finished)) == IMAGES_AFTER_RUNS | {
@@ -96,6 +102,7 @@ def test_new_settings_of_the_learner_plan_a_warm_up(finished: Path, edit: Callab
     }
 
 
+@pytest.mark.long
 def test_combinator_plans_its_methods_and_figure_itself(finished: Path, edit: Callable) -> None:
     edit("src/shiftbench/methods/combinators/beam.py", CODE)
     edit("src/shiftbench/evaluation/artefacts/relative_accuracy.py", CODE)
@@ -107,11 +114,13 @@ def test_combinator_plans_its_methods_and_figure_itself(finished: Path, edit: Ca
     }
 
 
+@pytest.mark.long
 def test_metric_of_whole_runs_plans_no_run(finished: Path, edit: Callable) -> None:
     edit("src/shiftbench/evaluation/metrics/shifts.py", CODE)
     assert _plan(finished) == TOY_AFTER_RUNS
 
 
+@pytest.mark.long
 def test_new_method_and_new_seeds_plan_their_jobs_only(finished: Path, edit: Callable) -> None:
     wide = "      wide: [beam: {size: 9}, gaussian-mean]\n      plain:"
     edit("config/mine.yaml", ("      plain:", wide), ("seeds: 4", "seeds: 6"))
@@ -123,6 +132,7 @@ def test_new_method_and_new_seeds_plan_their_jobs_only(finished: Path, edit: Cal
     }
 
 
+@pytest.mark.long
 def test_stream_setting_plans_the_stream_and_all_after_it(finished: Path, edit: Callable) -> None:
     edit("config/mine.yaml", ("points: 12", "points: 13"))
     plan = _plan(finished, "toy-study")
@@ -131,6 +141,7 @@ def test_stream_setting_plans_the_stream_and_all_after_it(finished: Path, edit: 
     assert plan >= TOY_AFTER_RUNS - {"All studies are done"}
 
 
+@pytest.mark.long
 def test_missing_store_is_made_again_though_all_after_it_is_there(finished: Path) -> None:
     """A killed rerun leaves it so: Snakemake removes the old store before the job starts."""
     store = finished / "results/mine/runs/toy-study/steps/search/2-3.zarr.zip"
@@ -141,6 +152,7 @@ def test_missing_store_is_made_again_though_all_after_it_is_there(finished: Path
     assert plan == TOY_AFTER_RUNS | {"Running toy-study: search on steps, seeds 2 to 3"}
 
 
+@pytest.mark.long
 def test_study_is_a_target(finished: Path) -> None:
     plan = _plan(finished, "toy-study", "--forceall")
     assert "Study toy-study is done" in plan

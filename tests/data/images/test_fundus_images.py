@@ -204,6 +204,7 @@ def test_damaged_photographs_are_reported(tmp_path):
             build(place)
 
 
+@pytest.mark.long
 def test_a_convnet_learns_to_tell_them_apart(tmp_path):
     """The stream as the harness drives it: a network that has seen copies alone."""
     place = fundus_pictures.draw(tmp_path / "eyes", number=60)

@@ -78,6 +78,7 @@ def test_order_of_variables_and_attributes_has_no_effect(tmp_path):
     assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
 
 
+@pytest.mark.long
 def test_another_process_writes_the_same_bytes(tmp_path):
     zarr_zip.write(example(), tmp_path / "here")
     code = (

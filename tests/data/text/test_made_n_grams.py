@@ -35,6 +35,7 @@ def documents() -> tuple[list[str], np.ndarray]:
     return words, np.array(texts).reshape(12, _made_n_grams.TEXT.documents, -1)
 
 
+@pytest.mark.long
 def test_the_store_has_the_pairs_of_all_five_grams_of_the_documents_alone(fetched):
     store = n_grams.build(SETTINGS, fetched["2012"])
     words, texts = documents()
@@ -55,6 +56,7 @@ def test_the_store_has_the_pairs_of_all_five_grams_of_the_documents_alone(fetche
         assert store["tokens"].values[0, t] == 5 * (len(windows) + misread)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sample", [{}, {"tokens_per_period": 12000, "held_out": 0.1}])
 def test_both_releases_give_equal_bytes(sample, fetched, tmp_path):
     stores = set()

@@ -83,6 +83,7 @@ def test_the_exact_posterior_is_prior_times_exp_of_the_beta_losses():
     assert found[1] - found[0] == pytest.approx(value(2 * s2, mu + 1) - value(s2, mu), rel=1e-6)
 
 
+@pytest.mark.long
 def test_the_approximation_integrates_to_one_and_for_small_beta_is_the_standard_posterior():
     x, y, prior = rows_of(30, 2)
     q = beta_exact.Approximation.unpacked(beta_exact.conjugate(prior, x, y))

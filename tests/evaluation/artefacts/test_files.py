@@ -11,6 +11,7 @@ from shiftbench.evaluation.artefacts import toy_hypotheses
 from tests.evaluation.scoring import stores
 
 
+@pytest.mark.long
 def test_a_figure_has_the_same_bytes_whenever_it_is_drawn(tmp_path):
     study = stores.toy_study()
     for name in ("one", "two"):

@@ -49,6 +49,7 @@ def run(stream, name, folder):
     return run_job(spec, stream, folder, minutes=5)[0]
 
 
+@pytest.mark.long
 def test_run_lengths_follow_the_correlation_and_all_rows_do_not(study):
     top, below = correlation_over_time.draw(study).get_axes()
     lines = {line.get_label(): line.get_ydata() for line in top.get_lines()}

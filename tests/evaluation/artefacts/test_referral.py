@@ -39,6 +39,7 @@ def wide():
     return referral_stores.study(runs, STREAM, METRICS)
 
 
+@pytest.mark.long
 def test_the_three_best_have_colour_bars_and_names_and_the_others_are_grey(wide):
     for panel in referral.draw(wide).get_axes():
         assert [container.get_label() for container in panel.containers] == ["a", "b", "c"]
@@ -48,6 +49,7 @@ def test_the_three_best_have_colour_bars_and_names_and_the_others_are_grey(wide)
         assert panel.get_legend() is None
 
 
+@pytest.mark.long
 def test_a_method_that_fails_leaves_the_axis_and_no_bar_is_cut(wide):
     for panel in referral.draw(wide).get_axes():
         assert panel.get_xlabel().endswith("beyond the axis: inverse")
@@ -59,6 +61,7 @@ def test_a_method_that_fails_leaves_the_axis_and_no_bar_is_cut(wide):
             assert ends.min() >= low and ends.max() <= high
 
 
+@pytest.mark.long
 def test_the_title_says_who_has_the_largest_score_of_all_rows_and_of_half(wide):
     learnt, _ = [block.get_suptitle() for block in referral.draw(wide).subfigs]
     runs = referral_stores.run(STREAM, "a", 0.9, rows=400)
@@ -86,6 +89,7 @@ def test_curves_are_means_over_seeds_of_what_is_kept(study, by):
     assert line[0].get_ydata()[0] == pytest.approx(100 * np.mean(whole))
 
 
+@pytest.mark.long
 def test_bars_are_intervals_over_seeds(study):
     axes = panels(referral.draw(study), "by entropy")[1]
     around = [shift for (shift,) in predictions.shifts(run("radial"), STREAM)]

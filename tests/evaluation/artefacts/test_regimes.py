@@ -223,6 +223,7 @@ def test_detection_has_a_column_for_each_value_of_all_axes_but_the_first():
     assert all(len(panel.containers) == 2 for panel in panels)
 
 
+@pytest.mark.long
 def test_styles_tell_the_third_axis_apart():
     study = regime_stores.results(
         {"rows": [25, 50], "strength": [0.5, 1], "tasks_per_segment": [3, 6]}
@@ -284,6 +285,7 @@ def test_leading_is_refused_in_the_name_of_who_asks(study):
         neighbours.leading(dataclasses.replace(study, scores=scores), "regime-table")
 
 
+@pytest.mark.long
 def test_a_long_name_has_two_lines_and_the_markers_are_of_all_who_may_lead(study, cells):
     long = study.labels | dict.fromkeys(study.learners, "A method with a very long name indeed")
     left, _ = regime_map.draw(dataclasses.replace(study, labels=long)).get_axes()

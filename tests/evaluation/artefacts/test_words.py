@@ -44,6 +44,7 @@ def test_metrics_of_the_small_study():
     assert table["vbs", "dating_error"] < 1.1
 
 
+@pytest.mark.long
 def test_the_trajectory_of_a_planted_word_jumps_at_its_change():
     period, word = PLANTED[0]
     name = str(stream()["word"].values[word])

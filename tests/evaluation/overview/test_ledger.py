@@ -123,6 +123,7 @@ def test_the_figure_is_one_screen_and_grey_tells_its_verdicts_apart(known, table
     assert len(set(grey.values())) == len(grey)
 
 
+@pytest.mark.long
 def test_the_same_rows_give_the_same_bytes(known, tables, tmp_path: Path) -> None:
     rows = ledger.collect(known, tables)
     for name in ("first", "second"):

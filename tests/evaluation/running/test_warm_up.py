@@ -128,6 +128,7 @@ def test_a_run_that_is_stopped_goes_on_after_the_warm_up(plan, images, stored, t
     assert written(whole, tmp_path / "a.zip") == written(rest, tmp_path / "b.zip")
 
 
+@pytest.mark.long
 def test_the_posterior_of_a_run_is_that_of_the_store(plan, images, stored):
     """Also where that is something else than what the run would find itself."""
     spec = run_spec(plan, "beam")
@@ -140,6 +141,7 @@ def test_the_posterior_of_a_run_is_that_of_the_store(plan, images, stored):
     assert {a.dtype.str for a in warmed.state.values()} == {"<f4"}
 
 
+@pytest.mark.long
 def test_seeds_come_from_the_repetition_and_not_from_the_block(plan, images, stored):
     spec = specs.warm_up(plan, "shared", "images", named(plan, "beam"), (1, 1))
     store, _ = warm_up.run_job(spec, images)
@@ -181,6 +183,7 @@ def test_a_refusal_is_data_of_every_run_that_shares_it(plan, images, tmp_path, m
         assert set(run["status"].values) == {reason}
 
 
+@pytest.mark.long
 def test_a_seed_that_diverges_fails_alone(plan, images, stored, tmp_path):
     spec = run_spec(plan, "alone")
     warmed = warm_up.read(stored, spec, "store")

@@ -105,6 +105,7 @@ def test_no_fixed_predictor_has_the_loss_of_the_papers_toy(intercept, expected):
     assert np.mean(np.sign(rows.x @ theta) != rows.y) == pytest.approx(0.14, abs=0.02)
 
 
+@pytest.mark.long
 def test_the_toy_of_the_paper_has_its_loss_with_the_other_sign():
     """With a covariance of -1 the best loss is the black line of its figure, with 1 far above."""
     settings = {"dataset": "simulated-classification", "scaling": "none", "realisations": 8}

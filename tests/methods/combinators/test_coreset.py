@@ -151,6 +151,7 @@ def test_more_tasks_than_the_stream_has():
         combined.observe(state, task(), KEY)
 
 
+@pytest.mark.long
 def test_the_copy_has_the_posterior_as_its_prior_and_its_own_number_of_rows():
     """Laplace's precisions add up: prior, the rest of the task, and then the coreset."""
     problem = Problem("regression", (3,), 1, 12, 1)

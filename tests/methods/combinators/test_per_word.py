@@ -99,6 +99,7 @@ def word_alone(state, counts, word):
     return Batch(state["context"][:, 0], targets, np.ones((1, V), bool))
 
 
+@pytest.mark.long
 def test_equals_the_beam_on_each_word_alone(results):
     state, infos = results
     inside = per_word.inner_problem(per_word.Settings(dimension=D), STREAM)
@@ -146,6 +147,7 @@ def test_independent_words_forget():
     close({k: a[:, :, 3] for k, a in infos[1].items()}, expected)
 
 
+@pytest.mark.long
 def test_repetitions_have_contexts_of_their_own():
     other = tuple(two_topics(seed, mass=2000) for seed in (7, 8))
     both, infos = run(

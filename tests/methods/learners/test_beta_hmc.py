@@ -76,6 +76,7 @@ def test_draws_agree_with_a_grid_in_one_dimension(level):
     assert not np.array_equal(info["draws"][0], info["draws"][1])
 
 
+@pytest.mark.long
 def test_predicts_the_integral_over_the_posterior(level):
     rows = batch(12, 0, outliers=2)
     state, _ = level.observe(level.init(KEYS), rows, seeds.fold_each(KEYS, 0))

@@ -170,6 +170,7 @@ def dense_jacobian(mean, inputs):
     return outputs.numpy(), tape.jacobian(outputs, parameters).numpy()[:, :, 0, 0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("gain", ["filter", "natural"])
 def test_a_step_of_a_network_equals_the_dense_formulas(gain):
     learner, batch = classifier(rank=2, gain=gain, prior_sd=0.7), labelled(rows=1)
@@ -197,6 +198,7 @@ def test_a_step_of_a_network_equals_the_dense_formulas(gain):
     np.testing.assert_allclose(predicted.probabilities[0, 0, 0], np.exp(moderated), rtol=1e-5)
 
 
+@pytest.mark.long
 def test_the_evidence_is_that_of_predictions_before_each_row():
     learner, batch = classifier(), labelled()
     _, info = learner.observe(learner.init(KEY), batch, KEY)
@@ -221,6 +223,7 @@ def test_predictions_do_not_depend_on_the_rows_beside(monkeypatch):
     )
 
 
+@pytest.mark.long
 def test_masked_rows_have_no_effect_wherever_they_are():
     learner, batch = classifier(rank=3, batch_size=4), labelled()
     mask = np.arange(20)[None] % 3 != 0

@@ -94,6 +94,7 @@ def test_two_tasks_equal_the_authors_code(monkeypatch):
         np.testing.assert_allclose(as_published(at.x), expected, atol=5e-7)
 
 
+@pytest.mark.long
 def test_with_linear_outputs_and_enough_rows_the_penalty_is_quadratic_in_the_weights(monkeypatch):
     """With P independent rows, J' (J S J')^-1 J = S^-1: the penalty of online EWC."""
     monkeypatch.setattr(functional_prior.tf.nn, "softmax", lambda outputs: outputs)
@@ -134,6 +135,7 @@ def two_tasks(learner):
     return state
 
 
+@pytest.mark.long
 def test_without_a_memory_it_is_fine_tuning_to_the_byte():
     settings = map_learner.Settings(
         importance="none", prior="flat", units="row", start="prior", biases="penalised", **FIELDS
@@ -142,6 +144,7 @@ def test_without_a_memory_it_is_fine_tuning_to_the_byte():
     np.testing.assert_array_equal(two_tasks(classifier(size=0))["mean"], expected)
 
 
+@pytest.mark.long
 def test_the_penalty_holds_the_probabilities_of_the_memory():
     learner, free = classifier(tau=100.0, memory="random"), classifier(size=0)
     before, _ = learner.observe(learner.init(KEY), labelled(), KEY)

@@ -69,6 +69,7 @@ def test_what_eq_44_draws_is_the_noise_itself_and_what_the_jacobian_adds_is_more
     assert measured("gaussian").keys() == {"gradient_sd"}
 
 
+@pytest.mark.long
 def test_a_layer_is_that_layer_alone_and_another_name_is_refused():
     problem = PARTS.classes
     model = mlp.build(mlp.Settings(hidden=(6,)), problem)

@@ -49,6 +49,7 @@ def saturated(state):
     return state | {"embedding": bounds.astype(np.float32)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MODELS)
 def test_saturated_masks_freeze_what_an_earlier_task_uses(name):
     learner, model, problem = build_hat(name)
@@ -72,6 +73,7 @@ def test_saturated_masks_freeze_what_an_earlier_task_uses(name):
     assert moved.any()
 
 
+@pytest.mark.long
 def test_weights_between_half_used_units_move_by_the_formula():
     learner, model, problem = build_hat(epochs=1, batch_size=20, learning_rate=0.1)
     batch = rows_of(problem, 1)
@@ -160,6 +162,7 @@ def test_only_the_embedding_and_the_head_of_the_task_change():
     assert moved.tolist() == [False] * 4 + [True] * 2
 
 
+@pytest.mark.long
 def test_a_stronger_regulariser_uses_fewer_units():
     shares = []
     for strength in (0.0, 20.0):
@@ -179,6 +182,7 @@ def test_each_row_is_predicted_with_the_gates_of_its_task():
     np.testing.assert_allclose(together, np.concatenate(apart, axis=2), atol=1e-6)
 
 
+@pytest.mark.long
 def test_hypotheses_do_not_touch_each_other():
     learner, _, problem = build_hat()
     one, two = learner.init(KEY), learner.init(seeds.block([0, 1], "other"))

@@ -185,6 +185,7 @@ def labelled(seed=0, mask=None):
     return Batch(inputs, rng.integers(0, 3, (1, 20)), mask)
 
 
+@pytest.mark.long
 def test_masked_rows_have_no_effect():
     learner, _ = small()
     mask = np.arange(20)[None] < 13

@@ -16,6 +16,7 @@ from shiftbench.methods.networks.training import Minibatch
 from tests.methods.learners.test_mfvi import NOISE, regression
 
 
+@pytest.mark.long
 def test_laplace_propagation_is_exact_for_a_linear_gaussian_model_over_two_tasks():
     batch, design, _, _ = regression()
     # Orthogonal columns make the exact posterior diagonal, so that Laplace's is exact.
@@ -71,6 +72,7 @@ def test_squared_gradients_equal_a_loop_over_examples(name, summed):
     np.testing.assert_allclose(actual, expected, rtol=2e-4, atol=1e-6)
 
 
+@pytest.mark.long
 def test_expected_fisher_equals_the_closed_form_of_softmax_regression():
     problem = Problem("classification", (4,), 3, 20, 1)
     model = linear.build(linear.Settings(), problem)
@@ -93,6 +95,7 @@ def test_expected_fisher_equals_the_closed_form_of_softmax_regression():
     np.testing.assert_allclose(np.mean(sampled, axis=0), exact, rtol=0.25, atol=0.05)
 
 
+@pytest.mark.long
 def test_masked_rows_have_no_effect():
     problem = Problem("classification", (4,), 3, 20, 1)
     model = mlp.build(mlp.Settings(hidden=(5,)), problem)

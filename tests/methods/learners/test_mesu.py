@@ -60,6 +60,7 @@ def test_a_change_is_at_most_a_share_of_the_deviation_and_leaves_it_positive():
     np.testing.assert_allclose(new.sd[0, 0], (0.14, 0.26), rtol=1e-6)
 
 
+@pytest.mark.long
 def test_a_learner_of_a_linear_model_knows_the_last_window():
     """An old task is forgotten but for what the pull has left of it after two windows."""
     problem = Problem("regression", (1,), 1, 10, 2)
@@ -77,6 +78,7 @@ def test_a_learner_of_a_linear_model_knows_the_last_window():
     assert (info["steps"] == 400).all() and np.isfinite(info["elbo"]).all()
 
 
+@pytest.mark.long
 def test_the_evidence_has_the_state_before_as_its_prior_and_steps_are_resumed():
     problem = Problem("classification", (4,), 3, 20, 2)
     model = mlp.build(mlp.Settings(hidden=(5,)), problem)

@@ -64,6 +64,7 @@ def test_equals_the_exact_mean_field_optimum_of_a_linear_gaussian_model(estimato
     np.testing.assert_allclose(state["sd"][:, 0], sd, rtol=0.1)
 
 
+@pytest.mark.long
 def test_with_a_weight_of_the_divergence_equals_the_tempered_posterior():
     """Of p(data)^(1 / weight): as if the noise had weight times its variance."""
     weight, (batch, design, _, _) = 0.2, regression()
@@ -89,6 +90,7 @@ def test_with_a_weight_of_the_divergence_equals_the_tempered_posterior():
     assert (info["elbo_se"] < 0.5).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("start", ["prior", "means"])
 def test_start_means_has_the_priors_means_and_no_larger_deviations_than_told(start):
     vi = learner(start=start, epochs=1, learning_rate=1e-9, start_sd=0.05)
@@ -100,6 +102,7 @@ def test_start_means_has_the_priors_means_and_no_larger_deviations_than_told(sta
     np.testing.assert_allclose(state["sd"], wanted, rtol=1e-5)
 
 
+@pytest.mark.long
 def test_elbo_equals_its_closed_form():
     batch, design, _, _ = regression()
     vi = learner(epochs=200, elbo_draws=2000)
@@ -165,6 +168,7 @@ def test_local_reparameterisation_refuses_convolutions():
         mfvi.build(mfvi.Settings(estimator="local"), problem, model)
 
 
+@pytest.mark.long
 def test_flipout_through_convolutions_predicts_as_explicit_weight_draws():
     problem = Problem("classification", (4, 4, 1), 3, 10, 1)
     model = convnet.build(convnet.Settings(filters=(2,)), problem)

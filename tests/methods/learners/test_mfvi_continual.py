@@ -54,6 +54,7 @@ def head_of_each(model) -> np.ndarray:
     return owners
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("family", "estimator"), FAMILIES)
 def test_heads_without_rows_stay_as_they_are_and_cost_nothing(family, estimator):
     vi, model = headed(family=family, estimator=estimator)
@@ -104,6 +105,7 @@ def test_only_the_first_task_starts_at_maximum_likelihood():
     assert accuracy.mean() > 0.95
 
 
+@pytest.mark.long
 def test_fresh_starts_redraw_what_tasks_have_trained():
     vi, model = headed(estimator="local", start="fresh", learning_rate=1e-9, start_sd=0.03)
     state, _ = vi.observe(vi.init(KEY), task(0), KEY)

@@ -109,6 +109,7 @@ def quadratic(target: float) -> Batch:
     return Batch(rows, target * (rows + 1), np.ones((2, N), bool))
 
 
+@pytest.mark.long
 def test_gvcl_reaches_its_fixed_point_task_by_task():
     vi, state = learner(kl_weight=0.1, anchor_weight=5.0), None
     mean, learnt, state = 0.0, 0.0, vi.init(KEY)

@@ -41,6 +41,7 @@ def test_truncated_predictions_have_the_variance_of_cut_normals(estimator):
     np.testing.assert_allclose(results.variance[0, 0, :, 0], variance, rtol=0.05)
 
 
+@pytest.mark.long
 def test_truncated_fits_are_as_wide_as_the_whole_divergence_lets_them_be():
     """Least of precision_ii v sd^2 / 2 - log sd + sd^2 / 2: v, the cut variance, only with data."""
     batch, _, precision, mean = regression()
@@ -139,6 +140,7 @@ def test_more_patience_finds_the_same_epoch_or_a_later_one():
     assert (same_or_later >= best).all()
 
 
+@pytest.mark.long
 def test_rows_held_back_do_not_move_the_posterior_but_choose_the_epoch():
     one = classifier(**STOPPING | {"epochs": 1})
     batch = batch_of(CLASSES)
@@ -206,6 +208,7 @@ def test_a_first_prior_stays_while_the_posterior_goes_on():
     assert (sds["first"][1] > sds["carried"][1]).all()
 
 
+@pytest.mark.long
 def test_goes_on_from_where_it_was_and_leaves_heads_alone_that_have_no_rows():
     problem = PARTS.headed
     model = mlp.build(mlp.Settings(hidden=(5,)), problem)
@@ -225,6 +228,7 @@ def test_goes_on_from_where_it_was_and_leaves_heads_alone_that_have_no_rows():
     assert vi.broaden is None
 
 
+@pytest.mark.long
 def test_gradients_spread_as_the_noise_of_a_linear_model_says():
     """The gradient of a squared error is linear in the weights, so its spread is known."""
     batch, design, _, _ = regression()
@@ -240,6 +244,7 @@ def test_gradients_spread_as_the_noise_of_a_linear_model_says():
     assert "train_accuracy" not in info
 
 
+@pytest.mark.long
 def test_the_accuracy_on_the_rows_learnt_is_that_of_a_prediction():
     vi = classifier(gradient_draws=2, epochs=30, learning_rate=0.03, prediction_draws=50)
     batch = batch_of(CLASSES)
@@ -252,6 +257,7 @@ def test_the_accuracy_on_the_rows_learnt_is_that_of_a_prediction():
     assert (right > 0.8).all()
 
 
+@pytest.mark.long
 def test_a_truncated_posterior_is_broadened_as_the_normal_one():
     vi = classifier(**TRUNCATED)
     state, _ = after(vi, CLASSES, 1)

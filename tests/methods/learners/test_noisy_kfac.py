@@ -30,6 +30,7 @@ def precision_of(state, sizes):
     return np.kron(left, right) + state["ridge"][0, 0] * np.eye(size[0] * size[1])
 
 
+@pytest.mark.long
 def test_reaches_the_exact_posterior_of_a_linear_model_and_from_a_carried_prior():
     """The second task has the rows of the first, so that the sum of their terms is a pair."""
     learner = regressor(noisy_kfac, refresh=10)
@@ -48,6 +49,7 @@ def test_reaches_the_exact_posterior_of_a_linear_model_and_from_a_carried_prior(
         assert np.abs(root.T @ (state["mean"][0, 0] - mean)).max() < 0.4
 
 
+@pytest.mark.long
 def test_elbo_equals_its_closed_form():
     batch, _, _ = informative_regression(
         lambda info, prior: np.linalg.inv(info + prior), np.eye(4), np.zeros(4)
@@ -156,6 +158,7 @@ def test_factors_and_sums_over_rows_and_draws_equal_a_loop(draws):
         np.testing.assert_allclose(right[0, h], expected[1], rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.long
 def test_masked_rows_have_no_effect():
     learner, key = classifier(), seeds.block([0], "mask")
     batch = labelled()._replace(mask=np.arange(20)[None] < 13)

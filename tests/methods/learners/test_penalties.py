@@ -70,6 +70,7 @@ def design(batch):
     return np.concatenate([batch.inputs, np.ones((2, ROWS, 1))], -1).astype(float)
 
 
+@pytest.mark.long
 def test_offline_ewc_equals_the_sum_of_a_penalty_for_each_task():
     batches = [regressed(seed) for seed in range(3)]
     settings = replace(EWC, epochs=2000, batch_size=ROWS, learning_rate=0.01, strength=2.0)
@@ -125,6 +126,7 @@ def test_online_ewc_decays_the_exact_fisher_of_all_layers_and_biases(name):
     assert (one["precision"][..., model.is_bias()] > 0).mean() > 0.5
 
 
+@pytest.mark.long
 def test_the_fisher_is_that_of_softmax_regression_and_no_square_of_a_batch_mean():
     problem = Problem("classification", (4,), 3, ROWS, 1)
     model = linear.build(linear.Settings(), problem)
@@ -159,6 +161,7 @@ def test_si_after_a_single_step_of_adam(units, factor):
     np.testing.assert_allclose(state["precision"][:, 0], factor * exact, rtol=1e-3)
 
 
+@pytest.mark.long
 def test_fine_tuning_is_a_map_without_penalty():
     problem = Problem("classification", (4,), 3, ROWS, 2)
     model = mlp.build(mlp.Settings(hidden=(5,)), problem)
@@ -188,6 +191,7 @@ def test_training_a_head_leaves_the_others_as_they_are(settings):
     assert not one["precision"][..., owner == 1].any()
 
 
+@pytest.mark.long
 def test_a_kept_optimiser_goes_on_where_it_was():
     problem = Problem("classification", (4,), 3, ROWS, 2)
     model = mlp.build(mlp.Settings(hidden=(5,)), problem)
@@ -202,6 +206,7 @@ def test_a_kept_optimiser_goes_on_where_it_was():
     assert np.abs(restarted["mean"] - at_once["mean"]).max() > 1e-4
 
 
+@pytest.mark.long
 def test_rows_and_tasks_are_the_same_units_for_tasks_of_one_size():
     problem = Problem("classification", (4,), 3, ROWS, 2)
     model = mlp.build(mlp.Settings(hidden=(5,)), problem)
@@ -220,6 +225,7 @@ def test_rows_and_tasks_are_the_same_units_for_tasks_of_one_size():
         np.testing.assert_allclose(one, two, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.long
 def test_broadening_widens_around_the_anchors_and_not_around_the_estimate():
     batches = [regressed(seed) for seed in range(2)]
     state = learn(EWC, STRAIGHT, REGRESSION, batches)[-1]
@@ -243,6 +249,7 @@ def test_a_repetition_that_starts_over_gets_fresh_weights_beside_one_that_goes_o
     np.testing.assert_allclose(after["mean"][1], twice["mean"][1], rtol=1e-5)
 
 
+@pytest.mark.long
 def test_l2_init_pulls_towards_the_first_draw_in_every_task():
     """Of 1/2 (w - c)' A (w - c) + lambda |w - w0|^2: w = (A + 2 lambda)^-1 (A c + 2 lambda w0)."""
     strength = 0.3

@@ -45,6 +45,7 @@ def fine_tuned():
     return learnt(map_learner.build(map_learner.Settings(**SHORT | fields), PROBLEM, MODEL))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "settings",
     [
@@ -92,6 +93,7 @@ def test_utilities_of_weights_go_on_from_task_to_task():
     assert np.abs(two).max() < 1e-3
 
 
+@pytest.mark.long
 def test_noise_of_useless_weights_needs_no_gradient():
     state, _ = learnt(built(renewal="upgd", noise_sd=10.0, learning_rate=0.1))
     quiet, _ = learnt(built(renewal="upgd", noise_sd=0.0, learning_rate=0.1))

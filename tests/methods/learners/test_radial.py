@@ -94,6 +94,7 @@ def test_predictions_of_a_linear_model_have_the_exact_variance(estimator):
     np.testing.assert_allclose(results.variance[0, 0, :, 0], variance, rtol=0.1)
 
 
+@pytest.mark.long
 def test_fit_of_a_linear_gaussian_model_is_the_optimum_of_its_closed_form():
     """The first ELBO is exact: likelihood and normal prior need q's first two moments alone."""
     batch, _, precision, mean = regression()
@@ -142,6 +143,7 @@ def test_keeps_the_contract(estimator):
             np.testing.assert_allclose(together[k][:, slot], results[k][:, 0], rtol=2e-3, atol=2e-4)
 
 
+@pytest.mark.long
 def test_start_values_of_rho_scatter():
     vi, _ = classifier(**SCATTERED)
     state, _ = after(vi, CLASSES, 1)

@@ -127,6 +127,7 @@ def test_repetitions_without_a_memory_get_the_gradient_of_the_minibatch_to_the_b
         assert (found[1] == expected[1]).all() == (not filled[1] or loss == "a-gem")
 
 
+@pytest.mark.long
 def test_a_draw_has_different_rows_of_the_memory_or_all():
     mask = tf.constant([[True] * 5 + [False] * 3, [True] * 2 + [False] * 6])
     data = tf.zeros((2, 8, 1)), tf.tile(tf.range(8)[None], [2, 1]), mask
@@ -185,6 +186,7 @@ def test_without_memory_it_is_fine_tuning_to_the_byte(loss, problem):
     assert (again["mean"] != later["mean"]).any()
 
 
+@pytest.mark.long
 def test_rows_and_logits_are_those_of_each_task_at_its_end():
     problem = HEADED
     learner = built(rehearsal, problem, loss="der++", size=4)

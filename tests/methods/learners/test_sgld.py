@@ -75,6 +75,7 @@ def of_chains(precision, epsilon, thinning):
     return vectors, variance, mean_se, variance_se
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", [0.1, 1.6], ids=["small", "large"])
 def test_draws_are_those_of_the_exact_posterior_and_of_the_bias_of_the_steps(step):
     """step: epsilon times the largest curvature; the bias is 1 / (1 - step / 4)."""
@@ -114,6 +115,7 @@ def _worth_of_correlations(precision):
     return 0.5 * (np.sum(np.diag(precision) * np.diag(inverse)) - P + log_dets)
 
 
+@pytest.mark.long
 def test_minibatches_weigh_prior_and_rows_as_the_whole_task_does():
     """A tight prior away from the rows' optimum shows a wrong factor of either."""
     batch, design, y = regression()
@@ -129,6 +131,7 @@ def test_minibatches_weigh_prior_and_rows_as_the_whole_task_does():
     assert np.abs(mean - np.linalg.lstsq(design, y, rcond=None)[0]).max() > 20 * mean_se.max()
 
 
+@pytest.mark.long
 def test_the_moments_of_a_task_are_the_prior_of_the_next():
     """Columns without correlations, so that independent normals are the exact posterior."""
     batch, design, y = regression()
@@ -154,6 +157,7 @@ def test_the_moments_of_a_task_are_the_prior_of_the_next():
     assert (1 / first - variance > 4 * variance_se).all()
 
 
+@pytest.mark.long
 def test_rates_fall_to_the_last_share_and_weigh_the_draws():
     batch, _, _ = regression()
     learner, _ = built(**FALLING)
@@ -171,6 +175,7 @@ def test_rates_fall_to_the_last_share_and_weigh_the_draws():
     np.testing.assert_allclose(state["sd"][:, 0] ** 2, unbiased, rtol=1e-3)
 
 
+@pytest.mark.long
 def test_a_chain_starts_at_glorots_weights_or_at_the_last_draw():
     batch, _, _ = regression()
     still = {"learning_rate": 1e-12, "epochs": 2, "draws": 2}
@@ -185,6 +190,7 @@ def test_a_chain_starts_at_glorots_weights_or_at_the_last_draw():
     np.testing.assert_allclose(fresh["draws"][:, :, 0], glorot(model, KEY), atol=1e-4)
 
 
+@pytest.mark.long
 def test_draws_as_the_prior_are_weighed_by_their_likelihoods_and_never_move():
     batch, design, y = regression()
     learner, _ = built(prior="draws", draws=5, epochs=10, learning_rate=0.01)
@@ -221,6 +227,7 @@ def test_broadened_draws_have_the_broadened_moments():
     np.testing.assert_allclose(moments.sd, wide["sd"], rtol=1e-3)
 
 
+@pytest.mark.long
 def test_other_heads_stay_as_they_are():
     learner, _ = built(heads=2, draws=3, epochs=5)
     rng = np.random.default_rng(0)
@@ -235,6 +242,7 @@ def test_other_heads_stay_as_they_are():
         assert (after[name] != begin[name])[..., owner == 1].all()
 
 
+@pytest.mark.long
 def test_a_repetition_with_fewer_rows_or_none_does_as_alone():
     batch, _, _ = regression()
     learner, _ = built(batch_size=8, draws=4, epochs=3, last_rate_share=0.5)

@@ -84,6 +84,7 @@ def exact(data, prior, posterior):
     return values
 
 
+@pytest.mark.long
 def test_newton_ends_at_the_optimum_in_the_first_period_and_in_a_later_one(periods):
     for data, prior, posterior, info in periods:
         best, reached = exact(data, prior, posterior)
@@ -152,6 +153,7 @@ def test_a_newton_step_is_the_formula():
     assert steps.numpy().item() == 1
 
 
+@pytest.mark.long
 def test_one_word_with_one_context_is_a_line_search():
     inner = learner(d=1)
     data = Batch(np.ones((1, 1, 1)), np.array([[[7.0, 3.0]]]), np.ones((1, 1), bool))
@@ -168,6 +170,7 @@ def test_one_word_with_one_context_is_a_line_search():
     assert abs(state["mean"].item() - m) < 0.02 and abs(state["precision"].item() - p) < 0.1
 
 
+@pytest.mark.long
 def test_no_positives_1e7_counts_and_few_contexts_stay_finite():
     vectors = contexts()
     targets = counts(vectors, (1, 50, 10_000_000), seed=0)
@@ -189,6 +192,7 @@ def test_no_positives_1e7_counts_and_few_contexts_stay_finite():
     assert abs(info["elbo"][2, 0] - reached) < 1e-7 * abs(reached)
 
 
+@pytest.mark.long
 def test_masked_contexts_and_words_have_no_effect():
     vectors = contexts()
     targets = counts(vectors, (40, 3_000), seed=3)
@@ -222,6 +226,7 @@ def ratio_of_variances(data_correlation, correlation, words=600, pairs=1_000):
     return state["mean"].var() / (1 / state["precision"]).mean()
 
 
+@pytest.mark.long
 def test_with_correlated_pairs_the_posterior_is_as_wide_as_the_words_are_spread():
     # Half, as the negative pairs, expected numbers, add to what is known and not to the spread.
     assert ratio_of_variances(0.0, 0.0) == pytest.approx(0.5, rel=0.15)
@@ -230,6 +235,7 @@ def test_with_correlated_pairs_the_posterior_is_as_wide_as_the_words_are_spread(
     assert ratio_of_variances(0.01, 0.0) == pytest.approx(5.5, rel=0.15)
 
 
+@pytest.mark.long
 def test_correlated_pairs_are_worth_no_more_than_one_over_the_correlation():
     vectors = contexts()
     targets = counts(vectors, (1, 300, 3_000_000), seed=6)
@@ -260,6 +266,7 @@ def test_contexts_of_each_word_its_own_equal_shared_ones():
     np.testing.assert_allclose(own["precision"], shared["precision"], rtol=1e-4)
 
 
+@pytest.mark.long
 def test_adam_ends_within_its_noise_of_the_optimum():
     vectors = contexts()
     data = batch(vectors, counts(vectors, (20, 300, 5_000), seed=5))

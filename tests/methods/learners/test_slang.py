@@ -51,6 +51,7 @@ def truncated(information, prior, rank):
     return low_rank @ low_rank.T + np.diag(np.diag(prior + rest))
 
 
+@pytest.mark.long
 def test_low_rank_is_the_largest_terms_of_the_curvature_and_the_diagonal_is_exact():
     rank = 2
     batch, information, mean = informative_regression(
@@ -87,6 +88,7 @@ def classifier(**settings):
     return slang.build(slang.Settings(**settings), problem, model)
 
 
+@pytest.mark.long
 def test_the_step_keeps_the_leading_terms_of_the_dense_update_of_a_network():
     """One step from U = 0: U U' is the best approximation to beta F, the diagonal is exact."""
     batch, key = labelled(), seeds.block([0], "step")
@@ -104,6 +106,7 @@ def test_the_step_keeps_the_leading_terms_of_the_dense_update_of_a_network():
     np.testing.assert_allclose(*diagonals, rtol=2e-3)
 
 
+@pytest.mark.long
 def test_masked_rows_have_no_effect_and_one_row_is_enough():
     learner, key = classifier(), seeds.block([0], "mask")
     for kept in (13, 1):
@@ -116,6 +119,7 @@ def test_masked_rows_have_no_effect_and_one_row_is_enough():
             np.testing.assert_array_equal(one[name], two[name])
 
 
+@pytest.mark.long
 def test_parameters_that_no_row_touches_keep_their_prior():
     learner, key = classifier(prior_sd=0.7), seeds.block([0], "untouched")
     batch: Batch = labelled()
@@ -127,6 +131,7 @@ def test_parameters_that_no_row_touches_keep_their_prior():
     np.testing.assert_allclose(state["diagonal"][0, 0, of_input], 0.7**-2, rtol=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rank", [1, 8])
 def test_a_second_task_starts_from_the_first_and_stays_finite(rank):
     learner, key = classifier(rank=rank), seeds.block([0], "two")
@@ -137,6 +142,7 @@ def test_a_second_task_starts_from_the_first_and_stays_finite(rank):
     assert all(np.isfinite(a).all() for a in (*state.values(), *info.values()))
 
 
+@pytest.mark.long
 def test_a_fit_that_diverges_names_the_remedy():
     learner = regressor(slang, rank=1, draws=2, epochs=1)
     key = seeds.block([0], "nan")

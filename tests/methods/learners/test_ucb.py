@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 
 import numpy as np
+import pytest
 from scipy import integrate, stats
 
 from shiftbench.core import seeds
@@ -90,6 +91,7 @@ def regression(**settings):
     return learner, batch
 
 
+@pytest.mark.long
 def test_a_step_by_hand_scales_the_rate_of_trained_means_with_their_uncertainty():
     learner, batch = regression(draws=2000, learning_rate=0.01, likelihood_weight=0.05)
     rng = np.random.default_rng(1)
@@ -111,6 +113,7 @@ def test_a_step_by_hand_scales_the_rate_of_trained_means_with_their_uncertainty(
     np.testing.assert_allclose(after["rho"] - rho, -0.01 * in_rho[:, None], rtol=0.25, atol=2e-5)
 
 
+@pytest.mark.long
 def test_the_uncertainty_of_a_task_is_that_at_its_start():
     """With half the rate after each epoch, T epochs move as far as the formula says."""
     learner, batch = regression(epochs=3, decay=0.5, learning_rate=1e-6, likelihood_weight=1.0)
@@ -137,6 +140,7 @@ def rows_of(head, n=20, s=2):
     return Batch(inputs, 2 * head + (inputs[..., 0] > 0), np.ones((s, n), bool))
 
 
+@pytest.mark.long
 def test_other_heads_are_untouched():
     learner, model = headed()
     state = learner.init(KEY)
@@ -152,6 +156,7 @@ def test_other_heads_are_untouched():
     assert (after["trained"][:, 0, last.biases] == [False, False, True, True, False, False]).all()
 
 
+@pytest.mark.long
 def test_hypotheses_do_not_touch_each_other():
     learner, _ = headed()
     one, two = learner.init(KEY), learner.init(seeds.block([0, 1], "other"))

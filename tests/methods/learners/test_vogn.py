@@ -61,6 +61,7 @@ def regressor(module, **settings):
     return module.build(module.Settings(**settings), problem, model)
 
 
+@pytest.mark.long
 def test_reaches_its_exact_fixed_point_on_a_linear_model_and_from_a_carried_prior():
     learner = regressor(vogn)
     key = seeds.block([0], "vogn")
@@ -116,6 +117,7 @@ def posterior_mean(batch, prior_precision, prior_mean):
     return np.linalg.solve(precision, weighted)
 
 
+@pytest.mark.long
 def test_vadam_reaches_the_exact_mean_and_a_precision_that_knows_only_the_whole_gradient():
     """At the optimum the gradient of all rows is that of the prior, the other way."""
     settings = {"alpha": 0.003, "beta": 0.05, "momentum": 0.9, "epochs": 3000, "draws": 0}
@@ -150,6 +152,7 @@ def test_a_beam_weighs_hypotheses_of_every_form(fields):
     assert (np.ptp(state["base.precision"], axis=1) > 0).any()
 
 
+@pytest.mark.long
 def test_elbo_equals_its_closed_form():
     batch, _, _ = informative_regression(diagonal_covariance, np.eye(4), np.zeros(4))
     learner = regressor(vogn, epochs=300, elbo_draws=1000)
@@ -237,6 +240,7 @@ def labelled(n=20, seed=0):
     return Batch(inputs, rng.integers(0, 3, (1, n)), np.ones((1, n), bool))
 
 
+@pytest.mark.long
 def test_masked_rows_have_no_effect():
     learner, key = classifier(), seeds.block([0], "mask")
     batch = labelled()._replace(mask=np.arange(20)[None] < 13)
@@ -247,6 +251,7 @@ def test_masked_rows_have_no_effect():
         np.testing.assert_array_equal(one[name], two[name])
 
 
+@pytest.mark.long
 def test_a_seed_with_fewer_rows_than_another_learns_as_alone():
     learner, key = classifier(), seeds.block([0, 1], "fewer")
     batch = Batch(*(np.concatenate([a, a]) for a in labelled()))
@@ -257,6 +262,7 @@ def test_a_seed_with_fewer_rows_than_another_learns_as_alone():
     np.testing.assert_allclose(both["mean"][0], one["mean"][0], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.long
 def test_parameters_that_no_row_touches_keep_their_prior():
     learner, key = classifier(prior_sd=0.7), seeds.block([0], "untouched")
     batch = labelled()
@@ -269,6 +275,7 @@ def test_parameters_that_no_row_touches_keep_their_prior():
     assert (np.abs(precision[[0, 1, 3]] - 0.7**-2) > 1e-3).all()
 
 
+@pytest.mark.long
 def test_each_task_starts_with_its_own_precision_and_means():
     tasks, count = np.array([[0], [1], [5]]), np.array([10, 10, 20])
     per_task = natural_gradient.first_precision((4e3, 4e4), "task", tasks, count)
@@ -306,6 +313,7 @@ def test_ivon_starts_from_the_posterior_and_adds_the_priors_precision():
         assert (start.mean == 0.25).all() == bool(tasks)
 
 
+@pytest.mark.long
 def test_a_merged_prior_is_that_of_all_posteriors_so_far_and_is_broadened_with_the_last():
     learner = classifier(merge=0.4, prior_sd=0.8)
     state, posteriors = learner.init(KEY), []
@@ -334,6 +342,7 @@ def test_a_curvature_from_noise_needs_draws_and_has_no_root():
     assert not [*vogn.unsupported(vogn.Settings(draws=0, preconditioner="root"))]
 
 
+@pytest.mark.long
 def test_ivon_goes_on_from_any_step_to_the_byte():
     learner = classifier(**golden.IVON, merge=0.4)
     before, _ = learner.observe(learner.init(KEY), labelled(), KEY)

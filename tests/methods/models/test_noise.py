@@ -52,6 +52,7 @@ def sample_sd() -> np.ndarray:
     return noise_alone().targets.std(axis=1)
 
 
+@pytest.mark.long
 def test_map_learns_the_standard_deviation_of_the_sample():
     settings = map_learner.Settings(**HOW, importance="none", prior="flat")
     prediction = learnt(map_learner.build(settings, PROBLEM, network()))
@@ -80,6 +81,7 @@ def test_the_noise_may_have_a_posterior_too():
     np.testing.assert_allclose(np.sqrt(prediction.variance[:, 0, 0]), sample_sd(), rtol=0.1)
 
 
+@pytest.mark.long
 def test_members_of_an_ensemble_learn_it_side_by_side():
     member = map_learner.build(
         map_learner.Settings(**HOW, importance="none", prior="flat"), PROBLEM, network()

@@ -54,6 +54,7 @@ def test_the_gradient_is_that_of_both_terms():
         np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
+@pytest.mark.long
 def test_only_heads_of_earlier_tasks_are_held():
     """Head 1 is taught in the second task, head 2 never: its parameters stay as they begin."""
     problem = Problem("classification", (3,), 6, 20, 3, heads=3)

@@ -88,6 +88,7 @@ def test_no_share_gives_the_bytes_of_no_dropout():
     assert not np.array_equal(runs[0][0], runs[2][0])
 
 
+@pytest.mark.long
 def test_training_under_masks_has_the_mean_gradient_of_least_squares_with_a_ridge():
     """E (y - w z x)^2 = (y - w x)^2 + p / (1 - p) w^2 x^2 (Wager et al. 2013): half of w is left
     for p = 1 / 2. Masks are drawn anew at each step, so Adam on many rows ends there."""

@@ -41,6 +41,7 @@ def stopped(passes=PASSES, patience=2, part=slice(None), hypotheses=slice(None),
     return minimise_until(rule, away, start, data, KEY[part], Schedule(passes, 2, SGD))
 
 
+@pytest.mark.long
 def test_keeps_the_best_epoch_of_each_seed_and_hypothesis():
     passes, patience = PASSES, 2
     ends = [

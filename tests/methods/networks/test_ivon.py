@@ -96,6 +96,7 @@ SIGNS = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]])
 CURVATURE, TARGET, DECAY = np.array([0.5, 1, 2, 1]), np.array([1, -1, 0.5, 0.3]), 0.2
 
 
+@pytest.mark.long
 def test_with_a_pair_of_opposite_draws_a_quadratic_ends_at_its_exact_posterior():
     """The last parameter is the bias."""
     inputs = SIGNS * np.sqrt(CURVATURE[:3])

@@ -84,6 +84,7 @@ def test_the_gauss_newton_matrix_is_that_of_stored_jacobians_without_masked_rows
     np.testing.assert_allclose(found, exact, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.long
 def test_a_network_without_hidden_layers_is_exact_bayesian_regression():
     problem = Problem("regression", (2,), 2, 8, 1)
     model = linear.build(linear.Settings(noise_sd=0.5), problem)
@@ -130,6 +131,7 @@ def mutual_information(predicted) -> float:
     return (entropy - predicted.entropy).mean()
 
 
+@pytest.mark.long
 def test_predictions_are_uncertain_where_no_rows_were():
     learner, _ = small(prediction_draws=5)
     batch = labelled(0)
@@ -147,6 +149,7 @@ def test_a_head_that_no_row_has_keeps_its_prior():
     np.testing.assert_allclose(block * info["prior_precision"][0, 0], np.eye(12), atol=1e-4)
 
 
+@pytest.mark.long
 def test_two_seeds_side_by_side_have_the_bytes_of_each_alone():
     learner, _ = small(prediction_draws=5)
     batch = labelled(0)

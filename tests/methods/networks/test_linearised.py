@@ -19,6 +19,7 @@ MODELS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MODELS)
 def test_the_jacobian_and_products_with_it_equal_those_of_the_tape(name):
     model, problem = MODELS[name]

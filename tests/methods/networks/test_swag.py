@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+import pytest
 
 from shiftbench.core import loop_checkpoint, seeds
 from shiftbench.core.interface import Batch, Problem
@@ -51,6 +52,7 @@ def test_a_draw_is_that_of_the_formulas_in_double_precision():
     np.testing.assert_allclose(kept.squares[0, 0] / 6, iterates.var(axis=0))
 
 
+@pytest.mark.long
 def test_the_state_is_made_from_the_weights_at_the_ends_of_the_last_epochs():
     batch = labelled()
     found, info = built(SETTINGS).observe(built(SETTINGS).init(KEY), batch, KEY)

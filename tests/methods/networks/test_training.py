@@ -61,6 +61,7 @@ def test_descent_with_a_penalty_equals_adam_by_hand_and_so_does_its_path():
     np.testing.assert_allclose(end.path[0][0, 0], path, rtol=1e-3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("rate", "steps"), [(0.02, 200), (0.002, 2000)])
 def test_path_is_the_loss_drop_up_to_half_the_curvature_of_the_steps(rate, steps):
     run = tf.function(lambda: descend(quadratic, begin(), DATA, KEY, steps, 1, Adam(rate))[0])

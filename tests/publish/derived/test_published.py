@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 from shiftbench.config import claims
 from shiftbench.config.library import OURS, Library
@@ -29,6 +30,7 @@ def study(folder: Path, name: str, tuned: bool = True) -> None:
         place.with_name(f"{name}-tuning").mkdir()
 
 
+@pytest.mark.long
 def test_only_methods_that_were_tuned_alike_are_ranked(tmp_path):
     for name in ("one", "two"):
         study(tmp_path, name)

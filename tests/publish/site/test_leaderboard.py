@@ -146,6 +146,7 @@ def test_code_that_came_with_a_crate_runs_only_where_it_is_trusted(
     assert "mine/sure on same: forgetful-ridge: code that came with" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_a_crate_with_one_other_byte_is_refused(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
@@ -158,6 +159,7 @@ def test_a_crate_with_one_other_byte_is_refused(
     assert "studies/mine/scores.csv" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_better_scores_with_new_checksums_do_not_come_out_again(
     folder: Path, tmp_path: Path
 ) -> None:

@@ -80,6 +80,7 @@ def documents(site: Path) -> dict[Path, html.Element]:
     return {path: html.read(path) for path in site.rglob("*.html")}
 
 
+@pytest.mark.long
 def test_every_link_and_asset_is_there(site: Path, documents: dict[Path, html.Element]) -> None:
     anchors = {
         path: [one.attributes["id"] for one in html.everything(page) if "id" in one.attributes]
@@ -102,6 +103,7 @@ def test_every_link_and_asset_is_there(site: Path, documents: dict[Path, html.El
                     assert unquote(fragment) in anchors[site / target.relative_to(site.resolve())]
 
 
+@pytest.mark.long
 def test_every_study_method_and_data_set_has_a_page(
     site: Path, found: collect.Results, documents: dict[Path, html.Element]
 ) -> None:
@@ -350,6 +352,7 @@ def test_findings_say_what_cannot_be_known(found: collect.Results) -> None:
     assert all(text.endswith(".") and text.count(". ") == 0 for text in said.values())
 
 
+@pytest.mark.long
 def test_metrics_without_a_number_are_left_out_and_none_leads_that_has_no_direction(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -489,6 +492,7 @@ def test_a_large_table_is_packed_and_is_the_same_table(
     pd.testing.assert_frame_equal(pd.read_csv(packed), study.scores)
 
 
+@pytest.mark.long
 def test_an_alternative_text_begins_with_what_the_figure_says(tmp_path: Path) -> None:
     of = collect.collect(copied(tmp_path / "results", "embedded/transformed-digits"))
     (study,) = of.studies

@@ -76,11 +76,13 @@ def test_one_that_is_silent_without_a_job_hangs(run, tmp_path, capsys, monkeypat
     assert "has done nothing" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_silence_while_jobs_are_in_the_queue_is_no_hanging(run, tmp_path):
     assert run("time.sleep(1.5)", queue={"7": "key"}) == 0
     assert starts(tmp_path) == 1
 
 
+@pytest.mark.long
 def test_silence_while_slurm_does_not_answer_is_no_hanging(run, tmp_path):
     assert run("time.sleep(1.5)", queue=None) == 0
     assert starts(tmp_path) == 1

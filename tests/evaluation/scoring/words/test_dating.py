@@ -62,6 +62,7 @@ def test_scores_equal_a_double_loop(variant):
         )
 
 
+@pytest.mark.long
 def test_held_out_likelihood_equals_a_double_loop():
     stream, run = word_stores.stream(), word_stores.run("vbs")
     context = run["warm_up_context"].values[0, 0]
