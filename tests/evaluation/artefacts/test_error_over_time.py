@@ -24,7 +24,7 @@ def test_windows_are_means_of_equal_lengths_and_the_last_may_be_shorter(monkeypa
 def test_lines_are_scores_and_shares_of_shifts() -> None:
     study = stores.toy_study()
     so_far, in_windows, shifts = error_over_time.draw(study).get_axes()
-    assert so_far.get_ylabel().startswith("log_predictive")  # jump_f1 is of whole runs
+    assert so_far.get_ylabel().startswith("log predictive")  # jump_f1 is of whole runs
     for place, learner in enumerate(study.learners):
         values = study.by_task("toy-step", learner, "log_predictive").mean(axis=0)
         assert so_far.get_lines()[place].get_ydata()[-1] == pytest.approx(values.mean())
@@ -59,7 +59,7 @@ def test_who_decides_nothing_has_no_line_and_who_failed_an_empty_one() -> None:
 
 def test_test_scores_do_as_well_and_metrics_of_whole_runs_do_not() -> None:
     study = stores.image_study()
-    assert "accuracy of each task on its test data" in error_over_time.caption(study)
+    assert "Accuracy of each task on its test data" in error_over_time.caption(study)
     runs_alone = stores.toy_study()
     runs_alone = dataclasses.replace(runs_alone, scores=runs_alone.scores.copy())
     runs_alone.scores["scores"] = runs_alone.cube.sel(metric=["jump_f1"])
@@ -91,7 +91,7 @@ def test_the_title_says_who_is_best_and_who_is_last() -> None:
     mean = {name: study.by_task("images", name, "accuracy").mean() for name in NAMES}
     said = (
         "images: over 9 tasks, a has the largest accuracy of 7 methods,"
-        f" {mean['a']:.3g}; the last is failed, {mean['failed']:.3g}"
+        f" {100 * mean['a']:.3g} %; the last is failed, {100 * mean['failed']:.3g} %"
     )
     assert error_over_time.draw(study).subfigs[0].get_suptitle() == said
     assert error_over_time.caption(study).startswith(said)

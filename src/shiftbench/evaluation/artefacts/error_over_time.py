@@ -60,20 +60,30 @@ def message(study: StudyResults, stream: str) -> str:
     means = {name: float(mean.mean()) for name, mean in _means(study, stream).items()}
     start = f"{stream}: over {study.streams[stream].sizes['task']:,} tasks"
     order = _order(metric, means)
+    name, sign = _words(metric), " %" if _is_share(metric) else ""
     if not order:
-        return f"{start}, no method has a {metric}"
+        return f"{start}, no method has a {name}"
     best, worst = order[0], order[-1]
     text = (
-        f"{start}, {study.label(best)} has the {_extreme(metric)} {metric} of {len(order)} methods,"
-        f" {means[best]:.3g}"
+        f"{start}, {study.label(best)} has the {_extreme(metric)} {name} of {len(order)} methods,"
+        f" {means[best]:.3g}{sign}"
     )
-    return (
-        text if best == worst else f"{text}; the last is {study.label(worst)}, {means[worst]:.3g}"
-    )
+    if best == worst:
+        return text
+    return f"{text}; the last is {study.label(worst)}, {means[worst]:.3g}{sign}"
 
 
 def _extreme(metric: str) -> str:
-    return "least" if components.metric(metric).better == "lower" else "largest"
+    return "smallest" if components.metric(metric).better == "lower" else "largest"
+
+
+def _words(metric: str) -> str:
+    return metric.replace("_", " ")
+
+
+def _is_share(metric: str) -> bool:
+    """Return whether a metric is a fraction, which is shown in percent."""
+    return components.metric(metric).unit == "fraction"
 
 
 def _order(metric: str, means: Mapping[str, float]) -> list[str]:
@@ -95,8 +105,8 @@ def _foot(study: StudyResults) -> str:
     ]
     others = "; grey: the others" if max(finished) > highlights.MOST else ""
     return (
-        f"{metric} of each task {moment}, mean over seeds; dashed where a line lies on another"
-        f"{others}. b: windows of {lengths} task(s). c: places of shifts in the most probable"
+        f"{_words(metric).capitalize()} of each task {moment}, mean over seeds; dashed where a line"
+        f" lies on another{others}. b: windows of {lengths} task(s). c: places of shifts in the most probable"
         f" history, read at the end{dotted}."
     )
 
@@ -141,9 +151,13 @@ def _metric(study: StudyResults) -> tuple[str, str]:
 
 
 def _means(study: StudyResults, stream: str) -> dict[str, np.ndarray]:
-    """Return the mean over seeds [task] of each learner; NaN for one whose runs all failed."""
+    """Return the mean over seeds [task] of each learner, fractions in percent.
+
+    NaN for a learner whose runs all failed.
+    """
     metric, _ = _metric(study)
-    values = {name: study.by_task(stream, name, metric) for name in study.learners}
+    scale = 100 if _is_share(metric) else 1
+    values = {name: scale * study.by_task(stream, name, metric) for name in study.learners}
     complete = {name: each[~np.isnan(each).any(axis=1)] for name, each in values.items()}
     return {
         name: each.mean(axis=0) if len(each) else np.full(each.shape[1], np.nan)
@@ -166,7 +180,8 @@ def _panels(study: StudyResults, stream: str, position: _TimeAxis) -> list[_Pane
     """Return the panels of a stream; the last one only where a learner decides about shifts."""
     means, tasks = _means(study, stream), study.streams[stream].sizes["task"]
     metric, width = _metric(study)[0], _width(tasks)
-    label = f"{metric}\n({units.unit(metric, {stream: study.streams[stream]})})"
+    unit = "%" if _is_share(metric) else units.unit(metric, {stream: study.streams[stream]})
+    label = f"{_words(metric)}\n({unit})"
     # Without the first few tasks, whose noise would set the scale.
     t = np.unique(np.linspace(min(tasks, width), tasks, POINTS).astype(int))
     so_far = {name: mean.cumsum()[t - 1] / t for name, mean in means.items()}

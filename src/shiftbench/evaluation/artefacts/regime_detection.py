@@ -27,7 +27,7 @@ def draw(study: StudyResults) -> Figure:
 
 
 def caption(study: StudyResults) -> str:
-    """Say who finds most, describe the numbers, the number of runs and the reductions."""
+    """Say who finds the most, describe the numbers, the number of runs and the reductions."""
     metrics = _shown(study)
     summaries = {name: components.summary("metrics", name).rstrip(".") for name in metrics}
     named = [f"{_title(name)}: {text[0].lower()}{text[1:]}" for name, text in summaries.items()]
@@ -46,11 +46,11 @@ def message(study: StudyResults) -> str:
         return "No method has a shift to judge"
     if len(recall) == 1:
         start = f"{study.label(found[0])} finds {recall[found[0]]:.0f} % of the shifts"
-        return f"{start}, and {precision[true[0]]:.0f} % of those that it infers are true"
+        return f"{start}, and {precision[true[0]]:.0f} % of the shifts that it infers are true"
     whose = "it" if true == found else study.label(true[0])
     return (
-        f"Of {len(recall)} methods, {study.label(found[0])} finds most shifts"
-        f" ({recall[found[0]]:.0f} %); what {whose} infers is true most often"
+        f"Of {len(recall)} methods, {study.label(found[0])} finds the most shifts"
+        f" ({recall[found[0]]:.0f} %); those that {whose} infers are true most often"
         f" ({precision[true[0]]:.0f} %)"
     )
 

@@ -68,7 +68,7 @@ def draw(study: StudyResults) -> Figure:
 
 
 def caption(study: StudyResults) -> str:
-    """Say who finds most, describe the panels, the number of runs and the reductions."""
+    """Say who finds the most, describe the panels, the number of runs and the reductions."""
     of_streams = {stream: _detectors_of(study, stream) for stream in study.streams}
     messages = [_message(study, *each) for each in of_streams.items()]
     scores = [
@@ -86,7 +86,7 @@ def caption(study: StudyResults) -> str:
 
 
 def _message(study: StudyResults, stream: str, detectors: list[_Detector]) -> str:
-    """Say which learners find most of the true shifts, and which raises the fewest alarms."""
+    """Say which learners find the most true shifts, and which raises the fewest alarms."""
     found = _found(detectors)
     best = [each for each in detectors if found[each.name] == max(found.values())]
     names = " and ".join(study.label(each.name) for each in best)
@@ -95,13 +95,16 @@ def _message(study: StudyResults, stream: str, detectors: list[_Detector]) -> st
     if len(detectors) == 1:
         return f"{stream}: {names} finds {share} of true shifts, with {alarms} false alarms a task"
     finds = "finds" if len(best) == 1 else "find"
-    text = f"{stream}: {names} {finds} most true shifts, {share}, with {alarms} false alarms a task"
+    text = (
+        f"{stream}: {names} {finds} the most true shifts, {share}, with {alarms} false alarms a"
+        " task"
+    )
     fewest = min(detectors, key=lambda each: (each.alarms.mean(), -found[each.name]))
     if fewest in best:
         return text
     return (
-        f"{text}; {study.label(fewest.name)} raises fewest, {fewest.alarms.mean():.2f}, and finds"
-        f" {100 * found[fewest.name]:.0f} %"
+        f"{text}; {study.label(fewest.name)} raises the fewest, {fewest.alarms.mean():.2f}, and"
+        f" finds {100 * found[fewest.name]:.0f} %"
     )
 
 
@@ -119,7 +122,8 @@ def _foot(study: StudyResults) -> str:
     return (
         f"{bars} d, e: all tasks but the first, of all seeds, in {BINS} bins, without those"
         f" of fewer than {FEWEST} tasks; bars: Wilson's 95 % interval, as if tasks were"
-        f" independent; below: tasks in each bin. In colour: the {highlights.MOST} that find most."
+        f" independent; below: tasks in each bin. In colour: the {highlights.MOST} methods"
+        " that find the most."
     )
 
 
