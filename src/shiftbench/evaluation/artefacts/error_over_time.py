@@ -106,8 +106,8 @@ def _foot(study: StudyResults) -> str:
     others = "; grey: the others" if max(finished) > highlights.MOST else ""
     return (
         f"{_words(metric).capitalize()} of each task {moment}, mean over seeds; dashed where a line"
-        f" lies on another{others}. b: windows of {lengths} task(s). c: places of shifts in the most probable"
-        f" history, read at the end{dotted}."
+        f" lies on another{others}. b: windows of {lengths} task(s). c: places of shifts in the"
+        f" most probable history, read at the end{dotted}."
     )
 
 
