@@ -80,7 +80,8 @@ def own_components(crate: Path) -> list[str]:
 def read(crate: Path, trust: bool = False, limits: Limits = crate_files.DEFAULT) -> PlannedCrate:
     """Return a crate after all checks that need no computing.
 
-    trust: its own components, which are code, may run here.
+    trust: its own components, which are code, may run here. From then on, this process writes no
+    bytecode.
 
     Raises
     ------

@@ -17,9 +17,8 @@ from matplotlib.lines import Line2D
 
 from shiftbench.config import components
 from shiftbench.evaluation import figure_style, highlights
-from shiftbench.evaluation.artefacts import _regimes
 from shiftbench.evaluation.artefacts._regimes import Grid
-from shiftbench.evaluation.scoring import statistics
+from shiftbench.evaluation.scoring import statistics, units
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Interval
 
@@ -42,7 +41,7 @@ class PanelRow(NamedTuple):
 
 def of_metric(study: StudyResults, metric: str, title: str) -> PanelRow:
     """Return the row of a metric, with a line for each method that has scores."""
-    bounds, factor = statistics.bounds(metric), _regimes.factor(metric)
+    bounds, factor = statistics.bounds(metric), units.factor(metric)
     scored = [
         name
         for name in study.learners

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shiftbench.config import components
 from shiftbench.evaluation.artefacts import neighbours
-from shiftbench.evaluation.scoring import comparison, ranking, statistics
+from shiftbench.evaluation.scoring import comparison, ranking, statistics, units
 from shiftbench.evaluation.scoring.ranking import StreamRanking
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Interval
@@ -82,14 +81,9 @@ def advantage(metric: str, first: np.ndarray, second: np.ndarray) -> Interval:
     return statistics.paired_difference(*pair, statistics.bounds(metric))
 
 
-def factor(metric: str) -> int:
-    """Return the factor of displayed scores: 100 for fractions, which are shown in percent."""
-    return 100 if components.metric(metric).unit == "fraction" else 1
-
-
 def number(metric: str, value: float, sign: str = "") -> str:
     """Return a score as displayed or, with sign "+", a difference."""
-    return f"{factor(metric) * value:{sign}z{'.1f' if factor(metric) > 1 else '.3g'}}"
+    return f"{units.factor(metric) * value:{sign}z{'.1f' if units.factor(metric) > 1 else '.3g'}}"
 
 
 def ends(metric: str, of: Interval) -> str:

@@ -15,7 +15,7 @@ from shiftbench.config import components, provenance
 from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import neighbours
-from shiftbench.evaluation.scoring import ranking, statistics
+from shiftbench.evaluation.scoring import ranking, statistics, units
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Interval
 
@@ -98,7 +98,9 @@ def gain(study: StudyResults, stream: str, row: Row) -> Interval:
     assert row.outer is not None
     scores = (study.score(stream, name, metric) for name in (row.outer, row.alone))
     pair = ranking.upwards(metric, *scores)
-    return statistics.paired_difference(*pair, statistics.bounds(metric)).times(_factor(metric))
+    return statistics.paired_difference(*pair, statistics.bounds(metric)).times(
+        units.factor(metric)
+    )
 
 
 def _parts(study: StudyResults, learner: str) -> Parts:
@@ -116,13 +118,9 @@ def _differences(one: Parts, other: Parts) -> int:
     )
 
 
-def _factor(metric: str) -> int:
-    return 100 if components.metric(metric).unit == "fraction" else 1
-
-
 def _draw_panel(axes: Axes, study: StudyResults, stream: str, lines: list[Row]) -> None:
     metric = neighbours.leading(study, NAME)
-    percent = _factor(metric) == 100
+    percent = units.factor(metric) == 100
     axes.axvline(0, color="black", lw=1)
     for place, line in enumerate(lines):
         if line.outer is None:

@@ -16,7 +16,7 @@ from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import _regimes
 from shiftbench.evaluation.artefacts._regimes import Grid
-from shiftbench.evaluation.scoring import alarms, statistics
+from shiftbench.evaluation.scoring import alarms, statistics, units
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Interval
 
@@ -69,7 +69,7 @@ def _grid(study: StudyResults) -> Grid:
 def _score(study: StudyResults, stream: str, learner: str, metric: str) -> Interval:
     """Return the score of a method, fractions in percent."""
     of = statistics.interval(study.score(stream, learner, metric), statistics.bounds(metric))
-    return of.times(_regimes.factor(metric))
+    return of.times(units.factor(metric))
 
 
 def _draw(axes: Axes, study: StudyResults, grid: Grid, metric: str) -> None:

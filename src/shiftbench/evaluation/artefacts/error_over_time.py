@@ -60,7 +60,7 @@ def message(study: StudyResults, stream: str) -> str:
     means = {name: float(mean.mean()) for name, mean in _means(study, stream).items()}
     start = f"{stream}: over {study.streams[stream].sizes['task']:,} tasks"
     order = _order(metric, means)
-    name, sign = _words(metric), " %" if _is_share(metric) else ""
+    name, sign = _words(metric), " %" if units.factor(metric) == 100 else ""
     if not order:
         return f"{start}, no method has a {name}"
     best, worst = order[0], order[-1]
@@ -79,11 +79,6 @@ def _extreme(metric: str) -> str:
 
 def _words(metric: str) -> str:
     return metric.replace("_", " ")
-
-
-def _is_share(metric: str) -> bool:
-    """Return whether a metric is a fraction, which is shown in percent."""
-    return components.metric(metric).unit == "fraction"
 
 
 def _order(metric: str, means: Mapping[str, float]) -> list[str]:
@@ -156,8 +151,9 @@ def _means(study: StudyResults, stream: str) -> dict[str, np.ndarray]:
     NaN for a learner whose runs all failed.
     """
     metric, _ = _metric(study)
-    scale = 100 if _is_share(metric) else 1
-    values = {name: scale * study.by_task(stream, name, metric) for name in study.learners}
+    values = {
+        name: units.factor(metric) * study.by_task(stream, name, metric) for name in study.learners
+    }
     complete = {name: each[~np.isnan(each).any(axis=1)] for name, each in values.items()}
     return {
         name: each.mean(axis=0) if len(each) else np.full(each.shape[1], np.nan)
@@ -180,7 +176,8 @@ def _panels(study: StudyResults, stream: str, position: _TimeAxis) -> list[_Pane
     """Return the panels of a stream; the last one only where a learner decides about shifts."""
     means, tasks = _means(study, stream), study.streams[stream].sizes["task"]
     metric, width = _metric(study)[0], _width(tasks)
-    unit = "%" if _is_share(metric) else units.unit(metric, {stream: study.streams[stream]})
+    declared = units.unit(metric, {stream: study.streams[stream]})
+    unit = "%" if units.factor(metric) == 100 else declared
     label = f"{_words(metric)}\n({unit})"
     # Without the first few tasks, whose noise would set the scale.
     t = np.unique(np.linspace(min(tasks, width), tasks, POINTS).astype(int))

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from shiftbench.config import components
-from shiftbench.evaluation.scoring import neighbours, ranking, statistics
+from shiftbench.evaluation.scoring import neighbours, ranking, statistics, units
 from shiftbench.evaluation.scoring.neighbours import Pair
 from shiftbench.evaluation.scoring.results import StudyResults
 
@@ -78,7 +78,7 @@ def ranked(study: StudyResults, stream: str, metric: str) -> dict[str, np.ndarra
 
 def _rows(study: StudyResults, stream: str, metric: str) -> list[tuple[object, ...]]:
     scores = {name: study.score(stream, name, metric) for name in study.learners}
-    factor = 100 if components.metric(metric).unit == "fraction" else 1
+    factor = units.factor(metric)
     return [
         (stream, study.label(pair.better), study.label(pair.worse), *_cells(pair, factor))
         for pair in neighbours.pairs(scores, metric)

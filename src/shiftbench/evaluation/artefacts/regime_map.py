@@ -21,7 +21,7 @@ from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import _regimes, neighbours
 from shiftbench.evaluation.artefacts._regimes import Grid
-from shiftbench.evaluation.scoring import statistics
+from shiftbench.evaluation.scoring import statistics, units
 from shiftbench.evaluation.scoring.comparison import ALPHA
 from shiftbench.evaluation.scoring.ranking import StreamRanking
 from shiftbench.evaluation.scoring.results import StudyResults
@@ -78,7 +78,7 @@ def caption(study: StudyResults) -> str:
 def _caption(study: StudyResults, metric: str, cells: list[StreamRanking]) -> str:
     resolved = sum(cell.resolved for cell in cells)
     everywhere = int((_regimes.over_map(cells) < ALPHA).sum())
-    unit = "percentage points of" if _regimes.factor(metric) > 1 else "units of"
+    unit = "percentage points of" if units.factor(metric) > 1 else "units of"
     versus = study.label(str(study.baseline))
     ends = "" if None in statistics.bounds(metric) else " on the logit scale"
     return (

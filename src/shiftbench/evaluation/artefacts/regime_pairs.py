@@ -15,7 +15,7 @@ from shiftbench.core.facts import Facts
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.artefacts import _regime_lines, _regimes, neighbours
 from shiftbench.evaluation.artefacts._regime_lines import PanelRow
-from shiftbench.evaluation.scoring import statistics
+from shiftbench.evaluation.scoring import statistics, units
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Interval
 
@@ -33,7 +33,7 @@ def draw(study: StudyResults) -> Figure:
         _baseline_and_reference(study),
     )
     metric = neighbours.leading(study, "regime-pairs")
-    unit = f"{metric}, points" if _regimes.factor(metric) > 1 else metric
+    unit = f"{metric}, points" if units.factor(metric) > 1 else metric
     deciders = {name: _advantage(study, metric, name, baseline) for name in _deciders(study)}
     memory = {baseline: _advantage(study, metric, baseline, reference)}
     rows = [
@@ -83,6 +83,6 @@ def _advantage(
 
     def difference(stream: str) -> Interval:
         scores = (study.score(stream, name, metric) for name in (first, second))
-        return _regimes.advantage(metric, *scores).times(_regimes.factor(metric))
+        return _regimes.advantage(metric, *scores).times(units.factor(metric))
 
     return difference

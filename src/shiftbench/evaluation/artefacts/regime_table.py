@@ -9,7 +9,7 @@ from shiftbench.core.facts import Facts
 from shiftbench.evaluation import table_files
 from shiftbench.evaluation.artefacts import _regimes, neighbours
 from shiftbench.evaluation.artefacts._regimes import DETECTION
-from shiftbench.evaluation.scoring import comparison, ranking, statistics
+from shiftbench.evaluation.scoring import comparison, ranking, statistics, units
 from shiftbench.evaluation.scoring.ranking import StreamRanking
 from shiftbench.evaluation.scoring.results import StudyResults
 from shiftbench.evaluation.scoring.statistics import Interval
@@ -66,7 +66,7 @@ def caption(study: StudyResults) -> str:
         "of the leader of the cell over this method, paired by seed; p: paired t test, Holm's "
         "method over the others of the cell; equivalent: posterior probability (Student t, "
         "reference prior) of a difference below "
-        f"{'1 point' if _regimes.factor(metric) > 1 else '1 % of the mean'}; lead_over_map_p: of "
+        f"{'1 point' if units.factor(metric) > 1 else '1 % of the mean'}; lead_over_map_p: of "
         "the lead over all others, by Holm's method over the cells. minus: this method minus the "
         f"baseline, p over the methods of the cell. {study.budget()}"
     )

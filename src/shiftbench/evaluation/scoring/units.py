@@ -1,4 +1,4 @@
-"""Units of errors on a user's own data that are scaled, for captions."""
+"""Units in which scores are shown: percent for fractions, and those of a user's scaled data."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from shiftbench.config import components, provenance
 
 SCALED = "unit of the series"
 """Unit of the metrics whose unit the scaling changes; the unit of squared errors ends with it."""
+
+
+def factor(metric: str) -> int:
+    """Return the factor of displayed scores: 100 for fractions, which are shown in percent."""
+    return 100 if components.metric(metric).unit == "fraction" else 1
 
 
 def unit(metric: str, streams: Mapping[str, xr.Dataset]) -> str:
