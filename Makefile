@@ -46,7 +46,7 @@ cluster: $(STAMP) ## Compute the results of CONFIG on a Slurm cluster, from a lo
 test: $(STAMP) ## Run the tests
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not long and not peers" $(ARGS)
 
-test-long: $(STAMP) ## Run the tests of a second or more
+test-long: $(STAMP) ## Run the longer tests
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "long and not faults" $(ARGS)
 
 # By module: two processes would each make the sites, which takes minutes.
