@@ -11,6 +11,7 @@ from typing import NamedTuple
 from PIL import Image
 
 from shiftbench.config import components
+from shiftbench.core import checkout
 from shiftbench.evaluation import figure_style
 from shiftbench.evaluation.scoring import ranking
 from shiftbench.publish.site import numbers
@@ -82,8 +83,14 @@ def figure(path: Path, site: Path, folder: str, alt: str) -> SiteFigure:
         size=size,
         alt=alt,
         caption=figure_style.read_caption(path),
-        source=drawing.as_posix(),
+        source=_within_checkout(drawing),
     )
+
+
+def _within_checkout(path: Path) -> str:
+    """Return a path from the top of the checkout, where it is inside."""
+    home = checkout.HOME
+    return (path.relative_to(home) if path.is_relative_to(home) else path).as_posix()
 
 
 def downloads(study: SiteStudy, site: Path) -> list[str]:
