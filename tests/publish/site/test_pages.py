@@ -187,8 +187,9 @@ def test_the_start_page_is_small_and_leads_with_tuned_studies(
     needed = ("index.html", "assets/site.css", "assets/site.js", "assets/pages.js")
     assert sum((site / name).stat().st_size for name in needed) < 300_000
     heads = [one.text for one in start.one("table", id="board").all("th", scope="col")]
-    assert heads[1].startswith("Forgetting") and heads[1].endswith("; tuned")
-    assert heads[2].startswith("Regression") and heads[2].endswith("not tuned")
+    assert heads[1].startswith("Forgetting") and heads[1].endswith("; settings tuned")
+    assert "accuracy on all tasks at the end (%), higher is better" in heads[1]
+    assert heads[2].startswith("Regression") and heads[2].endswith("settings not tuned")
     lines = [
         one.all("a")[0].attributes["href"] for one in start.one("ul", class_="holds").all("li")
     ]

@@ -38,13 +38,15 @@ SHORT_UNITS = ("nats",)
 class Situation(BaseModel):
     """A situation and the published scores that say what leads in it.
 
-    question: the column of the site's board that it fills, if it fills one.
+    question: the column of the site's board that it fills, if it fills one; measured: the metric of
+    that column, in plain words.
     """
 
     model_config = ConfigDict(extra="forbid")
 
     situation: str
     question: str = ""
+    measured: str = ""
     study: str
     stream: str = "*"
     metric: str

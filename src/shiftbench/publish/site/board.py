@@ -23,12 +23,13 @@ COLUMNS = 6
 
 
 class Column(NamedTuple):
-    """A question, with the ranking on its streams taken together."""
+    """A question, with the ranking on its streams taken together; measured: metric in words."""
 
     title: str
     study: SiteStudy
     streams: list[str]
     metric: str
+    measured: str
     standings: Standings
 
     @property
@@ -46,9 +47,9 @@ class Column(NamedTuple):
     def about(self) -> str:
         """The metric with its unit, and how settings were chosen."""
         unit = numbers.unit(self.metric)
-        better = "high" if ranking.higher_is_better(self.metric) else "low"
-        tuned = "tuned" if self.study.planned.tuning else "not tuned"
-        return f"{self.metric}{f', {unit}' if unit == '%' else ''}, {better} is good; {tuned}"
+        better = "higher" if ranking.higher_is_better(self.metric) else "lower"
+        tuned = "settings tuned" if self.study.planned.tuning else "settings not tuned"
+        return f"{self.measured}{' (%)' if unit == '%' else ''}, {better} is better; {tuned}"
 
 
 class BoardCell(NamedTuple):
@@ -102,8 +103,9 @@ def _place(row: BoardRow) -> tuple[int, int, int]:
 
 
 def _column(one: Decided, known: Mapping[str, Standings]) -> Column:
-    metric, bounds = one.entry.metric, known[one.study.place].bounds
-    return _ranked(one.entry.question, one.study, one.streams, metric, bounds)
+    entry, bounds = one.entry, known[one.study.place].bounds
+    found = _ranked(entry.question, one.study, one.streams, entry.metric, bounds)
+    return found._replace(measured=entry.measured) if entry.measured else found
 
 
 def _largest(results: Results, known: Mapping[str, Standings]) -> Iterator[Column]:
@@ -123,7 +125,10 @@ def _ranked(
     scores = situations.scores(study, streams, metric)
     scores = {name: values for name, values in scores.items() if name not in bounds}
     found = ranking.rank(title, scores, metric)
-    return Column(title, study, streams, metric, Standings(metric, {title: found}, bounds))
+    measured = metric.replace("_", " ")
+    return Column(
+        title, study, streams, metric, measured, Standings(metric, {title: found}, bounds)
+    )
 
 
 def _cell(column: Column, learner: str) -> BoardCell:

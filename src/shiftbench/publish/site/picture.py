@@ -73,7 +73,9 @@ def of(column: Column) -> Picture:
     ]  # fmt: skip
     better = "higher" if ranking.higher_is_better(metric) else "lower"
     unit = numbers.unit(metric)
-    axis = f"{metric}{f' ({unit})' if unit else ''}, {better} is better; bars: 95 % intervals"
+    axis = (
+        f"{column.measured}{f' ({unit})' if unit else ''}, {better} is better; bars: 95 % intervals"
+    )
     said = "; ".join(f"{dot.label} {dot.text}" for dot in dots)
     ticks = [(across(value), numbers.short(metric, value)) for value in _ticks(least, most)]
     return Picture(
@@ -86,7 +88,7 @@ def _message(column: Column) -> str:
     study, found = column.study, column.ranking
     if found.leader is None:
         return f"{column.title}: no method has a score."
-    alone = f"{column.title}: {study.label(found.leader)} has the best {column.metric}"
+    alone = f"{column.title}: {study.label(found.leader)} has the best {column.measured}"
     return f"{alone}, {standings.resolved(study, found)}." if found.leads else f"{alone}."
 
 
