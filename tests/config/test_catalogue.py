@@ -150,7 +150,8 @@ def test_labels_tell_methods_of_one_study_apart():
 def test_a_method_with_every_setting_and_its_origin():
     text = catalogue.method(LIBRARY, "ewc")
     assert text.startswith("ewc: EWC\n  Elastic weight")
-    assert "strength: 100.0                  penalties.yaml: Strength 100 as in the public" in text
+    assert text.count("Strength 100 as in the public") == 1
+    assert "strength: 100.0                  penalties.yaml. Factor of the penalty" in text
     assert "decay: 1.0                       default. Factor of the previous precision" in text
     with pytest.raises(UserError, match='unknown method "ewk"; did you mean "ewc"'):
         catalogue.method(LIBRARY, "ewk")
@@ -162,8 +163,9 @@ def test_a_method_as_a_study_has_it():
     assert "in the study permuted-digits" in text
     (line,) = [line for line in text.splitlines() if "strength:" in line]
     written = Path("config/studies/permuted-images.yaml").read_text().splitlines()
-    number = int(line.rsplit(" ", 1)[1])
-    assert "permuted-images.yaml" in line and "map.strength: 0.5" in written[number - 1]
+    number, meaning = re.search(r"permuted-images\.yaml, line (\d+)\. (.+)", line).groups()
+    assert "map.strength: 0.5" in written[int(number) - 1]
+    assert meaning == components.fields("learners", "map")["strength"][2]
     short = catalogue.study_method(made, "permuted-digits", "si", meanings=False).splitlines()
     assert "  strength: 0.5  " in next(one for one in short if "strength: 0.5" in one)
     defaults = " ".join(line.strip() for line in short).partition("defaults: ")[2]

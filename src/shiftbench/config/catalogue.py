@@ -86,12 +86,14 @@ def method(library: Library, name: str) -> str:
     if artefacts := components.artefacts_with_row(name):
         lines.append(f"  a row of {', '.join(artefacts)}, computed from all of a stream")
     lines += [f"  {fact}" for fact in facts(name, entry)]
+    if origin := entry.data.get("origin"):
+        lines.append(f"  settings of {entry.document.path.name}: {origin}")
     return "\n".join([*lines, *settings(entry)])
 
 
 def settings(method: YamlValue) -> list[str]:
-    """Return lines on the components of a method, with all settings and their origin."""
-    origin = f"{method.document.path.name}: {method.data.get('origin', '')}".rstrip(": ")
+    """Return lines on the components of a method: all settings, their origin and meaning."""
+    origin = method.document.path.name
     lines = []
     for kind, item in by_kind(method.data.get("pipeline") or []):
         component, given = one_component(item)
@@ -102,7 +104,7 @@ def settings(method: YamlValue) -> list[str]:
 def study_method(composition: Composition, study: str, name: str, meanings: bool = True) -> str:
     """Describe a method as a study has it, with the file and line of each setting.
 
-    meanings: say what each default means, too; else defaults share a line. Raises UserError for an
+    meanings: say what each setting means, too; else defaults share a line. Raises UserError for an
     unknown study or method.
     """
     refuse_unknown("study", study, composition.data["studies"])
@@ -238,11 +240,11 @@ def _elements(value: YamlValue | None) -> Iterator[YamlValue]:
 
 
 def _component(kind: str, component: Component, origins: dict[str, str]) -> list[str]:
-    """Return lines on a component: its name, then each setting with its origin or meaning."""
+    """Return lines on a component: its name, then each setting, its origin and its meaning."""
     name, _ = component
     values = _values(kind, component)
     meanings = {key: document for key, (_, _, document) in components.fields(kind, name).items()}
-    notes = {key: origins.get(key) or f"default. {meanings[key]}" for key in values}
+    notes = {key: f"{origins.get(key, 'default')}. {meanings[key]}" for key in values}
     width = max(map(len, values.values()), default=0)
     return [name, *(f"  {values[key]:{width}}  {notes[key]}" for key in values)]
 
