@@ -140,7 +140,9 @@ def test_numbers_are_those_of_the_summary(
 ) -> None:
     folder, name = place.split("/")
     summary = pd.read_csv(PUBLISHED / folder / "studies" / name / "summary.csv")
-    rows = documents[site / "studies" / f"{place}.html"].one("table", id="table").all("tr")[1:]
+    detailed = len(summary) > study_page.MOST_SCORES
+    page = site / "studies" / f"{place}{'-details' if detailed else ''}.html"
+    rows = documents[page].one("table", id="table").all("tr")[1:]
     cells = {
         (row.attributes["data-stream"], row.attributes["data-learner"], metric): cell
         for row in rows
@@ -158,6 +160,28 @@ def test_numbers_are_those_of_the_summary(
         assert shown == pytest.approx(row["mean"], rel=1e-3, abs=1e-4) or shown == pytest.approx(
             100 * row["mean"], abs=0.006
         )
+
+
+def test_a_large_table_is_one_of_methods_by_streams_on_the_page_of_its_study(
+    site: Path, documents: dict[Path, html.Element]
+) -> None:
+    summary = pd.read_csv(PUBLISHED / "embedded/studies/online-regret/summary.csv")
+    led = summary[summary["metric"] == "average_cumulative_loss"]
+    means = led.pivot(index="learner", columns="stream", values="mean")
+    page = documents[site / "studies/embedded/online-regret.html"]
+    head, *rows = page.one("table", id="table").all("tr")
+    streams = [one.text for one in head.all("th")[1:]]
+    assert {row.attributes["data-learner"] for row in rows} == set(means.index)
+    for row in rows:
+        scores = [float(cell.attributes["data-sort"]) for cell in row.all("td")]
+        expected = means.loc[row.attributes["data-learner"], streams]
+        assert scores == pytest.approx(expected.tolist(), rel=1e-5)
+    for stream, column in zip(
+        streams, zip(*(row.all("td") for row in rows), strict=True), strict=True
+    ):
+        (best,) = [cell for cell in column if "best" in cell.attributes["class"].split()]
+        assert float(best.attributes["data-sort"]) == pytest.approx(means[stream].min(), rel=1e-5)
+    assert len(page.one("main").text.split()) < 1500
 
 
 def test_the_reader_finds_vogn_on_permuted_mnist_in_two_clicks(

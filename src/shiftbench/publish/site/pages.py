@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -220,7 +221,10 @@ def _study(study: SiteStudy, ranked: Standings, results: Results, site: Path) ->
         "study": study,
         "standings": ranked,
         "rows": rows,
+        "by_learner": study_page.by_learner(rows),
         "claims": judged.to_dict("records"),
+        "verdicts": dict(Counter(judged["verdict"])),
+        "most_claims": study_page.MOST_CLAIMS,
         "metrics": study_page.metrics(study, ranked),
         "papers": study_page.papers(rows),
         "facts": study_page.facts(study),

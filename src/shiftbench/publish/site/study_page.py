@@ -21,6 +21,9 @@ from shiftbench.publish.site.standings import Standings
 SHOWN_ELSEWHERE = ("claims", "score-table")
 """Tables whose numbers the page shows in another form."""
 
+MOST_SCORES, MOST_CLAIMS = 150, 10
+"""Largest numbers on the page of a study; the page of its details has what is more."""
+
 
 class ScoreCell(NamedTuple):
     """A cell: its text, its sort key, the paper's number, and a note on differences."""
@@ -88,6 +91,21 @@ def rows(study: SiteStudy, standings: Standings, results: Results) -> list[Score
                 )
             )
     return table
+
+
+def by_learner(rows: list[ScoreRow]) -> dict[str, dict[str, ScoreRow]]:
+    """Return rows by learner and stream, best mean rank first; empty for few enough scores."""
+    if sum(len(row.numbers) for row in rows) <= MOST_SCORES:
+        return {}
+    found: dict[str, dict[str, ScoreRow]] = {}
+    for row in rows:
+        found.setdefault(row.learner, {})[row.stream] = row
+    return dict(sorted(found.items(), key=lambda one: _mean_rank(one[1].values())))
+
+
+def _mean_rank(rows: Iterable[ScoreRow]) -> float:
+    ranks = [float(row.rank) for row in rows if row.rank]
+    return float(np.mean(ranks)) if ranks else np.inf
 
 
 def metrics(study: SiteStudy, standings: Standings) -> list[dict[str, str]]:
