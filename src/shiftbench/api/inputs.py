@@ -40,14 +40,14 @@ class Inputs:
 
     def row(self, x: Any) -> np.ndarray:
         """Return a row as an array of the shape. InputError for another form, or no finite one."""
+        if x is None and not self.shape:
+            return np.zeros(())
         if x is None:
-            values = np.zeros(())
-        elif hasattr(x, "keys"):
+            raise InputError("a row without inputs, but earlier rows have some; give x")
+        if hasattr(x, "keys"):
             values = self._named(x)
         else:
             values = self._unnamed(x)
-        if x is None and self.shape:
-            raise InputError("a row without inputs, but earlier rows have some; give x")
         if values.shape != self.shape:
             raise InputError(
                 f"a row of shape {values.shape}, but earlier ones have the shape {self.shape}"

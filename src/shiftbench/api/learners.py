@@ -71,7 +71,8 @@ class Built(NamedTuple):
             return inputs.reshape(shape)
         if of_row == (0,):
             return np.empty(shape)
-        design = np.eye(self.problem.n_outputs)
+        outputs = self.problem.n_outputs
+        design = np.eye(outputs) if outputs > 1 else np.ones(1)
         return design.reshape(shape) if len(inputs) == 1 else np.broadcast_to(design, shape)
 
 
