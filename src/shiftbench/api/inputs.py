@@ -44,10 +44,7 @@ class Inputs:
             return np.zeros(())
         if x is None:
             raise InputError("a row without inputs, but earlier rows have some; give x")
-        if hasattr(x, "keys"):
-            values = self._named(x)
-        else:
-            values = self._unnamed(x)
+        values = self._named(x) if hasattr(x, "keys") else self._unnamed(x)
         if values.shape != self.shape:
             raise InputError(
                 f"a row of shape {values.shape}, but earlier ones have the shape {self.shape}"

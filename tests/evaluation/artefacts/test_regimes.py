@@ -193,8 +193,8 @@ def test_the_title_says_who_finds_most_shifts_and_whose_are_true(study):
     most, truest = max(recall, key=recall.get), max(precision, key=precision.get)
     said = regime_detection.message(study)
     assert said == (
-        f"Of 2 methods, {study.label(most)} finds the most shifts ({recall[most]:.0f} %); those"
-        f" that {'it' if truest == most else study.label(truest)} infers are true most often"
+        f"Of 2 methods, {study.label(most)} finds the most shifts ({recall[most]:.0f} %);"
+        f" {'it also' if truest == most else study.label(truest)} has the highest precision"
         f" ({precision[truest]:.0f} %)"
     )
     assert regime_detection.draw(study).get_suptitle() == said

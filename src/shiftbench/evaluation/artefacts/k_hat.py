@@ -108,8 +108,8 @@ def _foot() -> str:
     """Return the sentences on points, which are drawn below the figure."""
     return (
         "Median over data sets; bars: the middle half of them. Crosses: the posterior has forgotten"
-        f" the data (its shape a grew by less than {100 * FORGOTTEN:.0f} % of its growth without"
-        " beta)."
+        f" the data (its shape parameter a grew by less than {100 * FORGOTTEN:.0f} % of its growth"
+        " without beta)."
     )
 
 

@@ -100,8 +100,8 @@ def _foot(study: StudyResults) -> str:
     """Return the sentences on lines and bars, which are drawn below the figure."""
     return (
         "The rows of largest uncertainty are referred, and the others judged; mean over seeds. In"
-        f" colour: the {COLOURED} methods of the largest mean over the shares referred by"
-        f" {next(iter(referral.BY))}, with {statistics.described('auc')}"
+        f" colour: the {COLOURED} methods with the largest score, averaged over the shares referred"
+        f" by {next(iter(referral.BY))}, with {statistics.described('auc')}"
         f"{_new_segment_bars(study)}; grey: the others."
     )
 

@@ -38,7 +38,7 @@ def caption(study: StudyResults) -> str:
 
 
 def message(study: StudyResults) -> str:
-    """Say which method finds the largest share of shifts, and whose are true most often."""
+    """Say which methods have the highest recall and the highest precision of shifts."""
     _shown(study)
     recall, precision = (_means(study, metric) for metric in FACTS.uses)
     found, true = (highlights.leaders(means, 1) for means in (recall, precision))
@@ -47,10 +47,10 @@ def message(study: StudyResults) -> str:
     if len(recall) == 1:
         start = f"{study.label(found[0])} finds {recall[found[0]]:.0f} % of the shifts"
         return f"{start}, and {precision[true[0]]:.0f} % of the shifts that it infers are true"
-    whose = "it" if true == found else study.label(true[0])
+    also = "it also" if true == found else study.label(true[0])
     return (
         f"Of {len(recall)} methods, {study.label(found[0])} finds the most shifts"
-        f" ({recall[found[0]]:.0f} %); those that {whose} infers are true most often"
+        f" ({recall[found[0]]:.0f} %); {also} has the highest precision"
         f" ({precision[true[0]]:.0f} %)"
     )
 
