@@ -26,6 +26,11 @@ class Decided(NamedTuple):
     lines: list[Line]
     rankings: list[StreamRanking]
 
+    @property
+    def best(self) -> list[str | None]:
+        """The method of the library that is best in each line, if it is one of the library's."""
+        return [self.study.method(one.leader) if one.leader else None for one in self.rankings]
+
 
 def of(results: Results) -> list[Decided]:
     """Return the situations whose study is among the results, in the order of the file."""
