@@ -259,6 +259,21 @@ def test_situations_are_those_of_the_documentation(
     assert links[1:3] == ["methods/ewc-online.html", "methods/vcl-coreset-random.html"]
 
 
+def test_a_mixed_claim_says_who_disagrees() -> None:
+    row = {
+        "claim": "a", "metric": "acc", "says": "A leads B.", "where": "Table 1", "printed": "",
+        "scores": "A 0.9; B 0.8", "measured": "A - B", "ours": 0.1, "low": 0.05, "high": 0.15,
+        "stream": "digits", "config": "cpu", "study": "one", "share": 1.0, "seeds": 5,
+        "ours_may": "", "paper": "A (2020)",
+    }  # fmt: skip
+    judged = ["reproduced", "contradicted", "contradicted", "not run"]
+    rows = pd.DataFrame([row | {"verdict": verdict} for verdict in judged])
+    (line,) = paper_page.summary(rows).undecided
+    assert line.votes == "contradicted on 2, reproduced on 1 of 3 studies and streams"
+    alone = paper_page.summary(rows[:1])
+    assert [one.votes for one in alone.holds] == [""]
+
+
 def test_a_paper_is_told_line_by_line_in_its_units(
     site: Path, documents: dict[Path, html.Element]
 ) -> None:

@@ -31,7 +31,10 @@ NAMED = 3
 
 
 class Line(NamedTuple):
-    """A claim on a stream. gated: we train on too little for a verdict; link: to the study."""
+    """A claim on a stream. gated: we train on too little for a verdict; link: to the study.
+
+    votes: of the studies and streams that disagree about it, in words; empty if none do.
+    """
 
     says: str
     where: str
@@ -45,6 +48,7 @@ class Line(NamedTuple):
     gated: bool
     why: str
     link: str
+    votes: str = ""
 
 
 class PaperTable(NamedTuple):
@@ -92,7 +96,9 @@ def summary(rows: pd.DataFrame) -> Summary:
             continue
         decided = [row for row in records if row["verdict"] not in verdicts.NO_VERDICT]
         most = max(decided, key=lambda row: float(row["share"] or 0))
-        by_kind.setdefault(kind, []).append(_line(most, percent)._replace(verdict=kind))
+        votes = _votes(decided) if kind == verdicts.MIXED else ""
+        line = _line(most, percent)._replace(verdict=kind, votes=votes)
+        by_kind.setdefault(kind, []).append(line)
     undecided = [line for kind in UNDECIDED for line in by_kind.get(kind, [])]
     reproduced, contradicted = (
         by_kind.get(kind, []) for kind in (verdicts.REPRODUCED, verdicts.CONTRADICTED)
@@ -121,6 +127,13 @@ def _line(row: dict[str, Any], percent: bool) -> Line:
         row["says"], row["where"], row["printed"], "; ".join(ours), interval, row["stream"],
         _share(row), row["seeds"], row["verdict"], gated, row["ours_may"], link,
     )  # fmt: skip
+
+
+def _votes(decided: list[dict[str, Any]]) -> str:
+    """Return how many studies and streams give which verdict."""
+    counts = Counter(row["verdict"] for row in decided).most_common()
+    said = ", ".join(f"{verdict} on {number}" for verdict, number in counts)
+    return f"{said} of {len(decided)} studies and streams"
 
 
 def _share(row: dict[str, Any]) -> str:
