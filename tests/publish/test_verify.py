@@ -259,3 +259,9 @@ def test_an_edited_overview_is_not_published(overview: Path) -> None:
     (overview / "overview/ledger.csv").write_text("claim,verdict\na,reproduced\n")
     with pytest.raises(UserError, match=r"overview/ledger\.csv: changed or gone"):
         study_copy.publish(overview, published(overview))
+
+
+@pytest.mark.parametrize("verb", ["verify", "publish"])
+def test_a_missing_folder_is_named(tmp_path: Path, capsys, verb: str) -> None:
+    assert main.main([verb, str(tmp_path / "nowhere")]) == 2
+    assert "nowhere: there is no such folder" in capsys.readouterr().err

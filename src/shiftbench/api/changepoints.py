@@ -14,6 +14,7 @@ from shiftbench.api.input_error import InputError
 from shiftbench.api.learners import Form
 from shiftbench.api.recorded_changes import as_run
 from shiftbench.api.steps import Steps
+from shiftbench.config.compatibility_words import listed
 from shiftbench.core import extras
 from shiftbench.core import seeds as seeding
 from shiftbench.core.interface import Batch
@@ -111,23 +112,36 @@ def _table(values: Any) -> pd.DataFrame:
         values = values.to_frame(values.name if values.name is not None else "value")
     if not isinstance(values, pd.DataFrame):
         array = np.asarray(values)
-        if array.ndim not in (1, 2):
+        if array.ndim not in (1, 2) or not array.size:
             raise InputError(f"values have the shape {array.shape}; give [n], or [n, series]")
         names = ["value"] if array.ndim == 1 else range(array.shape[1])
         values = pd.DataFrame(array.reshape(len(array), -1), columns=list(names))
+    if values.columns.empty:
+        raise InputError("a DataFrame without columns; give a column for each series")
+    if isinstance(values.index, pd.DatetimeIndex) and not values.index.is_monotonic_increasing:
+        raise InputError("the times are not in their order; sort the values: values.sort_index()")
     try:
         return values.astype(float)
     except (TypeError, ValueError) as error:
-        raise InputError(f"values are numbers: {error}") from None
+        numbers = values.apply(pd.to_numeric, errors="coerce")
+        names = values.columns[(numbers.isna() & values.notna()).any()]
+        raise InputError(
+            f"the series {listed(map(str, names))} has values that are no numbers ({error}); leave"
+            " it out, or write numbers"
+        ) from None
 
 
 def _standardised(seen: np.ndarray, names: Any) -> np.ndarray:
     """Return z-scores of values [n, d]. InputError where there are none."""
     if len(seen) < FEWEST:
-        raise InputError(f"{len(seen)} values; a series has at least {FEWEST}")
+        raise InputError(f"a series of {len(seen)} values; at least {FEWEST} are needed")
     if not np.isfinite(seen).all():
         raise InputError("a value is infinite; leave it out, or write NaN")
-    sd = seen.std(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        sd = seen.std(axis=0)
+    if not np.isfinite(sd).all():
+        name = names[int(np.isfinite(sd).argmin())]
+        raise InputError(f"the values of {name} are too large; divide them by their largest")
     if not sd.all():
         raise InputError(f"the series {names[int(sd.argmin())]} is constant, and has no changes")
     return (seen - seen.mean(axis=0)) / sd

@@ -170,6 +170,8 @@ def publish(options: argparse.Namespace) -> None:
     from shiftbench.config import config_file
     from shiftbench.publish import study_copy, upload
 
+    if not options.results.is_dir():
+        raise UserError(f"{options.results}: there is no such folder; name one as results/CONFIG")
     destination = upload.target_of(options.to) if options.to is not None else None
     if destination is None:
         target = study_copy.target_of(options.results, options.to)

@@ -49,6 +49,9 @@ class ComparedItem(NamedTuple):
 
 def compare(ours: Path, reference: Path) -> list[ComparedItem]:
     """Compare all studies that both folders have. Raises UserError without a common study."""
+    for folder in (ours, reference):
+        if not folder.is_dir():
+            raise UserError(f"{folder}: there is no such folder of results")
     of_reference = result_files.studies(reference)
     common = [name for name in result_files.studies(ours) if name in of_reference]
     if not common:
