@@ -59,6 +59,9 @@ class _Resolver:
 
     def config(self, file: YamlValue, trail: tuple[Path, ...]) -> ConfigLayers:
         """Return the layers of a config file, on top of those of the config that it starts from."""
+        if not (file.data is None or file.is_mapping()):
+            self.add_issue(file, "this is no config; write a mapping with the key studies")
+            self.composition.unresolved.append(())
         base = self.base(file, (*trail, Path(file.document.path).resolve()))
         if base is None:
             self.composition.unresolved.append(())
@@ -73,6 +76,8 @@ class _Resolver:
             layers.studies.update(base.studies)
         if selected is None and not base.studies and trail:  # of the first file, the schema says it
             self.add_issue(file, f"studies: {component_checks.MISSING}")
+        if selected is not None and not isinstance(selected.data, list | dict):
+            self.composition.unresolved.append(("studies",))
         for name, entry in self.composition.entries(selected):
             before = len(self.composition.issues)
             layers.studies[name] = self.study(base, name, entry, budget)
