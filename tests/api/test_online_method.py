@@ -160,6 +160,8 @@ def test_rows_that_do_not_fit_are_refused_with_the_remedy(make, x, y, message) -
         (None, 1.0, "a row without inputs"),
         ({"a": "red", "b": 1.0}, 1.0, "encode words as numbers"),
         ({"a": 1.0, "b": float("nan")}, 1.0, "input b is nan; fill gaps"),
+        ({"a": 1e200, "b": 1.0}, 1.0, r"input a is 1e\+200; scale the inputs"),
+        ({"a": 1.0, "b": 1.0}, -1e200, r"a target is -1e\+200; scale the targets"),
         ({"a": 1.0, "b": 1.0}, [1.0, 2.0], "targets of shape"),
         ({"a": 1.0, "b": 1.0}, float("inf"), "infinite"),
         ({"a": 1.0, "b": 1.0}, "up", "are labels"),
@@ -183,6 +185,10 @@ def test_a_method_that_has_seen_nothing_says_so() -> None:
             ask()
     m.learn_many(None, [])
     assert m.tasks_done == 0 and m.changes.empty
+    m.learn_one(None, 1.0)
+    for rows in (None, -1):
+        with pytest.raises(ValueError, match="give the number of rows"):
+            m.predict_many(rows)
 
 
 def test_more_tasks_than_it_was_made_for_are_refused() -> None:
@@ -218,6 +224,9 @@ def test_names_and_labels_are_saved(tmp_path) -> None:
     assert again.classes == ["up", "down"] and m.classes == ["up"]
     with pytest.raises(ValueError, match="another method: its number of classes differs"):
         sb.method("online-logistic", classes=2).load(tmp_path / "m.npz")
+    (tmp_path / "half.npz").write_bytes((tmp_path / "m.npz").read_bytes()[:200])
+    with pytest.raises(ValueError, match=r"half\.npz is damaged, or not what `save` wrote"):
+        m.load(tmp_path / "half.npz")
 
 
 @pytest.mark.parametrize("name", ["bocpd", "vbs-toy", "cusum", "page-hinkley-reset"])

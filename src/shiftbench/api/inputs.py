@@ -10,6 +10,9 @@ import numpy as np
 from shiftbench.api.input_error import InputError
 from shiftbench.config.compatibility_words import listed
 
+LARGEST = 1e60
+"""Largest size of a number; squares and products of larger ones may overflow."""
+
 
 class Inputs:
     """The form of the rows of a stream: their shape, and the names of the features if any.
@@ -92,14 +95,14 @@ class Inputs:
             raise InputError(f"{listed(others)}: earlier rows had no such input; leave it out")
 
     def _finite(self, values: np.ndarray, axis: int) -> np.ndarray:
-        finite = np.isfinite(values)
-        if not finite.all():
-            place = np.argwhere(~finite)[0]
+        usable = np.abs(values) <= LARGEST
+        if not usable.all():
+            place = np.argwhere(~usable)[0]
             which = int(place[axis])
             name = self.names[which] if self.names else which
-            raise InputError(
-                f"input {name} is {values[tuple(place)]}; fill gaps before a row is learnt"
-            )
+            wrong = values[tuple(place)]
+            remedy = "scale the inputs" if np.isfinite(wrong) else "fill gaps"
+            raise InputError(f"input {name} is {wrong}; {remedy} before a row is learnt")
         return values
 
 

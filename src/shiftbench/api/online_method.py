@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import zipfile
+import zlib
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -24,6 +26,9 @@ from shiftbench.core import seeds as seeding
 from shiftbench.core.interface import Batch, Categorical, Predictive, State
 from shiftbench.data.store import checkpoint
 from shiftbench.evaluation.scoring import alarms
+
+DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, KeyError)
+"""Errors of a file that is damaged, or that `save` did not write."""
 
 
 def method(
@@ -237,6 +242,8 @@ class OnlineMethod:
         ValueError
             As `predict_one`.
         """
+        if X is None or (isinstance(X, int) and X < 0):
+            raise InputError("give the number of rows to predict, for a series without inputs")
         if isinstance(X, int):
             inputs = self._known_inputs().rows(None, X)
         else:
@@ -287,9 +294,12 @@ class OnlineMethod:
         Raises
         ------
         ValueError
-            Where the file is of another method or of other settings.
+            Where the file is damaged, or of another method or of other settings.
         """
-        arrays, meta = checkpoint.read(Path(path))
+        try:
+            arrays, meta = checkpoint.read(Path(path))
+        except DAMAGED as error:
+            raise InputError(f"{path} is damaged, or not what `save` wrote ({error})") from None
         mine = self.__getstate__()[0]["method"]
         if mine != meta["method"]:
             keys = [key for key in mine if mine[key] != meta["method"][key]]

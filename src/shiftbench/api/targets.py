@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
 from shiftbench.api.input_error import InputError
+from shiftbench.api.inputs import LARGEST
 from shiftbench.config.compatibility_words import listed
 
 
@@ -31,17 +31,20 @@ class Values:
 
         A missing value is NaN or None.
         """
-        if self.single and len(y) == 1 and type(y[0]) is float and math.isfinite(y[0]):
+        if self.single and len(y) == 1 and type(y[0]) is float and abs(y[0]) <= LARGEST:
             return np.array([y]), np.ones(1, bool)  # what follows takes ten times as long
         values = _numbers(y)
         expected = (len(values),) if self.single else (len(values), self.size)
         if values.shape != expected:
             raise InputError(f"targets of shape {values.shape}; expected {expected}")
         values = values.reshape(-1, self.size)
-        if np.isfinite(values).all():
+        size = np.abs(values)
+        if (size <= LARGEST).all():
             return values, np.ones(len(values), bool)
         if np.isinf(values).any():
             raise InputError("a target is infinite; leave its row out")
+        if (size > LARGEST).any():
+            raise InputError(f"a target is {values[size > LARGEST][0]}; scale the targets")
         seen = ~np.isnan(values).any(axis=1)
         return np.where(seen[:, None], values, 0.0), seen
 
