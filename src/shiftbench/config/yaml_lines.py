@@ -80,14 +80,6 @@ _Loader.add_implicit_resolver(
 )
 
 
-REMEDIES = {
-    "cannot start any token": "; indent by spaces, not by a tab, and quote special characters",
-    "did not find expected": "; look at the indentation and the brackets of the lines before",
-    "mapping values are not allowed": "; quote a text with a colon, or look at the indentation",
-}
-"""What to do, by words of the parser."""
-
-
 def read(path: Path) -> Document:
     """Read a YAML file. UserError if it is missing, not YAML, or larger than the limits."""
     if path.exists() and not (path.is_file() or path.is_dir()):
@@ -101,8 +93,7 @@ def read(path: Path) -> Document:
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         words = " ".join(filter(None, [error.context, error.problem]))
-        remedy = next((text for part, text in REMEDIES.items() if part in words), "")
-        raise UserError(f"{path}{line}: not valid YAML: {words}{remedy}") from None
+        raise UserError(f"{path}{line}: not valid YAML: {words}") from None
     except yaml.YAMLError as error:
         raise UserError(f"{path}: not valid YAML: {error}") from None
 
