@@ -126,8 +126,8 @@ def _table(values: Any) -> pd.DataFrame:
         numbers = values.apply(pd.to_numeric, errors="coerce")
         names = values.columns[(numbers.isna() & values.notna()).any()]
         raise InputError(
-            f"the series {listed(map(str, names))} has values that are no numbers ({error}); leave"
-            " it out, or write numbers"
+            f"values that are no numbers, in {listed(map(str, names))} ({error}); leave such series"
+            " out, or convert them to numbers"
         ) from None
 
 

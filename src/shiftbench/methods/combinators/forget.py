@@ -53,8 +53,8 @@ class Settings:
     the initial prior; diffuse: q convolved with N(0, variance); ou: an Ornstein-Uhlenbeck step to
     the mean beta m + (1 - beta) m0, covariance beta^2 V + (1 - beta^2) V0."""
     beta: Annotated[float, Gt(0), Le(1)] = 0.6666666666666666
-    """Exponent of q: the share of its precision that is kept; 1 forgets nothing; ou: factor of
-    the mean."""
+    """Exponent of q: the share of its precision that is kept (1 forgets nothing); ou: factor that
+    multiplies the mean."""
     variance: Annotated[float, Ge(0)] = 1.0
     """diffuse: variance D that is added."""
 
