@@ -89,7 +89,7 @@ def _library() -> Library:
 
 def _pipeline(method: str | Sequence[Any]) -> tuple[str, list[Component]]:
     """Return the name of a method and its components with the settings that are not defaults."""
-    if not isinstance(method, str | list | tuple):
+    if not isinstance(method, Sequence):
         raise InputError(f"{method!r} is no method; give a name, or a list of components")
     if not isinstance(method, str):
         items = [_component("pipeline", item) for item in method]

@@ -104,8 +104,9 @@ def _place(row: BoardRow) -> tuple[int, int, int]:
 
 def _column(one: Decided, known: Mapping[str, Standings]) -> Column:
     entry, bounds = one.entry, known[one.study.place].bounds
-    found = _ranked(entry.question, one.study, one.streams, entry.metric, bounds)
-    return found._replace(measured=entry.measured) if entry.measured else found
+    return _ranked(
+        entry.question, one.study, one.streams, entry.metric, bounds, measured=entry.measured
+    )
 
 
 def _largest(results: Results, known: Mapping[str, Standings]) -> Iterator[Column]:
@@ -120,15 +121,18 @@ def _largest(results: Results, known: Mapping[str, Standings]) -> Iterator[Colum
 
 
 def _ranked(
-    title: str, study: SiteStudy, streams: list[str], metric: str, bounds: list[str]
+    title: str,
+    study: SiteStudy,
+    streams: list[str],
+    metric: str,
+    bounds: list[str],
+    measured: str = "",
 ) -> Column:
     scores = situations.scores(study, streams, metric)
     scores = {name: values for name, values in scores.items() if name not in bounds}
     found = ranking.rank(title, scores, metric)
-    measured = metric.replace("_", " ")
-    return Column(
-        title, study, streams, metric, measured, Standings(metric, {title: found}, bounds)
-    )
+    words = measured or metric.replace("_", " ")
+    return Column(title, study, streams, metric, words, Standings(metric, {title: found}, bounds))
 
 
 def _cell(column: Column, learner: str) -> BoardCell:

@@ -221,7 +221,7 @@ def _study(study: SiteStudy, ranked: Standings, results: Results, site: Path) ->
         "study": study,
         "standings": ranked,
         "rows": rows,
-        "by_learner": study_page.by_learner(rows),
+        "by_learner": study_page.by_learner(rows, ranked),
         "claims": judged.to_dict("records"),
         "verdicts": dict(Counter(judged["verdict"])),
         "most_claims": study_page.MOST_CLAIMS,

@@ -93,19 +93,19 @@ def rows(study: SiteStudy, standings: Standings, results: Results) -> list[Score
     return table
 
 
-def by_learner(rows: list[ScoreRow]) -> dict[str, dict[str, ScoreRow]]:
+def by_learner(rows: list[ScoreRow], standings: Standings) -> dict[str, dict[str, ScoreRow]]:
     """Return rows by learner and stream, best mean rank first; empty for few enough scores."""
     if sum(len(row.numbers) for row in rows) <= MOST_SCORES:
         return {}
     found: dict[str, dict[str, ScoreRow]] = {}
     for row in rows:
         found.setdefault(row.learner, {})[row.stream] = row
-    return dict(sorted(found.items(), key=lambda one: _mean_rank(one[1].values())))
+    ranks = {name: standings.of_learner(name).rank for name in found}
+    return {name: found[name] for name in sorted(found, key=lambda name: _last_if_nan(ranks[name]))}
 
 
-def _mean_rank(rows: Iterable[ScoreRow]) -> float:
-    ranks = [float(row.rank) for row in rows if row.rank]
-    return float(np.mean(ranks)) if ranks else np.inf
+def _last_if_nan(rank: float) -> float:
+    return np.inf if np.isnan(rank) else rank
 
 
 def metrics(study: SiteStudy, standings: Standings) -> list[dict[str, str]]:
