@@ -160,6 +160,12 @@ def _run_lengths() -> list[Comparison]:
                 _ours(f"{ROWS}:run_lengths", keep=keep, rows=few, how=how), tuple(peers),
                 tiny={"rows": 30},
             ))  # fmt: skip
+    found.append(Comparison(
+        "rows", "BOCPD, 50 run lengths, learn_one, with alarms", "row",
+        _ours(f"{ROWS}:learn_one", keep=50, rows=2_000),
+        (_other("fast-bocpd", "fast_bocpd", keep=50, rows=4_000, singly=True),),
+        tiny={"rows": 30},
+    ))  # fmt: skip
     return found
 
 

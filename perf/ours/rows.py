@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+import shiftbench
 from perf import problems
 from perf.problems import HAZARD
 from perf.work import Work
@@ -40,6 +41,28 @@ def run_lengths(keep: int, rows: int, how: Literal["block", "singly", "harness"]
     return Work(partial(run, learner, parts), rows, shows=_posterior)
 
 
+def learn_one(keep: int, rows: int) -> Work:
+    """The same through `shiftbench.method`: a call of `learn_one` a row, which also judges changes.
+
+    Shows the last posterior of the run length.
+    """
+
+    def learnt(keep: int, values: np.ndarray) -> shiftbench.OnlineMethod:
+        prior = {"a0": problems.A0, "b0": problems.B0, "prior_variance": problems.VARIANCE}
+        found = shiftbench.method("bocpd", hazard=HAZARD, keep=keep, **prior)
+        for value in values.tolist():
+            found.learn_one(None, value)
+        return found
+
+    def shows() -> dict[str, np.ndarray]:
+        state = learnt(EXACT, problems.level_changes(EXACT)).state
+        joint = state["log_joint"][0]
+        return {"run lengths": _by_length(state["run_length"][0], np.exp(joint - joint.max()))}
+
+    values = problems.level_changes(rows)
+    return Work(lambda: learnt(keep, values), rows, shows=shows)
+
+
 def _run_length(keep: int) -> tuple[run_length.Settings, RowLearner, Learner]:
     """The settings, the learner inside and the learner."""
     problem, settings = Problem("regression", (1, 1, 1), 1, 1, 1), run_length.Settings(HAZARD, keep)
@@ -63,10 +86,14 @@ def _posterior() -> dict[str, np.ndarray]:
     _, _, learner = _run_length(EXACT)
     (batch,) = _parts(problems.level_changes(EXACT), EXACT)
     _, info = learner.observe(learner.init(KEY), batch, KEY)
-    length, weight = info["run_length"][0], np.exp(info["log_weight"][0])
+    return {"run lengths": _by_length(info["run_length"][0], np.exp(info["log_weight"][0]))}
+
+
+def _by_length(length: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return the probability of each run length below EXACT."""
     found = np.zeros(EXACT)
-    found[length[weight > 0]] = weight[weight > 0]
-    return {"run lengths": found}
+    found[length[weight > 0]] = weight[weight > 0] / weight.sum()
+    return found
 
 
 def online(learner: str, singly: bool = False, orders: int = 20, rows: int = 569) -> Work:

@@ -231,7 +231,7 @@ def test_names_and_labels_are_saved(tmp_path) -> None:
 
 @pytest.mark.parametrize("name", ["bocpd", "vbs-toy", "cusum", "page-hinkley-reset"])
 def test_changes_are_the_alarms_of_the_workflow(name, monkeypatch) -> None:
-    """Whatever is dropped between: the rule of evaluation/scoring/alarms.py on all tasks."""
+    """The rule of evaluation/scoring/alarms.py, which sees all tasks at once."""
     infos = []
     add = RecordedChanges.add
 
@@ -239,7 +239,6 @@ def test_changes_are_the_alarms_of_the_workflow(name, monkeypatch) -> None:
         infos.append(info)
         add(self, info)
 
-    monkeypatch.setattr("shiftbench.api.recorded_changes.MOST", 25)
     monkeypatch.setattr("shiftbench.api.steps.BLOCK", 7)
     monkeypatch.setattr(RecordedChanges, "add", noted)
     found = taught(name).changes
@@ -274,8 +273,19 @@ def test_a_change_is_seen_where_it_is() -> None:
     assert {40, 80} <= set(found["change"]) and len(found) <= 4
 
 
+def test_the_number_of_changes_grows_where_a_change_is_seen() -> None:
+    m, seen = sb.method("bocpd", a0=2.0), []
+    for task, y in enumerate(LEVELS):
+        before = m.n_changes
+        m.learn_one(None, y)
+        if m.n_changes > before:
+            seen.append(task)
+    assert seen == m.changes["seen"].tolist() != []
+
+
 def test_a_method_without_decisions_has_no_changes() -> None:
     m = sb.method("vcl-linear")
     m.learn_one([1.0], 1.0)
-    with pytest.raises(ValueError, match="takes no decisions about changes"):
-        _ = m.changes
+    for name in ("changes", "n_changes"):
+        with pytest.raises(ValueError, match="takes no decisions about changes"):
+            getattr(m, name)

@@ -214,5 +214,5 @@ class ChangeDetector(base.DriftDetector):
     def update(self, x: int | float) -> None:
         """Learn the next value."""
         self.method_.learn_one(None, float(x))
-        found = len(self.method_.changes)
+        found = self.method_.n_changes
         self._drift_detected, self._known = found > self._known, found

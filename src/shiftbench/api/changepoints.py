@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 
 from shiftbench.api import learners
 from shiftbench.api.definition import Definition, defined
 from shiftbench.api.input_error import InputError
 from shiftbench.api.learners import Form
-from shiftbench.api.recorded_changes import as_run
 from shiftbench.api.steps import Steps
 from shiftbench.config.compatibility_words import listed
 from shiftbench.core import extras
@@ -155,7 +155,9 @@ def _segments(definition: Definition, scaled: np.ndarray) -> list[Change]:
     batch = Batch(built.inputs(np.zeros(n)), scaled[None], np.ones((1, n), bool))
     infos = list(steps.learn_rows(batch))
     joined = {name: np.concatenate([one[name] for one in infos], axis=1) for name in infos[0]}
-    found = changes.inferred(as_run({k: a for k, a in joined.items() if a.ndim == 3}))
+    dims = ("seed", "task", "hypothesis")
+    run = xr.Dataset({f"info_{name}": (dims, a) for name, a in joined.items() if a.ndim == 3})
+    found = changes.inferred(run)
     if found is None:
         raise InputError(
             "the method takes no decisions about changes; take one that does, such as robust-bocpd"

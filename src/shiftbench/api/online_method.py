@@ -269,12 +269,14 @@ class OnlineMethod:
         probable than not. ``probability``: of that change then. ValueError for a method that takes
         no decisions about changes.
         """
-        if self._recorded.can_tell is False:
-            raise InputError(
-                "this method takes no decisions about changes; take one with a beam, run lengths or"
-                " a detector around it, such as vbs-linear or bocpd"
-            )
-        return pd.DataFrame(self._recorded.alarms(), columns=list(Alarm._fields))
+        self._refuse_without_decisions()
+        return pd.DataFrame(self._recorded.alarms, columns=list(Alarm._fields))
+
+    @property
+    def n_changes(self) -> int:
+        """The number of rows in `changes`; cheap enough to ask for after every row."""
+        self._refuse_without_decisions()
+        return len(self._recorded.alarms)
 
     @property
     def state(self) -> State:
@@ -378,6 +380,14 @@ class OnlineMethod:
         if self._inputs is None:
             raise InputError("nothing is learnt yet; call learn_one or learn_many first")
         return self._inputs
+
+    def _refuse_without_decisions(self) -> None:
+        """Raise InputError for a method that takes no decisions about changes."""
+        if self._recorded.can_tell is False:
+            raise InputError(
+                "this method takes no decisions about changes; take one with a beam, run lengths or"
+                " a detector around it, such as vbs-linear or bocpd"
+            )
 
     def _predict(self, inputs: np.ndarray) -> Predictive:
         return self._steps.predict(self._built.inputs(inputs))

@@ -1,8 +1,8 @@
 """Alarms about changes, recorded while rows come: when one is more probable than not.
 
 The rule is that of the workflow (`evaluation/scoring/alarms.py`): a change before one of the last
-m tasks and after the last alarm has a probability above one half. What earlier tasks gave is
-dropped as soon as it cannot matter, so that a stream may go on for ever.
+m tasks and after the last alarm has a probability above one half. Nothing of earlier tasks is kept
+but the age of each hypothesis's segment, so that a stream may go on for ever.
 """
 
 from __future__ import annotations
@@ -10,16 +10,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import xarray as xr
 
 from shiftbench.core.interface import Info
-from shiftbench.evaluation.scoring import alarms, shift_probabilities
-
-KEPT = ("parent", "shift", "run_length", "map_log_joint", "log_weight")
-"""Names of the Info that decisions about changes are read from."""
-MOST = 1024
-"""Tasks that are kept until they are judged."""
-DIMS = ("seed", "task", "hypothesis")
+from shiftbench.evaluation.scoring import alarms
+from shiftbench.evaluation.scoring.beam_lineage import NEVER
 
 
 class Alarm(NamedTuple):
@@ -42,80 +36,57 @@ class RecordedChanges:
     def __init__(self, recent: int) -> None:
         self.recent = recent
         self.can_tell: bool | None = None
-        self._alarms: list[Alarm] = []
-        self._waiting: list[Info] = []
-        self._first, self._size = 0, 0
+        self.alarms: list[Alarm] = []
+        self._tasks, self._last = 0, 0
+        self._age: np.ndarray | None = None
 
     def add(self, info: Info) -> None:
         """Add the Info of the next tasks, [1, n, H] each."""
-        kept = {name: info[name] for name in KEPT if name in info}
         if self.can_tell is None:
-            decides = {"parent", "shift"} <= kept.keys() or "map_log_joint" in kept
-            self.can_tell = decides and "log_weight" in kept
-        if self.can_tell:
-            self._waiting.append(kept)
-            self._size += kept["log_weight"].shape[1]
-            if self._size > MOST:
-                self._judge()
-
-    def alarms(self) -> list[Alarm]:
-        """Return all alarms so far, in their order."""
-        if self._waiting:
-            self._judge()
-        return list(self._alarms)
+            decides = {"parent", "shift"} <= info.keys() or "map_log_joint" in info
+            self.can_tell = decides and "log_weight" in info
+        if not self.can_tell:
+            return
+        for row, log_weight in enumerate(info["log_weight"][0]):
+            self._age = self._ages(info, row)
+            self._judge(self._age, log_weight)
+            self._tasks += 1
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return all that is recorded as arrays, from which `restore` makes the same."""
-        found = {"alarms": np.array(self.alarms(), float).reshape(-1, 3)}
-        joined = self._waiting[0] if self._waiting else {}
-        return (
-            found
-            | {f"waiting.{name}": array for name, array in joined.items()}
-            | {"first": np.array(self._first)}
-        )
+        found = {
+            "alarms": np.array(self.alarms, float).reshape(-1, 3),
+            "tasks": np.array([self._tasks, self._last]),
+        }
+        return found if self._age is None else found | {"age": self._age}
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         """Go to what `arrays` gave."""
-        self._alarms = [Alarm(int(a), int(b), p) for a, b, p in arrays["alarms"].tolist()]
-        kept = {name: arrays[f"waiting.{name}"] for name in KEPT if f"waiting.{name}" in arrays}
-        self._waiting, self._first = [kept] if kept else [], int(arrays["first"])
-        self._size = kept["log_weight"].shape[1] if kept else 0
-        self.can_tell = bool(kept) or None
+        self.alarms = [Alarm(int(a), int(b), p) for a, b, p in arrays["alarms"].tolist()]
+        self._tasks, self._last = arrays["tasks"].tolist()
+        self._age = arrays.get("age")
+        self.can_tell = True if "age" in arrays else None
 
-    def _judge(self) -> None:
-        """Find alarms in what waits, and drop what later tasks do not need."""
-        names = self._waiting[0]
-        one = {name: np.concatenate([w[name] for w in self._waiting], axis=1) for name in names}
-        probability = shift_probabilities.filtered_within(_shortened(one), self.recent)
-        assert probability is not None
-        half = np.array([[alarms.HALF]])
-        raised, last = alarms.more_probable(probability, half)[0, 0], 0
-        seen_so_far = self._alarms[-1].seen if self._alarms else -1
-        for task in np.flatnonzero(raised).tolist():
-            within = min(task - last, self.recent)
-            by_lag = np.diff(probability[0, task, :within], prepend=0.0)
-            at = self._first + task
-            if at > seen_so_far:
-                p = float(min(probability[0, task, within - 1], 1.0))
-                self._alarms.append(Alarm(at - int(by_lag.argmax()), at, p))
-            last = task
-        start = max(last, self._size - self.recent - 1)
-        self._waiting = [{name: array[:, start:] for name, array in one.items()}]
-        self._first, self._size = self._first + start, self._size - start
+    def _ages(self, info: Info, row: int) -> np.ndarray:
+        """Return the tasks since the shift that began each hypothesis's segment [H].
 
+        At least the number of tasks for a segment that holds the first one, which no shift began.
+        """
+        if "shift" not in info:
+            return info["run_length"][0, row]
+        shifted = info["shift"][0, row].astype(bool)
+        if self._age is None:
+            return np.full(shifted.shape, NEVER)
+        return np.where(shifted, 0, self._age[info["parent"][0, row].astype(int)] + 1)
 
-def as_run(infos: Info) -> xr.Dataset:
-    """Return the Infos of some tasks, [1, n, H] each, in the form of a run's store."""
-    return xr.Dataset({f"info_{name}": (DIMS, array) for name, array in infos.items()})
-
-
-def _shortened(infos: Info) -> xr.Dataset:
-    """Return Infos as a run, in which no segment is longer than the run.
-
-    A segment that began before the first of these tasks began with it, for what is asked here.
-    """
-    found = dict(infos)
-    if "run_length" in found:
-        tasks = np.arange(found["run_length"].shape[1])[:, None]
-        found["run_length"] = np.minimum(found["run_length"], tasks)
-    return as_run(found)
+    def _judge(self, age: np.ndarray, log_weight: np.ndarray) -> None:
+        """Raise an alarm about the present task where the rule has one."""
+        within = min(self._tasks - self._last, self.recent)
+        recent = age < within
+        weight = np.exp(log_weight[recent])
+        probability = float(weight.sum())
+        if probability > alarms.HALF:
+            by_lag = np.bincount(age[recent].astype(int), weight)
+            change = self._tasks - int(by_lag.argmax())
+            self.alarms.append(Alarm(change, self._tasks, min(probability, 1.0)))
+            self._last = self._tasks
