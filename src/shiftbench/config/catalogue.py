@@ -91,13 +91,17 @@ def method(library: Library, name: str) -> str:
     return "\n".join([*lines, *settings(entry)])
 
 
-def settings(method: YamlValue) -> list[str]:
-    """Return lines on the components of a method: all settings, their origin and meaning."""
+def settings(method: YamlValue, meanings: bool = True) -> list[str]:
+    """Return lines on the components of a method: all settings and their origin.
+
+    meanings: say what each setting means, too; else defaults share a line.
+    """
     origin = method.document.path.name
+    describe = _component if meanings else _component_in_short
     lines = []
     for kind, item in by_kind(method.data.get("pipeline") or []):
         component, given = one_component(item)
-        lines += _component(kind, (component, given), dict.fromkeys(given, origin))
+        lines += describe(kind, (component, given), dict.fromkeys(given, origin))
     return lines
 
 
@@ -254,7 +258,9 @@ def _component_in_short(kind: str, component: Component, origins: dict[str, str]
     values = _values(kind, component)
     given = [f"  {values[key]}  {origin}" for key, origin in origins.items()]
     defaults = "; ".join(text for key, text in values.items() if key not in origins)
-    lines = textwrap.wrap(f"defaults: {defaults}", 96, subsequent_indent="  ") if defaults else []
+    lines = textwrap.wrap(
+        f"defaults: {defaults}" * bool(defaults), 96, subsequent_indent="  ", break_on_hyphens=False
+    )
     return [component[0], *given, *(f"  {line}" for line in lines)]
 
 

@@ -459,8 +459,12 @@ def snippets(pages: dict[Path, html.Element]) -> dict[str, str]:
 def settings_of(page: html.Element) -> list[tuple[str, dict[str, object]]]:
     """Return the pipeline on a method's page: its components, each with its settings."""
     found: list[tuple[str, dict[str, object]]] = []
-    for line in "".join(page.one("pre", id="settings").pieces).splitlines():
-        if setting := re.match(r"  (\w+): (.*?)  ", line):
+    text = "".join(page.one("pre", id="settings").pieces)
+    for line in text.replace("\n    ", " ").splitlines():  # defaults may have several lines
+        if defaults := re.fullmatch(r"  defaults: (.*)", line):
+            pairs = (one.split(": ", 1) for one in defaults[1].split("; "))
+            found[-1][1].update({key: json.loads(value) for key, value in pairs})
+        elif setting := re.match(r"  (\w+): (.*?)  ", line):
             found[-1][1][setting[1]] = json.loads(setting[2])
         elif re.fullmatch(r"[a-z-]+", line):
             found.append((line, {}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -61,6 +62,27 @@ def figures(study: SiteStudy, standings: Standings, site: Path) -> list[SiteFigu
     ]
 
 
+def said_once(figures: list[SiteFigure]) -> tuple[list[SiteFigure], str]:
+    """Return the figures without the sentences that all their captions have, and those."""
+    if len(figures) < 2:
+        return figures, ""
+    captions = [_sentences(one.caption) for one in figures]
+    shared = [one for one in captions[0] if all(one in caption for caption in captions)]
+    own = [[one for one in caption if one not in shared] for caption in captions]
+    shorter = [one._replace(caption=" ".join(rest)) for one, rest in zip(figures, own, strict=True)]
+    return shorter, " ".join(shared)
+
+
+def _caption(picture: Path) -> str:
+    """Return the caption of a figure; words that were wrapped at a hyphen are whole again."""
+    return re.sub(r"(?<=[a-z])- (?!and |or )", "-", figure_style.read_caption(picture))
+
+
+def _sentences(text: str) -> list[str]:
+    """Split a caption where a full stop is followed by a capital letter or a digit."""
+    return [one for one in re.split(r"(?<=\.) (?=[A-Z0-9])", text) if one]
+
+
 def figure(path: Path, site: Path, folder: str, alt: str) -> SiteFigure:
     """Copy one figure to a folder of the site."""
     target = (site / folder / path.name).with_suffix(PICTURE)
@@ -82,7 +104,7 @@ def figure(path: Path, site: Path, folder: str, alt: str) -> SiteFigure:
         svg=svg,
         size=size,
         alt=alt,
-        caption=figure_style.read_caption(path),
+        caption=_caption(path),
         source=_within_checkout(drawing),
     )
 
@@ -118,7 +140,7 @@ def _alternative(study: SiteStudy, standings: Standings, path: Path) -> str:
     """
     exists = path.stem in components.names("artefacts")
     summary = components.summary("artefacts", path.stem) if exists else path.stem
-    said, *_ = figure_style.read_caption(path).split(". ")
+    said, *_ = _caption(path).split(". ")
     sentences = [said.rstrip("."), summary.rstrip("."), *_leaders(study, standings)]
     return ". ".join(filter(None, sentences)) + ". All numbers are in the tables of this page."
 

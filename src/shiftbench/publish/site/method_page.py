@@ -75,7 +75,7 @@ def of(name: str, results: Results, ranked: Mapping[str, Standings]) -> dict[str
         "cost": method_costs.sentence(name, method),
         "works": [bibliography.works()[key] for key in cited],
         "unknown_works": [key for key in method.data["cite"] if key not in cited],
-        "settings": "\n".join(catalogue.settings(method)),
+        "settings": "\n".join(catalogue.settings(method, meanings=False)),
         "rows_of": components.artefacts_with_row(name),
         "results_of": found,
         "wins": _wins(found),

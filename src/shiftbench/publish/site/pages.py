@@ -217,6 +217,7 @@ def _study(study: SiteStudy, ranked: Standings, results: Results, site: Path) ->
     judged = results.ledger
     judged = judged[(judged["config"] == study.plan.name) & (judged["study"] == study.name)]
     rows = study_page.rows(study, ranked, results)
+    figures, of_figures = attachments.said_once(attachments.figures(study, ranked, site))
     return {
         "study": study,
         "standings": ranked,
@@ -232,7 +233,8 @@ def _study(study: SiteStudy, ranked: Standings, results: Results, site: Path) ->
         "settings": study_page.settings(study),
         "streams": study_page.streams(study),
         "tables": list(study_page.tables(study)),
-        "figures": attachments.figures(study, ranked, site),
+        "figures": figures,
+        "of_figures": of_figures,
         "downloads": attachments.downloads(study, site),
         "chart": charts.chart(
             study,
