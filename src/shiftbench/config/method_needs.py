@@ -41,6 +41,8 @@ def _of(kind: str, item: Any) -> Iterator[str]:
             yield "a memory of all rows"
         elif size:
             yield f"a memory of {size} rows of each task"
+    if filled.get("beta_p") and "window" in filled:
+        yield f"a window of the last {filled['window']} rows"
     facts = components.facts(kind, name)
     yield from (
         PROTOCOL[fact] for fact in (*facts.reveals, *facts.possible("requires")) if fact in PROTOCOL

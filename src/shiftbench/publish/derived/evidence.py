@@ -338,6 +338,13 @@ def hours(published: PublishedResults, config: str) -> str:
     return f"{total:.1f} hours" if total >= 1 else f"{60 * total:.1f} minutes"
 
 
+def largest_memory(published: PublishedResults, config: str) -> str:
+    """Return the most memory that a job of the published studies of a config used, in words."""
+    files = sorted(published.folder.glob(f"{config}/studies/*/costs.csv"))
+    used = max(pd.read_csv(path, usecols=["memory"])["memory"].max() for path in files)
+    return f"{used / 1e9:.1f} GB"
+
+
 def _scores_of(scores: Scores, name: str, row: Evidence) -> np.ndarray:
     if name not in scores:
         raise UserError(f'the study "{row.study}" has no method "{name}"')

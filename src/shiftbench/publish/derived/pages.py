@@ -156,14 +156,16 @@ def _counted(claims: pd.DataFrame, rows: pd.DataFrame, kind: str) -> str:
 
 
 def configs(root: Path, published: PublishedResults) -> str:
-    """Return the table of our configs: studies, published runs and processor time."""
+    """Return the table of our configs: studies, published runs, processor time and memory."""
     costs, lines = published.costs(), []
     for name in CONFIGS:
         own = costs[costs["config"] == name]
         hours = evidence.hours(published, name) if len(own) else "never run as a whole"
         runs = f"{own['runs'].sum():,}" if len(own) else "-"
-        lines.append([f"`{name}`", str(len(_studies(root, name))), runs, hours])
-    return _table(["config", "studies", "runs", "processor time, measured"], lines)
+        memory = evidence.largest_memory(published, name) if len(own) else "-"
+        lines.append([f"`{name}`", str(len(_studies(root, name))), runs, hours, memory])
+    head = ["config", "studies", "runs", "processor time, measured", "largest job's memory"]
+    return _table(head, lines)
 
 
 def situations(root: Path, published: PublishedResults) -> str:
