@@ -120,7 +120,7 @@ SHARED = {
     "changes-targets": Fault(*before_seen("batch.targets[:] += 1"), "the data that were given"),
     "changes-mask": Fault(*before_seen("batch.mask[:] = False"), "the data that were given"),
     "keeps-memory": Fault(OBSERVED, f'{{"last": {TARGETS} if batch.mask.all() else state["last"]}},'
-        " {}", "is the memory of the data"),
+        " {}", "shares memory with the data"),
     "seeds-reversed": Fault(f"{TARGETS}, state", "batch.targets[::-1, -1:], state", SEEDS),
     "seeds-mean": Fault(f"{TARGETS}, state", "batch.targets[:, -1:].mean(axis=0), state", SEEDS),
     "seeds-sum": Fault(f"{TARGETS}, state", "batch.targets[:, -1:].cumsum(axis=0), state", SEEDS),

@@ -37,9 +37,9 @@ STREAMS = {
     "one-column-more": Fault("(0,), n_outputs", "(1,), n_outputs", "The shapes of all data"),
     "more-tasks": Fault('store.sizes["task"])', '9 + store.sizes["task"])', "shapes of all data"),
     "truth-in-targets": Fault(TAKEN, TAKEN + ' + store["shift"].values[0, t]', "another truth"),
-    "neighbours-mix": Fault(TAKEN, f"({TAKEN}).mean(axis=0) + {TAKEN}", "whatever is read beside"),
+    "neighbours-mix": Fault(TAKEN, f"({TAKEN}).mean(axis=0) + {TAKEN}", "those read with it"),
     "changes-its-store": Fault("targets = store", 'store["value"].values[:, t] += 1\n    targets ='
-        " store", "A task of one repetition"),
+        " store", "A repetition's task"),
     "plain-task": Fault("return Task(", "return (", "AttributeError"),
     "no-task": Fault("return Task(", "return None and (", "NoneType"),
     "list-as-store": Fault("    return store\n", "    return [store]\n", "list"),

@@ -1,1 +1,1 @@
-"""Methods of the library in the forms of other libraries, each of which is optional."""
+"""Methods as estimators of river, ruptures and scikit-learn, which are optional."""

@@ -166,5 +166,5 @@ class OnlineClassifier(ClassifierMixin, _Online):
     def _begin(self, labels: Any) -> None:
         self.classes_ = np.unique(labels)
         if len(self.classes_) < 2:
-            raise ValueError(f"one class only, {self.classes_[0]!r}; give rows of two or more")
+            raise ValueError(f"all rows are of one class, {self.classes_[0]!r}; give two or more")
         self.method_ = self._made(self.classes_.tolist())

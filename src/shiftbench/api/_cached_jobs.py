@@ -1,9 +1,9 @@
 """Jobs of the plan, run by the command that the workflow gives for them, and kept in a cache.
 
-A job is a process of its own, so its results have the bytes of the workflow's, whatever the calling
-process has imported. Its files lie in a folder named by all that they depend on: what is there is
-not made again. The cache is $XDG_CACHE_HOME/shiftbench, else ~/.cache/shiftbench; it may be removed
-at any time.
+Each job runs in its own process, so its results equal the workflow's to the byte, whatever the
+caller has imported. A digest of all that its files depend on names their folder; a file that is
+there is not made again. The cache is $XDG_CACHE_HOME/shiftbench, else ~/.cache/shiftbench; it may
+be removed at any time.
 """
 
 from __future__ import annotations

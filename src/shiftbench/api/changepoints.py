@@ -35,10 +35,10 @@ class Changepoints:
     Attributes
     ----------
     frame : DataFrame
-        A change a row. The index is the label of the first value of the new segment; ``position``
-        its number, from 0, among all values; ``probability`` that of a change within three values,
-        as the method held it at the end of the new segment; ``before`` and ``after`` the means of
-        the two segments, for several series ``before NAME`` and ``after NAME``.
+        One row per change, indexed by the label of the first value of the new segment.
+        ``position``: the number of this value, from 0. ``probability``: of a change within three
+        values of it, judged at the end of the new segment. ``before``, ``after``: the means of
+        the two segments; for several series ``before NAME`` and ``after NAME``.
     values : DataFrame
         The values [time, series] as they were given.
     method : str

@@ -106,8 +106,8 @@ def compare(scores: xr.Dataset, metric: str | None = None) -> pd.DataFrame:
         the next in the unit of the metric, with its 95 % interval `low` to `high`; `p` of the
         paired t test by Holm's method over the pairs of the stream; `resolved`, whether p < 0.05;
         `equivalent`, the posterior probability that they differ by less than 1 % (of fractions:
-        1 point); `smallest`, the difference that as many seeds resolve with power 80 %; `seeds`
-        that both have. NaN: not known of one seed, or where all differences are equal.
+        1 point); `smallest`, the least difference that these seeds resolve with power 80 %;
+        `seeds`, the number that both have. NaN: one seed, or all differences are equal.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def compare(scores: xr.Dataset, metric: str | None = None) -> pd.DataFrame:
     chosen = ranking.metric(names if metric is None else [metric])
     if chosen is None:
         raise UserError(
-            f"neither more nor less is better of {', '.join(names if metric is None else [metric])}"
+            f"no direction is better for {', '.join(names if metric is None else [metric])}"
             "; name another metric"
         )
     values = scores["score"].sel(metric=chosen)

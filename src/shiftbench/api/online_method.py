@@ -53,8 +53,8 @@ def method(
     model
         The network of methods that train one, such as ``{"mlp": {"hidden": [50]}}``.
     classes
-        For labels: all of them, in the order of the probabilities; or how many there may be, which
-        then get their order as they come. Without, targets are real values.
+        For labels: all of them, in the order of the probabilities, or their largest number; they
+        are then ordered as they appear. None: targets are real values.
     tasks
         The number of tasks to come, at most. Only some methods need it: those with a memory of
         earlier rows, or a step size that depends on it.

@@ -67,7 +67,7 @@ class Labels:
         return found
 
     def rows(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return the numbers of labels [n], and whether a row has one, [n] bool; None: none."""
+        """Return the numbers of labels [n], 0 where missing, and which are there [n] bool."""
         labels = np.asarray(y, object).tolist()
         seen = np.array([not _is_missing(label) for label in labels], bool)
         pairs = zip(labels, seen, strict=True)

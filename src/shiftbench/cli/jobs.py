@@ -251,7 +251,7 @@ def _source(spec: Spec, options: argparse.Namespace) -> Path:
 def _family(spec: Spec, options: argparse.Namespace, shards: int = 0) -> tuple[ModuleType, Any]:
     """Return the module of a stream's family, and the stream's settings.
 
-    A spec has of the user's files only the names, and of shards nothing.
+    A spec has only the names of the user's files, and nothing on shards.
     """
     from shiftbench.config import components
 

@@ -16,8 +16,8 @@ from shiftbench.core.errors import UserError
 
 def main(arguments: list[str]) -> int:
     """Run one verb; return 0 for success, 1 for a defect, 2 for an error of the user."""
-    # The default of 700 has Python look for cycles for a third of the time that a config's
-    # loading takes, and a tenth of that of tracing.
+    # With the default of 700, garbage collection takes a third of the time of loading a
+    # config, and a tenth of that of tracing.
     gc.set_threshold(100_000, 10, 10)
     logs.replace_what_cannot_be_shown()
     try:

@@ -1,8 +1,8 @@
 """The workflow with a look at its results before and after: what is damaged is made again.
 
-Files that were damaged or removed are made first, in a start of Snakemake that makes nothing else.
-They get the bytes that they had, so that the start that follows takes for intact what others made
-from them. A single start would delete that, and compute it again.
+Damaged or removed files are made first, in a run of Snakemake that makes nothing else. They get
+their old bytes, so that the next run finds the files made from them intact. A single run would
+delete those files and compute them again.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ log = logging.getLogger("shiftbench")
 STOPPED = 75
 """Exit status of a job that saved its state and wants to be run again (EX_TEMPFAIL)."""
 PATIENCE_SECONDS, ASK_SECONDS = 120.0, 2.0
-"""A restart of slurmctld takes less; what is left of the job's time may end it before."""
+"""Longer than a restart of slurmctld; the job's time limit may end the wait earlier."""
 KILL_SECONDS = 120.0
 """Slurm has ended a job long before, after it has agreed to requeue it."""
 

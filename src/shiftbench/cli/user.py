@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def check(options: argparse.Namespace) -> None:
-    """Check a config, and print what it plans and what of that will stay empty."""
+    """Check a config, and print what it plans and which metrics stay empty."""
     from shiftbench.config import claims, compatibility, specs
 
     config, notes_on_data = checked(options.config)

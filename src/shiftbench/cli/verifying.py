@@ -86,7 +86,7 @@ def _verify_crate(options: argparse.Namespace) -> int:
     studies = recompute_scores.with_scores(planned)
     verdicts = [_said(stream) for stream in recompute.streams_again(planned)]
     if "different" in verdicts:
-        say("Nothing is computed on a stream that is not what its settings give.")
+        say("A stream is not what its settings give, so no run is recomputed.")
         return VERIFIED["different"]
     for study in studies:
         verdicts.append(_said(recompute_scores.scores_again(planned, study)))

@@ -20,7 +20,7 @@ from shiftbench.core.facts import KINDS, Facts
 
 
 class Part(NamedTuple):
-    """A component with all its settings; None: with some that suit, whatever they are."""
+    """A component with all its settings; settings None: any that suit."""
 
     kind: str
     name: str

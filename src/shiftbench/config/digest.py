@@ -17,7 +17,7 @@ from shiftbench.config import components
 SOURCE = Path(__file__).parents[2]
 PACKAGE = "shiftbench"
 SHORT = 12
-"""Digits of a digest where two that meet by chance would only give a wrong explanation."""
+"""Digits of a short digest, whose collisions would only give a wrong explanation."""
 
 
 def code(*modules: str) -> str:

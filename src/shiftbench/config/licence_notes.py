@@ -18,6 +18,6 @@ def of_config(config: Config) -> Iterator[str]:
     ]
     if unclear:
         yield (
-            f"the licence is unclear of {', '.join(unclear)}; crates have no copy of such data. Ask"
-            " who holds the rights before you pass them on"
+            f"{', '.join(unclear)}: the licence is unclear, so crates leave these data out. Ask the"
+            " rights holder before you pass them on"
         )

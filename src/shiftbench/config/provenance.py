@@ -16,9 +16,9 @@ def spec(store: xr.Dataset | xr.DataTree) -> dict[str, Any]:
 
 
 def offering(run: xr.Dataset, word: str) -> dict[str, Any] | None:
-    """Return settings of the outermost component of the run's learner that declares to offer this.
+    """Return the settings of the outermost component of the run's learner that offers a word.
 
-    None if none does. So a component is told by what it declares, whatever it is called.
+    None if none does. Components are found by what they declare, not by their names.
     """
     *outer, inmost = spec(run)["learner"]
     for kind, parts in (("combinators", outer), ("learners", [inmost])):

@@ -1,8 +1,8 @@
 """Specs as files: the process that plans writes them, and jobs read them instead of a config.
 
-A file is named by the digest of its spec. Beside it lies, for each digest of code, a checksum of
-the files that the code is in: a job parses them only where one has changed. Imports little: every
-job passes here.
+A file is named by the digest of its spec. For each digest of code a file beside it has a checksum
+of the source files: a job parses them only if the checksum differs. Imports little, since every
+job imports this.
 """
 
 from __future__ import annotations

@@ -315,9 +315,9 @@ def _of_code(modules: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
 
 
 def behind() -> dict[str, dict[str, Any]]:
-    """Return what the digests in specs stand for, of all specs made so far.
+    """Return what the digests in all specs made so far stand for.
 
-    Of code each module with its own digest, of an environment each package with its versions.
+    For code: each module with its digest. For an environment: each package with its versions.
     """
     return {code: digest.contents(*modules) for code, modules in _modules.items()} | _environments
 

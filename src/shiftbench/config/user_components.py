@@ -1,8 +1,8 @@
 """Components in a user's own folder, checked before they count as ours do.
 
 A folder `my_parts` is a package of this name, with a folder for each kind of component in it;
-what else lies in it, such as my_parts/distances.py, is for these to import. Nothing is imported
-here: what components say of themselves is read alone, as of ours.
+other files in it, such as my_parts/distances.py, are for these to import. Nothing is imported
+here: only the declarations of components are read, as for ours.
 """
 
 from __future__ import annotations

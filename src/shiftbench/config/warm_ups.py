@@ -1,10 +1,10 @@
 """Warm-ups that several runs share: data from before a stream, learnt in the same way.
 
-Of a pipeline one component does the work of a warm-up, and what is around it asks that one to
-`begin`: the learner, or a combinator that lets what is inside it wait. Combinators say which, in
-a fact `warms`: `inside` (it begins what is inside it), or the settings that its own warm-up
-depends on, and nothing else. Of a learner all settings count, and the model. A combinator
-without `warms` takes the warm-up for a task, and then every run does its own.
+One component of a pipeline does the warm-up: the learner, or a combinator whose inner component
+then waits. A combinator declares this in the fact `warms`: `inside` if it passes the warm-up on
+to its inner component, else the settings that its own warm-up depends on. For a learner all
+settings count, and the model. A combinator without `warms` takes the warm-up for a task, and
+then every run does its own.
 """
 
 from __future__ import annotations

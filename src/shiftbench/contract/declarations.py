@@ -43,7 +43,7 @@ ANSWERS = {
     "passes": ("offers",),
     "blank": ("gives",),
 }
-"""Facts of other components of the package, of which one must have a word that is new."""
+"""For each fact, the facts by which other components of the package may add words."""
 every_one = pytest.mark.parametrize("case", CASES, ids="-".join)
 
 

@@ -90,7 +90,7 @@ def _moved(event: str, given: tuple[Any, ...], folder: Path) -> tuple[str, bool]
 def _looked(event: str, given: tuple[Any, ...], folder: Path) -> tuple[str, bool]:
     if event == "object.__getattr__" and given[1] not in FRAME_NAMES:
         return "", True
-    return "It knows what it is given alone: it tried to look into the frames of its callers", True
+    return "It uses only what it is given: it tried to look into the frames of its callers", True
 
 
 def _started(event: str, given: tuple[Any, ...], folder: Path) -> tuple[str, bool]:

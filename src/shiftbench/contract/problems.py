@@ -26,7 +26,7 @@ PREFERRED = (
 FIRST = "map"
 """The learner inside combinators, wherever they can take it: the golden bytes are of this one."""
 TRIED: tuple[dict[str, Any], ...] = ({}, {"beta_rlm": 0.1})
-"""Settings of a learner, of which the first is taken with which it offers what is needed."""
+"""Settings to try on a learner; the first with which it offers what is needed is used."""
 CASES = [(kind, name) for kind in ("learners", "combinators") for name in selection.names(kind)]
 PREDICTS = "Predictions have the types and shapes that the interface names."
 """The promise that a malformed prediction breaks."""

@@ -216,4 +216,4 @@ def _lines(file: Path, parts: list[Name], findings: Findings) -> Iterator[str]:
             fields = components.fields("streams", name)
             untried = findings.untried.get((kind, name))
             if reason := untried or ("" if "realisations" in fields else without):
-                yield f"Of {name} no data were built and tried: {reason}."
+                yield f"No data of {name} were built and tried: {reason}."

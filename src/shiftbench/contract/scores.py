@@ -96,7 +96,7 @@ def test_a_score_is_a_number_for_each_seed(name, prediction):
     assert (inside | np.isnan(score)).all() and not np.isinf(score).any(), f"it is {score}"
     for one, copy in zip([*given[0], *given[1]], [*copies[0], *copies[1]], strict=True):
         assert np.array_equal(one, copy), "what was given has changed"
-    assert np.array_equal(metric.score(*given), score, equal_nan=True), "it is another one again"
+    assert np.array_equal(metric.score(*given), score, equal_nan=True), "a second call differs"
     batch = given[1]
     batch.inputs[:, 3], batch.targets[:, 3] = 7, 1
     masked = metric.score(*given)

@@ -68,7 +68,7 @@ def test_it_changes_and_keeps_nothing_but_its_new_state(case):
         for name, array in new.items()
         if any(np.shares_memory(array, data) for data in given[1])
     ]
-    assert not kept, f"{', '.join(kept)} of the state is the memory of the data, and no copy"
+    assert not kept, f"{', '.join(kept)} of the state shares memory with the data; copy it"
 
 
 def test_going_on_from_a_saved_state_equals_an_uninterrupted_run(case, request):

@@ -100,7 +100,7 @@ def test_a_realisation_does_not_depend_on_how_many_there_are(name):
 
 @every_stream
 def test_a_repetition_does_not_depend_on_its_neighbours(name):
-    """A task of one repetition is the same, whatever is read beside it; the store stays."""
+    """A repetition's task does not depend on those read with it; the store is unchanged."""
     store, stream = built(name, 3), components.load("streams", name)
     before = store.copy(deep=True)
     together, alone = stream.task(store, [2, 0], late(store)), stream.task(store, [0], late(store))
@@ -190,7 +190,7 @@ def test_data_are_finite_and_labels_are_in_range(name):
 
 @every_stream
 def test_truth_is_not_in_the_tasks(name):
-    """Where the distribution changes is not in the tasks: another truth changes none."""
+    """Tasks do not reveal where the distribution changes: another truth changes none."""
     store, stream = built(name, 3), components.load("streams", name)
     blind = store.assign({"shift": ~store["shift"]})
     one, other = stream.task(store, [1], late(store)), stream.task(blind, [1], late(store))

@@ -17,7 +17,7 @@ BEFORE = "SHIFTBENCH_CUDA_VISIBLE_DEVICES"
 """The variable with the value before GPUs were hidden, for jobs that ask for one."""
 
 SETTINGS = {
-    # Products of float32 as such, and not of their first 10 binary digits.
+    # Full float32 products, and not TF32, which keeps 10 binary digits.
     "NVIDIA_TF32_OVERRIDE": "0",
     # Sums of matrix products in one order.
     "CUBLAS_WORKSPACE_CONFIG": ":4096:8",

@@ -29,8 +29,8 @@ class Facts:
     """Kinds of problem that it is for; of a learner, which needs them, with what it predicts of
     each [all but streams]."""
     gives: Words = ()
-    """The kind of problem, which a stream needs, and the properties that what follows is given
-    [streams, models], or what is inside [combinators]."""
+    """The kind of problem, which a stream needs, and the properties that the pipeline gets
+    [streams, models], or the component inside [combinators]."""
     offers: Words = ()
     """Abilities that combinators around it, metrics and artefacts can use [learners,
     combinators]."""

@@ -1,6 +1,6 @@
 """The description of a study's network, for learners that build it themselves.
 
-A learner with MODEL = "shapes" gets a description instead of a model, and no TensorFlow: it may
+A learner with model="shapes" gets a description instead of a model, and no TensorFlow: it may
 be written in PyTorch, JAX or NumPy. The networks are in `methods.models`; a test compares the two.
 A user's model describes itself by a function `describe(settings, problem)`.
 """

@@ -90,7 +90,7 @@ def make(results: Path, config_file: Path, target: Path) -> None:
 
 
 def _refuse_other_folder(target: Path) -> None:
-    """Raise UserError unless nothing but a crate is in a folder, which is deleted."""
+    """Raise UserError if a folder, which will be deleted, is more than a crate."""
     if not target.exists() or not any(target.iterdir()):
         return
     if not (target / crate_metadata.NAME).exists():

@@ -36,7 +36,7 @@ LOCAL = ("code", "instructions", "device")
 COMPONENTS = "components"
 """The key of a config that names folders with code."""
 PATHS = ("from", yaml_lines.FOLDER, COMPONENTS)
-"""Keys of a config that name files or folders from which it is read on."""
+"""Keys of a config that name further files or folders to read."""
 CODE = ("config/", *(f"{folder}/" for folder in FOLDERS))
 """Folders of a crate in which any file may be."""
 

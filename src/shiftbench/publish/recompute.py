@@ -33,7 +33,7 @@ from shiftbench.publish.crate_plan import CratedRun, PlannedCrate
 SHORTEST = 60.0
 """Seconds that any run may take, whatever its estimate."""
 SLOWER = 20.0
-"""Times as long as estimated that a run may take."""
+"""Factor by which a run may exceed its estimate."""
 MAX_VALUES = 10_000_000
 """Values of a stream that is made again."""
 OF_MAKING = ("spec", "code", "versions", "instructions", "data")
@@ -160,7 +160,7 @@ def _not_generated(spec: specs.Spec) -> str:
 def compare(ours: xr.Dataset | xr.DataTree, theirs: xr.Dataset | xr.DataTree) -> dict[str, str]:
     """Return the verdict on each array, by its name; an array that one side lacks is different.
 
-    Also on `attributes`, where they differ by more than what made them.
+    Also on `attributes`, where they differ in more than OF_MAKING.
     """
     mine, others = _arrays(ours), _arrays(theirs)
     verdicts = {

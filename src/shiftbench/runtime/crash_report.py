@@ -28,7 +28,7 @@ _REMEDIES: dict[int, str] = {
 def write(arguments: Sequence[str], number: int) -> None:
     """Write the report to standard error and to the job's log, if it has one.
 
-    arguments: of the job's verb, which is named by what it was to make. number: of the signal
+    arguments: of the job's verb; the job is named by its output. number: of the signal
     that ended it.
     """
     options = dict(pairwise(arguments))

@@ -102,7 +102,7 @@ def request(stack: str, arguments: list[str]) -> int | None:
 
 
 def packed(arguments: list[str], folder: str, environment: Mapping[str, str]) -> bytes:
-    """Return a job as bytes: texts of which none has a zero in it, with zeros between them."""
+    """Return a job as bytes: texts without zero bytes, separated by zero bytes."""
     variables = [f"{name}={value}" for name, value in environment.items()]
     return os.fsencode("\0".join([str(len(arguments)), *arguments, folder, *variables]))
 

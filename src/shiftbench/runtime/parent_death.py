@@ -28,7 +28,7 @@ def signals_of_make(numbers: Iterable[int]) -> list[int]:
     """Return the signals among `numbers` that the `make` which started this process has received.
 
     On SIGINT and SIGHUP `make` waits for its children without passing the signal on, as a terminal
-    would. A signal that it no longer handles, it has received. Empty without `make`, and on systems
+    would. It has received a signal that it no longer handles. Empty without `make`, and on systems
     other than Linux.
     """
     if "MAKELEVEL" not in os.environ:

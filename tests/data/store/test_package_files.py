@@ -162,7 +162,7 @@ def test_check_says_what_is_left_out_and_which_licence_is_unclear(bucket, table,
     user.check(argparse.Namespace(config=tmp_path / "some.yaml"))
     notes = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Note: ")]
     assert "Note: marks is without tcpd-apple: the package bucket 2.0 is not " in notes[0]
-    assert notes[1].startswith("Note: the licence is unclear of tcpd-centralia; crates have")
+    assert notes[1].startswith("Note: tcpd-centralia: the licence is unclear, so crates leave")
 
 
 def test_every_data_set_says_how_sure_its_licence_is():

@@ -111,7 +111,7 @@ def test_an_edited_score_is_named_and_its_sentence_too(checkout) -> None:
     of_score, of_sentence = derive.check(checkout)
     assert of_score.startswith("results/published/mine/studies/one/scores.csv: changed since")
     assert of_sentence.startswith(
-        "README.md: finding lead: published is otherwise: accuracy of six"
+        "README.md: finding lead: the published results disagree: accuracy of six"
     )
     page = (checkout / "README.md").read_text()
     assert derive.update(checkout) == [of_score], "nothing is built upon it"

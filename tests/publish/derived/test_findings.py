@@ -131,7 +131,9 @@ def test_a_sentence_has_the_numbers_of_its_rows(published, says, rows, expected)
 def test_what_is_published_otherwise_is_named_beside_what_is_said(
     published, says, rows, problem
 ) -> None:
-    with pytest.raises(UserError, match=rf"finding it: published is otherwise: .*{problem}") as no:
+    with pytest.raises(
+        UserError, match=rf"finding it: the published results disagree: .*{problem}"
+    ) as no:
         said(published, says, a=row(**rows))
     assert f'The prose says: "{says}"' in str(no.value)
 

@@ -6,8 +6,8 @@ first value of the series has no row, so that task 0 is the second value; the co
 is the first value of a task, counted from 1 in the values of the series.
 
 After a gap in time a new task starts, and values whose past is before the gap have no row. With a
-horizon h, the first h - 1 rows of a task are masked: they must be predicted before the last value
-ahead of the task is known, but the learner has already learnt from it.
+horizon h, the first h - 1 rows of a task are masked: they must be predicted before the previous
+task is complete, but the learner has already learnt all of it.
 """
 
 from __future__ import annotations

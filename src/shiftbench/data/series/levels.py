@@ -4,7 +4,7 @@ Source: M. Altamirano, F.-X. Briol and J. Knoblauch, 2023, ICML (altamirano2023d
 on accuracy and delay has these defaults: noise N(0, 1), and 2 % of the values moved by 10 up or
 down. The last level is read off the mean of its data. Here each realisation has its own noise;
 theirs has one, and ten contaminations of it. All settings share the draws of the noise, and
-outliers are those of any smaller number and more. Rows and regressors are those of the family
+larger sets of outliers contain the smaller ones. Rows and regressors are those of the family
 `series`.
 """
 

@@ -99,8 +99,8 @@ class Settings:
     """Number of values at the start that are left out of the tasks; `scaling` and
     `centre: whole-series` then use only these values, and there is no look-ahead."""
     rings: Annotated[int, Ge(0), Le(5)] = 1
-    """Number of rings in `neighbours`. The authors' script asks for one ring, from 0 to 10 (1), but
-    their code leaves it out, which is 0: three times the same model."""
+    """Number of rings in `neighbours`. 1: distances 0 to 10, as the authors' script asks. 0: none,
+    as their code does it; the three models are then the same."""
     scaling: Literal["none", "z-score", "z-score-jointly"] = "none"
     """z-score: each series minus its mean, divided by its standard deviation, as in the paper for
     london-nox. z-score-jointly: the same with all values together, as in the paper for

@@ -21,8 +21,8 @@ NAME = "manifest.json"
 class Entry(NamedTuple):
     """What is known of a file.
 
-    modified, changed: when its content was, and when that or its time was, in nanoseconds; nobody
-    can set the second. made_with: digest of the spec of its job; empty where it is not known.
+    modified, changed: the file's mtime and ctime, in nanoseconds; nobody can set the second.
+    made_with: digest of the spec of its job; empty where it is not known.
     """
 
     sha256: str

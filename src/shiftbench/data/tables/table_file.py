@@ -108,8 +108,8 @@ def unsupported(settings: Settings) -> Iterator[str]:
     columns = settings.time, settings.task_column, settings.shift_column
     if settings.order == "shuffled" and (any(columns) or settings.history):
         yield (
-            "a column of tasks, of shifts or of time, and a history, are of rows in the order of"
-            " the file; take them out, or set order to file"
+            "task_column, shift_column, time and history need the rows in the order of the file;"
+            " take them out, or set order to file"
         )
     held_out = settings.test_share or settings.validation_share
     if settings.rows_per_task == 1 and not settings.task_column and held_out:

@@ -60,7 +60,7 @@ def delay(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
 def brier(run: xr.Dataset, stream: xr.Dataset) -> np.ndarray:
     """Return the Brier score [seed] over all tasks but the first.
 
-    0 is perfect, and the base rate b of shifts, said of every task, has b (1 - b). See
+    0 is perfect; a constant forecast of the base rate b of shifts has b (1 - b). See
     `scoring.shift_probabilities` for the probability that beams and run lengths give. NaN for
     learners that give none.
     """

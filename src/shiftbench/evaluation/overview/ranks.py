@@ -130,8 +130,8 @@ def critical_difference(blocks: int, methods: int) -> float:
 def _largest(present: pd.DataFrame) -> list[str] | None:
     """Return streams whose shared methods make the largest table, or None.
 
-    present: flags [stream, method], streams with most methods first. A greedy search leaves out one
-    stream after the other so that most methods are shared, of equal ones that with fewest methods.
+    present: flags [stream, method], streams with most methods first. A greedy search drops streams
+    one by one, so that most methods stay shared; of ties it drops the one with fewest methods.
     No score is looked at.
     """
     left, sizes = list(present.index), {}

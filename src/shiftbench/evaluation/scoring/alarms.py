@@ -42,8 +42,8 @@ THRESHOLDS = 60
 class Horizon(NamedTuple):
     """The windows m and w, in tasks.
 
-    recent: m, the last tasks, one of which began with a shift with probability q_t. window: w, the
-    tasks after a shift in which an alarm is true.
+    recent: m; q_t is the probability that one of the last m tasks began with a shift. window:
+    w, the tasks after a shift in which an alarm is true.
     """
 
     recent: int

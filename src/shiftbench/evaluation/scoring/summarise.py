@@ -6,7 +6,7 @@ and status[stream, learner, seed]; `/runs/STREAM/LEARNER` with the run stores, a
 together. A failed seed keeps its status; its scores are NaN and enter no mean.
 
 On streams that judge a learner on all tasks so far after each task (runs with `tested`), a
-score is the one after the last task: it is of all tasks, those before of fewer.
+score is the one after the last task, since only that one covers all tasks.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class Settings:
     prior_log_odds: float = 0.0
     """Prior log odds of a shift, xi_0 = log p(s = 1) - log p(s = 0)."""
     prior_tasks: Annotated[float, Gt(0)] | Literal["fixed"] = "fixed"
-    """Number of tasks that the prior odds are worth, if they are learnt; fixed: they are not."""
+    """Weight of the prior odds, in tasks, if the odds are learnt; fixed: they are not."""
     temperature: Annotated[float, Gt(0)] | Literal["observations"] = 1.0
     """T, which divides the log evidence; observations: the task's number of rows."""
     fits: Literal["batched", "sequential"] = "batched"

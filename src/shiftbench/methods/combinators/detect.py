@@ -2,8 +2,8 @@
 
 Before a task is learnt, its rows are predicted, and a signal of the errors is fed to a detector of
 the package `detectors`, row by row. At an alarm the learner goes back to its start, or is
-broadened, and then learns the whole task; the rows after the alarm are not watched, since they are
-errors of a learner that is no more. The detector starts again with the next task. So with a
+broadened, and then learns the whole task; the rows after the alarm are not watched, since their
+errors are those of the old learner. The detector starts again with the next task. So with a
 threshold that is never reached, this is the learner alone, to the byte.
 
 Sources: the methods of river, as triggers of a reset: Page-Hinkley (page1954schemes,

@@ -24,7 +24,7 @@ CERTAIN = 1e9
 
 def build(threshold: float = THRESHOLD, first: int = FIRST) -> Detector:
     """Build the detector; it has no statistic up to value number `first`."""
-    # Above all that can come, which is at most 1 and 1/2, and finite, as a state has to be.
+    # Above the largest p and s, 1 and 1/2, and finite, as a state has to be.
     start = numbers_of(count=0, p=0, least_p=1, least_s=1)
     return Detector(start, _update, np.array([first], float), threshold)
 

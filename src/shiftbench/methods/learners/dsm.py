@@ -52,9 +52,9 @@ class Settings:
     """Weight of the divergence against the prior (paper: .1 for simulated series; .00042 for the
     well-log, chosen on its first rows)."""
     centre: float = 0.0
-    """Value that counts as 0; that at which a value weighs most."""
+    """Value that becomes z = 0, at which the weight is largest."""
     scale: Annotated[float, Gt(0)] = 1.0
-    """Distance from the centre that counts as 1; at which a value weighs half."""
+    """Distance from the centre that becomes z = 1, at half the largest weight."""
     noise_sd: Annotated[float, Gt(0)] = 1.0
     """mean: standard deviation of z around the mean."""
     prior_mean: float = 0.0

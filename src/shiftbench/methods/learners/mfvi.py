@@ -131,8 +131,8 @@ class Settings:
     kl_weight: Annotated[float, Gt(0)] = 1.0
     """Weight of the divergence from the prior: 1 for the ELBO, below 1 for a cold posterior."""
     anchor_weight: Annotated[float, Gt(0)] = 1.0
-    """Factor lambda of the precision that earlier tasks added to the prior, where the divergence
-    has the means' distances from it (GVCL, with kl_weight 0.2: 100, 1,000); 1 for the ELBO."""
+    """Factor lambda of the precision that earlier tasks added to the prior, in the divergence's
+    term for the means (GVCL, with kl_weight 0.2: 100, 1,000); 1 for the ELBO."""
     prior: Literal["carried", "first"] = "carried"
     """Prior of a task; carried: the posterior of the previous task; first: that of the first task,
     for training that continues over several tasks of the same rows."""

@@ -34,7 +34,7 @@ class Settings:
     hidden: tuple[Annotated[int, Ge(1)], ...] = (100, 100)
     """Units of each hidden layer."""
     noise_sd: Annotated[float, Gt(0)] = 1.0
-    """Standard deviation of the Gaussian likelihood, where it is learnt its start value;
+    """Standard deviation of the Gaussian likelihood, or its start value if it is learnt;
     regression only."""
     noise: Literal["fixed", "learnt"] = "fixed"
     """learnt: the standard deviation of each output is a parameter of the network, treated like

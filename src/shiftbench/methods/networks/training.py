@@ -124,10 +124,10 @@ def one_epoch(
 
 
 def _where_rows(rows: Minibatch, after: Any, before: Any) -> Any:
-    """Return the state after a step, but that before it for repetitions without any row.
+    """Return the state after a step, or before it for repetitions whose minibatch is empty.
 
-    Such a minibatch is where a repetition has fewer rows than another beside it. Tensors without
-    an axis of repetitions are those after the step.
+    A minibatch is empty where a repetition has fewer rows than another. Tensors without an axis
+    of repetitions are those after the step.
     """
     filled = tf.reduce_any(rows.mask > 0, axis=1)
 

@@ -76,7 +76,7 @@ def sentence(name: str, finding: ComputedSentence, published: PublishedResults) 
         return finding.says.format_map(answers)
     except Disagreement as reason:
         raise UserError(
-            f"finding {name}: published is otherwise: {reason}."
+            f"finding {name}: the published results disagree: {reason}."
             f' The prose says: "{finding.says}"; change it in docs/findings.yaml'
         ) from None
     except (KeyError, AttributeError) as error:

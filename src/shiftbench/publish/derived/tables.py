@@ -47,8 +47,8 @@ SEEDS = re.compile(r" (?:Seeds vary|All seeds see|Looks ahead: ).*\Z", re.DOTALL
 class _WithoutRuns(StudyResults):
     """Results of a study without its runs, whose properties are as published.
 
-    seeds: end of the caption on seeds; config: that of the study; published_shares: of the
-    paper's training, by claim's metric, stream and method; by_metric: scores as of the function
+    seeds: end of the caption, on seeds; config: of the study; published_shares: of the
+    paper's training, by metric of the claim, stream and method; by_metric: result of
     `by_metric`.
     """
 

@@ -30,7 +30,7 @@ HEAD = ["rows kept", "best", "not significantly worse", "ahead of", "cost"]
 MEMORY = "a memory of "
 """Beginning of the need of a memory, as `method_needs` writes it."""
 NAMED = 2
-"""The most methods that are as good as the best and named; more are counted."""
+"""The most tied methods that a line names; more are only counted."""
 SHORT_UNITS = ("nats",)
 """Units that stand behind a number; others are too long."""
 

@@ -1,7 +1,7 @@
 """The leaderboard: methods of others beside ours, on streams that are ours.
 
-What is ranked is verified, was given what ours were given, and was tuned with as many trials on as
-many seeds; of all else the reason stands where the rank would be.
+A ranked entry is verified, got the same information as ours, and was tuned with as many trials
+on as many seeds. Other entries show the reason in place of a rank.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def _unlike(
     study: SiteStudy, metric: str, ours: set[Conditions], seeds: list[int], entry: Entry
 ) -> Iterator[str]:
     if entry.conditions.protocol not in {one.protocol for one in ours}:
-        yield "another protocol: it is told other things of the stream than ours are"
+        yield "another protocol: it gets other information on the stream than ours"
     if entry.conditions.model not in {one.model for one in ours} | {"null"}:
         yield "another network than ours"
     if metric not in entry.scores:

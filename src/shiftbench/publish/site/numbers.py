@@ -11,7 +11,7 @@ DIGITS = 6
 """Significant digits of scores that pages sort by and draw, more than they show."""
 
 GLOSSES = {
-    "acc": "all tasks at the end; from scratch: the own network of each",
+    "acc": "all tasks at the end; from scratch: each by its own network",
     "accuracy": "test rows of tasks, by the last network",
 }
 """What tells the names of two metrics apart."""

@@ -167,7 +167,7 @@ def _write_configs(
     cells: dict[str, dict[str, matrix.MatrixCell]],
 ) -> None:
     """Write the studies of each config: their list, their pages, and the table of methods."""
-    ranks = "Average ranks of methods over streams, 1 is best; methods under one bar are not apart"
+    ranks = "Average ranks of methods over streams, 1 is best; a bar joins methods not separated"
     groups = matrix.groups(results, cells)
     for plan in results.plans:
         own = [group for group in groups if group.config == plan.name]

@@ -25,7 +25,7 @@ def refuse_beyond(plan: Config, profile: Path) -> None:
     if excesses:
         where = f"partition {partition}" if partition else "the default partition"
         raise UserError(
-            f"{where} takes no such jobs:\n  "
+            f"{where} cannot run these:\n  "
             + "\n  ".join(excesses)
             + f"\nlower them in the config, or name another slurm_partition in {profile}"
         )

@@ -127,7 +127,7 @@ def _refuse_beyond(job: JobExecutorInterface) -> None:
     if more := limits.excess(requested, limits.available(partition)):
         where = f"partition {partition}" if partition else "the default partition"
         raise UserError(
-            f"{where} takes no such job: {'; '.join(more)}; see slurm_partition and set-resources"
+            f"{where} cannot run the job: {'; '.join(more)}; see slurm_partition and set-resources"
             " in the profile"
         )
 
