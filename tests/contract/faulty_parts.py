@@ -63,7 +63,7 @@ METRICS = {
     "padding-counts": Fault(RETURNED, "errors.mean(axis=1)", "a masked row has an effect"),
     "mean-over-seeds": Fault(RETURNED, f"{RETURNED} + errors[:, :3].mean()", "seeds mix"),
     "changes-predictions": Fault("    weights", "    predictive.mean[:] = 0\n    weights", "chan"),
-    "score-of-chance": Fault(RETURNED, f"{RETURNED} + np.random.random()", "another one again"),
+    "score-of-chance": Fault(RETURNED, f"{RETURNED} + np.random.random()", "second call differs"),
     "score-raises": Fault("    weights", "    raise KeyError('x')\n    weights", "KeyError: 'x'"),
     "judges-too-much": Fault('"student-t"', '"categorical"', "AttributeError"),
     "unit-of-number": Fault('unit="1"', "unit=1", "Its unit is a text"),
