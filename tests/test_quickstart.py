@@ -37,6 +37,12 @@ def test_it_writes_a_project_that_check_accepts_and_says_what_is_next(
         assert not any(digest.imports(module, "tensorflow") for module in modules)
 
 
+@pytest.mark.parametrize("folder", ["ünïcode", "_x", ".x", "+", "n" * 120])
+def test_its_config_has_a_name_that_run_accepts(tmp_path, folder: str) -> None:
+    _, config = quickstart.write(tmp_path / folder)
+    assert main.main(["check", str(config)]) == 0
+
+
 @pytest.mark.parametrize("name", ["series.csv", "mine.yaml"])
 def test_it_leaves_files_of_these_names_alone(tmp_path, capsys, name: str) -> None:
     file = tmp_path / "mine" / name

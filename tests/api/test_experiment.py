@@ -175,3 +175,58 @@ def test_an_interrupted_run_goes_on(own_cache):
     subprocess.run(command, check=True, capture_output=True)
     logs = [path.read_text() for path in own_cache.glob("jobs/*/log")]
     assert sum("slow: resumed at task" in text for text in logs) == 1
+
+
+COMPONENT = """
+from dataclasses import dataclass
+import numpy as np
+from shiftbench.core.facts import Facts
+from shiftbench.core.interface import Gaussian, Learner
+FACTS = Facts(takes={"value": "gaussian"})
+@dataclass(frozen=True)
+class Settings:
+    pass
+def build(settings, problem, model=None):
+    def init(seeds):
+        return {"level": np.zeros((len(seeds), 1, problem.n_outputs))}
+    def predict(state, inputs, seeds):
+        mean = np.repeat(state["level"][:, None], inputs.shape[1], axis=2)
+        return Gaussian(np.zeros(mean.shape[:2]), mean, np.full(mean.shape, VARIANCE))
+    def observe(state, batch, seeds):
+        return state, {}
+    return Learner(init, predict, observe)
+"""
+
+
+@pytest.mark.long
+def test_an_edited_component_is_run_again_in_the_same_process(own_cache, tmp_path, monkeypatch):
+    """And its scores do not take the place of those of the old code."""
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "mine" / "learners" / "level.py"
+    file.parent.mkdir(parents=True)
+
+    def score(variance: str, seeds: int) -> float:
+        file.write_text(COMPONENT.replace("VARIANCE", variance))
+        found = sb.run(
+            {"a": ["level"]}, steps(), seeds=seeds, metrics=["log_predictive"], components="mine"
+        )
+        return float(found["score"].isel(seed=0).item())
+
+    first, second = score("0.5", 1), score("25.0", 1)
+    assert first != second
+    assert score("0.5", 2) == first and score("25.0", 2) == second
+
+
+@pytest.mark.parametrize("given", [None, 3, {"price": [1.0]}])
+def test_what_is_no_stream_is_refused(given):
+    with pytest.raises(UserError, match="give a stream, a list of streams, or the name of a"):
+        sb.run(METHODS, given, seeds=1, metrics=METRICS)
+
+
+def test_one_stream_or_learner_may_be_selected_before_a_comparison():
+    sizes = {"stream": ["a"], "learner": ["b", "c"], "metric": ["log_predictive"]}
+    values = np.arange(6.0).reshape(1, 2, 1, 3) ** 1.5
+    scores = xr.Dataset({"score": ((*sizes, "seed"), values)}, coords=sizes)
+    assert sb.compare(scores.isel(stream=0, metric=0)).equals(sb.compare(scores))
+    with pytest.raises(UserError, match="compare takes what `run` returns"):
+        sb.compare(scores["score"])

@@ -289,3 +289,61 @@ def test_a_method_without_decisions_has_no_changes() -> None:
     for name in ("changes", "n_changes"):
         with pytest.raises(ValueError, match="takes no decisions about changes"):
             getattr(m, name)
+
+
+def test_a_file_is_replaced_only_by_a_whole_one(tmp_path) -> None:
+    m = sb.method("online-logistic", classes=np.unique([0, 1]))
+    m.learn_many([[0.1], [0.2]], [0, 1])
+    m.save(tmp_path / "m.npz")
+    assert sb.method("online-logistic", classes=[0, 1]).load(tmp_path / "m.npz").tasks_done == 2
+    days = sb.method("online-logistic", classes=pd.to_datetime(["2001-01-01", "2001-01-02"]))
+    days.learn_one([0.1], pd.Timestamp("2001-01-01"))
+    with pytest.raises(ValueError, match="is a Timestamp; to save a method, use texts or numbers"):
+        days.save(tmp_path / "m.npz")
+    assert [path.name for path in tmp_path.iterdir()] == ["m.npz"]
+    assert m.load(tmp_path / "m.npz").classes == [0, 1]
+    with pytest.raises(ValueError, match=r"of a method with other classes: \[0, 1\]"):
+        sb.method("online-logistic", classes=[1, 0]).load(tmp_path / "m.npz")
+
+
+def test_whether_a_method_decides_about_changes_is_saved() -> None:
+    m = sb.method("vcl-linear")
+    m.learn_one([1.0], 1.0)
+    with pytest.raises(ValueError, match="takes no decisions about changes"):
+        _ = copy.deepcopy(m).n_changes
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_a_refused_first_row_leaves_nothing_behind(many: bool) -> None:
+    m = sb.method("online-logistic", classes=2)
+    with pytest.raises(ValueError, match="fill gaps"):
+        m.learn_many([[np.nan, 1.0]], ["a"]) if many else m.learn_one([np.nan, 1.0], "a")
+    with pytest.raises(ValueError, match="unknown class 'd'"):
+        m.learn_many([[1.0], [1.0], [1.0]], ["b", "c", "d"])
+    assert m.tasks_done == 0 and m.classes == []
+    m.learn_many([[1.0], [2.0]], ["e", "f"])
+    assert m.tasks_done == 2 and m.classes == ["e", "f"]
+
+
+def test_the_prediction_of_no_rows_is_empty() -> None:
+    values, labels = sb.method("vcl-linear"), sb.method("online-logistic", classes=2)
+    values.learn_one([1.0], 1.0)
+    labels.learn_one([1.0], "a")
+    none = np.zeros((0, 1))
+    assert values.predict_many(none).mean.shape == (0,)
+    assert labels.predict_many(none).shape == (0, 1)
+
+
+def test_numbers_of_numpy_are_settings_and_rows_of_pandas_have_any_index() -> None:
+    m = sb.method("bocpd", keep=np.int64(20), hazard=np.float32(0.25), tasks=np.int64(5))
+    values = pd.Series([1.0, 2.0, 3.0])
+    m.learn_many(None, values[2:])
+    assert m.tasks_done == 1 and sb.method("online-logistic", classes=np.int64(2)).classes == []
+
+
+@pytest.mark.parametrize("column", [pd.date_range("2001-01-01", periods=2), [1j, 2j]])
+def test_dates_and_complex_numbers_are_no_inputs(column) -> None:
+    frame = pd.DataFrame({"x": column})
+    for rows in (frame, frame.to_numpy()):
+        with pytest.raises(ValueError, match="inputs are real numbers; encode dates"):
+            sb.method("vcl-linear").learn_many(rows, [1.0, 2.0])

@@ -121,3 +121,30 @@ def test_errors_of_settings_say_what_is_wrong(called, message):
 def test_other_objects_are_refused():
     with pytest.raises(UserError, match="frame is a list; give a pandas DataFrame or Series"):
         sb.stream_from([1.0, 2.0])
+
+
+def test_a_series_without_a_name_has_all_its_values_and_booleans_are_numbers(called):
+    plain = sb.stream_from(pd.Series([5.0, 6.0, 7.0, 8.0]), scaling="none")
+    assert plain.store["value"].values.ravel().tolist() == [5, 6, 7, 8]
+    flags = pd.DataFrame({"on": [True, False, True, True], "price": [2.0, 3.0, 5.0, 4.0]})
+    assert sb.stream_from(flags, target="price").problem.input_shape == (1,)
+
+
+@pytest.mark.parametrize(
+    ("frame", "name", "problem"),
+    [
+        (
+            pd.DataFrame({2019: [1.0, 2.0], 2020: [3.0, 4.0]}),
+            "a",
+            "named by numbers: 2019 and 2020",
+        ),
+        (pd.DataFrame({("a", 1): [1.0], ("y", 2): [3.0]}), "a", "the columns have several levels"),
+        (PRICES, "../x", 'name: "../x"; give small letters, digits and hyphens'),
+    ],
+)
+def test_names_that_a_file_cannot_hold_are_refused_before_it_is_written(
+    frame, name, problem, own_cache
+):
+    with pytest.raises(UserError, match=problem):
+        sb.stream_from(frame, name=name)
+    assert not own_cache.exists() or not any(own_cache.rglob("*.csv"))

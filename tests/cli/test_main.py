@@ -335,6 +335,11 @@ def test_list_what_fits_a_stream(plan, capsys) -> None:
     assert "\ngaussian-mean           Gaussian mean" in capsys.readouterr().out
     assert main.main(["list", "metrics", "--for", "stops", "--config", "small.yaml"]) == 2
     assert 'did you mean "steps"?' in capsys.readouterr().err
+    assert main.main(["list", "methods", "--for", "steps", "--config", "small.yaml"]) == 0
+    listed = capsys.readouterr().out
+    assert "\nvbs-toy " in listed and "\nvcl " not in listed
+    assert main.main(["list", "claims", "--for", "steps", "--config", "small.yaml"]) == 2
+    assert "--for is for what can be used" in capsys.readouterr().err
     assert main.main(["list", "streams", "--for", "steps", "--config", "small.yaml"]) == 2
     assert "--for is for what can be used" in capsys.readouterr().err
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from shiftbench.api.input_error import InputError
-from shiftbench.config import component_checks, components, digest
+from shiftbench.config import component_checks, components, digest, one_stream
 from shiftbench.config.compatibility_words import listed
 from shiftbench.config.library import OURS, Library
 from shiftbench.config.method_needs import PROTOCOL
@@ -78,8 +78,9 @@ def defined(
         if owner is None or not setting:
             message = unknown("component", component, [name for name, _ in items])
             raise InputError(f'settings: "{key}": {message}; write "component.setting"')
-        owner[setting] = list(value) if isinstance(value, tuple) else value
-    return _checked(name, items, None if model is None else _component("model", model))
+        owner[setting] = one_stream.plain(value)
+    network = None if model is None else _component("model", one_stream.plain(model))
+    return _checked(name, items, network)
 
 
 @functools.cache
@@ -92,7 +93,7 @@ def _pipeline(method: str | Sequence[Any]) -> tuple[str, list[Component]]:
     if not isinstance(method, Sequence):
         raise InputError(f"{method!r} is no method; give a name, or a list of components")
     if not isinstance(method, str):
-        items = [_component("pipeline", item) for item in method]
+        items = [_component("pipeline", item) for item in one_stream.plain(method)]
         if not items:
             raise InputError("the pipeline is empty; write components, and a learner last")
         return OWN, items

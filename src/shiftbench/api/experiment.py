@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
-from shiftbench.api import _cached_jobs, _labelled_scores, streams
+from shiftbench.api import _cached_jobs, _changed_components, _labelled_scores, streams
 from shiftbench.api.streams import Stream
 from shiftbench.config import config_file, jobs, one_stream
 from shiftbench.config.schema import Config
@@ -82,6 +82,7 @@ def run(
     >>> dict(scores["score"].sizes)
     {'stream': 1, 'learner': 1, 'metric': 1, 'seed': 2}
     """
+    _changed_components.forget()
     keys = study | {"methods": methods, "seeds": seeds, "metrics": metrics}
     planned, data = _planned(_config(name, _streams(stream), keys))
     places = _cached_jobs.made(planned, data)
@@ -123,6 +124,11 @@ def compare(scores: xr.Dataset, metric: str | None = None) -> pd.DataFrame:
     >>> sb.compare(scores)[["learner", "next", "seeds"]].values.tolist()
     [['near', 'far', 2]]
     """
+    if not isinstance(scores, xr.Dataset) or "score" not in scores:
+        raise UserError("compare takes what `run` returns, or a study of `load`")
+    for axis in ("stream", "learner", "metric"):  # a single one may have been selected
+        if axis in scores.coords and axis not in scores.dims:
+            scores = scores.expand_dims(axis)
     names = scores["metric"].values.tolist()
     if metric is not None:
         refuse_unknown("metric of these scores", metric, names)
@@ -157,11 +163,15 @@ def _row(pair: neighbours.Pair) -> dict[str, Any]:
     return dict(zip(_COLUMNS, found, strict=True))
 
 
-def _streams(given: str | Stream | Sequence[Stream]) -> list[Stream]:
-    """Return streams as a list. UserError where two have one name."""
-    if isinstance(given, str):
-        return [streams.stream(given)]
-    listed = [given] if isinstance(given, Stream) else list(given)
+def _streams(given: str | Stream | Sequence[str | Stream]) -> list[Stream]:
+    """Return streams as a list. UserError where two have one name, and for anything else."""
+    several = [given] if isinstance(given, str | Stream) else given
+    if not isinstance(several, Sequence) or not all(isinstance(s, str | Stream) for s in several):
+        raise UserError(
+            f"stream is a {type(given).__name__}; give a stream, a list of streams, or the name of"
+            " a family; `stream_from` makes a stream of a DataFrame"
+        )
+    listed = [streams.stream(one) if isinstance(one, str) else one for one in several]
     names = [one.name for one in listed]
     for name in names:
         if names.count(name) > 1:

@@ -108,6 +108,11 @@ class Inputs:
 
 def _array(values: Any) -> np.ndarray:
     """Return values as real numbers. InputError for others."""
+    types = getattr(values, "dtypes", None)
+    kinds = {one.kind for one in (types if hasattr(types, "__iter__") else [types]) if one}
+    kinds |= {values.dtype.kind} if isinstance(values, np.ndarray) else set()
+    if kinds & {"m", "M", "c"}:
+        raise InputError("inputs are real numbers; encode dates and complex numbers as such")
     try:
         return np.asarray(values, float)
     except (TypeError, ValueError) as error:

@@ -7,6 +7,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Hashable, Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
@@ -27,7 +28,7 @@ from shiftbench.core.interface import Batch, Categorical, Predictive, State
 from shiftbench.data.store import checkpoint
 from shiftbench.evaluation.scoring import alarms
 
-DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, KeyError)
+DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, KeyError, NotImplementedError)
 """Errors of a file that is damaged, or that `save` did not write."""
 
 
@@ -112,9 +113,11 @@ class OnlineMethod:
         key: tuple[str, ...] = ("python", "rows"),
     ) -> None:
         """key: what seeds are folded from besides the method and the seed, as in a study."""
-        self._definition, self._tasks, self._seed = definition, tasks, int(seed)
+        self._definition, self._seed = definition, int(seed)
+        self._tasks = None if tasks is None else int(tasks)
         self._key = (*key, definition.name) if len(key) == 2 else key
         self._labels = None if classes is None else Labels(classes)
+        self._all_classes = bool(self.classes)
         self._reset()
 
     def _reset(self) -> None:
@@ -139,7 +142,8 @@ class OnlineMethod:
     @property
     def classes(self) -> list[Hashable]:
         """The labels so far, in the order of probabilities; empty for real targets."""
-        return [*self._labels.known] if self._labels else []
+        known = self._labels.known if self._labels else []
+        return [one.item() if isinstance(one, np.generic) else one for one in known]
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -164,11 +168,16 @@ class OnlineMethod:
             Where the row has another form than the first one, or the method does not fit such
             rows. Nothing is learnt then.
         """
-        if self._form is None:
-            self._begin(Inputs.of_row(x), y, rows=1)
-        assert self._inputs is not None and self._targets is not None
-        rows = self._built.inputs(self._inputs.row(x)[None])
-        self._learn(rows, *self._targets.rows([y]))
+        before = self.tasks_done, len(self.classes)
+        try:
+            if self._form is None:
+                self._begin(Inputs.of_row(x), y, rows=1)
+            assert self._inputs is not None and self._targets is not None
+            rows = self._built.inputs(self._inputs.row(x)[None])
+            self._learn(rows, *self._targets.rows([y]))
+        except Exception:
+            self._undo(*before)
+            raise
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn several rows: each is a task, or all are one task; see `learns_by`.
@@ -183,18 +192,24 @@ class OnlineMethod:
         Raises
         ------
         ValueError
-            As `learn_one`. Rows before one that the method refuses are learnt.
+            As `learn_one`. Where a form is wrong, no row is learnt; where the method fails, those
+            before the row.
         """
         size = len(y)
         if size == 0:
             return
-        if self._form is None:
-            first = np.asarray(y)[0]
-            rows = 1 if self.learns_by == "rows" else size
-            self._begin(Inputs.of_rows(X), first, rows)
-        assert self._inputs is not None and self._targets is not None
-        inputs = self._built.inputs(self._inputs.rows(X, size))
-        self._learn(inputs, *self._targets.rows(y))
+        before = self.tasks_done, len(self.classes)
+        try:
+            if self._form is None:
+                first = np.asarray(y)[0]
+                rows = 1 if self.learns_by == "rows" else size
+                self._begin(Inputs.of_rows(X), first, rows)
+            assert self._inputs is not None and self._targets is not None
+            inputs = self._built.inputs(self._inputs.rows(X, size))
+            self._learn(inputs, *self._targets.rows(y))
+        except Exception:
+            self._undo(*before)
+            raise
 
     def predict_one(self, x: Any = None) -> Prediction | dict[Hashable, float]:
         """Predict the target of a row of the next task.
@@ -242,12 +257,14 @@ class OnlineMethod:
         ValueError
             As `predict_one`.
         """
-        if X is None or (isinstance(X, int) and X < 0):
+        if X is None or (isinstance(X, Integral) and X < 0):
             raise InputError("give the number of rows to predict, for a series without inputs")
-        if isinstance(X, int):
-            inputs = self._known_inputs().rows(None, X)
+        if isinstance(X, Integral):
+            inputs = self._known_inputs().rows(None, int(X))
         else:
             inputs = self._known_inputs().rows(X, len(X))
+        if not len(inputs):
+            return self._no_predictions()
         if self.learns_by == "tasks":
             parts = [self._predict(inputs)]
         else:  # one by one, so that no sum over rows is in another order than of one row
@@ -286,9 +303,24 @@ class OnlineMethod:
         return {name: array.copy() for name, array in self._steps.state.items()}
 
     def save(self, path: str | Path) -> None:
-        """Write the method with all that it has learnt to a file, for `load`."""
+        """Write the method with all that it has learnt to a file, for `load`.
+
+        A file that exists is replaced when the new one is complete. ValueError for labels and
+        names of inputs other than texts, numbers and booleans.
+        """
         meta, arrays = self.__getstate__()
-        checkpoint.write(Path(path), arrays, meta)
+        for one in [*meta["classes"], *(self.feature_names or ())]:
+            if not isinstance(one, str | int | float):
+                raise InputError(
+                    f"{one!r} is a {type(one).__name__}; to save a method, use texts or numbers as"
+                    " labels and names of inputs"
+                )
+        half = Path(path).with_name(f".{Path(path).name}.half")
+        try:
+            checkpoint.write(half, arrays, meta)
+            half.replace(path)
+        finally:
+            half.unlink(missing_ok=True)
 
     def load(self, path: str | Path) -> Self:
         """Go to what `save` wrote, to the byte; return the method itself.
@@ -306,6 +338,8 @@ class OnlineMethod:
         if mine != meta["method"]:
             keys = [key for key in mine if mine[key] != meta["method"][key]]
             raise InputError(f"{path} is of another method: its {keys[0]} differs from this one's")
+        if self._all_classes and meta["classes"] != self.classes:
+            raise InputError(f"{path} is of a method with other classes: {meta['classes']}")
         self.__setstate__((meta, arrays))
         return self
 
@@ -327,6 +361,7 @@ class OnlineMethod:
                 )
             ),
             "classes": self.classes,
+            "all_classes": self._all_classes,
         }
         if self._form is None:
             return meta, {}
@@ -348,6 +383,7 @@ class OnlineMethod:
         self._tasks, self._seed, self._key = mine["tasks"], mine["seed"], tuple(mine["key"])
         most = mine["number of classes"]
         self._labels = None if most is None else Labels(most)
+        self._all_classes = meta["all_classes"]
         for label in meta["classes"]:
             assert self._labels is not None
             self._labels.number(label)
@@ -380,6 +416,22 @@ class OnlineMethod:
         if self._inputs is None:
             raise InputError("nothing is learnt yet; call learn_one or learn_many first")
         return self._inputs
+
+    def _no_predictions(self) -> Prediction | np.ndarray:
+        """Return the prediction of no rows."""
+        if not isinstance(self._targets, Values):
+            return np.zeros((0, len(self.classes)))
+        shape = (0,) if self._targets.single else (0, self._targets.size)
+        return Prediction(np.zeros(shape), np.zeros(shape))
+
+    def _undo(self, tasks: int, labels: int) -> None:
+        """Forget the form and the labels that a refused call brought, if it learnt no task."""
+        if self.tasks_done > tasks:
+            return
+        if self._labels:
+            self._labels.forget(labels)
+        if not tasks:
+            self._reset()
 
     def _refuse_without_decisions(self) -> None:
         """Raise InputError for a method that takes no decisions about changes."""

@@ -58,6 +58,7 @@ class RecordedChanges:
             "alarms": np.array(self.alarms, float).reshape(-1, 3),
             "tasks": np.array([self._tasks, self._last]),
         }
+        found |= {} if self.can_tell is None else {"can_tell": np.array(self.can_tell)}
         return found if self._age is None else found | {"age": self._age}
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
@@ -65,7 +66,7 @@ class RecordedChanges:
         self.alarms = [Alarm(int(a), int(b), p) for a, b, p in arrays["alarms"].tolist()]
         self._tasks, self._last = arrays["tasks"].tolist()
         self._age = arrays.get("age")
-        self.can_tell = True if "age" in arrays else None
+        self.can_tell = bool(arrays["can_tell"]) if "can_tell" in arrays else None
 
     def _ages(self, info: Info, row: int) -> np.ndarray:
         """Return the tasks since the shift that began each hypothesis's segment [H].

@@ -14,6 +14,7 @@ import xarray as xr
 
 from shiftbench.api import _cached_jobs
 from shiftbench.config import components, jobs, one_stream
+from shiftbench.config.compatibility_words import listed
 from shiftbench.core import atomic_files
 from shiftbench.core.errors import UserError
 from shiftbench.core.interface import Problem, Task
@@ -176,7 +177,10 @@ def stream_from(
     """
     if not hasattr(frame, "to_csv"):
         raise UserError(f"frame is a {type(frame).__name__}; give a pandas DataFrame or Series")
-    table = _with_time(frame.to_frame() if frame.ndim == 1 else frame, time)
+    if frame.ndim == 1:
+        frame = frame.to_frame("value" if frame.name is None else frame.name)
+    table = _with_time(frame, time)
+    _refuse_names(name, table)
     given = {"time": time, "target": target}
     family = SERIES if target is None else TABLE
     settings = {key: one for key, one in given.items() if one is not None} | settings
@@ -212,6 +216,28 @@ def _refuse_data_set(family: str) -> None:
         raise UserError(f"{unknown('family', family, families)}. It is a data set: {calls}")
 
 
+def _refuse_names(name: str, table: pd.DataFrame) -> None:
+    """Raise UserError for names that the family could not read from a file."""
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,99}", name):
+        raise UserError(f'name: "{name}"; give small letters, digits and hyphens, at most 100')
+    if table.columns.nlevels > 1:
+        raise UserError("the columns have several levels; join them to one name each")
+    numbers = [str(one) for one in table.columns if _is_number(str(one))]
+    if numbers:
+        raise UserError(
+            f"columns named by numbers: {listed(numbers)}; give them names with letters, such as"
+            ' frame.rename(columns=lambda name: f"x{name}")'
+        )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _with_time(table: pd.DataFrame, time: str | None) -> pd.DataFrame:
     """Return the table with its index as a column, if that is the column of time."""
     if time is None or time != table.index.name or time in table.columns:
@@ -231,7 +257,8 @@ def _written(table: pd.DataFrame, name: str) -> Path:
         )
         for column in texts
     }
-    content = table.assign(**single).to_csv(index=False, lineterminator="\n")
+    flags = {column: table[column].astype(int) for column in table.select_dtypes("bool").columns}
+    content = table.assign(**single, **flags).to_csv(index=False, lineterminator="\n")
     folder = hashlib.sha256(content.encode()).hexdigest()[:40]
     path = _cached_jobs.cache_folder() / "frames" / folder / f"{name}.csv"
     if not path.is_file():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,8 @@ class Values:
 
         A missing value is NaN or None.
         """
-        if self.single and len(y) == 1 and type(y[0]) is float and abs(y[0]) <= LARGEST:
+        plain = self.single and type(y) is list and len(y) == 1 and type(y[0]) is float
+        if plain and abs(y[0]) <= LARGEST:
             return np.array([y]), np.ones(1, bool)  # what follows takes ten times as long
         values = _numbers(y)
         expected = (len(values),) if self.single else (len(values), self.size)
@@ -53,8 +55,9 @@ class Labels:
     """Labels of classes; `known` grows up to `most` as they come, unless all are given."""
 
     def __init__(self, classes: Sequence[Hashable] | int) -> None:
-        self.known: list[Hashable] = [] if isinstance(classes, int) else [*classes]
-        self.most = classes if isinstance(classes, int) else len(self.known)
+        number = classes if isinstance(classes, Integral) else None
+        self.known: list[Hashable] = [] if number is not None else [*classes]  # type: ignore[misc]
+        self.most = len(self.known) if number is None else int(number)
         if self.most < 2 or len(set(self.known)) != len(self.known):
             raise InputError(f"classes: {classes!r}; give two labels or more, each once")
         self._numbers = {label: number for number, label in enumerate(self.known)}
@@ -65,6 +68,12 @@ class Labels:
         if found is None:
             found = self._added(label)
         return found
+
+    def forget(self, known: int) -> None:
+        """Forget all labels but the first `known`."""
+        for label in self.known[known:]:
+            del self._numbers[label]
+        del self.known[known:]
 
     def rows(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the numbers of labels [n], 0 where missing, and which are there [n] bool."""

@@ -52,13 +52,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def job(options: argparse.Namespace) -> int:
     """Make the outputs of one job of the workflow from its spec."""
     packages = {folder.resolve().name: folder.resolve() for folder in options.components}
-    spec = spec_files.read(options.spec, packages)
     if packages:
         from shiftbench.config import components
 
         for package, folder in packages.items():
             if package not in components.packages():
                 components.add(package, folder)
+    spec = spec_files.read(options.spec, packages)
     if spec["kind"] in ("run", "warm-up"):
         from shiftbench.cli import training
 

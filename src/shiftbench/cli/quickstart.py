@@ -49,7 +49,8 @@ def write(folder: Path) -> list[Path]:
 
     Returns their paths. Raises UserError if one of the files exists.
     """
-    name = re.sub(r"[^\w.-]+", "-", folder.resolve().name)
+    name = re.sub(r"[^\w.-]+", "-", folder.resolve().name, flags=re.ASCII)  # as a config's name
+    name = re.sub(r"^[^A-Za-z0-9]+", "", name)[:100] or "series"
     texts = {folder / "series.csv": series(), folder / f"{name}.yaml": CONFIG}
     for path in texts:
         if path.exists():

@@ -75,7 +75,10 @@ def list_names(options: argparse.Namespace) -> None:
 
     if options.kind == "methods":
         lines = catalogue.methods(_library(options.config))
-    elif options.kind == "claims":
+        if options.stream is not None:
+            fitting = _fitting_methods(options)
+            lines = {name: text for name, text in lines.items() if name in fitting}
+    elif options.kind == "claims" and options.stream is None:
         lines = catalogue.claims(config_file.load(options.config))
     elif options.kind == "studies" and options.stream is None:
         studies = config_file.load(options.config).studies
@@ -252,6 +255,22 @@ def warm(options: argparse.Namespace) -> int:
 def _config_of(options: argparse.Namespace) -> Path:
     """Return the config of a folder of results: that of the option, or that of its name."""
     return options.config or Path("config") / f"{options.results.resolve().name}.yaml"
+
+
+def _fitting_methods(options: argparse.Namespace) -> set[str]:
+    """Return the methods whose components all fit a stream of a config."""
+    from shiftbench.config.schema import by_kind, one_component
+
+    fitting = {}
+    for kind in ("learners", "combinators"):
+        fitting[kind] = set(_fitting(argparse.Namespace(**vars(options) | {"kind": kind})))
+    methods = _library(options.config).methods
+    return {
+        name
+        for name, method in methods.items()
+        if (pipeline := method.data.get("pipeline"))
+        and all(one_component(item)[0] in fitting[kind] for kind, item in by_kind(pipeline))
+    }
 
 
 def _fitting(options: argparse.Namespace) -> list[str]:
