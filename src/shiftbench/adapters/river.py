@@ -93,7 +93,9 @@ class OnlineRegressor(_Online, base.MiniBatchRegressor):
         """
         mean, sd = 0.0, float("inf")
         if self.method_.tasks_done:
-            mean, sd = self.method_.predict_one(self._row(x))
+            found = self.method_.predict_one(self._row(x))
+            assert isinstance(found, Prediction)
+            mean, sd = found.mean, found.sd
         return proba.Gaussian._from_state(1, mean, sd**2, ddof=0) if with_dist else mean
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series:

@@ -16,7 +16,9 @@ DIMENSIONS = ("stream", "learner", "metric", "seed")
 
 def of_tree(tree: xr.DataTree) -> xr.Dataset:
     """Return score, score_by_task and status of a study's scores.zarr.zip."""
-    return _described(tree["scores"].to_dataset(inherit=False))
+    scores = tree["scores"]
+    assert isinstance(scores, xr.DataTree)
+    return _described(scores.to_dataset(inherit=False))
 
 
 def of_table(table: pd.DataFrame, study: str) -> xr.Dataset:

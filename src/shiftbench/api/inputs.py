@@ -108,10 +108,8 @@ class Inputs:
 
 def _array(values: Any) -> np.ndarray:
     """Return values as real numbers. InputError for others."""
-    types = getattr(values, "dtypes", None)
-    kinds = {one.kind for one in (types if hasattr(types, "__iter__") else [types]) if one}
-    kinds |= {values.dtype.kind} if isinstance(values, np.ndarray) else set()
-    if kinds & {"m", "M", "c"}:
+    types = values.dtypes if hasattr(values, "columns") else [getattr(values, "dtype", None)]
+    if any(getattr(one, "kind", "") in ("m", "M", "c") for one in types):
         raise InputError("inputs are real numbers; encode dates and complex numbers as such")
     try:
         return np.asarray(values, float)

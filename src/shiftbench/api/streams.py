@@ -128,7 +128,7 @@ def stream(family: str, *, name: str | None = None, **settings: Any) -> Stream:
 
 
 def stream_from(
-    frame: pd.DataFrame,
+    frame: pd.DataFrame | pd.Series,
     *,
     target: str | None = None,
     time: str | None = None,
@@ -177,9 +177,7 @@ def stream_from(
     """
     if not hasattr(frame, "to_csv"):
         raise UserError(f"frame is a {type(frame).__name__}; give a pandas DataFrame or Series")
-    if frame.ndim == 1:
-        frame = frame.to_frame("value" if frame.name is None else frame.name)
-    table = _with_time(frame, time)
+    table = _with_time(_as_frame(frame), time)
     _refuse_names(name, table)
     given = {"time": time, "target": target}
     family = SERIES if target is None else TABLE
@@ -214,6 +212,13 @@ def _refuse_data_set(family: str) -> None:
     if readers:
         calls = " or ".join(f'stream("{one}", dataset="{family}")' for one in readers)
         raise UserError(f"{unknown('family', family, families)}. It is a data set: {calls}")
+
+
+def _as_frame(given: Any) -> pd.DataFrame:
+    """Return a frame as it is, and a Series as a frame of one column."""
+    if given.ndim == 2:
+        return given
+    return given.to_frame("value" if given.name is None else given.name)
 
 
 def _refuse_names(name: str, table: pd.DataFrame) -> None:

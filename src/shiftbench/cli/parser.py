@@ -119,7 +119,7 @@ def _add_planning(verbs: argparse._SubParsersAction) -> None:
     planning.add_argument("config", type=Path, nargs="?", default=DEFAULT_CONFIG)
     planning.add_argument("--why", metavar="STUDY/METHOD", help="all about a method, or a study")
     planning.add_argument("--budget", help="compare with what another budget would cost")
-    planning.add_argument("--cores", type=_count, help="of the machine, if not all of this one")
+    planning.add_argument("--cores", type=_cores, help="of the machine, if not all of this one")
     planning.add_argument("--json", action="store_true", help="for programs")
     _add_deep(planning)
     trying = _add(verbs, "test", user.test)
@@ -258,18 +258,18 @@ def _file(text: str) -> Path:
     return Path(text)
 
 
-def _count(text: str) -> int:
-    """Return a number of cores. UserError for any other text."""
-    if not text.isdecimal() or int(text) < 1:
-        raise UserError(f"--cores {text}: write a number of cores, 1 or more")
-    return int(text)
+def _whole(option: str, unit: str) -> Callable[[str], int]:
+    """Return a parser of a whole number from 1 on. It raises UserError for any other text."""
+
+    def parsed(text: str) -> int:
+        if not text.isdecimal() or int(text) < 1:
+            raise UserError(f"{option} {text}: write a number of {unit}, 1 or more")
+        return int(text)
+
+    return parsed
 
 
-def _seconds(text: str) -> int:
-    """Return a number of seconds. UserError for any other text."""
-    if not text.isdecimal() or int(text) < 1:
-        raise UserError(f"--limit {text}: write a number of seconds, 1 or more")
-    return int(text)
+_cores, _seconds = _whole("--cores", "cores"), _whole("--limit", "seconds")
 
 
 def _kinds() -> list[str]:

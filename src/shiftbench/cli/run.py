@@ -22,8 +22,7 @@ SNAKEMAKE = Path(".snakemake")
 LOGS = SNAKEMAKE / "log"
 MISUSED = (
     'run: "{}" is not expected. Name one config; options and targets of snakemake follow "--", as'
-    " in `shiftbench run CONFIG -- --cores 1 STUDY`. The verb that rules call to run one method is"
-    " now `train`"
+    " in `shiftbench run CONFIG -- --cores 1 STUDY`"
 )
 
 

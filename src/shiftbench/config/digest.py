@@ -1,7 +1,7 @@
 """Digests of code: a module with all modules of this package or of its user that it imports.
 
 Comments, docstrings and layout do not count, so that they rerun no job. A YAML file with
-the name of a module (published.yaml beside published.py) counts as part of it.
+the name of a module (paper_numbers.yaml beside paper_numbers.py) counts as part of it.
 """
 
 from __future__ import annotations

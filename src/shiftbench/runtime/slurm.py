@@ -10,8 +10,6 @@ import time
 JOB = "SLURM_JOB_ID"
 AT_WORK = frozenset({"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT"})
 """States in which processes of a job may be alive."""
-QUEUED = AT_WORK | {"PENDING", "CONFIGURING", "REQUEUED"}
-"""States of a job that is not over."""
 ANSWER_SECONDS = 30.0
 
 

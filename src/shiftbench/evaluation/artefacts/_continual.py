@@ -24,7 +24,7 @@ METRIC = "accuracy"
 SOURCE = "eschenhagen2019vogn"
 """Paper whose numbers are shown beside ours."""
 FROM_SCRATCH = "acc_from_scratch"
-"""Name in published.yaml of the mean accuracy of tasks that are each learnt from scratch."""
+"""Name in paper_numbers.yaml of the mean accuracy of tasks that are each learnt from scratch."""
 COLUMNS = 6
 """Number of small panels side by side."""
 
@@ -97,7 +97,7 @@ def from_scratch(study: StudyResults) -> str:
 
 
 def published_metric(study: StudyResults, stream: str, learner: str) -> str:
-    """Return the name in published.yaml of the average accuracy of this learner."""
+    """Return the name in paper_numbers.yaml of the average accuracy of this learner."""
     return FROM_SCRATCH if forgets(study, stream, learner) else "acc"
 
 

@@ -26,7 +26,7 @@ FACTS = Facts(
 
 PAPER = "vandenburg2020tcpd"
 ORACLE = "-oracle"
-"""Ending in published.yaml of methods with the best score of a grid."""
+"""Ending in paper_numbers.yaml of methods with the best score of a grid."""
 SCORES = {"cover": "cover", "f1": "F1"}
 SHOWN = " / "
 
