@@ -161,9 +161,9 @@ def test_a_history_scales_and_is_no_task_and_nothing_is_known_ahead(tmp_path: Pa
 @pytest.mark.parametrize(
     ("settings", "wrong"),
     [
-        ({"order": "shuffled", "task_column": "day"}, "are of rows in the order of the file"),
-        ({"order": "shuffled", "time": "day"}, "are of rows in the order of the file"),
-        ({"order": "shuffled", "history": 2}, "are of rows in the order of the file"),
+        ({"order": "shuffled", "task_column": "day"}, "need the rows in the order of the file"),
+        ({"order": "shuffled", "time": "day"}, "need the rows in the order of the file"),
+        ({"order": "shuffled", "history": 2}, "need the rows in the order of the file"),
         ({"test_share": 0.2}, "nothing can be held out of tasks of one row"),
         ({"realisations": 2}, "are the same in all realisations"),
         ({"order": "shuffled", "realisations": 2}, ""),
