@@ -16,7 +16,7 @@ from scipy import stats
 import shiftbench as sb
 from shiftbench.api import _cached_jobs
 from shiftbench.api.streams import Stream
-from shiftbench.config import jobs, one_stream
+from shiftbench.config import components, jobs, one_stream
 from shiftbench.core.errors import UserError
 from shiftbench.data.store import zarr_zip
 
@@ -215,6 +215,7 @@ def test_an_edited_component_is_run_again_in_the_same_process(own_cache, tmp_pat
     first, second = score("0.5", 1), score("25.0", 1)
     assert first != second
     assert score("0.5", 2) == first and score("25.0", 2) == second
+    assert list(components.packages()) == [components.OURS], "the next call has none of them"
 
 
 @pytest.mark.parametrize("given", [None, 3, {"price": [1.0]}])

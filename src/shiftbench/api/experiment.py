@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
-from shiftbench.api import _cached_jobs, _changed_components, _labelled_scores, streams
+from shiftbench.api import _cached_jobs, _labelled_scores, _own_components, streams
 from shiftbench.api.streams import Stream
 from shiftbench.config import config_file, jobs, one_stream
 from shiftbench.config.schema import Config
@@ -82,10 +82,10 @@ def run(
     >>> dict(scores["score"].sizes)
     {'stream': 1, 'learner': 1, 'metric': 1, 'seed': 2}
     """
-    _changed_components.forget()
     keys = study | {"methods": methods, "seeds": seeds, "metrics": metrics}
-    planned, data = _planned(_config(name, _streams(stream), keys))
-    places = _cached_jobs.made(planned, data)
+    with _own_components.of_this_call():
+        planned, data = _planned(_config(name, _streams(stream), keys))
+        places = _cached_jobs.made(planned, data)
     return _labelled_scores.of_tree(zarr_zip.read_tree(places[planned[-1].outputs[0]]))
 
 

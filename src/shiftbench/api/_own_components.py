@@ -1,0 +1,27 @@
+"""Components of users, which one call of `run` knows and the next reads again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from shiftbench.config import components, digest, environment, specs
+
+
+@contextmanager
+def of_this_call() -> Iterator[None]:
+    """Forget at the end the components that a call has added, and all that was read of them.
+
+    Their files may be edited before the next call, as in a notebook.
+    """
+    before = components.packages().keys()
+    try:
+        yield
+    finally:
+        added = components.packages().keys() - before
+        for package in added:
+            components.remove(package)
+        for module in (components, digest, environment, specs) if added else ():
+            for function in vars(module).values():
+                if hasattr(function, "cache_clear"):
+                    function.cache_clear()
