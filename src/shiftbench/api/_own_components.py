@@ -1,4 +1,4 @@
-"""Components of users, which one call of `run` knows and the next reads again."""
+"""Components of users, which each call of `run` reads from their files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,12 @@ def of_this_call() -> Iterator[None]:
         added = components.packages().keys() - before
         for package in added:
             components.remove(package)
-        for module in (components, digest, environment, specs) if added else ():
-            for function in vars(module).values():
-                if hasattr(function, "cache_clear"):
-                    function.cache_clear()
+        if added:
+            _clear_caches()
+
+
+def _clear_caches() -> None:
+    for module in (components, digest, environment, specs):
+        for function in vars(module).values():
+            if hasattr(function, "cache_clear"):
+                function.cache_clear()

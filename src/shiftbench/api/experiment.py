@@ -37,9 +37,8 @@ def run(
 ) -> xr.Dataset:
     """Run methods on a stream, and return their scores, which have the bytes of the workflow's.
 
-    The arguments are those of a study in a config, and are checked as one. Finished runs lie in the
-    user's cache: with more seeds or methods the next call runs only what is new, and after an
-    interruption it goes on where that was.
+    The arguments are those of a study in a config. Finished runs are kept in the user's cache: with
+    more seeds or methods only what is new runs, and an interrupted run goes on where it was.
 
     Parameters
     ----------
@@ -56,8 +55,7 @@ def run(
     name
         The name of the study, which enters the random numbers.
     **study
-        Other keys of a study (config/README.md), such as `model`, `settings`, `reveals`, `drift`,
-        `reference`, `minutes` and `device`; `components` and `seeds_per_job`, as a config has them.
+        Other keys of a study (config/README.md), such as `model`; `components`, `seeds_per_job`.
 
     Returns
     -------
@@ -103,9 +101,9 @@ def compare(scores: xr.Dataset, metric: str | None = None) -> pd.DataFrame:
     -------
     pandas.DataFrame
         One row a pair, the best first, without learners that have no score: `stream`, `learner`,
-        `next`; `difference`, the first minus
-        the next in the unit of the metric, with its 95 % interval `low` to `high`; `p` of the
-        paired t test by Holm's method over the pairs of the stream; `resolved`, whether p < 0.05;
+        `next`; `difference`, the first minus the next in the unit of the metric, with its 95 %
+        interval `low` to `high`; `p` of the paired t test by Holm's method over the pairs of the
+        stream; `resolved`, whether p < 0.05;
         `equivalent`, the posterior probability that they differ by less than 1 % (of fractions:
         1 point); `smallest`, the least difference that these seeds resolve with power 80 %;
         `seeds`, the number that both have. NaN: one seed, or all differences are equal.

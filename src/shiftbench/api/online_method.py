@@ -6,7 +6,8 @@ import copy
 import json
 import zipfile
 import zlib
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
@@ -168,16 +169,12 @@ class OnlineMethod:
             Where the row has another form than the first one, or the method does not fit such
             rows. Nothing is learnt then.
         """
-        before = self.tasks_done, len(self.classes)
-        try:
+        with self._undone_if_refused():
             if self._form is None:
                 self._begin(Inputs.of_row(x), y, rows=1)
             assert self._inputs is not None and self._targets is not None
             rows = self._built.inputs(self._inputs.row(x)[None])
             self._learn(rows, *self._targets.rows([y]))
-        except Exception:
-            self._undo(*before)
-            raise
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn several rows: each is a task, or all are one task; see `learns_by`.
@@ -198,8 +195,7 @@ class OnlineMethod:
         size = len(y)
         if size == 0:
             return
-        before = self.tasks_done, len(self.classes)
-        try:
+        with self._undone_if_refused():
             if self._form is None:
                 first = np.asarray(y)[0]
                 rows = 1 if self.learns_by == "rows" else size
@@ -207,9 +203,6 @@ class OnlineMethod:
             assert self._inputs is not None and self._targets is not None
             inputs = self._built.inputs(self._inputs.rows(X, size))
             self._learn(inputs, *self._targets.rows(y))
-        except Exception:
-            self._undo(*before)
-            raise
 
     def predict_one(self, x: Any = None) -> Prediction | dict[Hashable, float]:
         """Predict the target of a row of the next task.
@@ -315,12 +308,12 @@ class OnlineMethod:
                     f"{one!r} is a {type(one).__name__}; to save a method, use texts or numbers as"
                     " labels and names of inputs"
                 )
-        half = Path(path).with_name(f".{Path(path).name}.half")
+        new = Path(path).with_name(f".{Path(path).name}.new")
         try:
-            checkpoint.write(half, arrays, meta)
-            half.replace(path)
+            checkpoint.write(new, arrays, meta)
+            new.replace(path)
         finally:
-            half.unlink(missing_ok=True)
+            new.unlink(missing_ok=True)
 
     def load(self, path: str | Path) -> Self:
         """Go to what `save` wrote, to the byte; return the method itself.
@@ -424,14 +417,19 @@ class OnlineMethod:
         shape = (0,) if self._targets.single else (0, self._targets.size)
         return Prediction(np.zeros(shape), np.zeros(shape))
 
-    def _undo(self, tasks: int, labels: int) -> None:
+    @contextmanager
+    def _undone_if_refused(self) -> Iterator[None]:
         """Forget the form and the labels that a refused call brought, if it learnt no task."""
-        if self.tasks_done > tasks:
-            return
-        if self._labels:
-            self._labels.forget(labels)
-        if not tasks:
-            self._reset()
+        tasks, labels = self.tasks_done, len(self._labels.known) if self._labels else 0
+        try:
+            yield
+        except Exception:
+            if self.tasks_done == tasks:
+                if self._labels:
+                    self._labels.forget(labels)
+                if not tasks:
+                    self._reset()
+            raise
 
     def _refuse_without_decisions(self) -> None:
         """Raise InputError for a method that takes no decisions about changes."""

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import xarray as xr
+from pydantic import TypeAdapter, ValidationError
 
 from shiftbench.api import _cached_jobs
 from shiftbench.config import components, jobs, one_stream
+from shiftbench.config.base_model import Name
 from shiftbench.config.compatibility_words import listed
 from shiftbench.core import atomic_files
 from shiftbench.core.errors import UserError
@@ -143,8 +145,7 @@ def stream_from(
     Parameters
     ----------
     frame
-        A pandas DataFrame or Series [row, column], in the order of time. Columns have texts as
-        names.
+        A pandas DataFrame or Series [row, column] in the order of time, columns named by text.
     target
         The column to predict; None for a series.
     time
@@ -162,8 +163,7 @@ def stream_from(
     Raises
     ------
     UserError
-        For a column that is missing and for values that the family refuses, with the row's label
-        and the column; for wrong settings.
+        For a missing column, values that the family refuses (with row and column), wrong settings.
 
     Examples
     --------
@@ -223,8 +223,12 @@ def _as_frame(given: Any) -> pd.DataFrame:
 
 def _refuse_names(name: str, table: pd.DataFrame) -> None:
     """Raise UserError for names that the family could not read from a file."""
-    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,99}", name):
-        raise UserError(f'name: "{name}"; give small letters, digits and hyphens, at most 100')
+    try:
+        TypeAdapter(Name).validate_python(name)
+    except ValidationError:
+        raise UserError(
+            f'name: "{name}"; give small letters, digits and hyphens, at most 100'
+        ) from None
     if table.columns.nlevels > 1:
         raise UserError("the columns have several levels; join them to one name each")
     numbers = [str(one) for one in table.columns if _is_number(str(one))]

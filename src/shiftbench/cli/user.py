@@ -6,7 +6,7 @@ import argparse
 import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shiftbench.core.errors import UserError
 from shiftbench.core.suggestions import refuse_unknown, unknown
@@ -259,11 +259,11 @@ def _config_of(options: argparse.Namespace) -> Path:
 
 def _fitting_methods(options: argparse.Namespace) -> set[str]:
     """Return the methods whose components all fit a stream of a config."""
+    from shiftbench.config import compatibility
     from shiftbench.config.schema import by_kind, one_component
 
-    fitting = {}
-    for kind in ("learners", "combinators"):
-        fitting[kind] = set(_fitting(argparse.Namespace(**vars(options) | {"kind": kind})))
+    given = _given(options)
+    fitting = {k: compatibility.fitting(k, given) for k in ("learners", "combinators")}
     methods = _library(options.config).methods
     return {
         name
@@ -275,12 +275,19 @@ def _fitting_methods(options: argparse.Namespace) -> set[str]:
 
 def _fitting(options: argparse.Namespace) -> list[str]:
     """Return the components of a kind that fit a stream of a config."""
-    from shiftbench.config import compatibility, config_file
+    from shiftbench.config import compatibility
 
     if options.kind in ("studies", "streams", "claims"):
         raise UserError(f"list {options.kind}: --for is for what can be used on a stream")
+    return compatibility.fitting(options.kind, _given(options))
+
+
+def _given(options: argparse.Namespace) -> Any:
+    """Return what a stream of a config gives to methods. UserError for an unknown stream."""
+    from shiftbench.config import compatibility, config_file
+
     config = config_file.load(options.config)
     refuse_unknown("stream", options.stream, config.streams)
     given = compatibility.given(options.stream, config.streams[options.stream])
     assert given is not None  # the config was checked
-    return compatibility.fitting(options.kind, given)
+    return given

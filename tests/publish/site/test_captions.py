@@ -1,4 +1,4 @@
-"""What all captions of a study's page say stands once."""
+"""A study's page shows once the sentences that the captions of all its figures share."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ def drawn(caption: str) -> SiteFigure:
     return SiteFigure("one", "one.webp", "", (1, 1), "", caption, "one.svg")
 
 
-def test_a_sentence_of_all_captions_is_said_once() -> None:
+def test_a_sentence_of_all_captions_is_shown_once() -> None:
     one = drawn("VGS leads by 2.4 points. Bars: 95 % intervals. 10 of 10 runs, prior .005 (1).")
     two = drawn("Down is better. 10 of 10 runs, prior .005 (1).")
-    shorter, shared = attachments.said_once([one, two])
+    shorter, shared = attachments.shared_sentences([one, two])
     assert [figure.caption for figure in shorter] == [
         "VGS leads by 2.4 points. Bars: 95 % intervals.",
         "Down is better.",
@@ -22,7 +22,7 @@ def test_a_sentence_of_all_captions_is_said_once() -> None:
 
 
 def test_a_single_figure_keeps_its_caption() -> None:
-    assert attachments.said_once([drawn("One. Two.")]) == ([drawn("One. Two.")], "")
+    assert attachments.shared_sentences([drawn("One. Two.")]) == ([drawn("One. Two.")], "")
 
 
 def test_words_that_were_wrapped_at_a_hyphen_are_whole(monkeypatch) -> None:

@@ -62,8 +62,8 @@ def figures(study: SiteStudy, standings: Standings, site: Path) -> list[SiteFigu
     ]
 
 
-def said_once(figures: list[SiteFigure]) -> tuple[list[SiteFigure], str]:
-    """Return the figures without the sentences that all their captions have, and those."""
+def shared_sentences(figures: list[SiteFigure]) -> tuple[list[SiteFigure], str]:
+    """Return figures with shorter captions, and the sentences that all captions share."""
     if len(figures) < 2:
         return figures, ""
     captions = [_sentences(one.caption) for one in figures]

@@ -217,7 +217,7 @@ def _study(study: SiteStudy, ranked: Standings, results: Results, site: Path) ->
     judged = results.ledger
     judged = judged[(judged["config"] == study.plan.name) & (judged["study"] == study.name)]
     rows = study_page.rows(study, ranked, results)
-    figures, of_figures = attachments.said_once(attachments.figures(study, ranked, site))
+    figures, of_figures = attachments.shared_sentences(attachments.figures(study, ranked, site))
     return {
         "study": study,
         "standings": ranked,
