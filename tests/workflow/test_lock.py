@@ -1,4 +1,4 @@
-"""Snakemake in a folder that a killed one has locked."""
+"""Snakemake in a folder that a killed process has locked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STORE = "results/mine/streams/steps.zarr.zip"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder that is locked by a process that is dead."""
+    """Return a folder locked by a dead process."""
     for name in ("locks", "owners"):
         (tmp_path / ".snakemake" / name).mkdir(parents=True)
     (tmp_path / ".snakemake/locks/0.output.lock").write_text(f"{STORE}\n")

@@ -1,4 +1,4 @@
-"""Texts and images of one's own, in a folder of one's own, through Snakemake."""
+"""A user's texts and images, in a user's folder, through Snakemake."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ studies:
 
 
 def pictures(folder: Path) -> None:
-    """Two days of bars on a dark ground, then a day of dark bars."""
+    """Draw two days of bright bars on a dark ground, then a day of dark bars."""
     random = np.random.default_rng(0)
     for day in range(3):
         for kind in ("lying", "standing"):

@@ -1,4 +1,4 @@
-"""A CSV of the user's own to a figure of its changepoints, from a folder outside the checkout."""
+"""From a user's CSV to a figure of its changepoints, outside the checkout."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MARKS = '{"ann": [45, 90], "bob": [44]}'
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
-    """The example in a folder of its own, with a space in its name."""
+    """Copy the example to a folder with a space in its name, and change to it."""
     place = tmp_path / "my series"
     shutil.copytree(ROOT / "examples" / "series", place)
     monkeypatch.chdir(place)
@@ -37,12 +37,12 @@ def snakemake(*arguments: str) -> str:
 
 
 def planned() -> list[str]:
-    """The messages of the jobs of a dry run, without those of targets."""
+    """Return the messages of the jobs of a dry run, without those of targets."""
     return copies.jobs(snakemake("--dry-run"))
 
 
 def changepoints() -> dict[str, list[int]]:
-    """Found by each method, numbered from 0."""
+    """Return the changepoints found by each method, numbered from 0."""
     place = Path("results/changes/studies/visits")
     spec = {"study": "visits", "title": "Visits"}
     streams = [Path("results/changes/streams/visits.zarr.zip")]
@@ -81,7 +81,7 @@ def test_check_looks_into_the_files(folder):
 
 
 def refused() -> str:
-    """What `check` says of the config, which it refuses."""
+    """Return the message with which `check` refuses the config."""
     with pytest.raises(UserError) as error:
         user.check(argparse.Namespace(config=Path("changes.yaml")))
     return str(error.value)

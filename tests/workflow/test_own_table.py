@@ -1,4 +1,4 @@
-"""A table of one's own in a folder of one's own, from the file to its changes."""
+"""A user's table in a user's folder, from the file to its changes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tests import forked, own_data
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "table"
 CHANGES = ["2024-04-20", "2024-06-24"]
-"""Days on which the price of the example begins to follow another rule."""
+"""Days on which the price of the example starts to follow another rule."""
 CLOSE = 3
-"""Rows between a change and where it is found."""
+"""The largest number of rows between a true change and its estimate."""
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_from_a_table_to_its_changes_and_only_another_content_runs_again(folder:
 
 
 def planted(noise: float, scales: list[float], rows: int = 230) -> str:
-    """A table with two changes: a target that follows features by other rules from then on."""
+    """Return a table whose target follows other rules after each of two changes."""
     random = np.random.default_rng(len(scales))
     inputs = (random.normal(size=(rows, len(scales))) + 5) * scales
     rules = 3 * noise * random.normal(size=(3, len(scales))) / scales
