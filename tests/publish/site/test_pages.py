@@ -1,4 +1,4 @@
-"""Pages of the site: they are complete, agree with the files of results, and all links work."""
+"""The site's pages are complete and agree with the result files, and all links work."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ STUDIES = (
     "cpu/permuted-mnist-tuning",
     "cpu/uci-regression",
 )
-"""With several streams, and one; figures, and none; a tuned one; without directions."""
+"""Studies with one or several streams, with or without figures, tuned, and without directions."""
 
 
 def copied(target: Path, *studies: str) -> Path:
@@ -448,7 +448,7 @@ def test_the_chart_has_every_score_and_the_looks_of_the_figures(found: collect.R
 
 
 def snippets(pages: dict[Path, html.Element]) -> dict[str, str]:
-    """Return the example config on the page of each method that has one."""
+    """Return the example config of each method that has one."""
     return {
         path.stem: "".join(code.pieces)
         for path, page in pages.items()
@@ -457,10 +457,10 @@ def snippets(pages: dict[Path, html.Element]) -> dict[str, str]:
 
 
 def settings_of(page: html.Element) -> list[tuple[str, dict[str, object]]]:
-    """Return the pipeline on a method's page: its components, each with its settings."""
+    """Return the components and their settings on a method's page."""
     found: list[tuple[str, dict[str, object]]] = []
     text = "".join(page.one("pre", id="settings").pieces)
-    for line in text.replace("\n    ", " ").splitlines():  # defaults may have several lines
+    for line in text.replace("\n    ", " ").splitlines():  # defaults may span several lines
         if defaults := re.fullmatch(r"  defaults: (.*)", line):
             pairs = (one.split(": ", 1) for one in defaults[1].split("; "))
             found[-1][1].update({key: json.loads(value) for key, value in pairs})
