@@ -1,4 +1,4 @@
-"""Faulty copies of a good stream, metric and artefact, and words of the message."""
+"""Faulty copies of a good stream, metric and artefact, and words of the expected message."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ FAMILIES = {
         name: fault.apply(GOOD["artefacts"]["score-over-time"]) for name, fault in ARTEFACTS.items()
     },
 }
-"""Texts of faulty parts of each kind, by name."""
+"""Texts of faulty parts by kind and name."""
 SAID = {
     name if kind != "metrics" else name.replace("-", "_"): fault.said
     for kind, faults in (
@@ -110,4 +110,4 @@ SAID = {
     )
     for name, fault in faults.items()
 }
-"""Words that the message about each part has."""
+"""Words in the expected message about each part."""
