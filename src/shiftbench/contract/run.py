@@ -1,4 +1,4 @@
-"""The verb `test`: the contract over a user's parts, each file in a process of its own."""
+"""The verb `test`: the contract over a user's parts, each file in a separate process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ensembles: several learners of the same data, each with seeds of its own.
+"""Ensembles: several learners of the same data, each with its own seeds.
 
 Predictions are the mixture of the members' with equal weights: a deep ensemble
 (lakshminarayanan2017ensembles) over `map`, an ensemble of posteriors (farquhar2020radial, Table 1)
