@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from shiftbench.config import component_checks, user_components
+from shiftbench.config import component_checks, component_files
 from shiftbench.config.base_model import keys
 from shiftbench.config.composition import Composition, FileIssue
 from shiftbench.config.library import ANCHORS, YamlValue, root
@@ -131,7 +131,7 @@ class _Resolver:
         for path in paths:
             folder = path.document.folder / os.path.expanduser(path.data)
             self.composition.component_folders.append(folder.resolve())
-            for message in user_components.use(folder):
+            for message in component_files.use(folder):
                 self.add_issue(path, message)
 
     def study(
