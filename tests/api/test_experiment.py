@@ -119,7 +119,7 @@ def scores_of(**by_learner: list[float]) -> xr.Dataset:
 WRONG_SCORES = {
     "the scores have no seed": lambda scores: scores.mean("seed"),
     "the scores have another dimension, x": lambda scores: scores.expand_dims(x=2),
-    "the scores are no numbers": lambda scores: scores.astype(str),
+    "the scores are not numbers": lambda scores: scores.astype(str),
     "several learners are called a": lambda scores: xr.concat([scores, scores], "learner"),
 }
 

@@ -144,7 +144,7 @@ def test_several_targets_and_design_matrices() -> None:
         (lambda: sb.method("bocpd", settings="a0"), "settings: 'a0'; give a mapping of names"),
         (lambda: sb.method("bocpd", a0={(1, 2): 3}), "a0: keys must be str"),
         (lambda: sb.method("vcl", model={(1, 2): 3}), "model: keys must be str"),
-        (lambda: sb.method(b"bocpd"), "is no method; give a name"),
+        (lambda: sb.method(b"bocpd"), "is not a method; give a name"),
     ],
 )
 def test_wrong_settings_are_refused_with_the_remedy(make, message) -> None:

@@ -83,9 +83,9 @@ DAMAGED = {
     "No columns": "",
     "no row": HEAD,
     "no column score and status": "study,stream,learner,method,metric,seed\nnile,nile,r,b,f1,0",
-    'line 3, column "score": "high" is no number': f"{HEAD}\n{ROW}\n{ROW.replace('1.0', 'high')}",
-    'line 2, column "seed": "x" is no whole number': f"{HEAD}\n{ROW.replace('0,1.0', 'x,1.0')}",
-    'line 2, column "seed": "0.5" is no whole number': f"{HEAD}\n{ROW.replace('0,1.0', '.5,1.0')}",
+    '"score": "high" is not a number': f"{HEAD}\n{ROW}\n{ROW.replace('1.0', 'high')}",
+    'line 2, column "seed": "x" is not a whole number': f"{HEAD}\n{ROW.replace('0,1.0', 'x,1.0')}",
+    'column "seed": "0.5" is not a whole number': f"{HEAD}\n{ROW.replace('0,1.0', '.5,1.0')}",
     "line 3: its score stands above, too": f"{HEAD}\n{ROW}\n{ROW}",
     "codec": f"{HEAD}\n{ROW}\xe4",
     "Expected 8 fields": f"{HEAD}\n{ROW}\n{ROW},1,2",
@@ -112,5 +112,5 @@ def test_a_damaged_store_of_scores_is_an_error(tmp_path):
     with pytest.raises(UserError, match=r"scores\.zarr\.zip"):
         sb.load(tmp_path).study("nile")
     zarr_zip.write(xr.Dataset({"score": 1.0}), place / "scores.zarr.zip")
-    with pytest.raises(UserError, match=r"scores\.zarr\.zip is no store of scores; restore it"):
+    with pytest.raises(UserError, match=r"scores\.zarr\.zip is not a store of scores; restore it"):
         sb.load(tmp_path).study("nile")

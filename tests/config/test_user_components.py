@@ -287,7 +287,7 @@ def test_a_file_that_cannot_be_imported_by_its_name(folder) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("latin.py", '"""Präzise."""'.encode("latin-1"), "line 1: it is no UTF-8 (invalid"),
+        ("latin.py", '"""Präzise."""'.encode("latin-1"), "line 1: it is not UTF-8 (invalid"),
         ("nul.py", b'"""Zero."""\nX = 1\0', "line 2: it has a NUL character"),
         ("1st.py", b'"""First."""', "let it begin with a letter"),
         ("Ünder.py", b'"""Letters."""', "let it begin with a letter"),

@@ -20,6 +20,8 @@ def arguments(settings: Mapping[str, Any] | None) -> dict[str, Any]:
     named = dict(mapping("settings", settings))
     for key in named:
         if key in ARGUMENTS:
-            raise InputError(f'settings: "{key}" is no setting, but an argument beside `settings`')
+            raise InputError(
+                f'settings: "{key}" is not a setting; pass it as an argument beside `settings`'
+            )
     dotted = {key: named.pop(key) for key in [*named] if "." in key}
     return {"settings": dotted, **named}

@@ -44,7 +44,7 @@ def text(name: str, value: Any) -> str:
 
 
 def file_path(name: str, value: Any) -> Path:
-    """Return the path of a file or a folder. InputError for what is none."""
+    """Return the path of a file or a folder. InputError if it is not a path."""
     found = os.fspath(value) if isinstance(value, str | os.PathLike) else ""
     if not isinstance(found, str) or not found or "\0" in found:
         raise InputError(f"{name}: {shown(value)}; give a path, as a text or a Path")
@@ -61,7 +61,7 @@ def mapping(name: str, value: Any) -> Mapping[str, Any]:
 
 
 def plain(name: str, value: Any) -> Any:
-    """Return a value as a config file would hold it. InputError for what none can hold."""
+    """Return a value as a config file would hold it. InputError if a file cannot hold it."""
     try:
         found = one_stream.plain(value)
         written = json.dumps(found, ensure_ascii=False)
@@ -76,7 +76,7 @@ def plain(name: str, value: Any) -> Any:
 
 
 def array(name: str, values: Any) -> np.ndarray:
-    """Return values as an array, NaN where one is masked. InputError for what makes none."""
+    """Return values as an array, NaN where one is masked. InputError if they do not form one."""
     if isinstance(values, np.ma.MaskedArray):
         values = np.ma.filled(values.astype(object), np.nan)
     try:
@@ -87,7 +87,7 @@ def array(name: str, values: Any) -> np.ndarray:
 
 
 def length(name: str, rows: Any) -> int:
-    """Return the number of rows. InputError for what has no rows in an order."""
+    """Return the number of rows. InputError if the rows have no order."""
     if not isinstance(rows, str | bytes | Mapping | Set):
         try:
             return len(rows)

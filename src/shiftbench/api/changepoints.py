@@ -108,7 +108,7 @@ def changepoints(
 
 
 def _table(values: Any) -> pd.DataFrame:
-    """Return values with their labels, [time, series]. InputError for what is no series."""
+    """Return values with their labels, [time, series]. InputError if they are not a series."""
     if isinstance(values, pd.Series):
         values = values.to_frame(values.name if values.name is not None else "value")
     if not isinstance(values, pd.DataFrame):
@@ -143,7 +143,7 @@ def _numbers(name: str, column: pd.Series) -> np.ndarray:
         return column.astype(object).where(column.notna(), np.nan).to_numpy().astype(float)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
-            f"values that are no numbers, in {name} ({error}); leave such series out, or convert"
+            f"values that are not numbers, in {name} ({error}); leave such series out, or convert"
             " them to numbers"
         ) from None
 

@@ -92,7 +92,7 @@ def _library() -> Library:
 def _pipeline(method: str | Sequence[Any]) -> tuple[str, list[Component]]:
     """Return the name of a method and its components with the settings that are not defaults."""
     if not isinstance(method, Sequence) or isinstance(method, bytes):
-        raise InputError(f"{shown(method)} is no method; give a name, or a list of components")
+        raise InputError(f"{shown(method)} is not a method; give a name, or a list of components")
     if not isinstance(method, str):
         items = [_component("pipeline", item) for item in plain("pipeline", method)]
         if not items:

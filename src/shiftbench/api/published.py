@@ -71,7 +71,7 @@ class Results:
         if cube.is_file():
             tree = zarr_zip.read_tree(cube)
             if "scores" not in tree.children:
-                raise UserError(f"{cube} is no store of scores; restore it")
+                raise UserError(f"{cube} is not a store of scores; restore it")
             return _labelled_scores.of_tree(tree)
         return _labelled_scores.of_table(self._table(name), name)
 
@@ -101,7 +101,7 @@ def _refuse_damaged(path: Path, table: pd.DataFrame) -> None:
         numbers = pd.to_numeric(table[name], errors="coerce")
         wrong = numbers % 1 != 0 if name == "seed" else numbers.isna() & table[name].notna()
         if wrong.any():
-            text = f'"{table[name][wrong].iloc[0]}" is no {"whole " * (name == "seed")}number'
+            text = f'"{table[name][wrong].iloc[0]}" is not a {"whole " * (name == "seed")}number'
             raise _damaged(path, f'line {wrong.argmax() + 2}, column "{name}": {text}')
     if (twice := table.duplicated([*_labelled_scores.DIMENSIONS])).any():
         raise _damaged(path, f"line {int(twice.argmax()) + 2}: its score stands above, too")

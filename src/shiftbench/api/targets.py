@@ -18,7 +18,7 @@ from shiftbench.config.compatibility_words import listed
 MOST_CLASSES = 10**6
 """The largest number of classes."""
 _UNORDERED = (str, bytes, Mapping, set, frozenset)
-"""Types with elements that are no labels, or have no order."""
+"""Types whose elements are not labels, or have no order."""
 
 
 class Values:
@@ -106,7 +106,7 @@ class Labels:
 
 
 def _listed(classes: Any) -> list[Hashable]:
-    """Return given labels as a list. InputError for what has no order, or is no label."""
+    """Return given labels as a list. InputError if they have no order or are not labels."""
     try:
         labels = [] if isinstance(classes, _UNORDERED) else [*classes]
         hash(tuple(labels))

@@ -259,7 +259,7 @@ def _file(text: str) -> Path:
 
 
 def _whole(option: str, unit: str) -> Callable[[str], int]:
-    """Return a parser of a whole number from 1 to 999,999. UserError for others."""
+    """Return a parser of a whole number from 1 to 999,999; it raises UserError for others."""
 
     def parsed(text: str) -> int:
         if not text.isdecimal() or len(text) > 6 or int(text) < 1:

@@ -34,8 +34,8 @@ def _of_file(file: Path) -> Iterator[str]:
         yield file_errors.message(error, file)
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        yield f"{file}, line {line}: it is no UTF-8 ({error.reason}); save it with that encoding"
+        yield f"{file}, line {line}: it is not UTF-8 ({error.reason}); save it as UTF-8"
     else:
         if (end := content.find(b"\0")) >= 0:
             line = content.count(b"\n", 0, end) + 1
-            yield f"{file}, line {line}: it has a NUL character, so it is no text; write it again"
+            yield f"{file}, line {line}: it has a NUL character, so it is not text; write it again"

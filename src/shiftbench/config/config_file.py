@@ -50,12 +50,12 @@ def checked(document: Document, label: str, in_crate: bool = False) -> Compositi
     composition = _with_components(document, label, in_crate)
     config, issues = config_checks.check(composition.data)
     composition.issues += [FileIssue(document, *issue) for issue in _of_stem(document.path.stem)]
-    told = {(one.document.path, one.place) for one in composition.issues}
+    reported = {(one.document.path, one.place) for one in composition.issues}
     composition.issues += [
         FileIssue(document, at, message)
         for place, message in issues
         for document, at in [composition.origin(place)]
-        if not composition.may_follow(place) and (document.path, at) not in told
+        if not composition.may_follow(place) and (document.path, at) not in reported
     ]
     composition.issues += () if in_crate else _of_user_files(composition)
     composition.issues += claims.issues(composition.library)

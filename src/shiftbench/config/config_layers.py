@@ -62,7 +62,7 @@ class _Resolver:
     def config(self, file: YamlValue, trail: tuple[Path, ...]) -> ConfigLayers:
         """Return the layers of a config file, on top of those of the config that it starts from."""
         if not (file.data is None or file.is_mapping()):
-            self.add_issue(file, "this is no config; write a mapping with the key studies")
+            self.add_issue(file, "this is not a config; write a mapping with the key studies")
             self.composition.unresolved.append(())
         base = self.base(file, (*trail, Path(file.document.path).resolve()))
         if base is None:

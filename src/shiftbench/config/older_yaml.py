@@ -38,4 +38,4 @@ def _issues(node: yaml.Node | None, place: KeyPath) -> Iterator[Issue]:
     elif node and node.tag in PLAIN and not PLAIN[node.tag].fullmatch(node.value):
         meant = json.dumps(yaml.load(node.value, yaml.CSafeLoader))
         text = f"{node.value} stands for {meant} in YAML; write {meant}"
-        yield place, f'{text}, or "{node.value}" in quotes for a text'
+        yield place, f'{text}, or "{node.value}" in quotes for text'
