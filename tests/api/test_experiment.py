@@ -116,6 +116,42 @@ def scores_of(**by_learner: list[float]) -> xr.Dataset:
     return xr.Dataset({"score": (("stream", "learner", "metric", "seed"), values)}, labels)
 
 
+WRONG_SCORES = {
+    "the scores have no seed": lambda scores: scores.mean("seed"),
+    "the scores have another dimension, x": lambda scores: scores.expand_dims(x=2),
+    "the scores are not numbers": lambda scores: scores.astype(str),
+    "several learners are called a": lambda scores: xr.concat([scores, scores], "learner"),
+}
+
+
+@pytest.mark.parametrize("message", WRONG_SCORES)
+def test_other_scores_than_those_of_run_are_refused(message):
+    axes = {"stream": ["s"], "learner": ["a"], "metric": ["acc"], "seed": [0, 1]}
+    scores = xr.Dataset({"score": xr.DataArray(np.zeros((1, 1, 1, 2)), axes)})
+    assert sb.compare(scores).empty and sb.compare(scores.isel(seed=0)).empty
+    with pytest.raises(UserError, match=message):
+        sb.compare(WRONG_SCORES[message](scores))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: sb.run(["bocpd"], "toy-step", metrics=["acc"], name=[]), "name: .*; give a text"),
+        (lambda: sb.compare(xr.Dataset({"score": 1.0})), "no stream, learner, metric and seed"),
+        (lambda: sb.stream(["toy-step"]), "family: .*; give a text"),
+        (lambda: sb.stream("toy-step", name=3), "name: 3; give a text"),
+        (lambda: sb.stream("toy-step", points="\udce4"), "settings: .*surrogates not allowed"),
+        (lambda: sb.stream("toy-step", points="\0"), "settings: a text has a NUL character"),
+        (lambda: sb.load(3), "folder: 3; give a path, as a text or a Path"),
+        (lambda: sb.method("bocpd").save(""), "path: ''; give a path"),
+        (lambda: sb.method("bocpd").load(None), "path: None; give a path"),
+    ],
+)
+def test_arguments_of_another_type_are_refused(call, message, own_cache):
+    with pytest.raises(UserError, match=message):
+        call()
+
+
 def test_neighbours_are_compared_by_the_paired_t_test():
     best, next_best = [0.9, 0.8, 0.85, 0.9], [0.7, 0.7, 0.6, 0.8]
     table = sb.compare(scores_of(low=next_best, high=best, none=[np.nan] * 4))

@@ -74,7 +74,7 @@ def test_an_equal_config_is_not_written_again() -> None:
 
 
 def test_what_is_no_mapping_is_refused() -> None:
-    with pytest.raises(UserError, match="the config of module bench is no mapping"):
+    with pytest.raises(UserError, match="the config of module bench is not a mapping"):
         module_config.load("config.yaml", FILE)  # type: ignore[arg-type]
 
 

@@ -10,7 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from shiftbench.config import components, config_file, digest, environment, specs, user_components
+from shiftbench.config import (
+    component_files,
+    components,
+    config_file,
+    digest,
+    environment,
+    specs,
+    user_components,
+)
 from shiftbench.core.errors import UserError
 
 LEARNER = '''\
@@ -273,6 +281,28 @@ def test_a_file_that_cannot_be_imported_by_its_name(folder) -> None:
     (folder / "learners" / "my-zero.py").write_text(LEARNER)
     (said,) = user_components.use(folder)
     assert "rename it, as in my_zero.py" in said
+
+
+@pytest.mark.parametrize("kind", ["learners", "metrics"])
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("latin.py", '"""Präzise."""'.encode("latin-1"), "line 1: it is not UTF-8 (invalid"),
+        ("nul.py", b'"""Zero."""\nX = 1\0', "line 2: it has a NUL character"),
+        ("1st.py", b'"""First."""', "let it begin with a letter"),
+        ("Ünder.py", b'"""Letters."""', "let it begin with a letter"),
+    ],
+)
+def test_a_file_that_is_no_python_is_refused(folder, kind, name, content, said) -> None:
+    (folder / kind).mkdir(exist_ok=True)
+    (folder / kind / name).write_bytes(content)
+    found = component_files.use(folder)
+    assert len(found) == 1 and found[0].startswith(str(folder / kind / name)) and said in found[0]
+
+
+def test_a_file_in_place_of_the_folder_is_refused(folder) -> None:
+    (said,) = component_files.use(folder / "learners" / "zero.py")
+    assert "zero.py is a file; name the folder with learners/" in said
 
 
 def test_wrong_folders_stand_in_the_config_with_their_line(folder) -> None:

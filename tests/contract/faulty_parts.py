@@ -52,10 +52,10 @@ STREAMS = {
 }  # fmt: skip
 RETURNED = "np.where(batch.mask, errors, 0).sum(axis=1) / batch.mask.sum(axis=1)"
 METRICS = {
-    "scalar": Fault(RETURNED, f"float(({RETURNED}).mean())", "no array of 2 seeds"),
-    "a-column": Fault(RETURNED, f"({RETURNED})[:, None]", "no array of 2 seeds"),
-    "each-row": Fault(RETURNED, "errors", "no array of 2 seeds"),
-    "list-of-scores": Fault(RETURNED, f"list({RETURNED})", "no array of 2 seeds"),
+    "scalar": Fault(RETURNED, f"float(({RETURNED}).mean())", "not an array of 2 seeds"),
+    "a-column": Fault(RETURNED, f"({RETURNED})[:, None]", "not an array of 2 seeds"),
+    "each-row": Fault(RETURNED, "errors", "not an array of 2 seeds"),
+    "list-of-scores": Fault(RETURNED, f"list({RETURNED})", "not an array of 2 seeds"),
     "complex-scores": Fault(RETURNED, f"{RETURNED} + 0j", "it has the type complex128"),
     "scores-of-objects": Fault(RETURNED, f"({RETURNED}).astype(object)", "it has the type object"),
     "infinite-scores": Fault(RETURNED, f"np.inf * ({RETURNED})", "in its bounds, or NaN"),

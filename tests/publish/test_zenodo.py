@@ -176,4 +176,4 @@ def test_an_answer_of_another_form_is_refused_with_the_address(
     server.instead = instead
     assert publish(made) == 2
     told = capsys.readouterr().err
-    assert f"{server.address}/api/deposit/depositions: this is no answer of Zenodo" in told
+    assert f"{server.address}/api/deposit/depositions: this is not an answer of Zenodo" in told

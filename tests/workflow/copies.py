@@ -50,6 +50,14 @@ def snakemake(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]
     return forked.python("snakemake", *arguments, *options, cwd=folder, source=folder / "src")
 
 
+def snakemake_in(folder: Path, config: str, *arguments: str) -> str:
+    """Return what Snakemake prints in a folder outside the checkout, with the checkout's code."""
+    options = ("--snakefile", ROOT / "Snakefile", "--cores", "1", "--configfile", config)
+    done = forked.python("snakemake", *arguments, *options, cwd=folder, source=ROOT / "src")
+    assert done.returncode == 0, done.stdout[-3000:]
+    return done.stdout
+
+
 def jobs(said: str) -> list[str]:
     """Return the messages of the jobs in Snakemake's output."""
     return re.findall(r"^Job \d+: (.*)$", said, re.MULTILINE)

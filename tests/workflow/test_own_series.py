@@ -13,7 +13,6 @@ import pytest
 from shiftbench.cli import user
 from shiftbench.core.errors import UserError
 from shiftbench.evaluation.scoring import results, segmentation
-from tests import forked
 from tests.workflow import copies
 from tests.workflow.copies import ROOT
 
@@ -29,16 +28,9 @@ def folder(tmp_path, monkeypatch) -> Path:
     return place
 
 
-def snakemake(*arguments: str) -> str:
-    options = ("-s", ROOT / "Snakefile", "--configfile", "changes.yaml", "--cores", "2")
-    done = forked.python("snakemake", *options, *arguments, cwd=Path.cwd(), source=ROOT / "src")
-    assert done.returncode == 0, done.stdout[-3000:]
-    return done.stdout
-
-
 def planned() -> list[str]:
     """Return the messages of the jobs of a dry run, without those of targets."""
-    return copies.jobs(snakemake("--dry-run"))
+    return copies.jobs(copies.snakemake_in(Path.cwd(), "changes.yaml", "--dry-run"))
 
 
 def changepoints() -> dict[str, list[int]]:
@@ -54,7 +46,7 @@ def changepoints() -> dict[str, list[int]]:
 @pytest.mark.long
 def test_a_csv_becomes_a_figure_of_its_changes(folder):
     assert len((folder / "changes.yaml").read_text().splitlines()) <= 10
-    snakemake("visits")
+    copies.snakemake_in(Path.cwd(), "changes.yaml", "visits")
     figures = folder / "results" / "changes" / "studies" / "visits" / "figures"
     assert {one.name for one in figures.glob("*.png")} == {"changepoints.png", "segmentation.png"}
     found = changepoints()

@@ -11,10 +11,11 @@ import pytest
 
 from shiftbench.cli import main
 from shiftbench.evaluation.artefacts import changepoint_dates
-from tests import forked, own_data
+from tests import own_data
+from tests.workflow.copies import ROOT, snakemake_in
 
-ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "table"
+CONFIG = "changes.yaml"
 CHANGES = ["2024-04-20", "2024-06-24"]
 """Days on which the price of the example starts to follow another rule."""
 CLOSE = 3
@@ -26,16 +27,9 @@ def folder(tmp_path: Path) -> Path:
     return shutil.copytree(EXAMPLE, tmp_path / "prices")
 
 
-def snakemake(folder: Path, *arguments: str) -> str:
-    options = ("--snakefile", ROOT / "Snakefile", "--cores", "1", "--configfile", "changes.yaml")
-    done = forked.python("snakemake", *options, *arguments, cwd=folder, source=ROOT / "src")
-    assert done.returncode == 0, done.stdout
-    return done.stdout
-
-
 @pytest.mark.long
 def test_from_a_table_to_its_changes_and_only_another_content_runs_again(folder: Path) -> None:
-    said = snakemake(folder)
+    said = snakemake_in(folder, CONFIG)
     assert "prices: 93 % of the values for BOCPD, only 88 % for Static regression lie" in said
     study = folder / "results/changes/studies/prices"
     assert (study / "figures/error-over-time.png").stat().st_size > 1e4
@@ -43,10 +37,10 @@ def test_from_a_table_to_its_changes_and_only_another_content_runs_again(folder:
     assert dates["time"].tolist() == CHANGES and dates["probability"].min() > 0.9
 
     moved = folder.rename(folder.with_name("elsewhere"))
-    assert "Nothing to be done" in snakemake(moved)
+    assert "Nothing to be done" in snakemake_in(moved, CONFIG)
     lines = (moved / "prices.csv").read_text().splitlines()
     (moved / "prices.csv").write_text("\n".join(lines[:-10]))
-    planned = snakemake(moved, "--dry-run")
+    planned = snakemake_in(moved, CONFIG, "--dry-run")
     assert "Building stream prices" in planned and "Running prices: bocpd-table" in planned
 
 

@@ -494,8 +494,8 @@ def test_a_page_says_where_the_settings_for_its_stream_are(
     documents: dict[Path, html.Element], capsys: pytest.CaptureFixture
 ) -> None:
     pages_of = {path.stem: page.one("main") for path, page in documents.items()}
-    said = "shiftbench show vbs-k6 --study transformed-digits --config config/embedded.yaml"
-    assert said in [code.text for code in pages_of["vbs-k6"].all("code")]
+    said = "shiftbench show vbs-k3 --study transformed-digits --config config/embedded.yaml"
+    assert said in [code.text for code in pages_of["vbs-k3"].all("code")]
     assert main.main(said.split()[1:]) == 0
     assert "in the study transformed-digits" in capsys.readouterr().out
     assert "shiftbench show" not in pages_of["vmg"].text, "it is quoted, and no study runs it"
