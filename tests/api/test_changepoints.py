@@ -1,4 +1,4 @@
-"""Changes of a series in hindsight: labels, levels, gaps, several series, errors, the picture."""
+"""Changes of a series in hindsight: labels, levels, gaps, several series, errors, the figure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STEP = np.r_[NUMBERS.normal(size=40), NUMBERS.normal(size=30) + 8]
 
 
 def test_the_nile_falls_in_1899() -> None:
-    """G. W. Cobb (1978) and all who followed date the change to 1899."""
+    """G. W. Cobb (1978) and later authors date the change to 1899."""
     series = _nile.read()
     flow = pd.Series(series.value[0, :, 0], index=series.time, name="flow")
     found = sb.changepoints(flow).frame

@@ -1,4 +1,4 @@
-"""Runs and comparisons from Python against those of the workflow."""
+"""Runs and comparisons from Python equal those of the workflow."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_a_failed_job_says_why(own_cache):
 
 @pytest.mark.long
 def test_the_bytes_are_those_of_a_process_that_imports_numpy_first(own_cache, workflows):
-    """Jobs are processes of their own, with portable instructions, forked from one server."""
+    """Jobs are separate processes with portable instructions, forked from one server."""
     command = [sys.executable, "-c", NATIVE_NUMPY_FIRST, str(own_cache)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "score_by_task" in done.stdout
@@ -236,7 +236,7 @@ def build(settings, problem, model=None):
 
 @pytest.mark.long
 def test_an_edited_component_is_run_again_in_the_same_process(own_cache, tmp_path, monkeypatch):
-    """And its scores do not take the place of those of the old code."""
+    """Its scores do not replace those of the old code."""
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "mine" / "learners" / "level.py"
     file.parent.mkdir(parents=True)

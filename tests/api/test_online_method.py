@@ -1,4 +1,4 @@
-"""What a method promises from Python: exact posteriors, forms of rows, errors, state, changes."""
+"""Methods from Python: exact posteriors, forms of rows, errors, state and changes."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ LEVELS = np.random.default_rng(3).normal(size=120) + np.repeat([0.0, 6.0, -2.0],
 
 
 def taught(name: str, **given) -> sb.method:
-    """A method of a series that has seen all levels."""
+    """Return a method for series that has learnt LEVELS."""
     found = sb.method(name, **given)
     found.learn_many(None, LEVELS)
     return found
 
 
 def test_five_rows_give_the_exact_posterior() -> None:
-    """Normal equations: precision I / v + X'X / s^2, and a bias."""
+    """The normal equations have precision I / v + X'X / s^2 and a bias."""
     rows = [(1.0, 2.0), (2.0, 1.0), (-1.0, 0.5), (0.0, -2.0), (3.0, 4.0)]
     m = sb.method("vcl-linear", noise_sd=0.5, prior_variance=4.0)
     for x, y in rows:
@@ -45,7 +45,7 @@ def test_five_rows_give_the_exact_posterior() -> None:
 
 
 def test_a_mixture_is_collapsed_by_its_moments() -> None:
-    """Two hypotheses of a beam of one: s = 0 with the posterior, s = 1 with the broadened one."""
+    """A beam of one has two hypotheses: the posterior for s = 0, the broadened one for s = 1."""
     beam = {"beam": {"size": 1, "broadening": "geometric", "beta": 0.5}}
     m = sb.method([beam, {"gaussian-mean": {"noise_sd": 1.0, "prior_variance": 2.0}}])
     m.learn_one(None, 3.0)
@@ -295,7 +295,7 @@ def test_names_and_labels_are_saved(tmp_path) -> None:
 
 @pytest.mark.parametrize("name", ["bocpd", "vbs-toy", "cusum", "page-hinkley-reset"])
 def test_changes_are_the_alarms_of_the_workflow(name, monkeypatch) -> None:
-    """The rule of evaluation/scoring/alarms.py, which sees all tasks at once."""
+    """The rule of evaluation/scoring/alarms.py sees all tasks at once."""
     infos = []
     add = RecordedChanges.add
 
@@ -317,7 +317,7 @@ def test_changes_are_the_alarms_of_the_workflow(name, monkeypatch) -> None:
 
 @pytest.mark.parametrize("around", ["run-length", "beam", "forget", "reset", None])
 def test_rows_one_by_one_after_one_that_fails_are_those_of_a_block(around) -> None:
-    """No state is made between rows, so the row that fails must leave nothing behind."""
+    """No state is made between rows, so a failing row must not leave traces."""
     pipeline = [around, "linear-gaussian"] if around else ["linear-gaussian"]
     rows, block = taught(pipeline), taught(pipeline)
     bad = Batch(rows._built.inputs(np.zeros(1)), np.full((1, 1, 1), np.nan), np.ones((1, 1), bool))

@@ -1,4 +1,4 @@
-"""Published scores from Python: all of them, under their labels."""
+"""All published scores are available from Python, under their labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of methods that somebody has changed are refused in one line, and change nothing."""
+"""Modified files of methods are refused with a one-line message and change nothing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CHANGED_META = [
 
 @pytest.fixture
 def saved(tmp_path):
-    """A method, with its file and what is in it."""
+    """Return a method, its file and the content of the file."""
     m = sb.method("online-logistic", classes=2)
     m.learn_one({"a": 1.0, "b": 0.5}, "up")
     path = tmp_path / "m.npz"

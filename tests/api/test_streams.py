@@ -1,4 +1,4 @@
-"""Streams from Python: the workflow's bytes, tables in memory, and errors in words."""
+"""Streams from Python: the workflow's bytes, tables in memory, and clear errors."""
 
 from __future__ import annotations
 
