@@ -1,4 +1,4 @@
-"""A config is what it picks from files of studies and methods, with what it changes."""
+"""A config consists of what it picks from files of studies and methods, with its changes."""
 
 from __future__ import annotations
 
@@ -337,7 +337,7 @@ def test_a_study_can_be_named_as_our_configs_name_it(load):
 
 
 def test_every_budget_of_every_study_is_in_a_config():
-    """What no config picks would not be checked by anything."""
+    """Otherwise no check would cover it."""
     there = {
         (path.stem, budget)
         for path in Path("config/studies").glob("*.yaml")

@@ -1,4 +1,4 @@
-"""A wrong config is told all its errors at once; a right one has all defaults filled in."""
+"""An invalid config gets all errors at once; a valid one has all defaults filled in."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ def test_odd_values_are_told_wherever_they_stand(tmp_path, value: object) -> Non
         for key in place[:-1]:
             owner = owner[key]
         owner[place[-1]] = value
-        # Some are right in some places, such as no artefacts; none is a defect.
+        # Some values are valid in some places, such as no artefacts; none may crash.
         with suppress(UserError):
             load(tmp_path, yaml.safe_dump(data))
 

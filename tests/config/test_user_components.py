@@ -1,4 +1,4 @@
-"""Parts of a user: found like ours, and refused with the file and the remedy."""
+"""A user's components are found like ours, or refused with the file and the remedy."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ studies:
 
 @pytest.fixture
 def folder(tmp_path):
-    """A config, and a folder of parts with one learner; forgotten afterwards."""
+    """Yield a folder of components with one learner, beside a config; forget them afterwards."""
     made = tmp_path / "my_parts"
     (made / "learners").mkdir(parents=True)
     (made / "learners" / "zero.py").write_text(LEARNER)
@@ -73,7 +73,7 @@ def folder(tmp_path):
 
 
 def forget() -> None:
-    """As in a new process."""
+    """Reset the components as in a new process."""
     for package in components.packages().keys() - {components.OURS}:
         components.remove(package)
     for name in [name for name in sys.modules if name.partition(".")[0] == "my_parts"]:
@@ -86,7 +86,7 @@ def forget() -> None:
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """Those of the runs of the config beside the folder, read anew."""
+    """Return the digests of the config's runs, after reading the folder again."""
     forget()
     plan = config_file.load(folder.parent / "mine.yaml")
     return {
