@@ -297,7 +297,7 @@ def test_a_value_that_seems_another_is_one_error(
     (found,) = [one for one in told if f"{key}: " in one]
     assert found.endswith(
         f'{key}: {written} stands for {meant} in YAML; write {meant}, or "{written}" in quotes for'
-        " a text"
+        " text"
     )
     assert found.startswith("line ")
 
