@@ -154,8 +154,8 @@ def _bounds(batch: Batch, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     """Return the smallest and the largest number [S] of each repetition's rows, heads apart."""
     numbers = batch.inputs[..., :-1] if problem.heads > 1 else batch.inputs
     rows = [of_seed[filled] for of_seed, filled in zip(numbers, batch.mask, strict=True)]
-    low = [r.min(initial=np.inf) if r.size else 0 for r in rows]
-    high = [r.max(initial=-np.inf) if r.size else 0 for r in rows]
+    low = [r.min() if r.size else 0 for r in rows]
+    high = [r.max() if r.size else 0 for r in rows]
     return np.array(low, np.float32), np.array(high, np.float32)
 
 

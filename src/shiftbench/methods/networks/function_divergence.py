@@ -19,7 +19,8 @@ from shiftbench.methods.networks.mean_field import MeanField
 
 Covariance = Literal["diagonal", "full"]
 JITTER = 1e-6
-"""Added to all variances of outputs, as in the public code of Rudner et al. 2022."""
+"""Added to all variances of outputs; the public code of Rudner et al. 2022 adds it to full
+covariances, with a further 0.001, and nothing to a diagonal."""
 
 
 class Outputs(NamedTuple):
