@@ -106,6 +106,9 @@ RUNS |= {
     ),
     "settings/online-logistic-two-classes": partial(of_two_classes, "online-logistic"),
     "settings/fromp-random": partial(PARTS.learner, "fromp", memory="random"),
+    "settings/fsvi-full": partial(
+        PARTS.learner, "fsvi", covariance="full", context="minibatch", estimator="flipout"
+    ),
     "settings/detect-adwin": partial(detecting, "adwin", 1.0),
     "settings/detect-focus": partial(detecting, "focus", 4.0),
     "settings/detect-jumper": partial(detecting, "jumper", 1.0),

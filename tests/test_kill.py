@@ -83,6 +83,7 @@ studies:
              prediction_draws: 2}
       bong: [{bong: {rank: 2}}]
       fromp: [{fromp: {size: 3, epochs: 5, batch_size: 10}}]
+      fsvi: [{fsvi: {size: 3, epochs: 5, batch_size: 10, draws: 2, prediction_draws: 2}}]
   hours:
     title: Tasks without end
     streams: [hours]
@@ -204,7 +205,7 @@ def test_every_kind_of_state_is_resumed(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("learner", ["vogn", "rehearsal", "swag", "bong", "fromp"])
+@pytest.mark.parametrize("learner", ["vogn", "rehearsal", "swag", "bong", "fromp", "fsvi"])
 def test_a_task_is_resumed_where_it_was_saved_within(
     folder: Path, tmp_path: Path, learner: str
 ) -> None:
