@@ -1,8 +1,8 @@
 """A linearised network whose outputs share one pass over the rows.
 
-As `linearised.linearise`, which passes a copy of each row for every output. Here the backward
-passes of all outputs are one pass with products of matrices side by side, which costs half as much
-or less for many outputs, and can be differentiated again at the same rate.
+`linearised.linearise` passes a copy of each row for every output. Here the backward passes of all
+outputs are one pass with matrix products side by side, which takes less time for many outputs, and
+can be differentiated again.
 """
 
 from __future__ import annotations
